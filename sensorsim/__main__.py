@@ -1,0 +1,5 @@
+"""`python -m sensorsim` is the command `sensorsim`."""
+
+from sensorsim.cli import main
+
+main()

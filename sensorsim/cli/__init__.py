@@ -1,0 +1,59 @@
+"""The command line. One module per command; a command's module is imported only when the command is used."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from sensorsim.errors import InputError
+
+# name: (module, one line for --help). The line stands here so that --help imports no command.
+COMMANDS = {
+    "cost": ("sensorsim.cli.cost", "What a private record costs on a sensor's processor."),
+    "cpus": ("sensorsim.cli.cpus", "The processors and chips whose tables are known."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that lists its commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="sensorsim")
+def group() -> None:
+    """What privacy on a body-worn sensor costs, protects and delivers.
+
+    Example: sensorsim cost --n 14 --l 7
+    """
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Run a command; bad input is one sentence on stderr and exit code 2, Ctrl-C is exit code 130."""
+    try:
+        return group.main(args=args, prog_name="sensorsim", standalone_mode=False)
+    except InputError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output went away, as with `| head`
+        sys.stderr.close()
+        sys.exit(0)

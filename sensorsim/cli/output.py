@@ -1,0 +1,40 @@
+"""What every command prints alike: data on stdout as table, JSON or CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import click
+
+format_option = click.option(
+    "--format",
+    "fmt",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="Form of the output.",
+)
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as CSV text; the columns are those of the first row."""
+    rows = list(rows)
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def emit(
+    fmt: str, table: Callable[[], str], data: Callable[[], Any], rows: Callable[[], Iterable[Mapping[str, Any]]]
+) -> None:
+    """Print a result in the form asked for; only that form is computed."""
+    if fmt == "json":
+        click.echo(json.dumps(data(), indent=2, ensure_ascii=False))
+    elif fmt == "csv":
+        click.echo(as_csv(rows()), nl=False)
+    else:
+        click.echo(table())

@@ -1,0 +1,1 @@
+"""Data: processor tables, the paper's printed operation list, noise tables, trained encoders."""
