@@ -1,7 +1,6 @@
 """DP-SGD as printed: Algorithm 2, steps 4 and 6 (the paper's `paper` variant), structure and all."""
 
 from sensorsim.kernels.formats import (
-    ALPHA,
     CLIP,
     ENTRIES,
     EXP,
@@ -9,6 +8,7 @@ from sensorsim.kernels.formats import (
     EXP_SIZE,
     EXP_TABLE,
     FRAC,
+    GRADIENT,
     NOISE,
     NOISY,
     NORM,
@@ -34,7 +34,7 @@ def gradients(
     x: X["n"],
     a: Below("exp_size"),
     exp: Array(EXP, "exp_size", EXP_TABLE),
-    gradient: out(ALPHA["n"]),
+    gradient: out(GRADIENT["n"]),
     n: N,
     exp_size: EXP_SIZE,
 ) -> None:
@@ -52,7 +52,7 @@ def gradients(
 
 
 @kernel(step="squares")
-def squares(gradient: ALPHA["n"], square: out(SQUARE["n"]), n: N) -> None:
+def squares(gradient: GRADIENT["n"], square: out(SQUARE["n"]), n: N) -> None:
     """A_i² for every i: one multiplication each (the printed list counts two).
 
     Scaling and overflow: Q1.15 squared is Q2.30, at most 2^30; the shift by 10 leaves 20 fraction bits, rounded down.
@@ -74,7 +74,7 @@ def total(square: SQUARE["n"], n: N) -> WORD32:
 
 
 @kernel(step="clip")
-def clip_gradient(gradient: ALPHA["n"], norm: NORM, clip: CLIP, clipped: out(ALPHA["n"]), n: N) -> None:
+def clip_gradient(gradient: GRADIENT["n"], norm: NORM, clip: CLIP, clipped: out(GRADIENT["n"]), n: N) -> None:
     """A_i / max(1, norm/C): always n+1 divisions, as printed, also when nothing is clipped.
 
     Scaling and overflow: norm · 2^15 is below 2^31, the ratio is Q16.15 and at least 1.0; A_i · 2^15 is at most 2^30,
@@ -87,7 +87,7 @@ def clip_gradient(gradient: ALPHA["n"], norm: NORM, clip: CLIP, clipped: out(ALP
 
 @kernel(step="perturbation")
 def perturb_gradient(
-    clipped: ALPHA["n"],
+    clipped: GRADIENT["n"],
     noise: NOISE["size"],
     stride: Below("size")["n"],
     cursor: Below("size"),
@@ -114,9 +114,9 @@ def dpsgd(
     noise: NOISE["size"],
     stride: Below("size")["n"],
     cursor: Below("size"),
-    gradient: out(ALPHA["n"]),
+    gradient: out(GRADIENT["n"]),
     square: out(SQUARE["n"]),
-    clipped: out(ALPHA["n"]),
+    clipped: out(GRADIENT["n"]),
     noisy: out(NOISY["n"]),
     n: N,
     size: ENTRIES,

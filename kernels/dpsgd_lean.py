@@ -1,6 +1,23 @@
 """DP-SGD as a firmware engineer would ship it: no root and no division unless the gradient is clipped."""
 
-from sensorsim.kernels.formats import ALPHA, CLIP, FRAC, MASK, NOISE, NOISY, ONE, RANDOM, SIGMA, SQUARE_SHIFT, N, X, out
+from sensorsim.kernels.formats import (
+    CLIP,
+    FRAC,
+    GRADIENT,
+    MASK,
+    NOISE,
+    NOISY,
+    ONE,
+    RANDOM,
+    SIGMA,
+    SQUARE,
+    SQUARE_SHIFT,
+    UNIT,
+    WORD32,
+    N,
+    X,
+    out,
+)
 from sensorsim.kernels.language import kernel
 from sensorsim.kernels.ops import addu, asr, divu, geu, i32, minu, mul, mulu, shlu, shru, sub, u32
 from sensorsim.kernels.root import root
@@ -9,7 +26,7 @@ from sensorsim.kernels.spof_lean import pick
 
 
 @kernel(step="gradients")
-def difference(sigma: SIGMA, x: X) -> ALPHA:
+def difference(sigma: SIGMA, x: X) -> GRADIENT:
     """A_i = sigma(a) - x_i with the logistic value hoisted out of the loop: one subtraction.
 
     Scaling and overflow: sigma in 0 … 1 and x in 0 … 1, both Q1.15.
@@ -18,7 +35,7 @@ def difference(sigma: SIGMA, x: X) -> ALPHA:
 
 
 @kernel(step="squares")
-def squared(gradient: ALPHA) -> ALPHA:
+def squared(gradient: GRADIENT) -> SQUARE:
     """A_i² with 20 fraction bits, one multiplication.
 
     Scaling and overflow: as `squares`.
@@ -27,19 +44,19 @@ def squared(gradient: ALPHA) -> ALPHA:
 
 
 @kernel(step="clip")
-def reciprocal(whole: RANDOM, clip: CLIP) -> ALPHA:
+def reciprocal(whole: WORD32, clip: CLIP) -> UNIT:
     """C/norm in Q1.15, rounded down: one root, one addition, one division for the whole record.
 
     The norm is rounded up (root + 1), so the clipped gradient is never longer than C by this rounding.
 
-    Scaling and overflow: C · 2^15 is below 2^31; the quotient is at most 1 because this runs only when norm > C, and the
-    minimum says so to the range check.
+    Scaling and overflow: C · 2^15 is below 2^31; the quotient is at most 1 because this runs only when norm > C,
+    and the minimum says so to the range check.
     """
     return i32(minu(divu(shlu(clip, FRAC), addu(root(whole), 1)), ONE))
 
 
 @kernel(step="clip")
-def scaled(gradient: ALPHA, factor: ALPHA) -> ALPHA:
+def scaled(gradient: GRADIENT, factor: UNIT) -> GRADIENT:
     """A_i · C/norm, one multiplication and one shift.
 
     Scaling and overflow: Q1.15 by Q1.15, at most 2^30 before the shift; rounded down.
@@ -58,7 +75,7 @@ def dpsgd_lean(
     n: N,
     mask: MASK,
 ) -> None:
-    """One record with everything hoisted that can be. The same mechanism as `dpsgd`, and without clipping the same bits:
+    """One record with all hoisted that can be. The same mechanism as `dpsgd`, and without clipping the same bits:
 
     * e^a/(1 + e^a) does not depend on i: it is the constant `sigma` (16384 at a = 0, no division at all);
     * the squared norm is compared with C², so there is no root and no division unless the gradient is clipped

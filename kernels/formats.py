@@ -85,13 +85,12 @@ class Array:
 
 @dataclass(frozen=True)
 class Length:
-    """A whole-number parameter that bounds loops or arrays. `choices` lists all its values when they are few."""
+    """A whole-number parameter that bounds loops or arrays."""
 
     name: str
     lo: int
     hi: int
     about: str
-    choices: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,10 @@ def round_to_integer(value: Fraction, rounding: Rounding) -> int:
 
 # Lengths
 N = Length("n", 1, 4096, "features of a record")
+COUNT = Length("count", 1, 4096 * 4096, "decoder weights of one user, n·l")
 L = Length("l", 1, 4096, "hidden units of the encoder")
-ENTRIES = Length("size", 2, 2**16, "entries of the noise table", tuple(2**k for k in range(1, 17)))
-MASK = Length("mask", 1, 2**16 - 1, "entries of the noise table, less one", tuple(2**k - 1 for k in range(1, 17)))
+ENTRIES = Length("size", 2, 2**16, "entries of the noise table")
+MASK = Length("mask", 1, 2**16 - 1, "entries of the noise table, less one")
 
 # Values. Q15 throughout: a feature, a coefficient and a noise sample share the unit 2^-15.
 FRAC = 15
@@ -133,10 +133,13 @@ HALF = 1 << (FRAC - 1)
 QUARTER = 1 << (FRAC - 2)
 
 X = Q("x", "u16", FRAC, 0, 2**16 - 1, "a feature in 0 … 1; larger values count as 1")
+UNIT = Q("unit", "i32", FRAC, 0, ONE, "a feature after saturation, 0 … 1")
 ALPHA = Q("alpha", "i32", FRAC, -ONE, ONE, "a coefficient of the loss, or a gradient")
+GRADIENT = Q("gradient", "i32", FRAC, 1 - ONE, ONE - 1, "a gradient sigma(a) - x, between -1 and 1")
 NOISE = Q("noise", "i32", FRAC, -(2**30), 2**30, "a noise sample, up to ±32768")
 NOISY = Q("noisy", "i32", FRAC, -(2**30) - ONE, 2**30 + ONE, "a coefficient or gradient with its noise")
 WEIGHT = Q("weight", "i32", FRAC, -(2**30), 2**30, "a decoder weight, up to ±32768")
+STABLE = Q("stable", "i32", FRAC, -(2**30), 2**30 + 2**20, "a decoder weight with the stabilization constant")
 CONSTANT = Q("constant", "i32", FRAC, 0, 2**20, "the stabilization constant c, up to 32")
 SIGMA = Q("sigma", "i32", FRAC, 1, ONE - 1, "the logistic function at the expansion point a")
 RANDOM = Q("random", "u32", 0, 0, 2**32 - 1, "a secret uniform word")

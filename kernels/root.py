@@ -25,7 +25,7 @@ def start(v: WORD32) -> WORD32:
 
 @kernel(step="root", split="v")
 def root(v: WORD32) -> NORM:
-    """floor(sqrt(v)), exactly, for every v in 0 … 2^32-1. Seven steps of one addition, one multiplication, one division.
+    """floor(sqrt(v)), exactly, for every v in 0 … 2^32-1: seven steps of an addition, a multiplication, a division.
 
     Newton's step (x + v/x) · 0.5 from a start above the root falls until it is floor(sqrt(v)) and then may rise by one;
     taking the smaller of old and new holds it there. From a start at most twice the root five steps reach every

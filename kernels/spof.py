@@ -3,6 +3,7 @@
 from sensorsim.kernels.formats import (
     ALPHA,
     CONSTANT,
+    COUNT,
     ENTRIES,
     FRAC,
     HALF,
@@ -10,6 +11,8 @@ from sensorsim.kernels.formats import (
     NOISY,
     ONE,
     QUARTER,
+    STABLE,
+    UNIT,
     WEIGHT,
     Below,
     L,
@@ -23,7 +26,7 @@ from sensorsim.kernels.ops import add, asr, i32, minu, mul, sub
 
 
 @kernel()
-def feature(x: X) -> ALPHA:
+def feature(x: X) -> UNIT:
     """A feature, saturated to 1: every sensitivity bound assumes 0 <= x <= 1, so larger readings count as 1.
 
     Scaling and overflow: UQ1.15 in, Q1.15 out.
@@ -32,7 +35,7 @@ def feature(x: X) -> ALPHA:
 
 
 @kernel(step="stabilization")
-def stabilize(weights: WEIGHT["count"], constant: CONSTANT, stabilized: out(WEIGHT["count"]), count: N) -> None:
+def stabilize(weights: WEIGHT["count"], constant: CONSTANT, stabilized: out(STABLE["count"]), count: COUNT) -> None:
     """Step 3: add the stabilization constant to the l decoder weights of every feature, n·l additions.
 
     Scaling and overflow: Q15.15 weights up to ±2^30 and a constant up to 2^20 (32.0): the sum stays below 2^31.
@@ -42,7 +45,7 @@ def stabilize(weights: WEIGHT["count"], constant: CONSTANT, stabilized: out(WEIG
 
 
 @kernel(step="coefficients")
-def linear(x: ALPHA) -> ALPHA:
+def linear(x: UNIT) -> ALPHA:
     """alpha2 = 0.5 - x, the coefficient of z at a = 0. One subtraction.
 
     Scaling and overflow: x in 0 … 1, the result in -0.5 … 0.5, both Q1.15.
@@ -51,7 +54,7 @@ def linear(x: ALPHA) -> ALPHA:
 
 
 @kernel(step="coefficients")
-def quadratic(x: ALPHA) -> ALPHA:
+def quadratic(x: UNIT) -> ALPHA:
     """alpha3 = 0.5·x - 0.25, the coefficient of z² as printed. One multiplication, one subtraction.
 
     (What holds is 1/8 for every x; see `spof_lean` and the errata of the paper.)
@@ -79,7 +82,7 @@ def spof(
     noise: NOISE["size"],
     stride: Below("size")["2 * n"],
     cursor: Below("size"),
-    stabilized: out(WEIGHT["n * l"]),
+    stabilized: out(STABLE["n * l"]),
     alpha2: out(NOISY["n"]),
     alpha3: out(NOISY["n"]),
     n: N,

@@ -1,6 +1,6 @@
 """SPOF as a firmware engineer would ship it: one draw per feature, nothing computed twice."""
 
-from sensorsim.kernels.formats import ALPHA, MASK, NOISE, NOISY, QUARTER, RANDOM, N, X, out
+from sensorsim.kernels.formats import ALPHA, MASK, NOISE, NOISY, QUARTER, RANDOM, UNIT, N, X, out
 from sensorsim.kernels.language import kernel
 from sensorsim.kernels.ops import and_, asr, sub
 from sensorsim.kernels.spof import feature, linear, perturb
@@ -18,7 +18,7 @@ def pick(word: RANDOM, mask: MASK) -> RANDOM:
 
 
 @kernel(step="coefficients")
-def quadratic_shift(x: ALPHA) -> ALPHA:
+def quadratic_shift(x: UNIT) -> ALPHA:
     """alpha3 = 0.5·x - 0.25 with the multiplication by one half done as a shift; equal to `quadratic` for every x.
 
     Scaling and overflow: as `quadratic`, without the wide product.

@@ -4,7 +4,7 @@ Shares no code with `trace` but the two rules of what a loop costs; the two must
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sensorsim.cost.polynomial import Polynomial
@@ -13,10 +13,10 @@ from sensorsim.kernels.formats import Length
 from sensorsim.kernels.language import Kernel, Primitive
 
 SymbolicCounts = dict[tuple[str, str], Polynomial]  # (step, operation class): how often
-OPERATORS = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
+OPERATORS: dict[type[ast.operator], Callable[[Polynomial, Polynomial], Polynomial]] = {
+    ast.Add: Polynomial.__add__,
+    ast.Sub: Polynomial.__sub__,
+    ast.Mult: Polynomial.__mul__,
 }
 
 
@@ -130,7 +130,7 @@ class _Body:
             case ast.Name(id=name) if isinstance(self.source.function.__globals__.get(name), int):
                 return Polynomial.constant(self.source.resolve(name))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-                return OPERATORS[type(op)](self.length(left), self.length(right))  # type: ignore[no-any-return]
+                return OPERATORS[type(op)](self.length(left), self.length(right))
         raise self.unknown(node)
 
     def needs_index(self, *operands: ast.expr) -> None:

@@ -42,7 +42,7 @@ class _Tracer:
         """The counting form of a kernel or primitive."""
         if source not in self.readers:
             make = self._kernel if isinstance(source, Kernel) else self._primitive
-            self.readers[source] = make(source)  # type: ignore[arg-type]
+            self.readers[source] = make(source)
         return self.readers[source]
 
     def _primitive(self, source: Primitive) -> Callable[..., Any]:
@@ -131,4 +131,4 @@ def _index_operation(name: str) -> Callable[..., _Index]:
 for _name in ("add", "sub", "mul", "lshift", "rshift"):
     setattr(_Index, f"__{_name}__", _index_operation(f"__{_name}__"))
     setattr(_Index, f"__r{_name}__", _index_operation(f"__r{_name}__"))
-_Index.__neg__ = _index_operation("__neg__")  # type: ignore[method-assign, assignment]
+_Index.__neg__ = _index_operation("__neg__")  # type: ignore[method-assign]
