@@ -156,3 +156,21 @@ def minu(a: Any, b: Any) -> Any:
 def maxu(a: Any, b: Any) -> Any:
     """The larger of two unsigned words: a compare and a select."""
     return u32(a) if a > b else u32(b)
+
+
+@primitive("ADD", operands="u32 u32", result="u32", c="{0} + {1}")
+def wrapping_addu(a: Any, b: Any) -> Any:
+    """a + b modulo 2^32, unsigned; meant to wrap, as ciphers do."""
+    return u32(a + b)
+
+
+@primitive("XOR", operands="u32 u32", result="u32", c="{0} ^ {1}")
+def xor(a: Any, b: Any) -> Any:
+    """Bitwise exclusive or."""
+    return u32(a ^ b)
+
+
+@primitive("ROTATE", operands="u32 i32", result="u32", c="({0} << {1}) | ({0} >> (32 - {1}))")
+def rotlu(a: Any, k: Any) -> Any:
+    """a rotated left by k bits, for 0 < k < 32."""
+    return u32((a << k) | (a >> (32 - k)))

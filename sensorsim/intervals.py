@@ -146,6 +146,10 @@ def _same_word(a: Span) -> Span:
     return a
 
 
+def _any_word(*_: Span) -> Span:
+    return Span(0, WORD - 1)
+
+
 # Primitives that take and give any word: casts, whose reader is checked instead, and bit operations on masks.
 ANY = {"i32", "u32", "and_", "or_", "not_", "sign_mask"}
 
@@ -169,6 +173,9 @@ RULES: dict[str, Callable[..., Any]] = {
     "and_": _and,
     "or_": _or,
     "not_": _not,
+    "xor": lambda a, b: Span(0, _all_ones(a, b)),
+    "rotlu": _any_word,
+    "wrapping_addu": _any_word,
     "ge": _at_least,
     "geu": _at_least,
     "selectu": _select,
