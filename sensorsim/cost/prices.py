@@ -5,21 +5,22 @@
 """
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
-from sensorsim import tables
 from sensorsim.cost.rows import CLASSES, COLUMNS, Number, Row, Span, keys, number, parse, read_cells
 from sensorsim.errors import InputError
+from sensorsim.tables import folder
 
 METRICS = ("native", "latency")  # native: the unit of the processor's table
 
 # The conditions that a row named `Jcc`, `Bcc`, … stands for: those of x86, Arm and AVR.
-CONDITIONS = frozenset(
-    "O NO B C NAE AE NB NC E Z NE NZ BE NA A NBE S NS P PE NP PO L NGE GE NL LE NG G NLE "
-    "EQ CS HS CC LO MI PL VS VC HI LS LT GT SH HC TS TC ID IE".split()
-)
+CONDITIONS = {
+    *("O", "NO", "B", "C", "NAE", "AE", "NB", "NC", "E", "Z", "NE", "NZ", "BE", "NA", "A", "NBE", "S", "NS", "P", "PE"),
+    *("NP", "PO", "L", "NGE", "GE", "NL", "LE", "NG", "G", "NLE", "EQ", "CS", "HS", "CC", "LO", "MI", "PL", "VS"),
+    *("VC", "HI", "LS", "LT", "GT", "SH", "HC", "TS", "TC", "ID", "IE"),
+}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class Cpu:
     def _by_mnemonic(self) -> dict[str, list[Row]]:
         named: dict[str, list[Row]] = {}
         for row in self.rows:
-            named.setdefault(row.operation.upper() if not row.operation.endswith("cc") else row.operation, []).append(row)
+            named.setdefault(row.operation.upper() if not row.operation.endswith("cc") else row.operation, []).append(
+                row
+            )
         return named
 
     def _family(self, name: str) -> list[Row]:
@@ -119,14 +122,17 @@ class Chip:
     note: str
 
 
+CHIP_COLUMNS = tuple(field.name for field in fields(Chip))  # of energy.csv
+
+
 def cpu_folder() -> Path:
     """Where the processor tables are."""
-    return tables.folder() / "cpu"
+    return Path(folder(), "cpu")
 
 
 def energy_file() -> Path:
     """The table of chips."""
-    return tables.folder() / "energy.csv"
+    return Path(folder(), "energy.csv")
 
 
 def cpu_names() -> list[str]:
@@ -136,9 +142,9 @@ def cpu_names() -> list[str]:
 
 def load_cpu(name: str) -> Cpu:
     """The processor's table; InputError with the known names for one that there is none of."""
-    if name not in cpu_names():
+    if name.lower() not in cpu_names():
         raise InputError(_unknown("processor", name, cpu_names()))
-    return read_cpu(cpu_folder() / f"{name}.csv")
+    return read_cpu(cpu_folder() / f"{name.lower()}.csv")
 
 
 def read_cpu(path: Path) -> Cpu:
@@ -194,9 +200,9 @@ def _chip(cells: dict[str, str]) -> Chip:
 def _unknown(what: str, name: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return f"{what} {name!r} is not known; {hint}There are: {', '.join(known)}."
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"{what} {name!r} is not known{hint}; there are {', '.join(known)}."
 
 
 def _by_size(width: str) -> tuple[bool, int | str]:

@@ -25,8 +25,12 @@ COLUMNS = (
     "status_of",
     "note",
 )
-INTEGER_CLASSES = tuple("ADD SUB MUL DIV AND OR XOR NOT SHIFT ROTATE LOAD STORE COMPARE SELECT BRANCH INDEX".split())
-FLOAT_CLASSES = tuple("FADD FSUB FMUL FDIV FSQRT".split())
+INTEGER_CLASSES = (
+    *("ADD", "SUB", "MUL", "DIV", "AND", "OR", "XOR", "NOT", "SHIFT", "ROTATE"),
+    *("LOAD", "STORE", "COMPARE", "SELECT", "BRANCH"),
+    "INDEX",  # address and loop arithmetic
+)
+FLOAT_CLASSES = ("FADD", "FSUB", "FMUL", "FDIV", "FSQRT")
 CLASSES = INTEGER_CLASSES + FLOAT_CLASSES
 WIDTHS = ("8", "16", "32", "64", "80", "f32", "any")
 SIGNEDNESS = ("any", "signed", "unsigned")
@@ -135,7 +139,7 @@ def span(text: str) -> Span | None:
 
 
 def keys(row: Row) -> Iterator[tuple[str, str, str]]:
-    """Every (class, width, signedness) that the row prices. Addresses do not shrink with the data: INDEX has no width."""
+    """Every (class, width, signedness) that the row prices. INDEX has no width: addresses do not shrink with data."""
     signs = ("signed", "unsigned") if row.signedness == "any" else (row.signedness,)
     for cls in row.classes:
         for width in ("any",) if cls == "INDEX" else row.widths:
