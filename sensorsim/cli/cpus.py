@@ -101,7 +101,7 @@ def cpu_rows() -> list[dict[str, Any]]:
 
 def chip_rows() -> list[dict[str, Any]]:
     """One dictionary per chip: the columns of energy.csv."""
-    return [vars(chip) for chip in prices.load_chips()]
+    return [chip._asdict() for chip in prices.load_chips()]
 
 
 def table_rows(cpu: prices.Cpu) -> list[dict[str, str]]:

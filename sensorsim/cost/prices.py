@@ -5,9 +5,10 @@
 """
 
 import csv
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from sensorsim.cost.rows import CLASSES, COLUMNS, Number, Row, Span, keys, number, parse, read_cells
 from sensorsim.errors import InputError
@@ -104,8 +105,7 @@ class Cpu:
         return f"{self.path.name} has {cls} ({sign}) at width {', '.join(widths)}, not {width}; choose one it has."
 
 
-@dataclass(frozen=True)
-class Chip:
+class Chip(NamedTuple):
     """A chip's energy per cycle, by its maker's supply current. `cpu` is "" where its core has no table here."""
 
     chip: str
@@ -122,7 +122,7 @@ class Chip:
     note: str
 
 
-CHIP_COLUMNS = tuple(field.name for field in fields(Chip))  # of energy.csv
+CHIP_COLUMNS = Chip._fields  # of energy.csv
 
 
 def cpu_folder() -> Path:

@@ -2,8 +2,8 @@
 
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 Number = int | float
 
@@ -39,8 +39,7 @@ STATUSES = ("confirmed", "disputed", "estimate")
 QUANTITIES = ("native", "latency", "throughput")  # what a status may speak of
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A quantity that depends on the operands or on what stands around the instruction."""
 
     min: Number
@@ -48,8 +47,7 @@ class Span:
     max: Number
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):  # not a dataclass: those take milliseconds to build at import
     """One row; the names are the columns'. Where a column is a list in the file, it is a tuple here."""
 
     path: Path
