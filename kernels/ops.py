@@ -6,6 +6,8 @@ Division by zero gives 0 and INT32_MIN / -1 gives INT32_MIN, as the Arm dividers
 
 The operation classes are ADD SUB MUL DIV AND OR XOR NOT SHIFT ROTATE COMPARE SELECT. LOAD, STORE, BRANCH and INDEX
 come from the syntax (`a[i]`, `if`, `for`, arithmetic on loop counters) and are counted by the readers.
+
+`c` is the C expression, with the operands in braces; the ss_ functions in it are in sensorsim/export/templates/arithmetic.h.
 """
 
 from typing import Any
@@ -15,13 +17,13 @@ from sensorsim.kernels.language import primitive
 WORD = 1 << 32
 
 
-@primitive(operands="u32", result="i32", c="(int32_t)({0})")
+@primitive(operands="u32", result="i32", c="(int32_t){0}")
 def i32(a: Any) -> Any:
     """`a` read as a signed word; no operation."""
     return ((int(a) + (WORD >> 1)) % WORD) - (WORD >> 1)
 
 
-@primitive(operands="i32", result="u32", c="(uint32_t)({0})")
+@primitive(operands="i32", result="u32", c="(uint32_t){0}")
 def u32(a: Any) -> Any:
     """`a` read as an unsigned word; no operation."""
     return int(a) % WORD
@@ -54,19 +56,19 @@ def div(a: Any, b: Any) -> Any:
     return i32(quotient if (a < 0) == (b < 0) else -quotient)
 
 
-@primitive("SHIFT", operands="i32 i32", result="i32", c="{0} * (int32_t)(1 << {1})")
+@primitive("SHIFT", operands="i32 u32", result="i32", c="(int32_t)((uint32_t){0} << {1})")
 def shl(a: Any, k: Any) -> Any:
     """a · 2^k, signed, for 0 <= k < 32."""
     return i32(a << k)
 
 
-@primitive("SHIFT", operands="i32 i32", result="i32", c="{0} >> {1}")
+@primitive("SHIFT", operands="i32 u32", result="i32", c="ss_asr({0}, {1})")
 def asr(a: Any, k: Any) -> Any:
     """a / 2^k rounded toward minus infinity, for 0 <= k < 32: the arithmetic shift."""
     return i32(a >> k)
 
 
-@primitive("SHIFT", operands="i32", result="u32", c="(uint32_t)({0} >> 31)")
+@primitive("SHIFT", operands="i32", result="u32", c="(uint32_t)ss_asr({0}, 31U)")
 def sign_mask(a: Any) -> Any:
     """All ones when a is negative, else zero."""
     return u32(a >> 31)
@@ -98,13 +100,13 @@ def divu(a: Any, b: Any) -> Any:
     return u32(a // b)
 
 
-@primitive("SHIFT", operands="u32 i32", result="u32", c="{0} << {1}")
+@primitive("SHIFT", operands="u32 u32", result="u32", c="{0} << {1}")
 def shlu(a: Any, k: Any) -> Any:
     """a · 2^k, unsigned, for 0 <= k < 32."""
     return u32(a << k)
 
 
-@primitive("SHIFT", operands="u32 i32", result="u32", c="{0} >> {1}")
+@primitive("SHIFT", operands="u32 u32", result="u32", c="{0} >> {1}")
 def shru(a: Any, k: Any) -> Any:
     """floor(a / 2^k), unsigned, for 0 <= k < 32."""
     return u32(a >> k)
@@ -146,13 +148,13 @@ def selectu(condition: Any, a: Any, b: Any) -> Any:
     return u32(a) if condition else u32(b)
 
 
-@primitive("COMPARE", "SELECT", operands="u32 u32", result="u32", c="({0} < {1}) ? {0} : {1}")
+@primitive("COMPARE", "SELECT", operands="u32 u32", result="u32", c="ss_minu({0}, {1})")
 def minu(a: Any, b: Any) -> Any:
     """The smaller of two unsigned words: a compare and a select."""
     return u32(a) if a < b else u32(b)
 
 
-@primitive("COMPARE", "SELECT", operands="u32 u32", result="u32", c="({0} > {1}) ? {0} : {1}")
+@primitive("COMPARE", "SELECT", operands="u32 u32", result="u32", c="ss_maxu({0}, {1})")
 def maxu(a: Any, b: Any) -> Any:
     """The larger of two unsigned words: a compare and a select."""
     return u32(a) if a > b else u32(b)
@@ -170,7 +172,7 @@ def xor(a: Any, b: Any) -> Any:
     return u32(a ^ b)
 
 
-@primitive("ROTATE", operands="u32 i32", result="u32", c="({0} << {1}) | ({0} >> (32 - {1}))")
+@primitive("ROTATE", operands="u32 u32", result="u32", c="ss_rotlu({0}, {1})")
 def rotlu(a: Any, k: Any) -> Any:
     """a rotated left by k bits, for 0 < k < 32."""
     return u32((a << k) | (a >> (32 - k)))

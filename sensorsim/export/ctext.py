@@ -1,0 +1,151 @@
+"""Pieces of C: expressions with their types, comments made from docstrings, the notation of number formats."""
+
+import re
+import textwrap
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+from sensorsim.kernels.formats import Array, Below, Length, Q
+from sensorsim.kernels.language import Kernel
+
+WIDTH = 100  # columns of the exported code
+C_TYPES = {
+    **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32)},
+    **{f"i{bits}": f"int{bits}_t" for bits in (8, 16, 32)},
+    "flag": "bool",
+}
+# Firmware sources are plain ASCII: not every embedded compiler and editor agrees on anything else.
+ASCII = {"·": "*", "×": "x", "…": "..", "²": "^2", "³": "^3", "±": "+/-", "–": "-", "−": "-", "≤": "<=", "≥": ">="}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A C expression. `kind` is its type; "const" is a number that takes the type of its place."""
+
+    text: str
+    kind: str
+    atom: bool = True  # needs no parentheses as an operand
+
+    @property
+    def operand(self) -> str:
+        return self.text if self.atom else f"({self.text})"
+
+
+def storage(kind: Q | Below | Length) -> str:
+    """The storage type of a scalar parameter or an array element: u16, i32, …"""
+    return kind.storage if isinstance(kind, Q) else "u32"  # indices and lengths are unsigned words
+
+
+def ascii_text(text: str) -> str:
+    """The text without characters beyond ASCII."""
+    for character, plain in ASCII.items():
+        text = text.replace(character, plain)
+    return text.encode("ascii", "replace").decode()
+
+
+def prose(doc: str, prefix: str, exported: Container[str] = ()) -> list[str]:
+    """A docstring as lines of plain text, with `kernel` turned into the name of its C function if it is exported."""
+
+    def name(found: re.Match[str]) -> str:
+        return f"{prefix}{found[1]}()" if found[1] in exported else found[1]
+
+    text = re.sub(r"`([^`]+)`", name, textwrap.dedent(_hanging(doc)).strip())
+    lines: list[str] = []
+    for paragraph in ascii_text(text).split("\n\n"):
+        for block in re.split(r"\n(?=\* )", paragraph):
+            item = block.startswith("* ")
+            text = " ".join(block.removeprefix("* ").split())
+            lines += textwrap.wrap(("- " if item else "") + text, WIDTH - 3, subsequent_indent="  " * item)
+        lines.append("")
+    return lines[:-1]
+
+
+def _hanging(doc: str) -> str:
+    """A docstring's first line has no indentation; give it that of the others."""
+    first, _, rest = doc.partition("\n")
+    return first + "\n" + textwrap.dedent(rest)
+
+
+def wrap(text: str) -> list[str]:
+    """A paragraph in lines that fit into a comment."""
+    return textwrap.wrap(text, WIDTH - 3)
+
+
+def fold(line: str) -> str:
+    """A statement that is too long, with the arguments of its longest call below each other."""
+    if len(line) <= WIDTH:
+        return line
+    best = (0, 0, 0)  # length, opening and closing parenthesis
+    stack: list[int] = []
+    for place, character in enumerate(line):
+        if character == "(":
+            stack.append(place)
+        elif character == ")" and stack:
+            start = stack.pop()
+            if line[start - 1].isalnum() and ", " in line[start:place]:
+                best = max(best, (place - start, start, place))
+    if best[0] == 0:
+        return line
+    _, start, _ = best
+    parts, depth, last = [], 0, 0
+    for place, character in enumerate(line):
+        depth += (character == "(") - (character == ")")
+        if character == "," and place > start and depth == line[: start + 1].count("(") - line[:start].count(")"):
+            parts.append(line[last : place + 1])
+            last = place + 2
+    parts.append(line[last:])
+    return ("\n" + " " * (start + 1)).join(parts)
+
+
+def comment(lines: Iterable[str], indent: str = "") -> str:
+    """A block comment; a single short line stays on one line."""
+    lines = [line.replace("*/", "* /") for line in lines]
+    if len(lines) == 1 and len(lines[0]) + len(indent) <= WIDTH - 6:
+        return f"{indent}/* {lines[0]} */"
+    body = [f"{indent} * {line}".rstrip() for line in lines]
+    return "\n".join([f"{indent}/*", *body, f"{indent} */"])
+
+
+def fixed_point(kind: Q) -> str:
+    """How an integer stands for a number: `Q15`, or `integer` where there are no fraction bits."""
+    if kind.frac_bits == 0:
+        return "integer"
+    return f"{'U' if kind.storage.startswith('u') else ''}Q{kind.frac_bits}"
+
+
+def describe(kind: Q | Below | Length | Array) -> str:
+    """What a parameter holds, in one line: format, range, meaning."""
+    if isinstance(kind, Array):
+        what = "written" if kind.written else "read"
+        return f"{kind.length} values, {what}; {describe(kind.element)}"
+    if isinstance(kind, Below):
+        return f"index, 0 .. {kind.limit}-1"
+    if isinstance(kind, Length):
+        return ascii_text(f"{kind.lo} .. {kind.hi}: {kind.about}")
+    limits = f"{power_of_two(kind.lo)} .. {power_of_two(kind.hi)}"
+    return ascii_text(f"{fixed_point(kind)} in {C_TYPES[kind.storage]}, {limits}: {kind.about}")
+
+
+def power_of_two(value: int) -> str:
+    """A large number as it was meant: 2^30, -2^30-32768, 2^32-1."""
+    size = abs(value)
+    if size < 2**16:
+        return str(value)
+    bits = (size + 1).bit_length() - 1  # of the power just below, or one above
+    sign = "-" if value < 0 else ""
+    rest = size - 2**bits
+    return f"{sign}2^{bits}" + (f"{sign or '+'}{rest}" if rest > 0 else "-1" if rest < 0 else "")
+
+
+def parameter_lines(kernel: Kernel) -> list[str]:
+    """One entry for each parameter and the result, aligned, for the comment above a prototype."""
+    entries = {name: describe(kind) for name, kind in kernel.parameters.items()}
+    if kernel.result is not None:
+        entries["returns"] = describe(kernel.result)
+    width = max(len(name) for name in entries)
+    lines: list[str] = []
+    for name, text in entries.items():
+        lines += textwrap.wrap(
+            f"{name:<{width}}  {text}", WIDTH - 5, initial_indent="  ", subsequent_indent=" " * (width + 4)
+        )
+    return lines

@@ -1,0 +1,103 @@
+/*
+ * The few operations that C leaves open, made exact: shifts of negative numbers, division by zero,
+ * INT32_MIN / -1. Every other operation of the kernels is a plain C operator.
+ *
+ * Define SS_NO_HW_DIV on cores without a divider (Cortex-M0, M0+): division is then done here, in a
+ * number of steps that does not depend on the operands, and no compiler runtime is linked.
+ */
+#ifndef SS_ARITHMETIC_H
+#define SS_ARITHMETIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the kernels rely on. A compiler that differs stops here: the array size becomes negative. */
+#define SS_CHECK(name, holds) typedef char ss_check_##name[(holds) ? 1 : -1]
+
+SS_CHECK(char_has_8_bits, ((unsigned char)-1) == 255U);
+SS_CHECK(int32_has_32_bits, sizeof(int32_t) == 4U);
+SS_CHECK(uint16_has_16_bits, sizeof(uint16_t) == 2U);
+SS_CHECK(int_has_16_bits_or_more, sizeof(int) >= 2U);
+SS_CHECK(negative_numbers_are_two_s_complement, (-1 & 3) == 3);
+SS_CHECK(unsigned_to_signed_keeps_the_bits, (int32_t)0x80000000U == INT32_MIN);
+SS_CHECK(right_shift_keeps_the_sign, ((int32_t)-5 >> 1) == -3);
+SS_CHECK(division_rounds_toward_zero, ((-7 / 2) == -3) && ((-7 % 2) == -1));
+
+/* a / 2^k rounded toward minus infinity, for k < 32: the arithmetic shift (checked above). */
+static inline int32_t ss_asr(int32_t a, uint32_t k)
+{
+    return a >> k;
+}
+
+/* The smaller of two words. */
+static inline uint32_t ss_minu(uint32_t a, uint32_t b)
+{
+    return (a < b) ? a : b;
+}
+
+/* The larger of two words. */
+static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
+{
+    return (a > b) ? a : b;
+}
+
+/* a rotated left by k bits, for 0 < k < 32. */
+static inline uint32_t ss_rotlu(uint32_t a, uint32_t k)
+{
+    return (a << k) | (a >> (32U - k));
+}
+
+#ifdef SS_NO_HW_DIV
+
+/* a / b rounded down, 0 when b is 0: one bit of the quotient in each of 32 steps, no branch on data. */
+static inline uint32_t ss_divu(uint32_t a, uint32_t b)
+{
+    uint32_t dividend = a;
+    uint32_t rest = 0U;
+    uint32_t quotient = 0U;
+    for (uint32_t bit = 0U; bit < 32U; bit++) {
+        const uint32_t carry = rest >> 31;
+        rest = (rest << 1) | (dividend >> 31);
+        dividend <<= 1;
+        /* The divisor fits when the shifted rest, with its 33rd bit, is not below it. */
+        const uint32_t fits = carry | (uint32_t)(rest >= b);
+        rest -= b & (0U - fits);
+        quotient = (quotient << 1) | fits;
+    }
+    return quotient & (0U - (uint32_t)(b != 0U));
+}
+
+#else
+
+/* a / b rounded down, 0 when b is 0. */
+static inline uint32_t ss_divu(uint32_t a, uint32_t b)
+{
+    return (b == 0U) ? 0U : (a / b);
+}
+
+#endif
+
+/* a / b rounded toward zero; 0 when b is 0, INT32_MIN for INT32_MIN / -1. */
+static inline int32_t ss_div(int32_t a, int32_t b)
+{
+#ifdef SS_NO_HW_DIV
+    const uint32_t sign_a = (uint32_t)ss_asr(a, 31U);
+    const uint32_t sign_b = (uint32_t)ss_asr(b, 31U);
+    const uint32_t sign = sign_a ^ sign_b;
+    /* (v ^ sign) - sign is the magnitude of v, and gives it back its sign. */
+    const uint32_t quotient = ss_divu(((uint32_t)a ^ sign_a) - sign_a, ((uint32_t)b ^ sign_b) - sign_b);
+    return (int32_t)((quotient ^ sign) - sign);
+#else
+    int32_t quotient;
+    if (b == 0) {
+        quotient = 0;
+    } else if (b == -1) {
+        quotient = (int32_t)(0U - (uint32_t)a);
+    } else {
+        quotient = a / b;
+    }
+    return quotient;
+#endif
+}
+
+#endif
