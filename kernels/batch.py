@@ -60,7 +60,9 @@ def spof_records(
     return alpha2, alpha3
 
 
-def dpsgd_records(x: Records, clip: int, noise: Words, a: int = EXP_ZERO, seed: int = 0, threads: int = 1) -> Words:
+def dpsgd_records(
+    x: Records, clip: int, noise: Words, a: int = EXP_ZERO, seed: int = 0, threads: int = 1, out: Words | None = None
+) -> Words:
     """`dpsgd` on every row of x: the clipped, perturbed gradient of each feature."""
     count, n = x.shape
     noisy = np.empty((count, n), np.int32) if out is None else out
