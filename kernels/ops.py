@@ -142,7 +142,7 @@ def geu(a: Any, b: Any) -> Any:
     return a >= b
 
 
-@primitive("SELECT", operands="flag u32 u32", result="u32", c="{0} ? {1} : {2}")
+@primitive("SELECT", operands="flag u32 u32", result="u32", c="ss_selectu({0}, {1}, {2})")
 def selectu(condition: Any, a: Any, b: Any) -> Any:
     """a where the comparison holds, else b; both are evaluated, so no branch depends on the data."""
     return u32(a) if condition else u32(b)

@@ -29,16 +29,54 @@ static inline int32_t ss_asr(int32_t a, uint32_t k)
     return a >> k;
 }
 
+/*
+ * A choice between two words must not become a branch: its direction would show in the time taken.
+ * Most cores have a conditional move, which compilers use for ?:. Where there is none (Cortex-M0,
+ * M0+, RISC-V) the choice is made with a mask, and an empty piece of assembly keeps the compiler
+ * from turning the mask back into a branch.
+ */
+#if (defined(__thumb__) && !defined(__thumb2__)) || defined(__riscv)
+#define SS_SELECT_BY_MASK
+#endif
+
+#ifdef SS_SELECT_BY_MASK
+
+/* All ones where the condition holds, else zero. */
+static inline uint32_t ss_mask(bool condition)
+{
+    uint32_t mask = 0U - (uint32_t)condition;
+#ifdef __GNUC__
+    __asm__("" : "+r"(mask));
+#endif
+    return mask;
+}
+
+/* a where the condition holds, else b. */
+static inline uint32_t ss_selectu(bool condition, uint32_t a, uint32_t b)
+{
+    return b + ((a - b) & ss_mask(condition));
+}
+
+#else
+
+/* a where the condition holds, else b. */
+static inline uint32_t ss_selectu(bool condition, uint32_t a, uint32_t b)
+{
+    return condition ? a : b;
+}
+
+#endif
+
 /* The smaller of two words. */
 static inline uint32_t ss_minu(uint32_t a, uint32_t b)
 {
-    return (a < b) ? a : b;
+    return ss_selectu(a < b, a, b);
 }
 
 /* The larger of two words. */
 static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
 {
-    return (a > b) ? a : b;
+    return ss_selectu(a > b, a, b);
 }
 
 /* a rotated left by k bits, for 0 < k < 32. */
@@ -61,10 +99,10 @@ static inline uint32_t ss_divu(uint32_t a, uint32_t b)
         dividend <<= 1;
         /* The divisor fits when the shifted rest, with its 33rd bit, is not below it. */
         const uint32_t fits = carry | (uint32_t)(rest >= b);
-        rest -= b & (0U - fits);
+        rest -= ss_selectu(fits != 0U, b, 0U);
         quotient = (quotient << 1) | fits;
     }
-    return quotient & (0U - (uint32_t)(b != 0U));
+    return ss_selectu(b != 0U, quotient, 0U);
 }
 
 #else

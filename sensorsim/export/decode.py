@@ -1,0 +1,221 @@
+"""Machine instructions: decoded once per block, sorted into classes, priced by the processor's table."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sensorsim.cost.prices import Cpu
+from sensorsim.errors import InputError
+from sensorsim.export.targets import Target
+
+# In the order of a report. Address arithmetic is what has its own instructions (LEA, ADR, LUI, AUIPC): an ADD that moves
+# a pointer cannot be told from one that adds data.
+CLASSES = (
+    "move",
+    "load",
+    "store",
+    "stack",
+    "address",
+    "add",
+    "logic",
+    "shift",
+    "compare",
+    "select",
+    "multiply",
+    "wide multiply",
+    "divide",
+    "branch",
+    "call",
+)
+
+_PATTERNS = {
+    # name of the instruction, without suffixes that only set flags or choose an encoding: class
+    "k7": {
+        "move": r"mov|movzx|movsx|xchg|bswap|nop|cdq|cwde|cbw|cwd|endbr32",
+        "stack": r"push|pop|leave",
+        "address": r"lea",
+        "add": r"add|sub|inc|dec|neg|adc|sbb",
+        "logic": r"and|or|xor|not",
+        "shift": r"shl|shr|sar|sal|rol|ror|shld|shrd",
+        "compare": r"cmp|test|set\w+",
+        "select": r"cmov\w+",
+        "multiply": r"imul",
+        "wide multiply": r"mul",
+        "divide": r"div|idiv",
+        "call": r"call|ret",
+        "branch": r"jmp|j\w+",
+    },
+    "arm": {
+        "move": r"mov|movs|movw|movt|mvn_move|uxt[bh]|sxt[bh]|nop|rev(16|sh)?|ubfx|sbfx|bfi|bfc",
+        "stack": r"push|pop|stm\w*|ldm\w*",
+        "load": r"ldr(b|h|sb|sh|d)?",
+        "store": r"str(b|h|d)?",
+        "address": r"adr|adr\.w",
+        "add": r"adds?|addw|subs?|subw|rsbs?|rsb|negs?|adcs?|sbcs?",
+        "logic": r"ands?|orrs?|orns?|eors?|bics?|mvns?",
+        "shift": r"lsls?|lsrs?|asrs?|rors?|rrxs?|clz|rbit",
+        "compare": r"cmp|cmn|tst|teq",
+        "select": r"it[te]{0,3}|usat|ssat|sel",
+        "multiply": r"muls?|mla|mls|smul\w+|smla[bt]{2}",
+        "wide multiply": r"umull|smull|umlal|smlal",
+        "divide": r"udiv|sdiv",
+        "call": r"bl|blx|bx",
+        "branch": r"b|b\w\w|cbz|cbnz|tb[bh]",
+    },
+    "riscv": {
+        "move": r"mv|li|nop",
+        "load": r"l[bhw]u?|lwsp",
+        "store": r"s[bhw]|swsp",
+        "address": r"lui|auipc",
+        "add": r"add|addi|sub|neg|addi16sp|addi4spn",
+        "logic": r"and|andi|or|ori|xor|xori|not",
+        "shift": r"sll|slli|srl|srli|sra|srai",
+        "compare": r"slt|sltu|slti|sltiu|seqz|snez|sltz|sgtz",
+        "multiply": r"mul",
+        "wide multiply": r"mulh|mulhu|mulhsu",
+        "divide": r"div|divu|rem|remu",
+        "call": r"jal|jalr|ret|jr",
+        "branch": r"b\w+|j",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One decoded instruction: its class and its price in the table's unit, when a branch falls through and when not."""
+
+    address: int
+    text: str
+    kind: str
+    price: float
+    price_taken: float
+    conditional: bool
+    note: str  # "disputed", "estimate" or nothing: what the table says of the row
+
+
+class Decoder:
+    """Decodes blocks for one core and prices them by its table; an instruction without a row is an error."""
+
+    def __init__(self, target: Target, cpu: Cpu) -> None:
+        import capstone
+
+        self.target, self.cpu = target, cpu
+        self.family = {"x86": "k7", "thumb": "arm", "riscv32": "riscv"}[target.triple.split("-")[0]]
+        arch, mode = {
+            "k7": (capstone.CS_ARCH_X86, capstone.CS_MODE_32),
+            "arm": (capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS),
+            "riscv": (capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCVC),
+        }[self.family]
+        self.capstone = capstone.Cs(arch, mode)
+        self.capstone.detail = True
+        self.classes = {kind: re.compile(pattern) for kind, pattern in _PATTERNS[self.family].items()}
+
+    def block(self, address: int, code: bytes) -> list[Instruction]:
+        """The block's instructions."""
+        decoded = list(self.capstone.disasm(code, address))
+        if sum(len(raw.bytes) for raw in decoded) != len(code):
+            raise InputError(f"the code at 0x{address:x} on {self.target.name} cannot be decoded.")
+        return [self.instruction(raw) for raw in decoded]
+
+    def instruction(self, raw: Any) -> Instruction:
+        name, operands, width, registers = _FORMS[self.family](raw)
+        kind = self.classify(name, operands, f"{raw.mnemonic} {raw.op_str}")
+        row = self.cpu.instruction(name, operands, width)
+        cost = row.cost(registers)
+        conditional = kind == "branch" and name.upper() not in ("B", "JMP", "J")
+        # A conditional branch costs the least when it falls through and the most when it is taken.
+        price, taken = (cost.min, cost.max) if conditional else (cost.typical, cost.typical)
+        text = f"{raw.mnemonic} {raw.op_str}".strip()
+        return Instruction(raw.address, text, kind, float(price), float(taken), conditional, row.flag("native"))
+
+    def classify(self, name: str, operands: str, text: str) -> str:
+        for kind, pattern in self.classes.items():
+            if pattern.fullmatch(name.lower()):
+                if self.family == "k7" and kind in ("move", "add", "logic", "compare") and "m" in operands:
+                    return _memory_class(kind, operands)
+                if self.family == "k7" and kind == "multiply" and "," not in operands:
+                    return "wide multiply"
+                return kind
+        raise InputError(f"the instruction `{text}` of {self.target.name} belongs to no class.")
+
+
+def _memory_class(kind: str, operands: str) -> str:
+    """On x86 a move from or to memory is a load or a store; arithmetic on memory stays what it computes."""
+    if kind != "move":
+        return kind
+    return "store" if operands.startswith("m") else "load"
+
+
+def _x86_form(raw: Any) -> tuple[str, str, int | str, int]:
+    from capstone.x86 import X86_OP_IMM, X86_OP_MEM, X86_OP_REG
+
+    name = raw.mnemonic.split()[-1].upper()
+    letters = {X86_OP_REG: "r", X86_OP_IMM: "i", X86_OP_MEM: "m"}
+    forms = [letters[operand.type] for operand in raw.operands]
+    width: int | str = raw.operands[0].size * 8 if raw.operands else 32
+    if name.startswith("J") or name == "CALL":
+        forms = ["rel" if form == "i" else form for form in forms]
+    elif name in ("SHL", "SHR", "SAR", "ROL", "ROR", "SHLD", "SHRD"):
+        name_of = raw.op_str.rsplit(",", 1)[-1].strip()
+        if name_of == "cl":
+            forms[-1] = "CL"
+        elif len(forms) == 1:
+            forms.append("i")  # the short form of a shift by one
+    if name == "RET":
+        forms = []
+    return name, ",".join(forms), width, 0
+
+
+def _arm_form(raw: Any) -> tuple[str, str, int | str, int]:
+    name = raw.mnemonic.removesuffix(".w").removesuffix(".n").upper()
+    operands = raw.op_str
+    registers = 0
+    conditional = raw.cc not in (0, 15) and not name.startswith("B") and not name.startswith("IT")  # in an IT block
+    if conditional:
+        name = name[:-2]
+    if "{" in operands:
+        listed = operands[operands.index("{") + 1 : operands.index("}")].split(",")
+        registers = len(listed)
+        form = "regs+pc" if any(item.strip() == "pc" for item in listed) else "regs"
+    elif name.startswith("LDR"):
+        form = "r,m"
+    elif name.startswith("STR"):
+        form = "m,r"
+    elif name in ("BX", "BLX"):
+        form = "r"
+    elif name.startswith(("B", "CB")) and not name.startswith(("BIC", "BF")):
+        form = "rel"
+    else:
+        form = "any"
+    if name.endswith("S") and name[:-1] in _FLAG_SETTERS:
+        name = name[:-1]
+    if re.fullmatch("IT[TE]+", name):
+        name = "IT"  # one instruction, however many it makes conditional
+    width = {"B": 8, "H": 16}.get(name[-1], 32) if name.startswith(("LDR", "STR")) else 32
+    return name, form, width, registers
+
+
+_FLAG_SETTERS = {"ADD", "SUB", "RSB", "AND", "ORR", "ORN", "EOR", "BIC", "MVN", "MOV", "LSL", "LSR", "ASR", "ROR", "MUL", "ADC", "SBC", "NEG", "RRX"}  # fmt: skip
+
+
+def _riscv_form(raw: Any) -> tuple[str, str, int | str, int]:
+    name = raw.mnemonic.removeprefix("c.").upper()
+    name = {"LWSP": "LW", "SWSP": "SW", "ADDI16SP": "ADDI", "ADDI4SPN": "ADDI"}.get(name, name)
+    parts = [part.strip() for part in raw.op_str.split(",")] if raw.op_str else []
+    compressed = raw.mnemonic.startswith("c.")
+    if name in ("LW", "LH", "LHU", "LB", "LBU"):
+        return name, "r,m", {"W": 32, "H": 16, "B": 8}[name[1]], 0
+    if name in ("SW", "SH", "SB"):
+        return name, "m,r", {"W": 32, "H": 16, "B": 8}[name[1]], 0
+    if name.startswith("B"):
+        return name, ",".join(["r"] * (len(parts) - 1) + ["rel"]), 32, 0
+    if name in ("J", "JAL", "JR", "JALR", "RET"):
+        return name, {"J": "rel", "JR": "r", "RET": ""}.get(name, "any"), 32, 0
+    forms = ["i" if re.fullmatch(r"-?(0x)?[0-9a-f]+", part) and not part.startswith("a") else "r" for part in parts]
+    if compressed and len(parts) == 2 and name in _TWO_ADDRESS:
+        forms = ["r", *forms]  # c.add rd, rs is add rd, rd, rs
+    return name, ",".join(forms), 32, 0
+
+
+_TWO_ADDRESS = {"ADD", "ADDI", "SUB", "AND", "ANDI", "OR", "XOR", "SLLI", "SRLI", "SRAI"}
+_FORMS = {"k7": _x86_form, "arm": _arm_form, "riscv": _riscv_form}

@@ -1,0 +1,234 @@
+"""An emulated core: call a compiled function and see which basic blocks ran.
+
+The hook that unicorn calls at the start of every block is itself machine code (a Numba callback), so that counting costs
+little: it counts the block, notes whether the block before it ended in a taken branch, and folds the block's address
+into a fingerprint of the executed sequence.
+"""
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sensorsim.errors import InputError
+from sensorsim.export.elf import Program
+from sensorsim.export.targets import Target
+
+CODE, CODE_BYTES = 0x10000, 1 << 16  # the linker script puts code at this address
+DATA, DATA_BYTES = 0x20000000, 1 << 16  # .data and .bss
+ARGUMENTS, ARGUMENT_BYTES = 0x30000000, 1 << 22
+STACK, STACK_BYTES = 0x40000000, 1 << 16
+EXIT = 0xF000  # a function returns here, and the run ends; Cortex-M executes nothing above 0x40000000
+PAINT = 0xA5
+
+# The hook's memory, in 64-bit words: a head, then for each byte of code how often a block began there, how often it
+# ended in a jump, its size, and the list of blocks seen.
+FINGERPRINT, SEEN, LAST, LAST_END, HEAD = 0, 1, 2, 3, 8
+COUNT, TAKEN, SIZE, LIST = (HEAD + k * CODE_BYTES for k in range(4))
+WORDS = HEAD + 4 * CODE_BYTES
+
+
+class Machine:
+    """A core with a program loaded, ready to be called."""
+
+    def __init__(self, target: Target, program: Program) -> None:
+        import numpy as np
+        import unicorn
+
+        self.target, self.program = target, program
+        self.abi = _ABIS[target.triple.split("-")[0]](target)
+        self.uc = self.abi.open()
+        for start, size in ((CODE, CODE_BYTES), (DATA, DATA_BYTES), (STACK, STACK_BYTES), (EXIT, 4096)):
+            self.uc.mem_map(start, size)
+        self.uc.mem_map(ARGUMENTS, ARGUMENT_BYTES)
+        for section in program.sections:
+            room = (CODE, CODE_BYTES) if section.address < DATA else (DATA, DATA_BYTES)
+            if not room[0] <= section.address <= sum(room) - len(section.data):
+                raise InputError(f"{section.name} does not fit the emulator's 64 KiB; export fewer kernels or tables.")
+            self.uc.mem_write(section.address, section.data)
+        self.failure: type[Exception] = unicorn.UcError
+        self.state = np.zeros(WORDS, np.uint64)
+        self._hook = _add_block_hook(self.uc, self.state.ctypes.data)
+        self.paint()
+
+    def call(self, name: str, arguments: Sequence[int]) -> int:
+        """Run the function; `arguments` are words: numbers, or addresses of what was written before."""
+        from unicorn import UcError
+
+        address, _ = self.program.symbols[name]
+        self.state[FINGERPRINT] = self.state[LAST_END] = 0
+        try:
+            return self.abi.call(self.uc, address, arguments)
+        except UcError as error:
+            where = self.abi.program_counter(self.uc)
+            raise InputError(f"{name} stopped on {self.target.name} at address 0x{where:x}: {error}.") from None
+
+    def blocks(self) -> Any:
+        """(start, size, count, taken) of each block that ran since the last `forget`, as an array of four columns."""
+        import numpy as np
+
+        slots = self.state[LIST : LIST + int(self.state[SEEN])].astype(np.int64)
+        columns = [slots + CODE, self.state[SIZE + slots], self.state[COUNT + slots], self.state[TAKEN + slots]]
+        return np.stack([column.astype(np.int64) for column in columns], axis=1)
+
+    def forget(self) -> None:
+        """Set the counts back to zero."""
+        import numpy as np
+
+        slots = self.state[LIST : LIST + int(self.state[SEEN])].astype(np.int64)
+        self.state[COUNT + slots] = 0
+        self.state[TAKEN + slots] = 0
+        self.state[SEEN] = 0
+
+    @property
+    def fingerprint(self) -> int:
+        """A hash of the sequence of blocks that the last call executed."""
+        return int(self.state[FINGERPRINT])
+
+    def paint(self) -> None:
+        """Fill the stack with a pattern, to see later how deep it went."""
+        self.uc.mem_write(STACK, bytes([PAINT]) * STACK_BYTES)
+
+    def stack_bytes(self) -> int:
+        """The deepest stack since `paint`, arguments passed on the stack included."""
+        stack = bytes(self.uc.mem_read(STACK, STACK_BYTES))
+        return STACK_BYTES - (len(stack) - len(stack.lstrip(bytes([PAINT])))) - self.abi.top
+
+    def read_code(self, address: int, size: int) -> bytes:
+        return bytes(self.uc.mem_read(address, size))
+
+
+class _X86:
+    """cdecl: every argument on the stack."""
+
+    top = 64  # bytes above the first argument that the stack pointer starts below
+
+    def __init__(self, target: Target) -> None:
+        pass
+
+    def open(self) -> Any:
+        from unicorn import UC_ARCH_X86, UC_MODE_32, Uc
+
+        return Uc(UC_ARCH_X86, UC_MODE_32)
+
+    def call(self, uc: Any, address: int, arguments: Sequence[int]) -> int:
+        from unicorn.x86_const import UC_X86_REG_EAX, UC_X86_REG_ESP
+
+        words = struct.pack(f"<{len(arguments) + 1}I", EXIT, *arguments)
+        stack = (STACK + STACK_BYTES - self.top - len(words) + 4 & ~15) - 4  # 16-byte aligned before the call
+        uc.mem_write(stack, words)
+        uc.reg_write(UC_X86_REG_ESP, stack)
+        uc.emu_start(address, EXIT)
+        return int(uc.reg_read(UC_X86_REG_EAX))
+
+    def program_counter(self, uc: Any) -> int:
+        from unicorn.x86_const import UC_X86_REG_EIP
+
+        return int(uc.reg_read(UC_X86_REG_EIP))
+
+
+class _Registers:
+    """The first arguments in registers, the others on the stack."""
+
+    top = 64
+    thumb = 0
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def call(self, uc: Any, address: int, arguments: Sequence[int]) -> int:
+        rest = arguments[len(self.inputs) :]
+        stack = STACK + STACK_BYTES - self.top - 4 * len(rest) & ~15
+        if rest:
+            uc.mem_write(stack, struct.pack(f"<{len(rest)}I", *rest))
+        for register, value in zip(self.inputs, arguments, strict=False):
+            uc.reg_write(register, value)
+        uc.reg_write(self.sp, stack)
+        uc.reg_write(self.link, EXIT | self.thumb)
+        uc.emu_start(address | self.thumb, EXIT)
+        return int(uc.reg_read(self.inputs[0])) & 0xFFFFFFFF
+
+    def program_counter(self, uc: Any) -> int:
+        return int(uc.reg_read(self.pc))
+
+    inputs: tuple[int, ...]
+    sp: int
+    link: int
+    pc: int
+
+
+class _Arm(_Registers):
+    thumb = 1
+
+    def open(self) -> Any:
+        from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const
+
+        uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+        model = {"cortex-m0plus": "M0", "cortex-m3": "M3", "cortex-m4": "M4"}[self.target.name]
+        uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_CORTEX_{model}"))
+        self.inputs = tuple(getattr(arm_const, f"UC_ARM_REG_R{k}") for k in range(4))
+        self.sp, self.link, self.pc = arm_const.UC_ARM_REG_SP, arm_const.UC_ARM_REG_LR, arm_const.UC_ARM_REG_PC
+        return uc
+
+
+class _RiscV(_Registers):
+    def open(self) -> Any:
+        from unicorn import UC_ARCH_RISCV, UC_MODE_RISCV32, Uc, riscv_const
+
+        self.inputs = tuple(getattr(riscv_const, f"UC_RISCV_REG_A{k}") for k in range(8))
+        self.sp, self.link, self.pc = (getattr(riscv_const, f"UC_RISCV_REG_{name}") for name in ("SP", "RA", "PC"))
+        return Uc(UC_ARCH_RISCV, UC_MODE_RISCV32)
+
+
+_ABIS: dict[str, Any] = {"x86": _X86, "thumb": _Arm, "riscv32": _RiscV}
+
+
+@cache
+def _block_callback() -> Any:
+    """The hook, compiled: void (uc, address, size, memory)."""
+    import numba
+
+    signature = numba.void(numba.types.voidptr, numba.uint64, numba.uint32, numba.types.CPointer(numba.uint64))
+
+    @numba.cfunc(signature)  # type: ignore[untyped-decorator]
+    def block(uc, address, size, memory):  # type: ignore[no-untyped-def]
+        word = numba.uint64
+        state = numba.carray(memory, WORDS)
+        slot = word(address - word(CODE))
+        if slot >= word(CODE_BYTES):
+            return
+        # FNV-1a over block addresses
+        state[FINGERPRINT] = (state[FINGERPRINT] ^ (slot + word(1))) * word(0x100000001B3)
+        if state[LAST_END] != word(0) and state[LAST_END] != address:
+            state[word(TAKEN) + state[LAST]] += word(1)
+        if state[word(COUNT) + slot] == word(0):
+            state[word(LIST) + state[SEEN]] = slot
+            state[SEEN] += word(1)
+            state[word(SIZE) + slot] = word(size)
+        state[word(COUNT) + slot] += word(1)
+        state[LAST] = slot
+        state[LAST_END] = address + word(size)
+
+    return block
+
+
+def _add_block_hook(uc: Any, memory: int) -> Any:
+    """Register the compiled hook; unicorn's Python interface only takes Python functions, its C interface any."""
+    from unicorn import UC_HOOK_BLOCK
+    from unicorn.unicorn_py3 import unicorn as binding
+
+    handle = ctypes.c_size_t()
+    add = binding.uclib.uc_hook_add
+    status = add(
+        uc._uch,
+        ctypes.byref(handle),
+        UC_HOOK_BLOCK,
+        ctypes.cast(_block_callback().address, ctypes.c_void_p),
+        ctypes.c_void_p(memory),
+        ctypes.c_uint64(1),
+        ctypes.c_uint64(0),
+    )
+    if status:
+        raise RuntimeError(f"unicorn refused the block hook (error {status})")
+    return handle

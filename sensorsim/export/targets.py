@@ -1,0 +1,114 @@
+"""The cores that exported code is compiled for, and the compiler that does it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from sensorsim.errors import InputError
+
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
+# Unrolled by clang, the loops of a record are larger and, on the cores here, not one of them is faster.
+OPTIMIZE = ("-std=c99", "-O2", "-fno-unroll-loops", "-fomit-frame-pointer", "-ffreestanding", "-g0")
+SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
+LINK = ("-static", "-nostdlib", "-rtlib=compiler-rt", "-Wl,--gc-sections")
+TRAP = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A core: how the compiler calls it, which processor table prices it, which divider it has."""
+
+    name: str
+    title: str
+    triple: str
+    mcpu: str
+    cpu: str  # a table in tables/cpu
+    divides: bool
+
+
+HOST = "host"
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("k7", "AMD K7", "x86-freestanding-none", "athlon", "k7", True),
+        Target("cortex-m0plus", "Arm Cortex-M0+", "thumb-freestanding-eabi", "cortex_m0plus", "cortex-m0plus", False),
+        Target("cortex-m3", "Arm Cortex-M3", "thumb-freestanding-eabi", "cortex_m3", "cortex-m3", True),
+        Target("cortex-m4", "Arm Cortex-M4", "thumb-freestanding-eabi", "cortex_m4", "cortex-m4", True),
+        Target("rv32imc", "RISC-V RV32IMC (Ibex)", "riscv32-freestanding-none", "generic_rv32+m+c", "ibex", True),
+    )
+}
+
+
+def targets_named(names: Iterable[str]) -> list[str]:
+    """The names, checked; InputError with the known ones for one that there is none of."""
+    chosen = list(dict.fromkeys(names))
+    for name in chosen:
+        if name != HOST and name not in TARGETS:
+            raise InputError(f"target {name!r} is not known; there are {', '.join([HOST, *TARGETS])}.")
+    return chosen
+
+
+def need_firmware_tools() -> None:
+    """InputError that names the extra where a tool for machine code is not installed."""
+    missing = [name for name in ("ziglang", "unicorn", "capstone") if find_spec(name) is None]
+    if missing:
+        raise InputError(f"{' and '.join(missing)} not installed; run `pip install 'sensorsim[firmware]'`.")
+
+
+@cache
+def compiler_version() -> str:
+    """What stands beside every figure that depends on the compiler."""
+    need_firmware_tools()
+    text = _run([sys.executable, "-m", "ziglang", "cc", "--version"])
+    return text.splitlines()[0].split(" (")[0] + " by ziglang " + _run([sys.executable, "-m", "ziglang", "version"]).strip()
+
+
+def compile_elf(
+    target: Target, sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, options: Sequence[str] = ()
+) -> Path:
+    """Compile and link one function with all it needs; warnings are errors."""
+    script = out.with_suffix(".ld")
+    script.write_text((files("sensorsim.export") / "templates" / "link.ld").read_text("utf-8").replace("@ENTRY@", entry))
+    command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS]
+    command += [*WARNINGS, *LINK, *options]
+    command += [f"-Wl,-T,{script}", f"-Wl,--entry={entry}", *(f"-I{folder}" for folder in include)]
+    _run([*command, *map(str, sources), "-o", str(out)])
+    return out
+
+
+def compile_host(sources: Sequence[Path], include: Sequence[Path], out: Path, options: Sequence[str] = ()) -> Path:
+    """A shared library for this machine; warnings are errors."""
+    flags = [*OPTIMIZE, *WARNINGS, "-shared", "-fPIC", "-nostdlib", *options]
+    _run([*_zig(), *flags, *(f"-I{folder}" for folder in include), *map(str, sources), "-o", str(out)])
+    return out
+
+
+def check_with_gcc(sources: Sequence[Path], include: Sequence[Path]) -> str | None:
+    """Compile with the machine's gcc, warnings as errors; its version, or None where there is no gcc."""
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        return None
+    for source in sources:
+        options = ["-std=c99", "-O2", "-ffreestanding", *WARNINGS, *(f"-I{folder}" for folder in include)]
+        _run([gcc, *options, "-c", str(source), "-o", os.devnull])
+    return _run([gcc, "--version"]).splitlines()[0]
+
+
+def _zig() -> list[str]:
+    need_firmware_tools()
+    return [sys.executable, "-m", "ziglang", "cc"]
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:]
+        raise InputError(f"the compiler refused the code ({lines[0].strip() if lines else 'no message'}).")
+    return done.stdout
