@@ -122,7 +122,7 @@ def _delta(delta: str) -> Decimal:
         value = Decimal(delta)
     except InvalidOperation:
         value = Decimal(-1)
-    if not 0 <= value < 1:
+    if not value.is_finite() or not 0 <= value < 1:
         raise InputError(f"delta is {delta}; give a number from 0 to below 1, as in 1e-6.")
     return value
 

@@ -9,7 +9,6 @@ epoch.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sensorsim.errors import InputError
 from sensorsim.privacy import pld, sensitivity
@@ -112,8 +111,8 @@ def _gaussian(multiplier: float | None, epsilon: float | None, draws: int, delta
         multiplier = noise_multiplier_for(epsilon or 0.0, delta, draws)
     reached = gaussian_epsilon(2 * math.sqrt(draws) / multiplier, delta)
     why = (
-        f"Gaussian noise of {multiplier:.4g}·C on clipped weight gradients, {draws} of them; replacing a record moves one "
-        "by 2C; no amplification by sampling is claimed"
+        f"Gaussian noise of {multiplier:.4g}·C on clipped weight gradients, {draws} of them; replacing a record moves "
+        "one by 2C; no amplification by sampling is claimed"
     )
     return Spent(reached, delta, WEIGHTS, why, math.inf)
 
@@ -180,5 +179,5 @@ def _check(
         raise InputError(f"draws is {draws} and records is {records}; both are 1 or more.")
     if forward not in ("raw", "released"):
         raise InputError(f"forward is {forward}; the forward pass reads `raw` or `released` values.")
-    if not 0 < Decimal(delta) < 1:
+    if not 0 < delta < 1:
         raise InputError(f"delta is {delta}; give a number between 0 and 1.")

@@ -51,7 +51,7 @@ def stairs_ratio(counts: dict[int, int], per_range: int, stair: int, top: int) -
     """The largest likelihood ratio over all inputs and outputs: see the proof in stairs.py. None if it has no bound."""
     r = per_range
     c = [counts.get(j, 0) for j in range(-top, top + 1)]
-    if min(c) <= 0:
+    if min(c[1:]) <= 0:  # the lower end may be empty: one lattice point of the next stair is clamped for every x
         return None
     worst = Fraction(1)
     inside = c[1:-1]
@@ -111,13 +111,13 @@ def _runs(table: "NoiseTable") -> tuple[Any, Any]:
 
 
 def _pairs(values: Any, counts: Any, span: int, limit: int | None, every: bool) -> list[tuple[Any, Any]]:
-    """Counts (p, q) over the outputs of two inputs, both orders, for every pair of inputs or for the two ends."""
+    """Counts (p, q) over the outputs of two inputs, both orders, for every pair of inputs or for the two ends, which come last."""
     import numpy as np
 
     if every and limit is None:  # without a clamp only the difference matters
         inputs = [(0, d) for d in range(1, span + 1)]
     elif every:
-        inputs = [(a, b) for a in range(span + 1) for b in range(a + 1, span + 1)]
+        inputs = [(a, b) for a in range(span + 1) for b in range(a + 1, span + 1) if b - a < span] + [(0, span)]
     else:
         inputs = [(0, span)]
     found = []

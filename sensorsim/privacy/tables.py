@@ -115,6 +115,8 @@ def make_table(
             raise InputError(f"the share of clamped draws is {most_clamped}; give a number between 0 and 1.")
         table = _stairs(budget, features, released, frac_bits, entries, most_clamped)
     else:
+        if limit_scales is not None and not 0 < limit_scales < math.inf:
+            raise InputError(f"the limit is {limit_scales}; give a number of noise scales above 0.")
         coefficients = coefficients or (2 if release == "all" else 1)
         scale = noise_scale(budget, released, coefficients) * 2**frac_bits
         counts = _naive(scale, entries, seed) if kind == "naive" else _quantile(scale, entries)
