@@ -20,7 +20,7 @@ def release_counts(counts: Iterable[tuple[int, int]], D: int, S: int, limit: int
 
 
 def worst_ratio(counts: Iterable[tuple[int, int]], D: int, S: int, limit: int) -> Fraction | None:
-    """The largest likelihood ratio over every pair of inputs 0..D and every output; None if an output tells them apart."""
+    """The largest likelihood ratio over all inputs 0..D and all outputs; None if an output tells two apart."""
     counts = list(counts)
     tables = [release_counts(counts, D, S, limit, x) for x in range(D + 1)]
     worst = Fraction(1)

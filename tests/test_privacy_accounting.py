@@ -70,8 +70,18 @@ def test_gaussian_agrees_with_dp_accounting() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"mechanism": "x"}, {"epsilon": 0.0}, {"epsilon": math.nan}, {"epsilon": None}, {"draws": 0}, {"delta": 0.0}]
-    + [{"delta": math.nan}, {"forward": "both"}, {"scale": -1.0}, {"certified": True}],
+    [
+        {"mechanism": "x"},
+        {"epsilon": 0.0},
+        {"epsilon": math.nan},
+        {"epsilon": None},
+        {"draws": 0},
+        {"delta": 0.0},
+        {"delta": math.nan},
+        {"forward": "both"},
+        {"scale": -1.0},
+        {"certified": True},
+    ],
 )
 def test_bad_input(wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):

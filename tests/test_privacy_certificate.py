@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from sensorsim.privacy import pld
-from sensorsim.privacy.certificate import EVERY_PAIR, certify
+from sensorsim.privacy.certificate import EVERY_PAIR, _dominating, certify
 from sensorsim.privacy.outputs import on_coarse_lattice, output_counts
 from sensorsim.privacy.rational import exp_bounds, log_above
 from sensorsim.privacy.tables import READY_EPSILONS, NoiseTable, make_table, ready_table
@@ -37,8 +38,16 @@ def test_rational_bounds_enclose_exp(x: str) -> None:
 
 @pytest.mark.parametrize(
     ("epsilon", "release", "entries", "frac_bits"),
-    [("1", "all", 2**12, 4), ("1.6", 1, 2**8, 6), ("1.6", 1, 2**8, 8), ("3.2", 1, 2**8, 8), ("6.4", 1, 2**12, 6)]
-    + [("6.4", 1, 2**10, 8), ("8", "all", 2**10, 6), ("0.8", 1, 2**8, 8)],
+    [
+        ("1", "all", 2**12, 4),
+        ("1.6", 1, 2**8, 6),
+        ("1.6", 1, 2**8, 8),
+        ("3.2", 1, 2**8, 8),
+        ("6.4", 1, 2**12, 6),
+        ("6.4", 1, 2**10, 8),
+        ("8", "all", 2**10, 6),
+        ("0.8", 1, 2**8, 8),
+    ],
 )
 def test_brute_force_over_all_inputs_equals_the_certificate(
     epsilon: str, release: int | str, entries: int, frac_bits: int
@@ -151,6 +160,18 @@ def test_delta_of_a_small_table_equals_brute_force(limit_scales: float | None) -
     assert float(proof.delta_record_below) <= worst
     ends = naive.composed_delta([(outputs[0], outputs[-1])] * 2, 6.0)
     assert abs(float(proof.delta_record_below) - ends) < 0.02
+
+
+def test_the_dominating_curve_lies_above_that_of_every_pair() -> None:
+    rng = np.random.default_rng(3)
+    runs = [rng.multinomial(1000, rng.dirichlet(np.ones(6)) * 0.9 + 0.1 / 6) for _ in range(4)]
+    pairs = [*itertools.permutations(runs, 2), (runs[0], runs[0])]
+    above = _dominating(pairs, 0.01, 4.0)
+    for k in range(-100, 200):
+        curves = [
+            naive.hockey_stick(Counter(dict(enumerate(p))), Counter(dict(enumerate(q))), k / 100) for p, q in pairs
+        ]
+        assert above.delta(k / 100) == pytest.approx(max(curves), abs=1e-12)
 
 
 def test_outputs_are_those_of_the_naive_draws() -> None:

@@ -79,9 +79,15 @@ def test_y_over_gain_is_an_unbiased_estimate(epsilon: str, release: int | str) -
 
 @pytest.mark.parametrize(
     ("epsilon", "release", "entries", "clamped", "K", "sd"),
-    [("0.5", "all", 2**16, 0.04, 100, 39.6), ("1", "all", 2**14, 0.045, 49, 19.8), ("2", "all", 2**14, 0.02, 32, 9.9)]
-    + [("8", "all", 2**10, 0.03, 8, 2.47), ("0.1", 1, 2**12, 0.08, 31, 14.09), ("0.8", 1, 2**10, 0.03, 6, 1.769)]
-    + [("1.6", 1, 2**8, 0.06, 3, 0.882)],
+    [
+        ("0.5", "all", 2**16, 0.04, 100, 39.6),
+        ("1", "all", 2**14, 0.045, 49, 19.8),
+        ("2", "all", 2**14, 0.02, 32, 9.9),
+        ("8", "all", 2**10, 0.03, 8, 2.47),
+        ("0.1", 1, 2**12, 0.08, 31, 14.09),
+        ("0.8", 1, 2**10, 0.03, 6, 1.769),
+        ("1.6", 1, 2**8, 0.06, 3, 0.882),
+    ],
 )
 def test_stairs_are_as_good_as_a_filling_by_hand(
     epsilon: str, release: int | str, entries: int, clamped: float, K: int, sd: float

@@ -111,7 +111,7 @@ def _runs(table: "NoiseTable") -> tuple[Any, Any]:
 
 
 def _pairs(values: Any, counts: Any, span: int, limit: int | None, every: bool) -> list[tuple[Any, Any]]:
-    """Counts (p, q) over the outputs of two inputs, both orders, for every pair of inputs or for the two ends, which come last."""
+    """Counts (p, q) over the outputs of two inputs, both orders: every pair, or only the two ends, which come last."""
     import numpy as np
 
     if every and limit is None:  # without a clamp only the difference matters
