@@ -12,6 +12,8 @@ from sensorsim.errors import InputError
 COMMANDS = {
     "cost": ("sensorsim.cli.cost", "What a private record costs on a sensor's processor."),
     "cpus": ("sensorsim.cli.cpus", "The processors and chips whose tables are known."),
+    "noise": ("sensorsim.cli.noise", "Tables of noise with a proof of what they protect."),
+    "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 
 
