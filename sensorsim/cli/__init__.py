@@ -13,6 +13,8 @@ COMMANDS = {
     "cost": ("sensorsim.cli.cost", "What a private record costs on a sensor's processor."),
     "cpus": ("sensorsim.cli.cpus", "The processors and chips whose tables are known."),
     "noise": ("sensorsim.cli.noise", "Tables of noise with a proof of what they protect."),
+    "export": ("sensorsim.cli.export", "Write the kernels as a C package for firmware."),
+    "verify": ("sensorsim.cli.verify", "Prove a C package on real machine code, bit for bit, and count what it executes."),
     "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 

@@ -59,3 +59,21 @@ def read_elf(data: bytes) -> Program:
 
 def _text(data: bytes, start: int) -> str:
     return data[start : data.index(b"\0", start)].decode()
+
+
+def read_object(data: bytes) -> tuple[dict[str, int], set[str]]:
+    """Of an object file: the size of each section that is loaded, and the names it leaves to the linker."""
+    offset = struct.unpack_from("<I", data, 32)[0]
+    size, count, names = struct.unpack_from("<3H", data, 46)
+    headers = [struct.unpack_from("<10I", data, offset + size * k) for k in range(count)]
+    sections: dict[str, int] = {}
+    undefined: set[str] = set()
+    for name, kind, flags, _, start, length, link, *_ in headers:
+        if flags & SHF_ALLOC and length:
+            sections[_text(data, headers[names][4] + name)] = length
+        if kind == SHT_SYMTAB:
+            for place in range(start + 16, start + length, 16):
+                label, _, _, _, _, owner = struct.unpack_from("<3I2BH", data, place)
+                if owner == 0:
+                    undefined.add(_text(data, headers[link][4] + label))
+    return sections, undefined

@@ -91,13 +91,13 @@ def has_loop(kernel: Kernel) -> bool:
 
 def _parameter(kernel: Kernel, name: str, kind: Any) -> str:
     if isinstance(kind, Array):
-        const = "" if name in _written(kernel) else "const "
+        const = "" if name in written(kernel) else "const "
         return f"{const}{C_TYPES[storage(kind.element)]} {name}[]"
     return f"{C_TYPES[storage(kind)]} {name}"
 
 
 @cache
-def _written(kernel: Kernel) -> frozenset[str]:
+def written(kernel: Kernel) -> frozenset[str]:
     """The arrays that the kernel, or a kernel it calls, stores to."""
     names = set()
     for node in ast.walk(kernel.tree):
@@ -108,7 +108,7 @@ def _written(kernel: Kernel) -> frozenset[str]:
                 target = kernel.function.__globals__.get(name)
                 if isinstance(target, Kernel):
                     passed = zip(target.parameters, values, strict=True)
-                    names |= {v.id for p, v in passed if isinstance(v, ast.Name) and p in _written(target)}
+                    names |= {v.id for p, v in passed if isinstance(v, ast.Name) and p in written(target)}
     return frozenset(names)
 
 
@@ -132,6 +132,10 @@ class _Body:
         body = self.kernel.tree.body
         start = 1 if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
         self.last = body[0].end_lineno or 0 if start else self.kernel.tree.lineno
+        used = {node.id for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        for name in self.kernel.parameters:
+            if name not in used:
+                yield f"    (void){name}; /* says how long an array is */"
         yield from self.block(body[start:], "    ")
 
     def block(self, statements: list[ast.stmt], indent: str) -> Iterator[str]:

@@ -96,7 +96,7 @@ class _Plan:
 
     def __init__(self, entries: tuple[Kernel, ...], prefix: str) -> None:
         self.entries, self.prefix = entries, prefix
-        self.kernels = _reachable(entries)  # callees first
+        self.kernels = reachable(entries)  # callees first
         self.names = {kernel.name for kernel in self.kernels}
         self.callers = {k: {c.path for c in self.kernels if k in called(c)} for k in self.kernels}
 
@@ -153,7 +153,7 @@ class _Plan:
         return comment(prose(kernel.doc, self.prefix, self.names)) + "\n" + signature(kernel, self.prefix) + ";\n"
 
 
-def _reachable(entries: Iterable[Kernel]) -> list[Kernel]:
+def reachable(entries: Iterable[Kernel]) -> list[Kernel]:
     """The kernels and all that they call, callees first."""
     order: dict[Kernel, None] = {}
 
@@ -228,14 +228,17 @@ def _tables_source(tables: Sequence[Table], prefix: str) -> str:
 def array(name: str, kind: str, values: Sequence[int], size: str, static: bool = False) -> str:
     """A constant array, as many values in a line as fit."""
     words = [literal(value, kind) for value in values]
+    head = f"{'static ' if static else ''}const {C_TYPES[kind]} {name}[{size}] = {{"
+    if len(head) + sum(len(word) + 2 for word in words) <= 92:
+        return f"{head} {', '.join(words)} }};\n"
     lines, line = [], "   "
     for word in words:
-        if len(line) + len(word) + 2 > 100:
+        if len(line) + len(word) + 2 > 96:
             lines.append(line)
             line = "   "
         line += f" {word},"
     lines.append(line)
-    return f"{'static ' if static else ''}const {C_TYPES[kind]} {name}[{size}] = {{\n" + "\n".join(lines) + "\n};\n"
+    return head + "\n" + "\n".join(lines) + "\n};\n"
 
 
 def literal(value: int, kind: str) -> str:

@@ -83,6 +83,16 @@ def compile_elf(
     return out
 
 
+def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[Path], out: Path) -> list[Path]:
+    """Object files, one for each source: nothing is linked, so nothing of the compiler's runtime is built."""
+    made = []
+    for source in sources:
+        made.append(out / f"{source.stem}-{target.name}.o")
+        command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS, *WARNINGS]
+        _run([*command, *(f"-I{folder}" for folder in include), "-c", str(source), "-o", str(made[-1])])
+    return made
+
+
 def compile_host(sources: Sequence[Path], include: Sequence[Path], out: Path, options: Sequence[str] = ()) -> Path:
     """A shared library for this machine; warnings are errors."""
     flags = [*OPTIMIZE, *WARNINGS, "-shared", "-fPIC", "-nostdlib", *options]

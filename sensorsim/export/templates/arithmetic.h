@@ -44,7 +44,7 @@ static inline int32_t ss_asr(int32_t a, uint32_t k)
 /* All ones where the condition holds, else zero. */
 static inline uint32_t ss_mask(bool condition)
 {
-    uint32_t mask = 0U - (uint32_t)condition;
+    uint32_t mask = condition ? UINT32_MAX : 0U;
 #ifdef __GNUC__
     __asm__("" : "+r"(mask));
 #endif
@@ -98,7 +98,7 @@ static inline uint32_t ss_divu(uint32_t a, uint32_t b)
         rest = (rest << 1) | (dividend >> 31);
         dividend <<= 1;
         /* The divisor fits when the shifted rest, with its 33rd bit, is not below it. */
-        const uint32_t fits = carry | (uint32_t)(rest >= b);
+        const uint32_t fits = carry | ((rest >= b) ? 1U : 0U);
         rest -= ss_selectu(fits != 0U, b, 0U);
         quotient = (quotient << 1) | fits;
     }
@@ -124,13 +124,15 @@ static inline int32_t ss_div(int32_t a, int32_t b)
     const uint32_t sign = sign_a ^ sign_b;
     /* (v ^ sign) - sign is the magnitude of v, and gives it back its sign. */
     const uint32_t quotient = ss_divu(((uint32_t)a ^ sign_a) - sign_a, ((uint32_t)b ^ sign_b) - sign_b);
-    return (int32_t)((quotient ^ sign) - sign);
+    const uint32_t signed_quotient = (quotient ^ sign) - sign;
+    return (int32_t)signed_quotient;
 #else
+    const uint32_t negated = 0U - (uint32_t)a;
     int32_t quotient;
     if (b == 0) {
         quotient = 0;
     } else if (b == -1) {
-        quotient = (int32_t)(0U - (uint32_t)a);
+        quotient = (int32_t)negated;
     } else {
         quotient = a / b;
     }

@@ -1,0 +1,7 @@
+/* Runs the self-test where there is an operating system; firmware calls ss_selftest() itself. */
+#include "ss_selftest.h"
+
+int main(void)
+{
+    return (int)ss_selftest();
+}

@@ -1,0 +1,67 @@
+"""Writing a folder so that a reader never sees half of one."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from sensorsim.errors import InputError
+
+T = TypeVar("T")
+
+
+def write_folder(out: Path, texts: Mapping[str, str]) -> None:
+    """Write the files beside `out` and rename the whole folder; an earlier package there is replaced."""
+    _check_replaceable(out)
+    beside: Path | None = None
+    try:
+        beside = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
+        fill(beside, texts)
+        beside.chmod(0o755)
+        if out.exists():
+            old = beside.with_name(beside.name + ".old")
+            out.rename(old)
+            beside.rename(out)
+            shutil.rmtree(old)
+        else:
+            beside.rename(out)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}; give a folder in a place you can write to.") from None
+    finally:
+        if beside is not None and beside.exists():
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def fill(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write every file below the folder."""
+    for path, text in texts.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8", newline="\n")
+
+
+def in_temporary_folder(texts: Mapping[str, str], use: Callable[[Path], T]) -> T:
+    """What `use` makes of the files, written to a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as name:
+        fill(Path(name), texts)
+        return use(Path(name))
+
+
+def _check_replaceable(out: Path) -> None:
+    """A folder may be replaced when it is empty or an earlier package with nothing else in it."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise InputError(f"{out} is a file; give the name of a folder.")
+    present = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()}
+    if not present:
+        return
+    try:
+        known = {*json.loads((out / "MANIFEST.json").read_text("utf-8"))["files"], "MANIFEST.json"}
+    except (OSError, ValueError, KeyError, TypeError):
+        known = set()
+    others = sorted(present - known)
+    if others:
+        raise InputError(f"{out} has other files in it ({others[0]}); give a new or empty folder.")
