@@ -17,18 +17,28 @@ class Spread:
     max: float
 
 
+@dataclass(frozen=True)
+class Sums:
+    """What one call executed."""
+
+    instructions: int
+    price: float
+    classes: dict[str, int]
+    prices: dict[str, float]
+    functions: dict[str, int]
+
+
 @dataclass
 class Tally:
-    """The calls of one function on one core, one entry per call."""
+    """The calls of one function on one core."""
 
-    instructions: list[int] = field(default_factory=list)
+    instructions: list[int] = field(default_factory=list)  # of each call
     prices: list[float] = field(default_factory=list)
-    classes: Counter[str] = field(default_factory=Counter)  # over all calls
-    prices_by_class: Counter[str] = field(default_factory=Counter)
-    functions: Counter[str] = field(default_factory=Counter)  # instructions by function, over all calls
     sequences: Counter[int] = field(default_factory=Counter)  # how many calls executed each sequence
+    parts: dict[int, Sums] = field(default_factory=dict)  # by sequence
     notes: set[str] = field(default_factory=set)  # rows of the table that are disputed or estimates
-    varying: dict[int, str] = field(default_factory=dict)  # conditional branches that went both ways: where, what
+    branches: dict[int, tuple[int, int]] = field(default_factory=dict)  # by block: how often it ran, how often it jumped
+    varying: dict[int, str] = field(default_factory=dict)  # branches that depend on the data: where, what
 
     @property
     def calls(self) -> int:
@@ -42,9 +52,19 @@ class Tally:
     def price(self) -> Spread:
         return _spread(self.prices)
 
-    def per_call(self, counts: Counter[str]) -> dict[str, float]:
-        """A total as a mean over the calls, in the order of CLASSES."""
-        return {name: counts[name] / self.calls for name in CLASSES if counts[name]}
+    @property
+    def constant_time(self) -> bool:
+        """Whether every call executed the same instructions in the same order."""
+        return len(self.sequences) == 1
+
+    def mean(self, what: str) -> dict[str, float]:
+        """The mean over the calls of `classes`, `prices` or `functions`."""
+        totals: Counter[str] = Counter()
+        for fingerprint, calls in self.sequences.items():
+            for name, value in getattr(self.parts[fingerprint], what).items():
+                totals[name] += value * calls
+        order = [name for name in CLASSES if name in totals] or sorted(totals)
+        return {name: totals[name] / self.calls for name in order}
 
 
 class BlockCounter:
@@ -55,30 +75,47 @@ class BlockCounter:
 
         self.machine, self.decoder = machine, decoder
         self.known: dict[int, list[Instruction]] = {}
+        self.sums: dict[int, Sums] = {}  # by fingerprint
         self.rows: dict[int, Any] = {}  # by block: instructions by class, price by class, price of a taken branch
         self.zeros = np.zeros(2 * len(CLASSES) + 1)
         self.owners = sorted((address & ~1, name) for name, (address, _) in machine.program.symbols.items())
 
     def take(self, tally: Tally) -> None:
-        """Add the calls since the last `take` as one, and forget them."""
+        """Add what ran since the last `take` as one call, and forget it."""
+        fingerprint = self.machine.fingerprint
+        sums = self.sums.get(fingerprint)  # the same sequence has the same sums
+        if sums is None:
+            sums = self.add_up(tally)
+            if len(self.sums) < 1000:
+                self.sums[fingerprint] = sums
+        self.machine.forget()
+        tally.instructions.append(sums.instructions)
+        tally.prices.append(sums.price)
+        tally.sequences[fingerprint] += 1
+        tally.parts[fingerprint] = sums
+
+    def add_up(self, tally: Tally) -> Sums:
         import numpy as np
 
         blocks = self.machine.blocks()
-        self.machine.forget()
         rows = np.stack([self.row(int(start), int(size), tally) for start, size in blocks[:, :2]])
         totals = blocks[:, 2] @ rows[:, :-1]
-        extra = blocks[:, 3] * rows[:, -1]  # what taken branches cost above those that fall through
+        extra = float((blocks[:, 3] * rows[:, -1]).sum())  # what taken branches cost above those that fall through
         size = len(CLASSES)
-        tally.instructions.append(round(totals[:size].sum()))
-        tally.prices.append(float(totals[size:].sum() + extra.sum()))
-        for place, name in enumerate(CLASSES):
-            if totals[place]:
-                tally.classes[name] += round(totals[place])
-                tally.prices_by_class[name] += float(totals[size + place])
-        tally.prices_by_class["branch"] += float(extra.sum())
+        classes = {name: round(totals[place]) for place, name in enumerate(CLASSES) if totals[place]}
+        prices = {name: float(totals[size + place]) for place, name in enumerate(CLASSES) if totals[place]}
+        if extra:
+            prices["branch"] += extra
+        functions: dict[str, int] = {}
         for (start, _, count, _), row in zip(blocks, rows, strict=True):
-            tally.functions[self.owner(int(start))] += int(count * row[:size].sum())
-        tally.sequences[self.machine.fingerprint] += 1
+            owner = self.owner(int(start))
+            functions[owner] = functions.get(owner, 0) + int(count * row[:size].sum())
+        branches = {int(start): (int(count), int(taken)) for start, _, count, taken in blocks}
+        for start, went in branches.items():
+            if self.known[start][-1].conditional and tally.branches.setdefault(start, went) != went:
+                last = self.known[start][-1]
+                tally.varying[last.address] = f"{self.owner(start)}: {last.text}"
+        return Sums(sum(classes.values()), sum(prices.values()), classes, prices, functions)
 
     def row(self, start: int, size: int, tally: Tally) -> Any:
         if start not in self.rows:

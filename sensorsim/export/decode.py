@@ -46,10 +46,10 @@ _PATTERNS = {
         "branch": r"jmp|j\w+",
     },
     "arm": {
-        "move": r"mov|movs|movw|movt|mvn_move|uxt[bh]|sxt[bh]|nop|rev(16|sh)?|ubfx|sbfx|bfi|bfc",
-        "stack": r"push|pop|stm\w*|ldm\w*",
-        "load": r"ldr(b|h|sb|sh|d)?",
-        "store": r"str(b|h|d)?",
+        "move": r"mov|movs|movw|movt|uxt[bh]|sxt[bh]|nop|rev(16|sh)?|ubfx|sbfx|bfi|bfc",
+        "stack": r"push|pop",
+        "load": r"ldr(b|h|sb|sh|d)?|ldm\w*",
+        "store": r"str(b|h|d)?|stm\w*",
         "address": r"adr|adr\.w",
         "add": r"adds?|addw|subs?|subw|rsbs?|rsb|negs?|adcs?|sbcs?",
         "logic": r"ands?|orrs?|orns?|eors?|bics?|mvns?",
@@ -173,28 +173,32 @@ def _arm_form(raw: Any) -> tuple[str, str, int | str, int]:
     conditional = raw.cc not in (0, 15) and not name.startswith("B") and not name.startswith("IT")  # in an IT block
     if conditional:
         name = name[:-2]
+    if name in ("LDMIA", "STMIA", "LDMDB", "STMDB"):
+        name = name[:3]
     if "{" in operands:
         listed = operands[operands.index("{") + 1 : operands.index("}")].split(",")
         registers = len(listed)
         form = "regs+pc" if any(item.strip() == "pc" for item in listed) else "regs"
-    elif name.startswith("LDR"):
-        form = "r,m"
-    elif name.startswith("STR"):
-        form = "m,r"
-    elif name in ("BX", "BLX"):
-        form = "r"
-    elif name.startswith(("B", "CB")) and not name.startswith(("BIC", "BF")):
-        form = "rel"
     else:
-        form = "any"
+        form = next((form for pattern, form in _ARM_FORMS.items() if re.fullmatch(pattern, name)), "any")
     if name.endswith("S") and name[:-1] in _FLAG_SETTERS:
         name = name[:-1]
     if re.fullmatch("IT[TE]+", name):
         name = "IT"  # one instruction, however many it makes conditional
-    width = {"B": 8, "H": 16}.get(name[-1], 32) if name.startswith(("LDR", "STR")) else 32
+    width = {"B": 8, "H": 16, "D": 64}.get(name[-1], 32) if name.startswith(("LDR", "STR")) else 32
     return name, form, width, registers
 
 
+_ARM_FORMS = {
+    "LDRD": "r,r,m",
+    "STRD": "m,r,r",
+    "LDR(B|H|SB|SH)?": "r,m",
+    "STR(B|H)?": "m,r",
+    "BL?X": "r",
+    "CBN?Z": "r,rel",
+    "TB[BH]": "m",
+    "BL|B|B(EQ|NE|CS|HS|CC|LO|MI|PL|VS|VC|HI|LS|GE|LT|GT|LE)": "rel",
+}
 _FLAG_SETTERS = {"ADD", "SUB", "RSB", "AND", "ORR", "ORN", "EOR", "BIC", "MVN", "MOV", "LSL", "LSR", "ASR", "ROR", "MUL", "ADC", "SBC", "NEG", "RRX"}  # fmt: skip
 
 

@@ -92,8 +92,8 @@ class Machine:
 
     def stack_bytes(self) -> int:
         """The deepest stack since `paint`, arguments passed on the stack included."""
-        stack = bytes(self.uc.mem_read(STACK, STACK_BYTES))
-        return STACK_BYTES - (len(stack) - len(stack.lstrip(bytes([PAINT])))) - self.abi.top
+        touched = bytes(self.uc.mem_read(STACK, STACK_BYTES)).lstrip(bytes([PAINT]))
+        return max(0, len(touched) - self.abi.top)
 
     def read_code(self, address: int, size: int) -> bytes:
         return bytes(self.uc.mem_read(address, size))

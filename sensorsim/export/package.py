@@ -193,8 +193,8 @@ def _operations(kernel: Kernel) -> dict[str, str]:
     return {operation: str(count) for operation, count in sorted(totals.items())}
 
 
-def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def sha256(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 def _template(name: str) -> str:

@@ -72,6 +72,18 @@ def edge_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed: i
     return made
 
 
+def of_one_call(kernel: Kernel, inputs: Mapping[str, Any]) -> Vectors:
+    """One call with these arguments: numbers and lists."""
+    import numpy as np
+
+    values = {}
+    for name, kind in kernel.parameters.items():
+        if not isinstance(kind, Length):
+            values[name] = np.array([inputs[name]], _dtype(_element(kind)))
+    lengths = {name: inputs[name] for name, kind in kernel.parameters.items() if isinstance(kind, Length)}
+    return Vectors(kernel, lengths, 1, values)
+
+
 def expected(vectors: Vectors) -> dict[str, Any]:
     """What Numba's reading of the kernel writes and returns, for every call."""
     import numpy as np

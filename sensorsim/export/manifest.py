@@ -1,0 +1,88 @@
+"""Opening a package: is it one, is it unaltered, and which kernels is it made of."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sensorsim.errors import InputError
+from sensorsim.export.package import MANIFEST, SCHEMA, sha256
+from sensorsim.export.sources import load_kernels
+from sensorsim.kernels.language import Kernel
+
+
+@dataclass(frozen=True)
+class Package:
+    """An unaltered package on disk."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def prefix(self) -> str:
+        return str(self.manifest["parameters"]["prefix"])
+
+    @property
+    def sources(self) -> list[Path]:
+        return sorted((self.folder / "src").glob("*.c"))
+
+    @property
+    def include(self) -> list[Path]:
+        return [self.folder / "include", self.folder / "src"]
+
+    @cached_property
+    def _vectors(self) -> list[dict[str, Any]]:
+        vectors: list[dict[str, Any]] = json.loads((self.folder / "test" / "golden.json").read_text("utf-8"))["vectors"]
+        return vectors
+
+    def golden(self, kernel: Kernel) -> list[dict[str, Any]]:
+        """The golden vectors of one kernel."""
+        return [vector for vector in self._vectors if vector["function"] == self.prefix + kernel.name]
+
+
+def open_package(folder: Path) -> Package:
+    """Read the manifest and check every hash; InputError names the file that differs."""
+    try:
+        text = (folder / MANIFEST).read_bytes().decode("utf-8")
+        manifest = json.loads(text)
+        listed = dict(manifest["files"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{folder} is no package of sensorsim export (no readable {MANIFEST}); export one.") from None
+    if manifest.get("schema_version") != SCHEMA:
+        raise InputError(f"{folder} has a manifest of version {manifest.get('schema_version')}, not {SCHEMA}; export again.")
+    _check_manifest(folder, text, manifest)
+    for path, digest in listed.items():
+        try:
+            content = (folder / path).read_bytes()
+        except OSError:
+            raise InputError(f"{folder / path} is missing; export the package again.") from None
+        if sha256(content) != digest:
+            raise InputError(f"{folder / path} was altered: its hash is not the manifest's; export the package again.")
+    for path in sorted((folder / "src").iterdir()):
+        if path.relative_to(folder).as_posix() not in listed:
+            raise InputError(f"{path} does not belong to the package; remove it.")
+    return Package(folder, manifest, tuple(_kernels(folder, manifest)))
+
+
+def _check_manifest(folder: Path, text: str, manifest: dict[str, Any]) -> None:
+    lines = [line for line in text.split("\n") if "sha256_of_this_file_without_this_line" not in line]
+    rest = {key: value for key, value in manifest.items() if key != "sha256_of_this_file_without_this_line"}
+    whole = json.dumps(rest, indent=1, ensure_ascii=True) + "\n"
+    if sha256(whole) != manifest.get("sha256_of_this_file_without_this_line") or len(lines) != len(whole.split("\n")):
+        raise InputError(f"{folder / MANIFEST} was altered: its own hash does not match; export the package again.")
+
+
+def _kernels(folder: Path, manifest: dict[str, Any]) -> list[Kernel]:
+    known = load_kernels()
+    names = manifest["parameters"]["kernels"]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{folder} has the kernel {name}, which this sensorsim does not; use the one that made it.")
+    home = known[names[0]].path.parent
+    for path, digest in manifest["kernel_sources"].items():
+        source = home / Path(path).name
+        if not source.exists() or sha256(source.read_bytes()) != digest:
+            raise InputError(f"{path} changed since {folder} was exported; export the package again.")
+    return [known[name] for name in names]
