@@ -25,6 +25,7 @@ DEVIATIONS = {
     "that the value fits.",
     "12.2": "A shift count that is a variable; the range check follows it and it stays below 32.",
     "15.5": "An early return, where the kernel has one.",
+    "17.3": "The checker takes __asm__ for a call; see 1.2.",
     "17.8": "A kernel's own variable may be a parameter; it is a copy.",
     "20.10": "## names the compile-time checks.",
     "21.1": "Include guards and macros carry the package's prefix.",

@@ -32,32 +32,54 @@ static inline int32_t ss_asr(int32_t a, uint32_t k)
 /*
  * A choice between two words must not become a branch: its direction would show in the time taken.
  * Most cores have a conditional move, which compilers use for ?:. Where there is none (Cortex-M0,
- * M0+, RISC-V) the choice is made with a mask, and an empty piece of assembly keeps the compiler
- * from turning the mask back into a branch.
+ * M0+, RISC-V) the borrow of a subtraction gives a mask that makes the choice, and an empty piece of
+ * assembly keeps the compiler from turning it back into a branch.
  */
 #if (defined(__thumb__) && !defined(__thumb2__)) || defined(__riscv)
-#define SS_SELECT_BY_MASK
-#endif
 
-#ifdef SS_SELECT_BY_MASK
-
-/* All ones where the condition holds, else zero. */
-static inline uint32_t ss_mask(bool condition)
+/* The word itself; the compiler does not see what it holds. */
+static inline uint32_t ss_opaque(uint32_t word)
 {
-    uint32_t mask = condition ? UINT32_MAX : 0U;
+    uint32_t hidden = word;
 #ifdef __GNUC__
-    __asm__("" : "+r"(mask));
+    __asm__("" : "+r"(hidden));
 #endif
-    return mask;
+    return hidden;
+}
+
+/* The smaller of two words: b, or b + (a - b) where a - b borrows. */
+static inline uint32_t ss_minu(uint32_t a, uint32_t b)
+{
+    const uint64_t wide = (uint64_t)a - b;
+    return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
+}
+
+/* The larger of two words: b, or b + (a - b) where b - a borrows. */
+static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
+{
+    const uint64_t wide = (uint64_t)b - a;
+    return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
 }
 
 /* a where the condition holds, else b. */
 static inline uint32_t ss_selectu(bool condition, uint32_t a, uint32_t b)
 {
-    return b + ((a - b) & ss_mask(condition));
+    return b + ((a - b) & ss_opaque(0U - (condition ? 1U : 0U)));
 }
 
 #else
+
+/* The smaller of two words. */
+static inline uint32_t ss_minu(uint32_t a, uint32_t b)
+{
+    return (a < b) ? a : b;
+}
+
+/* The larger of two words. */
+static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
+{
+    return (a > b) ? a : b;
+}
 
 /* a where the condition holds, else b. */
 static inline uint32_t ss_selectu(bool condition, uint32_t a, uint32_t b)
@@ -66,18 +88,6 @@ static inline uint32_t ss_selectu(bool condition, uint32_t a, uint32_t b)
 }
 
 #endif
-
-/* The smaller of two words. */
-static inline uint32_t ss_minu(uint32_t a, uint32_t b)
-{
-    return ss_selectu(a < b, a, b);
-}
-
-/* The larger of two words. */
-static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
-{
-    return ss_selectu(a > b, a, b);
-}
 
 /* a rotated left by k bits, for 0 < k < 32. */
 static inline uint32_t ss_rotlu(uint32_t a, uint32_t k)
@@ -94,15 +104,16 @@ static inline uint32_t ss_divu(uint32_t a, uint32_t b)
     uint32_t rest = 0U;
     uint32_t quotient = 0U;
     for (uint32_t bit = 0U; bit < 32U; bit++) {
-        const uint32_t carry = rest >> 31;
-        rest = (rest << 1) | (dividend >> 31);
+        /* The rest with the next bit of the dividend, 33 bits, less the divisor: a borrow says it did not fit. */
+        const uint64_t wide = (((uint64_t)rest << 1) | (dividend >> 31)) - b;
+        const uint32_t borrow = (uint32_t)(wide >> 32);
         dividend <<= 1;
-        /* The divisor fits when the shifted rest, with its 33rd bit, is not below it. */
-        const uint32_t fits = carry | ((rest >= b) ? 1U : 0U);
-        rest -= ss_selectu(fits != 0U, b, 0U);
-        quotient = (quotient << 1) | fits;
+        rest = (uint32_t)wide + (b & borrow);
+        quotient = (quotient << 1) | (1U + borrow);
     }
-    return ss_selectu(b != 0U, quotient, 0U);
+    /* Every step "fits" a divisor of 0; its borrow with 1 taken off clears the quotient. */
+    const uint64_t zero = (uint64_t)b - 1U;
+    return quotient & ~(uint32_t)(zero >> 32);
 }
 
 #else
