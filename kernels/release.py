@@ -39,6 +39,15 @@ CHOICE_DROP = 32 - CHOICE_BITS
 
 
 @kernel(step="noise")
+def pick_stair(table: STAIR["1 << (32 - drop)"], word: RANDOM, drop: DROP) -> STAIR:
+    """A, the entry that the top 32 - drop bits of a secret word pick. A shift and a load.
+
+    Scaling and overflow: the index has as many bits as the table's length, so it cannot leave the table.
+    """
+    return table[shru(word, drop)]
+
+
+@kernel(step="noise")
 def stairs(
     x: X,
     entry: STAIR,
@@ -82,14 +91,14 @@ def release(
     so the likelihood ratios multiply. All that is computed from y later (coefficients, a trained model) is
     post-processing and costs nothing more, as long as x itself is read nowhere else.
 
-    Scaling and overflow: see `stairs`; the index has 32 - drop bits and cannot leave the table.
+    Scaling and overflow: see `stairs` and `pick_stair`.
     """
     mask = (1 << stair_bits) - 1
     centre = add(HALF, 1 << (stair_bits - 1))
     lowest = sub(0, limit)
     for i in range(n):
         secret = word[i]
-        y[i] = stairs(x[i], table[shru(secret, drop)], secret, mask, centre, lowest, limit, stair_bits)
+        y[i] = stairs(x[i], pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
 
 
 @kernel(step="choice")
@@ -128,7 +137,7 @@ def release_sampled(
     probability of `chosen` is the same for every x, since neither the words nor the order depend on x; given it, k
     features are released with independent words as in `release`. `chosen` need not be hidden.
 
-    Scaling and overflow: see `stairs` and `choose`; k <= n, so at least one place is left in every round.
+    Scaling and overflow: see `stairs`, `pick_stair` and `choose`; k <= n, so at least one place is left in every round.
     """
     mask = (1 << stair_bits) - 1
     centre = add(HALF, 1 << (stair_bits - 1))
@@ -141,4 +150,4 @@ def release_sampled(
         order[left - 1] = picked
         chosen[j] = picked
         secret = word[2 * j + 1]
-        y[j] = stairs(x[picked], table[shru(secret, drop)], secret, mask, centre, lowest, limit, stair_bits)
+        y[j] = stairs(x[picked], pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
