@@ -161,25 +161,13 @@ def maxu(a: Any, b: Any) -> Any:
     return u32(a) if a > b else u32(b)
 
 
-@primitive(
-    "COMPARE",
-    "SELECT",
-    operands="i32 i32",
-    result="i32",
-    c="(int32_t)ss_selectu({0} < {1}, (uint32_t){0}, (uint32_t){1})",
-)
+@primitive("COMPARE", "SELECT", operands="i32 i32", result="i32", c="ss_min({0}, {1})")
 def min_(a: Any, b: Any) -> Any:
     """The smaller of two signed words: a compare and a select."""
     return i32(a) if a < b else i32(b)
 
 
-@primitive(
-    "COMPARE",
-    "SELECT",
-    operands="i32 i32",
-    result="i32",
-    c="(int32_t)ss_selectu({0} > {1}, (uint32_t){0}, (uint32_t){1})",
-)
+@primitive("COMPARE", "SELECT", operands="i32 i32", result="i32", c="ss_max({0}, {1})")
 def max_(a: Any, b: Any) -> Any:
     """The larger of two signed words: a compare and a select."""
     return i32(a) if a > b else i32(b)

@@ -94,7 +94,13 @@ def fold(line: str) -> str:
             parts.append(line[last : place + 1])
             last = place + 2
     parts.append(line[last:])
-    return ("\n" + " " * (start + 1)).join(parts)
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + 1 + len(part) <= WIDTH:
+            lines[-1] += " " + part
+        else:
+            lines.append(" " * (start + 1) + part)
+    return "\n".join(lines)
 
 
 def comment(lines: Iterable[str], indent: str = "") -> str:

@@ -7,6 +7,7 @@ with file and line: nothing is guessed.
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -266,13 +267,14 @@ class _Body:
             raise self.error(node, f"the primitive {target.name} has no C form")
         if not target.operations:  # a cast, needed only where the type is another
             return Expression(self.convert(self.expression(values[0]), target.result, node, cast=True), target.result)
-        plain = f"{self.constants.prefix}{target.name}(" in self.template(target)  # arguments of a function
+        plain = self.template(target).startswith(self.constants.prefix)  # a call: its operands are arguments
         operands = [
             self.convert(self.expression(value), kind, value, operand=not plain)
             for value, kind in zip(values, target.operands, strict=True)
         ]
         text = self.template(target).format(*operands)
-        return Expression(text, target.result, atom=plain)
+        cast = re.fullmatch(r"\(u?int32_t\)(\w+|)\([^()]*(\([^()]*\)[^()]*)*\)", self.template(target)) is not None
+        return Expression(text, target.result, atom=plain or cast)
 
     def template(self, target: Primitive) -> str:
         return target.c.replace("ss_", self.constants.prefix)

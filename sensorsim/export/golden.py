@@ -14,7 +14,11 @@ from sensorsim.kernels.formats import Array, Length
 from sensorsim.kernels.language import Kernel
 
 CANARY = 90  # stands behind every array that a kernel fills, and must still stand there afterwards
-SIZES = ({"n": 1, "l": 1, "size": 2, "mask": 1}, {"n": 3, "l": 2, "size": 8, "mask": 7}, {"n": 14, "l": 7, "size": 16, "mask": 15})  # fmt: skip
+SIZES = (
+    {"n": 1, "l": 1, "size": 2, "mask": 1, "k": 1, "drop": 31, "stair_bits": 1},
+    {"n": 3, "l": 2, "size": 8, "mask": 7, "k": 2, "drop": 29, "stair_bits": 15},
+    {"n": 14, "l": 7, "size": 16, "mask": 15, "k": 3, "drop": 28, "stair_bits": 10},
+)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from sensorsim.kernels.formats import Array, Below, Length, Q
 from sensorsim.kernels.language import Kernel
 
 RESULT = "returns"
-TYPICAL = {"n": 14, "l": 7, "size": 256, "mask": 255}  # a wearable's record; other lengths take their least value
+# A wearable's record; a length that is not named here takes its least value.
+TYPICAL = {"n": 14, "l": 7, "size": 256, "mask": 255, "k": 3, "drop": 24, "stair_bits": 10}
 SHARED = 64  # arrays longer than this are tables: drawn once for a whole set of vectors
 
 
@@ -37,7 +38,8 @@ class Vectors:
 def lengths_for(kernel: Kernel, given: Mapping[str, int] = TYPICAL) -> dict[str, int]:
     """A value for each length of the kernel, within what it allows."""
     kinds = {name: kind for name, kind in kernel.parameters.items() if isinstance(kind, Length)}
-    return {name: min(max(given.get(name, kind.lo), kind.lo), kind.hi) for name, kind in kinds.items()}
+    chosen = {name: min(max(given.get(name, kind.lo), kind.lo), kind.hi) for name, kind in kinds.items()}
+    return {name: min(value, chosen.get(kinds[name].at_most or "", value)) for name, value in chosen.items()}
 
 
 def random_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed: int) -> Vectors:

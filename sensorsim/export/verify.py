@@ -32,8 +32,12 @@ from sensorsim.export.vectors import TYPICAL, Vectors, edge_vectors, expected, o
 from sensorsim.kernels.language import Kernel
 
 CONSTANT_TIME = ("spof", "release")  # kernels whose names begin so must execute the same instructions for every input
-SMALL = ({"n": 1, "l": 1, "size": 2, "mask": 1}, {"n": 2, "l": 3, "size": 5, "mask": 3}, {"n": 3, "l": 2, "size": 8, "mask": 7})  # fmt: skip
-LARGE = {"n": 4096, "l": 1, "size": 2**16, "mask": 2**16 - 1}
+SMALL = (
+    {"n": 1, "l": 1, "size": 2, "mask": 1, "k": 1, "drop": 31, "stair_bits": 1},
+    {"n": 2, "l": 3, "size": 5, "mask": 3, "k": 1, "drop": 30, "stair_bits": 15},
+    {"n": 3, "l": 2, "size": 8, "mask": 7, "k": 3, "drop": 29, "stair_bits": 7},
+)
+LARGE = {"n": 4096, "l": 1, "size": 2**16, "mask": 2**16 - 1, "k": 4096, "drop": 16, "stair_bits": 15}
 CHUNK = 10_000
 Progress = Callable[[str, int, int], None]  # what is done, step, of how many
 

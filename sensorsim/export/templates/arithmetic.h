@@ -31,11 +31,12 @@ static inline int32_t ss_asr(int32_t a, uint32_t k)
 
 /*
  * A choice between two words must not become a branch: its direction would show in the time taken.
- * Most cores have a conditional move, which compilers use for ?:. Where there is none (Cortex-M0,
- * M0+, RISC-V) the borrow of a subtraction gives a mask that makes the choice, and an empty piece of
- * assembly keeps the compiler from turning it back into a branch.
+ * Thumb-2 and AArch64 compilers make ?: a conditional instruction. Elsewhere the choice is not safe
+ * with them (Cortex-M0, M0+ and RISC-V have no conditional move, and clang replaces that of x86 by a
+ * branch where it guesses that to be faster). There the borrow of a subtraction gives a mask that
+ * makes the choice, and an empty piece of assembly keeps the compiler from seeing through it.
  */
-#if (defined(__thumb__) && !defined(__thumb2__)) || defined(__riscv)
+#if !defined(__thumb2__) && !defined(__aarch64__)
 
 /* The word itself; the compiler does not see what it holds. */
 static inline uint32_t ss_opaque(uint32_t word)
@@ -61,6 +62,20 @@ static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
     return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
 }
 
+/* The smaller of two signed words; the difference of two words fits 33 bits. */
+static inline int32_t ss_min(int32_t a, int32_t b)
+{
+    const uint64_t wide = (uint64_t)((int64_t)a - b);
+    return (int32_t)((uint32_t)b + (((uint32_t)a - (uint32_t)b) & ss_opaque((uint32_t)(wide >> 32))));
+}
+
+/* The larger of two signed words. */
+static inline int32_t ss_max(int32_t a, int32_t b)
+{
+    const uint64_t wide = (uint64_t)((int64_t)b - a);
+    return (int32_t)((uint32_t)b + (((uint32_t)a - (uint32_t)b) & ss_opaque((uint32_t)(wide >> 32))));
+}
+
 /* a where the condition holds, else b. */
 static inline uint32_t ss_selectu(bool condition, uint32_t a, uint32_t b)
 {
@@ -77,6 +92,18 @@ static inline uint32_t ss_minu(uint32_t a, uint32_t b)
 
 /* The larger of two words. */
 static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
+{
+    return (a > b) ? a : b;
+}
+
+/* The smaller of two signed words. */
+static inline int32_t ss_min(int32_t a, int32_t b)
+{
+    return (a < b) ? a : b;
+}
+
+/* The larger of two signed words. */
+static inline int32_t ss_max(int32_t a, int32_t b)
 {
     return (a > b) ? a : b;
 }
