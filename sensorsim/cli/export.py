@@ -9,7 +9,7 @@ from sensorsim.cli.output import emit, format_option
 
 @click.command()
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; new, empty, or an earlier package.")
-@click.option("--kernels", default="spof,dpsgd", show_default=True, help="Kernels, by name, with commas.")
+@click.option("--kernels", default="spof,dpsgd,release,sampled", show_default=True, help="Kernels, by name, with commas.")
 @click.option(
     "--variant",
     type=click.Choice(["paper", "lean"]),
@@ -37,7 +37,7 @@ def command(
     Freestanding C99 in integers only, with tables, golden vectors, a self-test, build files, a MISRA report and a
     manifest. The same input gives the same bytes.
 
-    Example: sensorsim export --out firmware/privacy --kernels spof --variant lean
+    Example: sensorsim export --out firmware/privacy --kernels release --noise table.txt
     """
     from sensorsim.export.package import Options, make_package
     from sensorsim.export.write import write_folder

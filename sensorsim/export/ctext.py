@@ -119,10 +119,10 @@ def fixed_point(kind: Q) -> str:
     return f"{'U' if kind.storage.startswith('u') else ''}Q{kind.frac_bits}"
 
 
-def describe(kind: Q | Below | Length | Array) -> str:
-    """What a parameter holds, in one line: format, range, meaning."""
+def describe(kind: Q | Below | Length | Array, filled: bool = False) -> str:
+    """What a parameter holds, in one line: format, range, meaning; `filled` says that the kernel writes it."""
     if isinstance(kind, Array):
-        what = "written" if kind.written else "read"
+        what = "written" if kind.written else "read and written" if filled else "read"
         return f"{kind.length} values, {what}; {describe(kind.element)}"
     if isinstance(kind, Below):
         return f"index, 0 .. {kind.limit}-1"
@@ -143,9 +143,9 @@ def power_of_two(value: int) -> str:
     return f"{sign}2^{bits}" + (f"{sign or '+'}{rest}" if rest > 0 else "-1" if rest < 0 else "")
 
 
-def parameter_lines(kernel: Kernel) -> list[str]:
+def parameter_lines(kernel: Kernel, filled: Container[str]) -> list[str]:
     """One entry for each parameter and the result, aligned, for the comment above a prototype."""
-    entries = {name: describe(kind) for name, kind in kernel.parameters.items()}
+    entries = {name: describe(kind, name in filled) for name, kind in kernel.parameters.items()}
     if kernel.result is not None:
         entries["returns"] = describe(kernel.result)
     width = max(len(name) for name in entries)

@@ -7,7 +7,7 @@ from typing import Any
 from sensorsim.errors import InputError
 from sensorsim.export.ctext import C_TYPES, storage, wrap
 from sensorsim.export.sources import Table
-from sensorsim.kernels.formats import STORAGE, Array
+from sensorsim.kernels.formats import FRAC, STORAGE, Array
 from sensorsim.kernels.language import Kernel
 
 UNCERTIFIED = "WARNING: the noise table of this package is NOT certified. Records made with it are not proved private."
@@ -20,6 +20,15 @@ class Noise:
     table: Table
     record: dict[str, Any]
     certified: bool
+
+    def arguments(self, kernel: Kernel, prefix: str) -> dict[str, str]:
+        """The arguments of the kernel that the table fixes, as C expressions."""
+        macro = f"{prefix}NOISE_".upper()
+        fixed = {name.removeprefix(macro).lower(): name for name, _ in self.table.constants}
+        array = "table" if "stair_bits" in fixed else "noise"
+        if array not in kernel.parameters:
+            return {}
+        return {array: self.table.name, **{name: text for name, text in fixed.items() if name in kernel.parameters}}
 
 
 def load_noise(path: Path, kernels: list[Kernel], prefix: str, allow_uncertified: bool) -> Noise:
@@ -36,18 +45,26 @@ def load_noise(path: Path, kernels: list[Kernel], prefix: str, allow_uncertified
             f"{certificate.delta_record}); use a stairs table, or --allow-uncertified, which marks every file."
         )
     kind = _storage(kernels, source.stair_bits)
+    if source.frac_bits != FRAC:
+        raise InputError(f"{path.name} has {source.frac_bits} fraction bits and the kernels {FRAC}; make it with {FRAC}.")
     values = tuple(int(value) for value in source.values)
     least, most = STORAGE[kind]
     if not (least <= min(values) and max(values) <= most):
-        raise InputError(f"{path.name} holds values up to {max(map(abs, values))}, which {C_TYPES[kind]} does not; make a smaller one.")
+        largest = max(map(abs, values))
+        raise InputError(f"{path.name} holds values up to {largest}, too large for {C_TYPES[kind]}; make a smaller one.")
     proved = (
         f"A record is {certificate.epsilon_record}-private (pure, every pair of records)."
         if certified
         else UNCERTIFIED
     )
     shape = f"kind {source.kind}, epsilon {source.epsilon} for {source.release} of {source.features} features"
-    use = f"Use it with stair_bits = {source.stair_bits}, frac_bits = {source.frac_bits}, limit = {source.limit}."
-    about = tuple(wrap(f"Noise: {shape}, {len(values)} entries. {proved} {use} The index must be secret and uniform."))
+    about = wrap(f"Noise: {shape}, {len(values)} entries. {proved} The index must be secret and uniform.")
+    macro = f"{prefix}NOISE_".upper()
+    constants = ((f"{macro}MASK", len(values) - 1),)
+    if source.stair_bits:
+        about += wrap("The constants are the arguments drop, stair_bits and limit that go with it.")
+        known = {"DROP": 32 - source.index_bits, "STAIR_BITS": source.stair_bits, "LIMIT": source.limit or 0}
+        constants = tuple((macro + name, value) for name, value in known.items())
     record = {
         "file": path.name,
         "kind": source.kind,
@@ -62,16 +79,13 @@ def load_noise(path: Path, kernels: list[Kernel], prefix: str, allow_uncertified
         "certified": certified,
         "certificate": {name: str(getattr(certificate, name)) for name in certificate.__dataclass_fields__},
     }
-    return Noise(Table(f"{prefix}noise_table", kind, values, about), record, certified)
+    return Noise(Table(f"{prefix}noise_table", kind, values, tuple(about), constants), record, certified)
 
 
 def _storage(kernels: list[Kernel], stair_bits: int) -> str:
-    """The element type of the parameter `noise` of the kernels that can use such a table."""
-    kinds = {k.name: storage(k.parameters["noise"].element) for k in kernels if isinstance(k.parameters.get("noise"), Array)}
-    able = {kind for name, kind in kinds.items() if stair_bits == 0 or name.startswith("release")}
-    if not able:
-        wanted = "release or sampled" if stair_bits else "a kernel that draws noise"
+    """The element type of the array that such a table goes into: `table` where noise is in stairs, else `noise`."""
+    name, wanted = ("table", "release or sampled") if stair_bits else ("noise", "spof or dpsgd")
+    arrays = [kernel.parameters[name] for kernel in kernels if isinstance(kernel.parameters.get(name), Array)]
+    if not arrays:
         raise InputError(f"no exported kernel can use this noise table; add {wanted} to --kernels.")
-    if len(able) > 1:
-        raise InputError("the exported kernels read noise of different types; export them into two packages.")
-    return able.pop()
+    return storage(arrays[0].element)

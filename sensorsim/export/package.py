@@ -28,7 +28,7 @@ from sensorsim.ranges import check_ranges
 
 SCHEMA = 1
 MANIFEST = "MANIFEST.json"
-DEFAULT_KERNELS = ("spof", "dpsgd")
+DEFAULT_KERNELS = ("spof", "dpsgd", "release", "sampled")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def make_package(options: Options) -> dict[str, str]:
     misra, findings = in_temporary_folder(texts, misra_report)
     texts["MISRA.md"] = _marked(misra, warning)
     sizes = code_sizes(texts, kernels, prefix)
-    texts["README.md"] = _readme(kernels, options, len(vectors), sizes, warning)
+    texts["README.md"] = _readme(kernels, options, len(vectors), sizes, noise, warning)
     texts[MANIFEST] = _manifest(texts, kernels, options, noise, sizes, findings, warning)
     return dict(sorted(texts.items()))
 
@@ -104,7 +104,12 @@ def _build_files(sources: Sequence[str], options: Options, warning: Sequence[str
 
 
 def _readme(
-    kernels: Sequence[Kernel], options: Options, vectors: int, sizes: Mapping[str, Any], warning: Sequence[str]
+    kernels: Sequence[Kernel],
+    options: Options,
+    vectors: int,
+    sizes: Mapping[str, Any],
+    noise: Noise | None,
+    warning: Sequence[str],
 ) -> str:
     cores = list(next(iter(sizes.values())))
     rows = [f"| kernel | {' | '.join(cores)} |", "|---|" + "---|" * len(cores)]
@@ -118,7 +123,7 @@ def _readme(
         "KERNELS": names,
         "VERSION": version("sensorsim"),
         "WARNING": "".join(f"\n**{line}**\n" for line in warning),
-        "EXAMPLE": example(kernels[0], options.prefix),
+        "EXAMPLE": example(kernels[0], options.prefix, noise),
         "PREFIX": options.prefix,
         "MACRO": options.prefix.upper(),
         "VECTORS": str(vectors),
@@ -131,13 +136,16 @@ def _readme(
     return text
 
 
-def example(kernel: Kernel, prefix: str) -> str:
+def example(kernel: Kernel, prefix: str, noise: Noise | None) -> str:
     """How a firmware calls the kernel, complete enough to compile."""
     lengths = lengths_for(kernel, TYPICAL)
+    given = noise.arguments(kernel, prefix) if noise else {}  # what the noise table fixes
     lines = [f'#include "{prefix}kernels.h"', ""]
     passed = []
     for name, kind in kernel.parameters.items():
-        if isinstance(kind, Array) and kind.contents:
+        if name in given:
+            passed.append(given[name])
+        elif isinstance(kind, Array) and kind.contents:
             passed.append(f"{prefix}{name}_table")
         elif isinstance(kind, Array):
             about = "filled by the kernel" if name in written(kernel) else "filled by you"

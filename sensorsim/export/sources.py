@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 
 from sensorsim.errors import InputError
 from sensorsim.export.ctext import C_TYPES, comment, describe, parameter_lines, prose, storage, wrap
-from sensorsim.export.emit import Constants, called, constant_comment, function, has_loop, signature
+from sensorsim.export.emit import Constants, called, constant_comment, function, has_loop, signature, written
 from sensorsim.kernels.formats import Array, Q
 from sensorsim.kernels.language import KERNELS, Kernel
 
@@ -30,6 +30,7 @@ class Table:
     storage: str
     values: tuple[int, ...]
     about: tuple[str, ...]
+    constants: tuple[tuple[str, int], ...] = ()  # arguments that belong to it, defined beside it
 
 
 def load_kernels() -> Mapping[str, Kernel]:
@@ -202,9 +203,10 @@ def _public_header(entries: Sequence[Kernel], prefix: str, tables: Sequence[Tabl
     for table in tables:
         size = f"{table.name}_ENTRIES".upper()
         text = comment(table.about) + f"\n#define {size} {len(table.values)}U\n"
+        text += "".join(f"#define {name} {value}\n" for name, value in table.constants)
         parts.append(text + f"extern const {C_TYPES[table.storage]} {table.name}[{size}];")
     for kernel in entries:
-        doc = [*prose(kernel.doc, prefix, names), "", *parameter_lines(kernel)]
+        doc = [*prose(kernel.doc, prefix, names), "", *parameter_lines(kernel, written(kernel))]
         parts.append(comment(doc) + "\n" + signature(kernel, prefix) + ";")
     return "\n\n".join([*parts, "#endif"]) + "\n"
 

@@ -17,7 +17,8 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
 # Unrolled by clang, the loops of a record are larger and, on the cores here, not one of them is faster.
 OPTIMIZE = ("-std=c99", "-O2", "-fno-unroll-loops", "-fomit-frame-pointer", "-ffreestanding", "-g0")
 SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
-LINK = ("-static", "-nostdlib", "-rtlib=compiler-rt", "-Wl,--gc-sections")
+LINK = ("-static", "-nostdlib", "-Wl,--gc-sections")
+RUNTIME = "-rtlib=compiler-rt"  # built by ziglang on its first use for a core, which takes some ten seconds
 TRAP = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
 
 
@@ -79,7 +80,13 @@ def compile_elf(
     command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS]
     command += [*WARNINGS, *LINK, *options]
     command += [f"-Wl,-T,{script}", f"-Wl,--entry={entry}", *(f"-I{folder}" for folder in include)]
-    _run([*command, *map(str, sources), "-o", str(out)])
+    command += [*map(str, sources), "-o", str(out)]
+    try:
+        _run(command)
+    except InputError as error:
+        if "undefined symbol" not in str(error):
+            raise
+        _run([*command, RUNTIME])  # a division, say, on a core that has none
     return out
 
 
