@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.export.ctext import C_TYPES, WIDTH, Expression, ascii_text, comment, fold, prose, storage
+from sensorsim.kernels import formats
 from sensorsim.kernels.formats import Array, Length
 from sensorsim.kernels.language import Kernel, Primitive
 
@@ -357,7 +358,7 @@ def _comments(path: Path) -> dict[int, str]:
 
 def constant_comment(constants: Constants, name: str) -> str:
     """The remark that stands beside a constant where it is defined, or nothing."""
-    for path in (constants.origins[name], constants.origins[name].with_name("formats.py")):
+    for path in (constants.origins[name], Path(formats.__file__)):
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name:
                 return _comments(path).get(node.lineno, "")

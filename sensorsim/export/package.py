@@ -21,6 +21,7 @@ from sensorsim.export.sources import c_sources, choose, known_tables, reachable,
 from sensorsim.export.targets import compiler_version
 from sensorsim.export.vectors import TYPICAL, lengths_for
 from sensorsim.export.write import in_temporary_folder
+from sensorsim.kernels import formats, ops
 from sensorsim.kernels.arguments import array_length
 from sensorsim.kernels.formats import Array, Length
 from sensorsim.kernels.language import Kernel
@@ -47,9 +48,9 @@ def make_package(options: Options) -> dict[str, str]:
     """Every file of the package by its path; the manifest lists the hashes of all the others."""
     _check(options)
     kernels, prefix = choose(options.kernels, options.variant), options.prefix
+    noise = load_noise(options.noise, kernels, prefix, options.allow_uncertified) if options.noise else None
     for kernel in kernels:
         check_ranges(kernel)  # what the C relies on: no signed operation overflows
-    noise = load_noise(options.noise, kernels, prefix, options.allow_uncertified) if options.noise else None
     warning = [] if noise is None or noise.certified else [UNCERTIFIED]
     tables = known_tables(kernels, prefix) + ([noise.table] if noise else [])
     banner = comment([f"SPDX-License-Identifier: {options.spdx}"]) + "\n"
@@ -169,8 +170,7 @@ def _manifest(
     findings: Mapping[str, int],
     warning: Sequence[str],
 ) -> str:
-    modules = sorted({part.path for part in reachable(kernels)} | {kernels[0].path.with_name("ops.py")})
-    modules.append(kernels[0].path.with_name("formats.py"))
+    modules = {part.path for part in reachable(kernels)} | {Path(ops.__file__), Path(formats.__file__)}
     data = {
         "schema_version": SCHEMA,
         "sensorsim": version("sensorsim"),
@@ -181,7 +181,7 @@ def _manifest(
             "spdx": options.spdx,
             "noise": options.noise.name if options.noise else None,
         },
-        "kernel_sources": {f"kernels/{path.name}": sha256(path.read_text("utf-8")) for path in sorted(set(modules))},
+        "kernel_sources": {f"kernels/{path.name}": sha256(path.read_text("utf-8")) for path in sorted(modules)},
         "noise_table": noise.record if noise else None,
         "operations": {kernel.name: _operations(kernel) for kernel in kernels},
         "sizes": {"compiler": compiler_version(), "by_kernel": sizes},

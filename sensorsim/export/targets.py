@@ -92,11 +92,10 @@ def compile_elf(
 
 def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[Path], out: Path) -> list[Path]:
     """Object files, one for each source: nothing is linked, so nothing of the compiler's runtime is built."""
-    made = []
-    for source in sources:
-        made.append(out / f"{source.stem}-{target.name}.o")
-        command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS, *WARNINGS]
-        _run([*command, *(f"-I{folder}" for folder in include), "-c", str(source), "-o", str(made[-1])])
+    command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS, *WARNINGS]
+    made = [out / f"{source.stem}-{target.name}.o" for source in sources]
+    for source, file in zip(sources, made, strict=True):
+        _run([*command, *(f"-I{folder}" for folder in include), "-c", str(source), "-o", str(file)])
     return made
 
 

@@ -1,0 +1,200 @@
+"""The package: what is in it, that it is the same every time, and that bad input leaves nothing behind."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from sensorsim.cli import main
+from sensorsim.errors import InputError
+from sensorsim.export import targets
+from sensorsim.export.manifest import open_package
+from sensorsim.export.misra import unexplained
+from sensorsim.export.package import Options, example, make_package
+from sensorsim.export.sources import choose
+from sensorsim.export.targets import compile_host
+from sensorsim.export.write import fill, write_folder
+from sensorsim.privacy.tablefile import write_table
+from sensorsim.privacy.tables import make_table, ready_table
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return make_package(Options(("spof", "dpsgd"), "paper"))
+
+
+@pytest.fixture
+def package(texts, tmp_path):
+    write_folder(tmp_path / "package", texts)
+    return tmp_path / "package"
+
+
+def test_the_same_input_gives_the_same_bytes():
+    assert make_package(Options(("spof",))) == make_package(Options(("spof",)))
+
+
+def test_what_is_in_a_package(texts):
+    assert set(texts) >= {
+        *("include/ss_kernels.h", "src/ss_spof.c", "src/ss_tables.c", "src/ss_arithmetic.h", "test/ss_selftest.c"),
+        *("test/golden.json", "CMakeLists.txt", "zephyr/module.yml", "library.json", "README.md", "MISRA.md"),
+    }
+    manifest = json.loads(texts["MANIFEST.json"])
+    assert manifest["parameters"]["kernels"] == ["spof", "dpsgd"]
+    assert manifest["operations"]["spof"]["MUL"] == "n"
+    assert set(manifest["kernel_sources"]) >= {"kernels/spof.py", "kernels/dpsgd.py", "kernels/ops.py"}
+    assert manifest["sizes"]["by_kernel"]["dpsgd"]["cortex-m0plus"]["runtime"] == ["__aeabi_idiv", "__aeabi_uidiv"]
+    assert manifest["sizes"]["by_kernel"]["dpsgd"]["cortex-m4"]["runtime"] == []
+    assert unexplained(manifest["misra_findings"]) == []
+    assert "e^a" in texts["include/ss_kernels.h"]
+
+
+def test_every_altered_file_is_named(package):
+    open_package(package)
+    files = sorted(path for path in package.rglob("*") if path.is_file())
+    assert len(files) > 15
+    for path in files:
+        content = path.read_bytes()
+        at = len(content) // 2
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(InputError, match=path.name):
+            open_package(package)
+        path.unlink()
+        with pytest.raises(InputError, match=path.name):
+            open_package(package)
+        path.write_bytes(content)
+    open_package(package)
+    (package / "src" / "more.c").write_text("int more;\n")
+    with pytest.raises(InputError, match=r"more\.c does not belong"):
+        open_package(package)
+
+
+def test_a_package_made_from_other_kernels_is_named(package):
+    path = package / "MANIFEST.json"
+    manifest = json.loads(path.read_text())
+    manifest["kernel_sources"]["kernels/spof.py"] = "0" * 64
+    key = "sha256_of_this_file_without_this_line"
+    del manifest[key]
+    from sensorsim.export.package import sha256
+
+    manifest[key] = sha256(json.dumps(manifest, indent=1) + "\n")
+    path.write_text(json.dumps(manifest, indent=1) + "\n")
+    with pytest.raises(InputError, match=r"kernels/spof\.py changed"):
+        open_package(package)
+
+
+def test_a_folder_with_other_files_is_left_alone(texts, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"mine\.txt"):
+        write_folder(tmp_path, texts)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(InputError, match="is a file"):
+        write_folder(tmp_path / "mine.txt", texts)
+
+
+def test_an_earlier_package_is_replaced_whole(package, texts):
+    write_folder(package, {"MANIFEST.json": texts["MANIFEST.json"]})
+    assert [path.name for path in package.iterdir()] == ["MANIFEST.json"]
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_an_interrupted_write_leaves_nothing(failure, texts, tmp_path, monkeypatch):
+    write = Path.write_text
+    left = iter(range(5))
+
+    def fails(self, *args, **options):
+        if next(left, None) is None:
+            raise failure
+        return write(self, *args, **options)
+
+    monkeypatch.setattr(Path, "write_text", fails)
+    with pytest.raises((InputError, KeyboardInterrupt)) as caught:
+        write_folder(tmp_path / "package", texts)
+    assert list(tmp_path.iterdir()) == []
+    assert isinstance(failure, KeyboardInterrupt) or "No space left" in str(caught.value)
+
+
+def test_a_certified_noise_table_comes_with_its_arguments(tmp_path):
+    write_table(tmp_path / "noise.txt", ready_table(1, 1))
+    texts = make_package(Options(("sampled",), noise=tmp_path / "noise.txt"))
+    header = texts["include/ss_kernels.h"]
+    assert "extern const int8_t ss_noise_table[SS_NOISE_TABLE_ENTRIES];" in header
+    assert "#define SS_NOISE_STAIR_BITS" in header
+    record = json.loads(texts["MANIFEST.json"])["noise_table"]
+    assert record["certified"] is True
+    assert record["certificate"]["epsilon_record"].startswith(("0.9", "1"))
+    assert "ss_noise_table, word, SS_NOISE_LIMIT" in texts["README.md"]
+    with pytest.raises(InputError, match="no exported kernel can use"):
+        make_package(Options(("spof",), noise=tmp_path / "noise.txt"))
+
+
+def test_a_table_that_protects_nothing_is_refused_or_marks_every_file(tmp_path):
+    write_table(tmp_path / "naive.txt", make_table("naive", 1, entries=256))
+    with pytest.raises(InputError, match="does not protect a record"):
+        make_package(Options(("spof",), noise=tmp_path / "naive.txt"))
+    texts = make_package(Options(("spof",), noise=tmp_path / "naive.txt", allow_uncertified=True))
+    assert [path for path, text in texts.items() if "NOT certified" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "--out", "p", "--kernels", "spoof"], "kernel 'spoof' is not known"),
+        (["export", "--out", "p", "--prefix", "9x"], "cannot begin a C name"),
+        (["export", "--out", "p", "--spdx", "*/"], "no SPDX licence"),
+        (["export", "--out", "p", "--noise", "absent.txt"], "cannot read absent.txt"),
+        (["verify", "absent"], "is no package"),
+        (["verify", "absent", "--target", "z80"], "target 'z80' is not known; there are host, k7"),
+        (["verify", "absent", "--random-core", "0"], "must be 1 or more"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert "Traceback" not in said
+    assert len(said.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_compiler_names_the_extra(monkeypatch):
+    monkeypatch.setattr(targets, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"sensorsim\[firmware\]"):
+        targets.need_firmware_tools()
+
+
+def test_the_readme_s_example_compiles(texts, tmp_path):
+    fill(tmp_path, texts)
+    for name, kernel in (("a", "spof"), ("b", "dpsgd")):
+        (tmp_path / f"{name}.c").write_text(example(choose([kernel], "paper")[0], "ss_", None) + "\n")
+        compile_host([tmp_path / f"{name}.c"], [tmp_path / "include"], tmp_path / f"{name}.so")
+    assert example(choose(["spof"], "paper")[0], "ss_", None) in texts["README.md"]
+
+
+def test_a_cmake_project_takes_the_package_and_runs_its_selftest(texts, tmp_path):
+    if shutil.which("cmake") is None or shutil.which("cc") is None:
+        pytest.skip("no cmake or no C compiler on this machine")
+    fill(tmp_path / "privacy", texts)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(firmware C)\nenable_testing()\n"
+        "option(SS_BUILD_SELFTEST \"\" ON)\nadd_subdirectory(privacy)\nadd_executable(app app.c)\n"
+        "target_link_libraries(app PRIVATE ss_kernels)\n"
+    )
+    body = example(choose(["spof"], "paper")[0], "ss_", None)
+    (tmp_path / "app.c").write_text(body + "\nint main(void)\n{\n    return 0;\n}\n")
+    run = lambda *command: subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)  # noqa: E731
+    run("cmake", "-S", ".", "-B", "build", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror")
+    run("cmake", "--build", "build")
+    assert "100% tests passed, 0 tests failed out of 1" in run("ctest", "--test-dir", "build").stdout
+    # A self-test that cannot fail proves nothing: one wrong golden number must be named by its vector.
+    selftest = tmp_path / "privacy" / "test" / "ss_selftest.c"
+    text = selftest.read_text()
+    place = text.index("static bool vector_3")
+    at = text.index("alpha2_expected[", place)
+    start = text.index("{ ", at) + 2
+    selftest.write_text(text[:start] + "12345 + " + text[start:])
+    run("cmake", "--build", "build")
+    assert subprocess.run([tmp_path / "build" / "privacy" / "ss_selftest"]).returncode == 3
