@@ -111,8 +111,11 @@ def _vector(vector: Golden, prefix: str) -> str:
         elif name in filled:
             element, size = storage(kind.element), len(value)
             lines += _indented(array(f"{name}_expected", element, vector.expected[name], str(size), static=True))
-            start = ", ".join(literal(v, element) for v in value) if any(value) else literal(0, element)
-            lines.append(f"    {C_TYPES[element]} {name}[{size + 1}] = {{ {start} }};")
+            lines.append(f"    static {C_TYPES[element]} {name}[{size + 1}];")
+            if not kind.written:  # read and written: set anew, so that the test can run again
+                lines += _indented(array(f"{name}_start", element, value, str(size), static=True))
+                copy = f"{name}[i] = {name}_start[i];"
+                lines.append(f"    for (uint32_t i = 0U; i < {size}U; i++) {{\n        {copy}\n    }}")
             lines.append(f"    {name}[{size}] = CANARY;")
             passed.append(name)
             checks.append(f"same_{element}({name}, {name}_expected, {size}U)")
