@@ -22,7 +22,7 @@ def shown():
                 yield pytest.param(command, output, id=command)
 
 
-@pytest.mark.parametrize(("command", "output"), shown())
+@pytest.mark.parametrize(("command", "output"), list(shown()))
 def test_shown_output_is_real(command, output):
     printed = CliRunner().invoke(group, shlex.split(command)[1:], env={"COLUMNS": "120"}).stdout
     assert [line.rstrip() for line in printed.splitlines()] == [line.rstrip() for line in output.splitlines()]
