@@ -92,12 +92,9 @@ def test_root_against_cmsis(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         for name, seconds in best.items():
             print(f"\n{name:<12} {1e9 * seconds / len(values):7.1f} ns per root", end="")
-        print(
-            f"\ncmsisdsp / sensorsim {best['cmsisdsp'] / best['sensorsim']:.1f} ×; ours is wrong for {wrong} of {len(values)},"
-        )
-        print(
-            f"cmsisdsp off by up to {max(off)} units in the last place, exact for {100 * off.count(0) / len(off):.0f} %"
-        )
+        ratio, share = best["cmsisdsp"] / best["sensorsim"], 100 * off.count(0) / len(off)
+        print(f"\ncmsisdsp / sensorsim {ratio:.1f} ×; ours is wrong for {wrong} of {len(values)},")
+        print(f"cmsisdsp off by up to {max(off)} units in the last place, exact for {share:.0f} %")
     assert wrong == 0
 
 
