@@ -7,7 +7,8 @@ Division by zero gives 0 and INT32_MIN / -1 gives INT32_MIN, as the Arm dividers
 The operation classes are ADD SUB MUL DIV AND OR XOR NOT SHIFT ROTATE COMPARE SELECT. LOAD, STORE, BRANCH and INDEX
 come from the syntax (`a[i]`, `if`, `for`, arithmetic on loop counters) and are counted by the readers.
 
-`c` is the C expression, with the operands in braces; the ss_ functions in it are in sensorsim/export/templates/arithmetic.h.
+`c` is the C expression, with the operands in braces; the ss_ functions in it are those of
+sensorsim/export/templates/arithmetic.h.
 """
 
 from typing import Any

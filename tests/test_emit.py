@@ -9,14 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sensorsim.kernels import language, ops
+from sensorsim.kernels.language import Primitive
+
 from sensorsim.export.emit import Constants, EmitError, function, signature
 from sensorsim.export.harness import differing_bits, driver_source, load_host, run_on_host
 from sensorsim.export.sources import c_sources, choose, known_tables, load_kernels, with_prefix
 from sensorsim.export.targets import compile_host
 from sensorsim.export.vectors import TYPICAL, edge_vectors, expected, random_vectors
 from sensorsim.export.write import fill
-from sensorsim.kernels import language, ops
-from sensorsim.kernels.language import Primitive
 
 EDGES = [0, 1, 2, 3, 31, 32767, 32768, 65535, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
 
@@ -84,7 +85,9 @@ def test_every_primitive_means_in_c_what_it_means_in_python(tmp_path):
     for p in primitives:
         head = ", ".join(f"{types[kind]} a{i}" for i, kind in enumerate(p.operands))
         body = p.c.format(*(f"a{i}" for i in range(len(p.operands))))
-        lines.append(f"{types[p.result]} try_{p.name}({head});\n{types[p.result]} try_{p.name}({head}) {{ return {body}; }}")
+        lines.append(
+            f"{types[p.result]} try_{p.name}({head});\n{types[p.result]} try_{p.name}({head}) {{ return {body}; }}"
+        )
     fill(tmp_path, {"ss_arithmetic.h": arithmetic, "try.c": "\n".join(lines) + "\n"})
     for options in ((), ("-DSS_NO_HW_DIV",)):
         host = load_host(compile_host([tmp_path / "try.c"], [tmp_path], tmp_path / f"try{len(options)}.so", options))
@@ -102,9 +105,9 @@ def compare_primitive(host, primitive):
     tried = 0
     for operands in itertools.product(*(values[kind] for kind in primitive.operands)):
         count = operands[-1]
-        if {"SHIFT", "ROTATE"} & set(primitive.operations) and len(operands) == 2:
-            if not primitive.name.startswith("rot") * 1 <= count < 32:
-                continue
+        shifts = {"SHIFT", "ROTATE"} & set(primitive.operations) and len(operands) == 2
+        if shifts and not primitive.name.startswith("rot") * 1 <= count < 32:
+            continue
         if primitive.name in ("add", "sub", "mul") and not wraps:
             exact = {"add": sum(operands), "sub": operands[0] - operands[1], "mul": operands[0] * operands[1]}
             if not -(2**31) <= exact[primitive.name] < 2**31:

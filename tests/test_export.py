@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from sensorsim.cli import main
 from sensorsim.errors import InputError
 from sensorsim.export import targets
@@ -180,7 +181,7 @@ def test_a_cmake_project_takes_the_package_and_runs_its_selftest(texts, tmp_path
     fill(tmp_path / "privacy", texts)
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.13)\nproject(firmware C)\nenable_testing()\n"
-        "option(SS_BUILD_SELFTEST \"\" ON)\nadd_subdirectory(privacy)\nadd_executable(app app.c)\n"
+        'option(SS_BUILD_SELFTEST "" ON)\nadd_subdirectory(privacy)\nadd_executable(app app.c)\n'
         "target_link_libraries(app PRIVATE ss_kernels)\n"
     )
     body = example(choose(["spof"], "paper")[0], "ss_", None)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from sensorsim.cli import main
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import InputError
@@ -78,7 +79,20 @@ def test_altered_code_with_its_hash_altered_too_fails_when_run(package, tmp_path
 
 
 def test_json_has_a_version_and_every_number(package, capsys):
-    main(["verify", str(package), "--target", "cortex-m3", "--random-core", "50", "--random-host", "50", "--format", "json"])
+    main(
+        [
+            "verify",
+            str(package),
+            "--target",
+            "cortex-m3",
+            "--random-core",
+            "50",
+            "--random-host",
+            "50",
+            "--format",
+            "json",
+        ]
+    )
     data = json.loads(capsys.readouterr().out)
     assert data["schema_version"] == 1
     assert data["passed"] is True
@@ -102,12 +116,13 @@ def test_counts_are_those_of_code_counted_by_hand(tmp_path):
     back = load_cpu("cortex-m3").instruction("BX", "r", 32).typical
     assert tally.prices == [2 + 3 * n + branch.max * (n - 1) + branch.min + back for n in (1, 2, 10)]
     assert len(tally.sequences) == 3
-    assert [text for text in tally.varying.values()] == ["ss_f: bne #0x10002"]
+    assert list(tally.varying.values()) == ["ss_f: bne #0x10002"]
 
 
 def test_stack_is_painted_and_measured(tmp_path):
     source = (
-        "#include <stdint.h>\nuint32_t ss_f(uint32_t n);\nuint32_t ss_f(uint32_t n)\n{\n    volatile uint32_t room[100];\n"
+        "#include <stdint.h>\nuint32_t ss_f(uint32_t n);\nuint32_t ss_f(uint32_t n)\n{\n"
+        "    volatile uint32_t room[100];\n"
         "    for (uint32_t i = 0U; i < 100U; i++) {\n        room[i] = n;\n    }\n    return room[n];\n}\n"
     )
     machine = machine_for("cortex-m3", source, "ss_f", tmp_path)
@@ -116,9 +131,7 @@ def test_stack_is_painted_and_measured(tmp_path):
 
 
 def test_undefined_behaviour_traps(tmp_path):
-    source = (
-        "#include <stdint.h>\nint32_t ss_f(int32_t a);\nint32_t ss_f(int32_t a)\n{\n    return a + 1;\n}\n"
-    )
+    source = "#include <stdint.h>\nint32_t ss_f(int32_t a);\nint32_t ss_f(int32_t a)\n{\n    return a + 1;\n}\n"
     from sensorsim.export.targets import TRAP
 
     machine = machine_for("k7", source, "ss_f", tmp_path, TRAP)
@@ -128,7 +141,7 @@ def test_undefined_behaviour_traps(tmp_path):
 
 
 def test_an_instruction_without_a_row_is_an_error(tmp_path):
-    source = "void ss_f(void);\nvoid ss_f(void) { __asm__(\"cpuid\" ::: \"eax\", \"ebx\", \"ecx\", \"edx\"); }\n"
+    source = 'void ss_f(void);\nvoid ss_f(void) { __asm__("cpuid" ::: "eax", "ebx", "ecx", "edx"); }\n'
     machine = machine_for("k7", source, "ss_f", tmp_path, ("-Wno-language-extension-token", "-Wno-pedantic"))
     counter, tally = BlockCounter(machine, Decoder(TARGETS["k7"], load_cpu("k7"))), Tally()
     machine.call("ss_f", [])
@@ -221,18 +234,38 @@ def test_another_compiler_and_another_emulator_agree(compiler, tmp_path):
     fill(tmp_path, make_package(Options(("spof", "dpsgd", "release"), "paper")))
     fill(tmp_path, {"start.c": STARTUP, "link.ld": LINK})
     sources = [*sorted((tmp_path / "src").glob("*.c")), tmp_path / "test" / "ss_selftest.c", tmp_path / "start.c"]
-    flags = ["-mcpu=cortex-m3", "-mthumb", "-std=gnu99", "-O2", "-ffreestanding", "-nostdlib", "-fno-tree-loop-distribute-patterns"]
+    flags = [
+        "-mcpu=cortex-m3",
+        "-mthumb",
+        "-std=gnu99",
+        "-O2",
+        "-ffreestanding",
+        "-nostdlib",
+        "-fno-tree-loop-distribute-patterns",
+    ]
     include = [f"-I{tmp_path / name}" for name in ("include", "src", "test")]
     elf = tmp_path / "selftest.elf"
     if compiler == "gcc":
         command = ["arm-none-eabi-gcc", *flags, "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-        subprocess.run([*command, *include, *map(str, sources), f"-T{tmp_path / 'link.ld'}", "-o", str(elf)], check=True)
+        subprocess.run(
+            [*command, *include, *map(str, sources), f"-T{tmp_path / 'link.ld'}", "-o", str(elf)], check=True
+        )
     else:
         from sensorsim.export.targets import _zig
 
-        command = [*_zig(), "-target", "thumb-freestanding-eabi", "-mcpu=cortex_m3", "-std=gnu99", "-O2", "-ffreestanding"]
+        command = [
+            *_zig(),
+            "-target",
+            "thumb-freestanding-eabi",
+            "-mcpu=cortex_m3",
+            "-std=gnu99",
+            "-O2",
+            "-ffreestanding",
+        ]
         command += ["-fno-unroll-loops", "-nostdlib", "-static", "-fno-unwind-tables"]
-        subprocess.run([*command, *include, *map(str, sources), f"-Wl,-T,{tmp_path / 'link.ld'}", "-o", str(elf)], check=True)
+        subprocess.run(
+            [*command, *include, *map(str, sources), f"-Wl,-T,{tmp_path / 'link.ld'}", "-o", str(elf)], check=True
+        )
     run = subprocess.run(
         [
             *("qemu-system-arm", "-M", "mps2-an385", "-kernel", str(elf), "-nographic", "-monitor", "none"),

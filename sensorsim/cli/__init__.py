@@ -14,7 +14,10 @@ COMMANDS = {
     "cpus": ("sensorsim.cli.cpus", "The processors and chips whose tables are known."),
     "noise": ("sensorsim.cli.noise", "Tables of noise with a proof of what they protect."),
     "export": ("sensorsim.cli.export", "Write the kernels as a C package for firmware."),
-    "verify": ("sensorsim.cli.verify", "Prove a C package on real machine code, bit for bit, and count what it executes."),
+    "verify": (
+        "sensorsim.cli.verify",
+        "Prove a C package on real machine code, bit for bit, and count what it executes.",
+    ),
     "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 

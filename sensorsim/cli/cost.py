@@ -13,7 +13,9 @@ from sensorsim.errors import InputError
 @click.option("--n", default=14, show_default=True, help="Features of a record.")
 @click.option("--l", default=7, show_default=True, help="Hidden units of the encoder.")
 @click.option("--m", default=1, show_default=True, help="Users, one encoder each.")
-@click.option("--cpu", help="Processor; `sensorsim cpus` lists them.  [default: k7]")
+@click.option(
+    "--cpu", help="Processor; `sensorsim cpus` lists them. At machine level several, with commas.  [default: k7]"
+)
 @click.option(
     "--width", type=click.Choice(["8", "16", "32"]), help="Operand width in bits.  [default: 8 on k7, else 32]"
 )
@@ -34,10 +36,26 @@ from sensorsim.errors import InputError
 )
 @click.option("--metric", type=click.Choice(METRICS), help="What to count.  [default: the processor table's unit]")
 @click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.")
+@click.option(
+    "--level",
+    type=click.Choice(["kernel", "machine"]),
+    default="kernel",
+    show_default=True,
+    help="machine: compile the kernels, run the machine code and set it beside the other levels.",
+)
+@click.option("--battery-mah", type=float, help="At machine level with --chip: records that a battery pays for.")
 @click.option("--sweep", metavar="n=1:256", help="A range of n or l: one row for each value.")
 @click.option("--plot", metavar="FILE", help="Draw the costs into an .svg, .png or .pdf file.")
 @format_option
-def command(sweep: str | None, plot: str | None, fmt: str, width: str | None, **choices: Any) -> None:
+def command(
+    sweep: str | None,
+    plot: str | None,
+    fmt: str,
+    width: str | None,
+    level: str,
+    battery_mah: float | None,
+    **choices: Any,
+) -> None:
     """What a private record costs on a sensor's processor.
 
     Counts the operations of SPOF and DP-SGD three ways (printed by the paper, derived from the kernels' source,
@@ -50,6 +68,11 @@ def command(sweep: str | None, plot: str | None, fmt: str, width: str | None, **
         from sensorsim.cost.plot import check_path
 
         check_path(plot)
+    if level == "machine":
+        _machine(sweep, plot, fmt, battery_mah, choices)
+        return
+    if battery_mah is not None:
+        raise InputError("--battery-mah is for --level machine with --chip; add them.")
     if sweep:
         _sweep(sweep, plot, fmt, choices)
         return
@@ -59,6 +82,22 @@ def command(sweep: str | None, plot: str | None, fmt: str, width: str | None, **
 
         plot_report(report, plot)
     emit(fmt, lambda: _text(report), report.to_dict, report.rows)
+
+
+def _machine(sweep: str | None, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]) -> None:
+    from sensorsim.cli.cost_machine import machine_text
+    from sensorsim.export.levels import machine_cost
+
+    fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
+    if sweep or any(choices[name] != value for name, value in fixed.items()):
+        raise InputError("--level machine takes --n, --l, --cpu, --variant, --chip, --battery-mah and --plot only.")
+    cpus = [name.strip() for name in (choices["cpu"] or "").split(",") if name.strip()]
+    report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"], battery_mah)
+    if plot:
+        from sensorsim.export.figures import plot_levels
+
+        plot_levels(report, plot)
+    emit(fmt, lambda: machine_text(report), report.to_dict, report.rows)
 
 
 def _text(report: CostReport) -> str:

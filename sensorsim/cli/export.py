@@ -8,8 +8,12 @@ from sensorsim.cli.output import emit, format_option
 
 
 @click.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; new, empty, or an earlier package.")
-@click.option("--kernels", default="spof,dpsgd,release,sampled", show_default=True, help="Kernels, by name, with commas.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), help="Folder to write; new, empty, or an earlier package."
+)
+@click.option(
+    "--kernels", default="spof,dpsgd,release,sampled", show_default=True, help="Kernels, by name, with commas."
+)
 @click.option(
     "--variant",
     type=click.Choice(["paper", "lean"]),

@@ -68,7 +68,10 @@ class _Display:
 
 def _text(report: "Verification") -> str:
     kernels = list(dict.fromkeys(result.kernel for result in report.results))
-    lines = [f"{report.folder}: {'every bit is the same' if report.passed else 'FAILED'}", f"Compiled with {report.compiler}, -O2"]
+    lines = [
+        f"{report.folder}: {'every bit is the same' if report.passed else 'FAILED'}",
+        f"Compiled with {report.compiler}, -O2",
+    ]
     if report.gcc:
         lines.append(f"No warning from it, nor from {report.gcc}")
     lines.append(f"No undefined behaviour in {report.ubsan_vectors} vectors (UBSan, trapping)")
@@ -82,7 +85,21 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
     counted = next((result for result in results if result.instructions), None)
     sizes = ", ".join(f"{name} = {value}" for name, value in counted.lengths.items()) if counted else ""
     lines = [f"{kernel}" + (f"   one call, {sizes}" if sizes else "")]
-    head = ["", "vectors", "bits off", "instr. min", "mean", "max", "cost mean", "max", "", "flash", "ram", "stack", "same path"]
+    head = [
+        "",
+        "vectors",
+        "bits off",
+        "instr. min",
+        "mean",
+        "max",
+        "cost mean",
+        "max",
+        "",
+        "flash",
+        "ram",
+        "stack",
+        "same path",
+    ]
     rows = [head, *(_cells(result) for result in results)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     left = (0, 8, 12)
@@ -145,5 +162,3 @@ def _data(report: "Verification") -> dict[str, Any]:
         "ubsan_vectors": report.ubsan_vectors,
         "results": results,
     }
-
-

@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sensorsim.cost.symbolic import SymbolicCounts, symbolic
 from sensorsim.cost.trace import Counts, trace
@@ -30,11 +30,15 @@ class Mechanism(NamedTuple):
         found: Kernel = getattr(importlib.import_module(f"sensorsim.kernels.{self.module}"), self.function)
         return found
 
+    def record(self, n: int, l: int) -> dict[str, Any]:
+        """The arguments of the one record that is counted."""
+        lengths = {"n": n, "l": l, **self.lengths}
+        chosen: dict[str, Any] = arguments(self.kernel, lengths, lambda name, lo, hi: self.values.get(name, lo))
+        return chosen
+
     def traced(self, n: int, l: int) -> Counts:
         """Operations counted by running the kernel on one record."""
-        lengths = {"n": n, "l": l, **self.lengths}
-        chosen = arguments(self.kernel, lengths, lambda name, lo, hi: self.values.get(name, lo))
-        return trace(self.kernel, chosen)
+        return trace(self.kernel, self.record(n, l))
 
     def symbolic(self) -> SymbolicCounts:
         """Operations counted by reading the kernel's source."""

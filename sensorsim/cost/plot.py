@@ -14,7 +14,7 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++")  # steps must be told apart
 
 def plot_report(report: CostReport, path: str) -> None:
     """Bars of the steps of every mechanism, printed and executed beside each other."""
-    figure, axes = _figure(path)
+    figure, axes = figure_for(path)
     bars = [
         (f"{cost.mechanism.title}\n{name}", view)
         for cost in report.mechanisms.values()
@@ -40,12 +40,12 @@ def plot_report(report: CostReport, path: str) -> None:
         fontsize=9,
     )
     axes.legend(fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 def plot_sweep(rows: list[dict[str, Any]], name: str, report: CostReport, path: str) -> None:
     """Lines of every total against n or l."""
-    figure, axes = _figure(path)
+    figure, axes = figure_for(path)
     columns = [column for column in rows[0] if column.endswith(("_printed", "_derived"))]
     styles = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
     for column, style in zip(columns, styles * 3, strict=False):
@@ -58,7 +58,7 @@ def plot_sweep(rows: list[dict[str, Any]], name: str, report: CostReport, path: 
     )
     axes.legend(fontsize=8)
     axes.grid(alpha=0.3)
-    _save(figure, path)
+    save(figure, path)
 
 
 def check_path(path: str) -> None:
@@ -72,7 +72,7 @@ def check_path(path: str) -> None:
         )
 
 
-def _figure(path: str) -> tuple[Any, Any]:
+def figure_for(path: str) -> tuple[Any, Any]:
     check_path(path)
     from matplotlib.figure import Figure
 
@@ -80,7 +80,7 @@ def _figure(path: str) -> tuple[Any, Any]:
     return figure, figure.add_subplot()
 
 
-def _save(figure: Any, path: str) -> None:
+def save(figure: Any, path: str) -> None:
     buffer = io.BytesIO()
     # no date inside, so that the same figure is the same bytes
     kind = Path(path).suffix.lstrip(".").lower()

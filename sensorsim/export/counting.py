@@ -37,7 +37,9 @@ class Tally:
     sequences: Counter[int] = field(default_factory=Counter)  # how many calls executed each sequence
     parts: dict[int, Sums] = field(default_factory=dict)  # by sequence
     notes: set[str] = field(default_factory=set)  # rows of the table that are disputed or estimates
-    branches: dict[int, tuple[int, int]] = field(default_factory=dict)  # by block: how often it ran, how often it jumped
+    branches: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # by block: how often it ran, how often it jumped
     varying: dict[int, str] = field(default_factory=dict)  # branches that depend on the data: where, what
 
     @property

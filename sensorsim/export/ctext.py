@@ -15,7 +15,10 @@ C_TYPES = {
     "flag": "bool",
 }
 # Firmware sources are plain ASCII: not every embedded compiler and editor agrees on anything else.
-ASCII = {"·": "*", "×": "x", "…": "..", "²": "^2", "³": "^3", "±": "+/-", "–": "-", "−": "-", "≤": "<=", "≥": ">="}  # fmt: skip
+ASCII = {
+    **{"·": "*", "×": "x", "…": "..", "²": "^2", "³": "^3", "±": "+/-"},
+    **{"–": "-", "−": "-", "≤": "<=", "≥": ">="},
+}
 
 
 @dataclass(frozen=True)

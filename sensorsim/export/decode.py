@@ -8,8 +8,8 @@ from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
 from sensorsim.export.targets import Target
 
-# In the order of a report. Address arithmetic is what has its own instructions (LEA, ADR, LUI, AUIPC): an ADD that moves
-# a pointer cannot be told from one that adds data.
+# In the order of a report. Address arithmetic is what has its own instructions (LEA, ADR, LUI, AUIPC): an ADD that
+# moves a pointer cannot be told from one that adds data.
 CLASSES = (
     "move",
     "load",
@@ -82,7 +82,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """One decoded instruction: its class and its price in the table's unit, when a branch falls through and when not."""
+    """One decoded instruction: its class, and its price when it falls through and when it jumps."""
 
     address: int
     text: str
@@ -199,7 +199,10 @@ _ARM_FORMS = {
     "TB[BH]": "m",
     "BL|B|B(EQ|NE|CS|HS|CC|LO|MI|PL|VS|VC|HI|LS|GE|LT|GT|LE)": "rel",
 }
-_FLAG_SETTERS = {"ADD", "SUB", "RSB", "AND", "ORR", "ORN", "EOR", "BIC", "MVN", "MOV", "LSL", "LSR", "ASR", "ROR", "MUL", "ADC", "SBC", "NEG", "RRX"}  # fmt: skip
+_FLAG_SETTERS = {
+    *("ADD", "SUB", "RSB", "AND", "ORR", "ORN", "EOR", "BIC", "MVN", "MOV"),
+    *("LSL", "LSR", "ASR", "ROR", "RRX", "MUL", "ADC", "SBC", "NEG"),
+}
 
 
 def _riscv_form(raw: Any) -> tuple[str, str, int | str, int]:

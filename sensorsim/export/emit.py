@@ -1,8 +1,8 @@
 """The emitter: a kernel's own syntax tree, printed as a C99 function.
 
 Values have the type of the primitive or kernel that made them; lengths and loop counters are uint32_t. The range check
-proves that signed arithmetic never overflows, so plain `+ - *` are right. Whatever the emitter does not know is an error
-with file and line: nothing is guessed.
+proves that signed arithmetic never overflows, so plain `+ - *` are right. Whatever the emitter does not know is an
+error with file and line: nothing is guessed.
 """
 
 import ast
@@ -259,7 +259,9 @@ class _Body:
 
     def call(self, node: ast.Call, target: Any, values: list[ast.expr]) -> Expression:
         if isinstance(target, Kernel):
-            passed = [self.argument(kind, value) for kind, value in zip(target.parameters.values(), values, strict=True)]
+            passed = [
+                self.argument(kind, value) for kind, value in zip(target.parameters.values(), values, strict=True)
+            ]
             kind = storage(target.result) if target.result is not None else "void"
             return Expression(f"{self.constants.prefix}{target.name}({', '.join(passed)})", kind)
         if not isinstance(target, Primitive):
@@ -278,7 +280,7 @@ class _Body:
         return Expression(text, target.result, atom=plain or cast)
 
     def template(self, target: Primitive) -> str:
-        return target.c.replace("ss_", self.constants.prefix)
+        return str(target.c.replace("ss_", self.constants.prefix))
 
     def argument(self, kind: Any, value: ast.expr) -> str:
         if isinstance(kind, Array):
@@ -287,9 +289,7 @@ class _Body:
             return value.id
         return self.convert(self.expression(value), storage(kind), value)
 
-    def convert(
-        self, value: Expression, kind: str, node: ast.AST, operand: bool = False, cast: bool = False
-    ) -> str:
+    def convert(self, value: Expression, kind: str, node: ast.AST, operand: bool = False, cast: bool = False) -> str:
         """The expression as a value of type `kind`; as an `operand`, with parentheses where it needs them."""
         if value.kind == "const":
             signed = SIGNED[kind]
@@ -297,7 +297,7 @@ class _Body:
                 literal = number(int(value.text), signed)
                 return f"({literal})" if literal.startswith("-") and operand else literal
             return self.constants.use(self.kernel, value.text, signed)
-        if value.kind == "void" or "flag" in (value.kind, kind) and value.kind != kind:
+        if value.kind == "void" or ("flag" in (value.kind, kind) and value.kind != kind):
             raise self.error(node, f"`{value.text}` is {value.kind}, not {kind}")
         if value.kind == kind:
             return value.operand if operand else value.text
@@ -351,9 +351,7 @@ def _names_needed_later(node: ast.stmt, rest: list[ast.stmt]) -> list[str]:
 def _comments(path: Path) -> dict[int, str]:
     """The source's own comments by line."""
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
-    return {
-        token.start[0]: ascii_text(token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT
-    }
+    return {token.start[0]: ascii_text(token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT}
 
 
 def constant_comment(constants: Constants, name: str) -> str:

@@ -37,10 +37,14 @@ def golden_vectors(kernels: Sequence[Kernel]) -> list[Golden]:
     made: list[Golden] = []
     for kernel in kernels:
         generator = random.Random(f"golden {kernel.name}")  # the same vectors in every package
+
+        def random_value(name: str, lo: int, hi: int, generator: random.Random = generator) -> int:
+            return generator.randint(lo, hi)
+
         cases = [
             ("least values", SIZES[1], lambda name, lo, hi: lo),
             ("largest values", SIZES[1], lambda name, lo, hi: hi),
-            *(("random values", size, lambda name, lo, hi: generator.randint(lo, hi)) for size in SIZES),
+            *(("random values", size, random_value) for size in SIZES),
         ]
         for about, size, value in cases:
             inputs = arguments(kernel, lengths_for(kernel, size), value)
@@ -74,9 +78,7 @@ def selftest_source(vectors: Sequence[Golden], prefix: str) -> str:
     parts.append(f"#define CANARY {CANARY}\n")
     parts += [_same(kind) for kind in kinds]
     parts += [_vector(vector, prefix) for vector in vectors]
-    calls = [
-        f"    if (!vector_{vector.number}()) {{\n        return {vector.number}U;\n    }}" for vector in vectors
-    ]
+    calls = [f"    if (!vector_{vector.number}()) {{\n        return {vector.number}U;\n    }}" for vector in vectors]
     parts.append("\n".join([f"uint32_t {prefix}selftest(void)\n{{", *calls, "    return 0U;\n}\n"]))
     return "\n".join(parts)
 
@@ -84,9 +86,8 @@ def selftest_source(vectors: Sequence[Golden], prefix: str) -> str:
 def selftest_header(prefix: str) -> str:
     guard = f"{prefix}SELFTEST_H".upper()
     text = comment(["0 when every golden vector gives the expected bits, else the number of the first that does not."])
-    return (
-        f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{text}\nuint32_t {prefix}selftest(void);\n\n#endif\n"
-    )
+    declared = f"{text}\nuint32_t {prefix}selftest(void);"
+    return f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{declared}\n\n#endif\n"
 
 
 def _same(kind: str) -> str:
@@ -126,12 +127,16 @@ def _vector(vector: Golden, prefix: str) -> str:
             passed.append(literal(value, "u32" if isinstance(kind, Length) else storage(kind)))
     call = f"{prefix}{kernel.name}({', '.join(passed)})"
     if RESULT in vector.expected:
-        lines.append(fold(f"    const bool right = {call} == {literal(vector.expected[RESULT], storage(kernel.result))};"))
+        lines.append(
+            fold(f"    const bool right = {call} == {literal(vector.expected[RESULT], storage(kernel.result))};")
+        )
         checks.insert(0, "right")
     else:
         lines.append(fold(f"    {call};"))
     lines += ["    return " + "\n        && ".join(checks) + ";", "}", ""]
-    sizes = ", ".join(f"{name} = {vector.inputs[name]}" for name, k in kernel.parameters.items() if isinstance(k, Length))
+    sizes = ", ".join(
+        f"{name} = {vector.inputs[name]}" for name, k in kernel.parameters.items() if isinstance(k, Length)
+    )
     title = f"Vector {vector.number}: {prefix}{kernel.name}(), {vector.about}" + (f", {sizes}." if sizes else ".")
     return comment([title]) + "\n" + "\n".join(lines)
 

@@ -1,8 +1,8 @@
 """An emulated core: call a compiled function and see which basic blocks ran.
 
-The hook that unicorn calls at the start of every block is itself machine code (a Numba callback), so that counting costs
-little: it counts the block, notes whether the block before it ended in a taken branch, and folds the block's address
-into a fingerprint of the executed sequence.
+The hook that unicorn calls at the start of every block is itself machine code (a Numba callback), so that counting
+costs little: it counts the block, notes whether the block before it ended in a taken branch, and folds the block's
+address into a fingerprint of the executed sequence.
 """
 
 import ctypes
@@ -59,7 +59,7 @@ class Machine:
         address, _ = self.program.symbols[name]
         self.state[FINGERPRINT] = self.state[LAST_END] = 0
         try:
-            return self.abi.call(self.uc, address, arguments)
+            return int(self.abi.call(self.uc, address, arguments))
         except UcError as error:
             where = self.abi.program_counter(self.uc)
             raise InputError(f"{name} stopped on {self.target.name} at address 0x{where:x}: {error}.") from None
@@ -93,7 +93,7 @@ class Machine:
     def stack_bytes(self) -> int:
         """The deepest stack since `paint`, arguments passed on the stack included."""
         touched = bytes(self.uc.mem_read(STACK, STACK_BYTES)).lstrip(bytes([PAINT]))
-        return max(0, len(touched) - self.abi.top)
+        return max(0, len(touched) - int(self.abi.top))
 
     def read_code(self, address: int, size: int) -> bytes:
         return bytes(self.uc.mem_read(address, size))
@@ -191,8 +191,8 @@ def _block_callback() -> Any:
 
     signature = numba.void(numba.types.voidptr, numba.uint64, numba.uint32, numba.types.CPointer(numba.uint64))
 
-    @numba.cfunc(signature)  # type: ignore[untyped-decorator]
-    def block(uc, address, size, memory):  # type: ignore[no-untyped-def]
+    @numba.cfunc(signature)
+    def block(uc: Any, address: Any, size: Any, memory: Any) -> None:
         word = numba.uint64
         state = numba.carray(memory, WORDS)
         slot = word(address - word(CODE))

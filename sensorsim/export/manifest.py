@@ -51,7 +51,9 @@ def open_package(folder: Path) -> Package:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{folder} is no package of sensorsim export (no readable {MANIFEST}); export one.") from None
     if manifest.get("schema_version") != SCHEMA:
-        raise InputError(f"{folder} has a manifest of version {manifest.get('schema_version')}, not {SCHEMA}; export again.")
+        raise InputError(
+            f"{folder} has a manifest of version {manifest.get('schema_version')}, not {SCHEMA}; export again."
+        )
     _check_manifest(folder, text, manifest)
     for path, digest in listed.items():
         try:
@@ -79,7 +81,9 @@ def _kernels(folder: Path, manifest: dict[str, Any]) -> list[Kernel]:
     names = manifest["parameters"]["kernels"]
     for name in names:
         if name not in known:
-            raise InputError(f"{folder} has the kernel {name}, which this sensorsim does not; use the one that made it.")
+            raise InputError(
+                f"{folder} has the kernel {name}, which this sensorsim does not; use the one that made it."
+            )
     home = known[names[0]].path.parent
     for path, digest in manifest["kernel_sources"].items():
         source = home / Path(path).name

@@ -19,8 +19,8 @@ DEVIATIONS = {
     "2.5": "One header of shared constants serves all kernels; a unit does not use every macro.",
     "8.7": "The functions of the public header are for other translation units than these.",
     "8.9": "Golden data stands beside the vector that uses it.",
-    "10.1": "The arithmetic right shift of a signed value, in one function; a compile-time check proves that the compiler "
-    "keeps the sign.",
+    "10.1": "The arithmetic right shift of a signed value, in one function; a compile-time check proves that the "
+    "compiler keeps the sign.",
     "10.8": "A kernel reads a word as signed or unsigned where it says so; the width stays, and the range check proves "
     "that the value fits.",
     "12.2": "A shift count that is a variable; the range check follows it and it stays below 32.",

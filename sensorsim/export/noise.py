@@ -46,21 +46,23 @@ def load_noise(path: Path, kernels: list[Kernel], prefix: str, allow_uncertified
         )
     kind = _storage(kernels, source.stair_bits)
     if source.frac_bits != FRAC:
-        raise InputError(f"{path.name} has {source.frac_bits} fraction bits and the kernels {FRAC}; make it with {FRAC}.")
+        raise InputError(
+            f"{path.name} has {source.frac_bits} fraction bits and the kernels {FRAC}; make it with {FRAC}."
+        )
     values = tuple(int(value) for value in source.values)
     least, most = STORAGE[kind]
     if not (least <= min(values) and max(values) <= most):
         largest = max(map(abs, values))
-        raise InputError(f"{path.name} holds values up to {largest}, too large for {C_TYPES[kind]}; make a smaller one.")
+        raise InputError(
+            f"{path.name} holds values up to {largest}, too large for {C_TYPES[kind]}; make a smaller one."
+        )
     proved = (
-        f"A record is {certificate.epsilon_record}-private (pure, every pair of records)."
-        if certified
-        else UNCERTIFIED
+        f"A record is {certificate.epsilon_record}-private (pure, every pair of records)." if certified else UNCERTIFIED
     )
     shape = f"kind {source.kind}, epsilon {source.epsilon} for {source.release} of {source.features} features"
     about = wrap(f"Noise: {shape}, {len(values)} entries. {proved} The index must be secret and uniform.")
     macro = f"{prefix}NOISE_".upper()
-    constants = ((f"{macro}MASK", len(values) - 1),)
+    constants: tuple[tuple[str, int], ...] = ((f"{macro}MASK", len(values) - 1),)
     if source.stair_bits:
         about += wrap("The constants are the arguments drop, stair_bits and limit that go with it.")
         known = {"DROP": 32 - source.index_bits, "STAIR_BITS": source.stair_bits, "LIMIT": source.limit or 0}

@@ -150,7 +150,9 @@ def example(kernel: Kernel, prefix: str, noise: Noise | None) -> str:
             passed.append(f"{prefix}{name}_table")
         elif isinstance(kind, Array):
             about = "filled by the kernel" if name in written(kernel) else "filled by you"
-            lines.append(f"static {C_TYPES[storage(kind.element)]} {name}[{array_length(kind, lengths)}]; /* {about} */")
+            lines.append(
+                f"static {C_TYPES[storage(kind.element)]} {name}[{array_length(kind, lengths)}]; /* {about} */"
+            )
             passed.append(name)
         elif isinstance(kind, Length):
             passed.append(f"{lengths[name]}U")

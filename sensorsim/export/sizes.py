@@ -10,7 +10,9 @@ from sensorsim.export.targets import TARGETS, compile_objects
 from sensorsim.kernels.language import Kernel
 
 
-def code_sizes(texts: Mapping[str, str], kernels: Sequence[Kernel], prefix: str) -> dict[str, dict[str, dict[str, object]]]:
+def code_sizes(
+    texts: Mapping[str, str], kernels: Sequence[Kernel], prefix: str
+) -> dict[str, dict[str, dict[str, object]]]:
     """By kernel and core: bytes of code and constants, and what of the compiler's runtime it calls."""
     sizes: dict[str, dict[str, dict[str, object]]] = {kernel.name: {} for kernel in kernels}
     with tempfile.TemporaryDirectory() as name:
@@ -22,7 +24,9 @@ def code_sizes(texts: Mapping[str, str], kernels: Sequence[Kernel], prefix: str)
         sources = sorted((folder / "src").glob("*.c"))
         for target in TARGETS.values():
             objects = compile_objects(target, sources, [folder / "include", folder / "src"], folder)
-            contents = {source.stem: read_object(file.read_bytes()) for source, file in zip(sources, objects, strict=True)}
+            contents = {
+                source.stem: read_object(file.read_bytes()) for source, file in zip(sources, objects, strict=True)
+            }
             for kernel in kernels:
                 parts = reachable([kernel])
                 own = {prefix + part.name for part in parts}

@@ -42,7 +42,8 @@ def load_kernels() -> Mapping[str, Kernel]:
         source = Path(package.__path__[0], f"{module.name}.py")
         if "\n@kernel(" in source.read_text("utf-8"):  # the others import Numba, which takes a second
             import_module(f"sensorsim.kernels.{module.name}")
-    return KERNELS
+    known: Mapping[str, Kernel] = KERNELS
+    return known
 
 
 def choose(names: Iterable[str], variant: str) -> list[Kernel]:
@@ -219,14 +220,20 @@ def _constants_header(constants: Constants) -> str:
     lines = [comment(["The numbers that the kernels share."]), f"#ifndef {guard}", f"#define {guard}", ""]
     for name in sorted(constants.values):
         remark = constant_comment(constants, name)
-        lines.append(f"#define {constants.macro(name)} {constants.literal(name)}" + (f" /* {remark} */" if remark else ""))
+        lines.append(
+            f"#define {constants.macro(name)} {constants.literal(name)}" + (f" /* {remark} */" if remark else "")
+        )
     return "\n".join([*lines, "", "#endif"]) + "\n"
 
 
 def _tables_source(tables: Sequence[Table], prefix: str) -> str:
     parts = [comment(["The constant tables."]) + f'\n#include "{prefix}kernels.h"\n']
     for table in tables:
-        parts.append(comment(table.about) + "\n" + array(table.name, table.storage, table.values, table.name.upper() + "_ENTRIES"))
+        parts.append(
+            comment(table.about)
+            + "\n"
+            + array(table.name, table.storage, table.values, table.name.upper() + "_ENTRIES")
+        )
     return "\n".join(parts)
 
 

@@ -68,7 +68,11 @@ def compiler_version() -> str:
     """What stands beside every figure that depends on the compiler."""
     need_firmware_tools()
     text = _run([sys.executable, "-m", "ziglang", "cc", "--version"])
-    return text.splitlines()[0].split(" (")[0] + " by ziglang " + _run([sys.executable, "-m", "ziglang", "version"]).strip()
+    return (
+        text.splitlines()[0].split(" (")[0]
+        + " by ziglang "
+        + _run([sys.executable, "-m", "ziglang", "version"]).strip()
+    )
 
 
 def compile_elf(
@@ -76,7 +80,9 @@ def compile_elf(
 ) -> Path:
     """Compile and link one function with all it needs; warnings are errors."""
     script = out.with_suffix(".ld")
-    script.write_text((files("sensorsim.export") / "templates" / "link.ld").read_text("utf-8").replace("@ENTRY@", entry))
+    script.write_text(
+        (files("sensorsim.export") / "templates" / "link.ld").read_text("utf-8").replace("@ENTRY@", entry)
+    )
     command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS]
     command += [*WARNINGS, *LINK, *options]
     command += [f"-Wl,-T,{script}", f"-Wl,--entry={entry}", *(f"-I{folder}" for folder in include)]

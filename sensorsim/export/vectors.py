@@ -20,7 +20,7 @@ SHARED = 64  # arrays longer than this are tables: drawn once for a whole set of
 
 @dataclass(frozen=True)
 class Vectors:
-    """Arguments of many calls: scalars have shape (count,), arrays (count, size), or (1, size) where all calls share."""
+    """Arguments of many calls: scalars have shape (count,), arrays (count, size), or (1, size) where all share one."""
 
     kernel: Kernel
     lengths: dict[str, int]
@@ -92,7 +92,11 @@ def expected(vectors: Vectors) -> dict[str, Any]:
 
     outputs = {name: _rows(vectors.values[name], vectors.count) for name in written(vectors.kernel)}
     result = np.zeros(vectors.count, np.dtype(_dtype(vectors.kernel.result)) if vectors.kernel.result else np.uint32)
-    arguments = [outputs.get(name, vectors.values.get(name)) for name in vectors.kernel.parameters if _is_value(vectors.kernel, name)]
+    arguments = [
+        outputs.get(name, vectors.values.get(name))
+        for name in vectors.kernel.parameters
+        if _is_value(vectors.kernel, name)
+    ]
     _batch(vectors.kernel)(vectors.count, result, *arguments, *vectors.lengths.values())
     if vectors.kernel.result is not None:
         outputs[RESULT] = result
@@ -107,10 +111,19 @@ def by_plain_python(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, A
     return outputs if kernel.result is None else {**outputs, RESULT: int(result)}
 
 
+def as_arrays(kernel: Kernel, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs of one call in the shape of `expected`."""
+    import numpy as np
+
+    kinds = {**kernel.parameters, RESULT: kernel.result}
+    return {name: np.array([value], _dtype(_element(kinds[name]))) for name, value in outputs.items()}
+
+
 @cache
 def _batch(kernel: Kernel) -> Callable[..., None]:
     """A compiled loop over calls of the compiled kernel; `_k % len(a)` because shared arrays have one row."""
     import numba
+
     from sensorsim.kernels.compiled import compiled
 
     values = [name for name in kernel.parameters if _is_value(kernel, name)]

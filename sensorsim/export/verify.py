@@ -1,6 +1,5 @@
 """Verify a package: its files unaltered, its C the same bits as Numba on every target, and what it executes."""
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -141,7 +140,7 @@ class _Work:
             for name, values in vector["expected"].items():
                 if want[name].ravel().tolist() != (values if isinstance(values, list) else [values]):
                     raise InputError(
-                        f"golden vector {vector['number']} ({kernel.name}) differs from this sensorsim's kernel; export again."
+                        f"golden vector {vector['number']} ({kernel.name}) differs from the kernel here; export again."
                     )
 
     def on_host(self, kernel: Kernel) -> KernelResult:

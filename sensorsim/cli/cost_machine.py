@@ -1,0 +1,114 @@
+"""The text of `sensorsim cost --level machine`."""
+
+from textwrap import wrap
+
+from sensorsim.export.decode import CLASSES
+from sensorsim.export.levels import Case, MachineReport
+
+SIDE_BY_SIDE = 2  # mechanisms in one table, so that a line stays readable
+# Why a class has more instructions than the kernel has operations, or fewer.
+WHY = {
+    "move": "copies between registers, constants",
+    "load": "table and array reads; spilled registers read back",
+    "store": "array writes; spilled registers",
+    "stack": "registers saved and restored",
+    "address": "index arithmetic: often free in addressing modes, else among add",
+    "add": "data, and pointers that move",
+    "logic": "masks; a select by mask",
+    "shift": "scaling, and table indices",
+    "compare": "loop ends; folded into flags",
+    "select": "conditional moves; elsewhere by mask, among logic",
+    "multiply": "products",
+    "wide multiply": "products of 64 bits, and division by a constant",
+    "divide": "divisions; without a divider they are calls",
+    "branch": "loops; in a soft division its steps",
+    "call": "calls and returns",
+}
+
+
+def machine_text(report: MachineReport) -> str:
+    """Three levels side by side, then the gap between kernel and machine by class."""
+    lines = [
+        f"Cost of one private record at three levels, n = {report.n} features, l = {report.l} hidden units",
+        f"{report.compiler}, -O2; every result had the bits of the kernel run in Python",
+        "",
+        *_levels(report),
+    ]
+    for cpu in dict.fromkeys(case.cpu for case in report.cases):
+        cases = [case for case in report.cases if case.cpu == cpu]
+        for start in range(0, len(cases), SIDE_BY_SIDE):
+            lines += ["", *_gap(cases[start : start + SIDE_BY_SIDE])]
+    if report.chip:
+        lines += ["", *_energy(report)]
+    return "\n".join([*lines, "", *_notes(report)])
+
+
+def _levels(report: MachineReport) -> list[str]:
+    head = ["", "", "paper", "kernel", "machine", "", "instructions", "flash", "stack"]
+    rows = [head]
+    for case in report.cases:
+        paper = "-" if case.paper is None else f"{case.paper:.0f}"
+        numbers = [paper, f"{case.kernel.total:.0f}", f"{case.machine.total:.0f}", case.unit]
+        rows.append(
+            [case.cpu, case.title, *numbers, f"{case.instructions}", f"{case.flash_bytes}", f"{case.stack_bytes}"]
+        )
+    return _aligned(rows, left=(0, 1, 5))
+
+
+def _gap(cases: list[Case]) -> list[str]:
+    """Operations of the kernel → instructions of the machine, by class."""
+    names = [
+        name for name in CLASSES if any(name in case.kernel.counts or name in case.machine.counts for case in cases)
+    ]
+    rows = [["", *(case.mechanism for case in cases), ""]]
+    for name in names:
+        cells = [f"{case.kernel.counts.get(name, 0)} → {case.machine.counts.get(name, 0)}" for case in cases]
+        rows.append([name, *cells, WHY[name]])
+    totals = [f"{sum(case.kernel.counts.values())} → {case.instructions}" for case in cases]
+    rows.append(["all", *totals, ""])
+    title = f"{cases[0].cpu}: operations of the kernel → instructions executed"
+    return [title, *_aligned(rows, left=(0, len(cases) + 1))]
+
+
+def _energy(report: MachineReport) -> list[str]:
+    rows = [["", "nJ per record", "records per charge", "per day for a year"]]
+    for case in report.cases:
+        charge = case.records_per_charge
+        more = [f"{charge:.3g}", f"{charge / 365:.3g}"] if charge else ["", ""]
+        rows.append([case.title, f"{case.nanojoule:.1f}", *more])
+    battery = f", {report.battery_mah:g} mAh" if report.battery_mah else ""
+    return [
+        f"Energy on {report.chip}{battery}: of this code alone, no sensing, radio or sleep",
+        *_aligned(rows, left=(0,)),
+    ]
+
+
+def _notes(report: MachineReport) -> list[str]:
+    lines = [
+        "paper: the printed closed form in the paper's accounting; kernel: every traced operation priced at 32 bits,"
+    ]
+    lines.append("unsigned; machine: every executed instruction priced by the core's table.")
+    widths = {case.cpu: case.paper_width for case in report.cases if case.paper is not None}
+    if widths:
+        lines.append(
+            "Operands of the paper's level: " + ", ".join(f"{w}-bit on {cpu}" for cpu, w in widths.items()) + "."
+        )
+    for case in report.cases:
+        if case.runtime:
+            lines.append(f"{case.cpu}, {case.mechanism}: calls {', '.join(case.runtime)} of the compiler's runtime.")
+    for cpu in dict.fromkeys(case.cpu for case in report.cases):
+        notes = sorted({note for case in report.cases if case.cpu == cpu for note in case.estimates})
+        if notes:
+            lines += wrap(f"Rows of {cpu}'s table that are not confirmed: {', '.join(notes)}.", 100)
+    return lines
+
+
+def _aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return [
+        "  "
+        + "  ".join(
+            c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,205 @@
+"""Three levels of one cost: the paper's closed form, the traced kernel with everything priced, the executed code."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorsim.cost.mechanisms import MECHANISMS, Mechanism
+from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
+from sensorsim.cost.report import KERNEL_WIDTH, PAPER_WIDTH, CostReport, check_sizes, cost
+from sensorsim.errors import InputError
+from sensorsim.export.counting import BlockCounter, Sums, Tally
+from sensorsim.export.decode import CLASSES, Decoder
+from sensorsim.export.elf import Program, read_elf
+from sensorsim.export.harness import run_on_core
+from sensorsim.export.machine import Machine
+from sensorsim.export.sources import c_sources, known_tables
+from sensorsim.export.targets import TARGETS, Target, compile_elf, compiler_version
+from sensorsim.export.vectors import as_arrays, by_plain_python, of_one_call
+from sensorsim.export.write import fill
+from sensorsim.kernels.language import Kernel
+
+SCHEMA_VERSION = 1
+PREFIX = "ss_"
+COULOMB_PER_MAH = 3.6
+# The machine's classes of the kernels' operations. Index arithmetic becomes addressing or additions, as the core likes.
+GROUPS = {
+    **dict.fromkeys(("ADD", "SUB"), "add"),
+    **dict.fromkeys(("AND", "OR", "XOR", "NOT"), "logic"),
+    **dict.fromkeys(("SHIFT", "ROTATE"), "shift"),
+    **{"MUL": "multiply", "DIV": "divide", "COMPARE": "compare", "SELECT": "select"},
+    **{"LOAD": "load", "STORE": "store", "BRANCH": "branch", "INDEX": "address"},
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level: the whole cost, and by class the cost and the number of operations or instructions."""
+
+    total: float
+    costs: dict[str, float]
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mechanism on one core. `paper` is None where the paper prints no form for it."""
+
+    mechanism: str
+    title: str
+    cpu: str
+    unit: str
+    paper: float | None
+    paper_width: int
+    kernel: Level
+    machine: Level
+    instructions: int
+    flash_bytes: int
+    stack_bytes: int
+    runtime: tuple[str, ...]
+    estimates: tuple[str, ...]
+    nanojoule: float | None
+    records_per_charge: float | None
+
+
+@dataclass(frozen=True)
+class MachineReport:
+    """The cost of one record at three levels."""
+
+    n: int
+    l: int
+    compiler: str
+    chip: str | None
+    battery_mah: float | None
+    cases: tuple[Case, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema_version": SCHEMA_VERSION, "level": "machine", **asdict(self)}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row for each mechanism, core and class."""
+        for case in self.cases:
+            for name in (name for name in CLASSES if name in case.kernel.counts or name in case.machine.counts):
+                yield {
+                    "mechanism": case.mechanism,
+                    "cpu": case.cpu,
+                    "class": name,
+                    "kernel_operations": case.kernel.counts.get(name, 0),
+                    "machine_instructions": case.machine.counts.get(name, 0),
+                    "kernel_cost": case.kernel.costs.get(name, 0),
+                    "machine_cost": case.machine.costs.get(name, 0),
+                    "unit": case.unit,
+                }
+
+
+def machine_cost(
+    n: int,
+    l: int,
+    cpus: Sequence[str] = (),
+    variant: str = "all",
+    chip: str | None = None,
+    battery_mah: float | None = None,
+) -> MachineReport:
+    """Compile every mechanism for every core, run one record, and set what ran beside the other levels."""
+    check_sizes(n, l)
+    known_chip = load_chip(chip) if chip else None
+    if battery_mah is not None and (known_chip is None or battery_mah <= 0):
+        raise InputError("--battery-mah needs --chip and a number above 0.")
+    names = _cpus(cpus, known_chip)
+    mechanisms = [mechanism for mechanism in MECHANISMS if variant in ("all", mechanism.variant)]
+    with tempfile.TemporaryDirectory() as build:
+        cases = [
+            case
+            for name in names
+            for case in _cases(mechanisms, n, l, load_cpu(name), target_of(name), Path(build), known_chip, battery_mah)
+        ]
+    return MachineReport(n, l, compiler_version(), chip, battery_mah, tuple(cases))
+
+
+def target_of(cpu: str) -> Target:
+    """The core to compile for: that of the table, or the same one without its floating-point unit."""
+    for target in TARGETS.values():
+        if cpu in (target.cpu, target.name, target.cpu + "f"):
+            return target
+    known = ", ".join(target.cpu for target in TARGETS.values())
+    raise InputError(f"there is no machine code for {cpu}; at machine level there are {known}.")
+
+
+def _cpus(cpus: Sequence[str], chip: Chip | None) -> list[str]:
+    names = [TARGETS[name].cpu if name in TARGETS else name for name in cpus]
+    if chip is None:
+        return names or ["k7"]
+    if not chip.cpu or (names and names != [chip.cpu]):
+        raise InputError(f"{chip.name} has the core {chip.cpu or chip.core}; leave --cpu out, or choose another chip.")
+    return [chip.cpu]
+
+
+def _cases(
+    mechanisms: Sequence[Mechanism],
+    n: int,
+    l: int,
+    cpu: Cpu,
+    target: Target,
+    build: Path,
+    chip: Chip | None,
+    battery_mah: float | None,
+) -> Iterator[Case]:
+    paper = cost(n, l, cpu=cpu.name)
+    full = cost(n, l, cpu=cpu.name, accounting="full", width=KERNEL_WIDTH)
+    for mechanism in mechanisms:
+        sums, program, stack, notes = _run(mechanism, n, l, cpu, target, build)
+        printed = paper.mechanisms[mechanism.name].printed
+        joules = sums.price * chip.pJ_per_cycle * 1e-12 if chip else None
+        charge = battery_mah * COULOMB_PER_MAH * chip.supply_V if chip and battery_mah else None
+        yield Case(
+            mechanism=mechanism.name,
+            title=mechanism.title,
+            cpu=cpu.name,
+            unit=cpu.unit,
+            paper=float(printed.total) if printed else None,
+            paper_width=PAPER_WIDTH if cpu.name == "k7" else KERNEL_WIDTH,
+            kernel=_kernel_level(full, mechanism.name),
+            machine=Level(sums.price, sums.prices, sums.classes),
+            instructions=sums.instructions,
+            flash_bytes=program.flash_bytes,
+            stack_bytes=stack,
+            runtime=tuple(sorted(name for name in program.symbols if not name.startswith((PREFIX, "compiler_rt")))),
+            estimates=notes,
+            nanojoule=joules * 1e9 if joules else None,
+            records_per_charge=charge / joules if charge and joules else None,
+        )
+
+
+def _kernel_level(report: CostReport, name: str) -> Level:
+    view = report.mechanisms[name].traced
+    counts: dict[str, int] = {}
+    costs: dict[str, float] = {}
+    for step in view.steps.values():
+        for operation, count in step.operations.items():
+            group = GROUPS[operation]
+            counts[group] = counts.get(group, 0) + count
+            costs[group] = costs.get(group, 0) + count * float(report.pricing.price(operation).typical)
+    return Level(float(view.total), costs, counts)
+
+
+def _run(
+    mechanism: Mechanism, n: int, l: int, cpu: Cpu, target: Target, build: Path
+) -> tuple[Sums, Program, int, tuple[str, ...]]:
+    """One record through the compiled kernel; its bits must be those of the kernel run in plain Python."""
+    kernel: Kernel = mechanism.kernel
+    folder = build / kernel.name
+    if not folder.exists():
+        fill(folder, c_sources([kernel], PREFIX, known_tables([kernel], PREFIX), ""))
+    sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
+    out = compile_elf(target, sources, include, PREFIX + kernel.name, build / f"{kernel.name}-{target.name}.elf")
+    program = read_elf(out.read_bytes())
+    machine, tally = Machine(target, program), Tally()
+    record = mechanism.record(n, l)
+    vectors = of_one_call(kernel, record)
+    counter = BlockCounter(machine, Decoder(target, cpu))
+    if run_on_core(machine, vectors, as_arrays(kernel, by_plain_python(kernel, record)), PREFIX, counter, tally):
+        raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
+    (sums,) = tally.parts.values()
+    return sums, program, machine.stack_bytes(), tuple(sorted(tally.notes))
