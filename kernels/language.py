@@ -32,6 +32,7 @@ class Primitive:
     operands: tuple[str, ...]
     result: str
     c: str
+    c_below_2_31: str = ""  # a cheaper C form, where no operand can reach 2^31
 
     def __call__(self, *values: Any) -> Any:
         return self.function(*values)
@@ -84,11 +85,13 @@ class Kernel:
         return self.function.__globals__[name]
 
 
-def primitive(*operations: str, operands: str, result: str, c: str = "") -> Callable[[Callable[..., Any]], Primitive]:
+def primitive(
+    *operations: str, operands: str, result: str, c: str = "", c_below_2_31: str = ""
+) -> Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive: its operation classes, the types of operands and result, its C expression."""
 
     def declare(function: Callable[..., Any]) -> Primitive:
-        return Primitive(function.__name__, function, operations, tuple(operands.split()), result, c)
+        return Primitive(function.__name__, function, operations, tuple(operands.split()), result, c, c_below_2_31)
 
     return declare
 

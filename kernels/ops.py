@@ -150,7 +150,9 @@ def selectu(condition: Any, a: Any, b: Any) -> Any:
     return u32(a) if condition else u32(b)
 
 
-@primitive("COMPARE", "SELECT", operands="u32 u32", result="u32", c="ss_minu({0}, {1})")
+@primitive(
+    "COMPARE", "SELECT", operands="u32 u32", result="u32", c="ss_minu({0}, {1})", c_below_2_31="ss_minu31({0}, {1})"
+)
 def minu(a: Any, b: Any) -> Any:
     """The smaller of two unsigned words: a compare and a select."""
     return u32(a) if a < b else u32(b)

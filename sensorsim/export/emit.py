@@ -270,17 +270,29 @@ class _Body:
             raise self.error(node, f"the primitive {target.name} has no C form")
         if not target.operations:  # a cast, needed only where the type is another
             return Expression(self.convert(self.expression(values[0]), target.result, node, cast=True), target.result)
-        plain = self.template(target).startswith(self.constants.prefix)  # a call: its operands are arguments
+        sources = [self.expression(value) for value in values]
+        template = self.template(target, sources)
+        plain = template.startswith(self.constants.prefix)  # a call: its operands are arguments
         operands = [
-            self.convert(self.expression(value), kind, value, operand=not plain)
-            for value, kind in zip(values, target.operands, strict=True)
+            self.convert(source, kind, value, operand=not plain)
+            for source, kind, value in zip(sources, target.operands, values, strict=True)
         ]
-        text = self.template(target).format(*operands)
-        cast = re.fullmatch(r"\(u?int32_t\)(\w+|)\([^()]*(\([^()]*\)[^()]*)*\)", self.template(target)) is not None
+        text = template.format(*operands)
+        cast = re.fullmatch(r"\(u?int32_t\)(\w+|)\([^()]*(\([^()]*\)[^()]*)*\)", template) is not None
         return Expression(text, target.result, atom=plain or cast)
 
-    def template(self, target: Primitive) -> str:
-        return str(target.c.replace("ss_", self.constants.prefix))
+    def template(self, target: Primitive, operands: list[Expression]) -> str:
+        """The primitive's C form; the one for small operands where the types alone say that they are."""
+        small = target.c_below_2_31 and all(self.below_2_31(operand) for operand in operands)
+        form: str = target.c_below_2_31 if small else target.c
+        return form.replace("ss_", self.constants.prefix)
+
+    def below_2_31(self, value: Expression) -> bool:
+        if value.kind != "const":
+            return value.kind in ("u8", "u16")
+        literal = value.text.lstrip("-").isdecimal()
+        number = int(value.text) if literal else int(self.kernel.resolve(value.text))
+        return 0 <= number < 2**31
 
     def argument(self, kind: Any, value: ast.expr) -> str:
         if isinstance(kind, Array):

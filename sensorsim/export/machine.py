@@ -191,7 +191,6 @@ def _block_callback() -> Any:
 
     signature = numba.void(numba.types.voidptr, numba.uint64, numba.uint32, numba.types.CPointer(numba.uint64))
 
-    @numba.cfunc(signature)
     def block(uc: Any, address: Any, size: Any, memory: Any) -> None:
         word = numba.uint64
         state = numba.carray(memory, WORDS)
@@ -210,7 +209,7 @@ def _block_callback() -> Any:
         state[LAST] = slot
         state[LAST_END] = address + word(size)
 
-    return block
+    return numba.cfunc(signature)(block)
 
 
 def _add_block_hook(uc: Any, memory: int) -> Any:

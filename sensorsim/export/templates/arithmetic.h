@@ -55,6 +55,13 @@ static inline uint32_t ss_minu(uint32_t a, uint32_t b)
     return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
 }
 
+/* The same for words below 2^31, where the sign of a - b says it all. */
+static inline uint32_t ss_minu31(uint32_t a, uint32_t b)
+{
+    const uint32_t over = a - b;
+    return b + (over & ss_opaque((uint32_t)ss_asr((int32_t)over, 31U)));
+}
+
 /* The larger of two words: b, or b + (a - b) where b - a borrows. */
 static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
 {
@@ -88,6 +95,12 @@ static inline uint32_t ss_selectu(bool condition, uint32_t a, uint32_t b)
 static inline uint32_t ss_minu(uint32_t a, uint32_t b)
 {
     return (a < b) ? a : b;
+}
+
+/* The same; words below 2^31 need no other way here. */
+static inline uint32_t ss_minu31(uint32_t a, uint32_t b)
+{
+    return ss_minu(a, b);
 }
 
 /* The larger of two words. */

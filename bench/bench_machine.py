@@ -1,0 +1,153 @@
+"""Machine code: how fast it is counted, how long verify takes, and our C beside hand-written C.
+
+Run with: pytest bench/bench_machine.py -s
+"""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from sensorsim.cost.prices import load_cpu
+from sensorsim.export.counting import BlockCounter, Tally
+from sensorsim.export.decode import Decoder
+from sensorsim.export.elf import read_elf
+from sensorsim.export.harness import CoreRun
+from sensorsim.export.machine import Machine
+from sensorsim.export.package import Options, make_package
+from sensorsim.export.sources import c_sources, choose, load_kernels
+from sensorsim.export.targets import TARGETS, compile_elf
+from sensorsim.export.vectors import TYPICAL, random_vectors
+from sensorsim.export.verify import verify
+from sensorsim.export.write import fill, write_folder
+
+# What an engineer would write for one record of SPOF with one draw per feature: the same results, not the same code.
+HAND = """
+#include <stdint.h>
+void ss_spof_lean(const uint16_t *x, const int32_t *noise, const uint32_t *word, int32_t *alpha2, int32_t *alpha3,
+                  uint32_t n, uint32_t mask);
+void ss_spof_lean(const uint16_t *x, const int32_t *noise, const uint32_t *word, int32_t *alpha2, int32_t *alpha3,
+                  uint32_t n, uint32_t mask)
+{
+    for (const uint16_t *end = x + n; x != end; x++) {
+        int32_t v = *x;
+        if (v > 32768) {
+            v = 32768;
+        }
+        const int32_t u = 16384 - v + noise[*word++ & mask];
+        *alpha2++ = u;
+        *alpha3++ = -(u >> 1);
+    }
+}
+"""
+GOALS = {"k7": 14.3, "cortex-m0plus": 19.4, "cortex-m4": 13.1, "rv32imc": 15.1}
+ARM_GCC = {"cortex-m0plus": "cortex-m0plus", "cortex-m3": "cortex-m3", "cortex-m4": "cortex-m4"}
+DROP = "/DISCARD/ : { *(.ARM.*) *(.comment) *(.note*) *(.eh_frame*) }"
+LINK = f"SECTIONS {{ . = 0x10000; .text : {{ *(.text*) *(.rodata*) }} {DROP} }}"
+
+
+def per_feature(elf: bytes, target, n=14, calls=50):
+    """Instructions for each feature, the call's own included; every result is checked by the sequence's outputs."""
+    machine = Machine(target, read_elf(elf))
+    counter, tally = BlockCounter(machine, Decoder(target, load_cpu(target.cpu))), Tally()
+    vectors = random_vectors(load_kernels()["spof_lean"], {**TYPICAL, "n": n}, calls, 0)
+    for _ in CoreRun(machine, vectors, "ss_").calls():
+        counter.take(tally)
+    return tally.spread.mean / n
+
+
+def build(folder: Path, texts, compiler: str, target) -> bytes:
+    fill(folder, texts)
+    sources = sorted(folder.rglob("*.c"))
+    out = folder / "out.elf"
+    if compiler == "clang":
+        compile_elf(target, sources, [folder / "include", folder / "src"], "ss_spof_lean", out, ["-Wno-error"])
+    else:
+        fill(folder, {"gcc.ld": LINK})
+        arm = compiler.startswith("arm")
+        flags = [f"-mcpu={ARM_GCC[target.name]}", "-mthumb"] if arm else ["-m32", "-march=athlon"]
+        flags += [
+            "-std=c99",
+            "-O2",
+            "-fomit-frame-pointer",
+            "-ffreestanding",
+            "-nostdlib",
+            "-static",
+            "-fno-pic",
+            "-no-pie",
+        ]
+        include = [
+            f"-I{folder / 'include'}",
+            f"-I{folder / 'src'}",
+            "-Wl,--entry=ss_spof_lean",
+            f"-Wl,-T,{folder}/gcc.ld",
+        ]
+        subprocess.run(
+            [compiler, *flags, *include, *map(str, sources), "-o", str(out)], check=True, capture_output=True
+        )
+    return out.read_bytes()
+
+
+@pytest.mark.parametrize("name", list(TARGETS))
+def test_instructions_per_feature_beside_hand_written_c(name):
+    target = TARGETS[name]
+    ours = c_sources(choose(["spof"], "lean"), "ss_", [], "")
+    compilers = ["clang", *(["gcc"] if name == "k7" else ["arm-none-eabi-gcc"] if name in ARM_GCC else [])]
+    for compiler in compilers:
+        if compiler != "clang" and shutil.which(compiler) is None:
+            continue
+        with tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
+            emitted = build(Path(a), ours, compiler, target)
+            hand = build(Path(b), {"src/hand.c": HAND}, compiler, target)
+        for n in (14, 256):
+            figures = f"{per_feature(emitted, target, n):.2f} emitted, {per_feature(hand, target, n):.2f} by hand"
+            goal = f" (goal {GOALS[name]})" if name in GOALS else ""
+            print(f"\n{name}, {compiler} -O2, n = {n}: instructions per feature {figures}{goal}", end="")
+
+
+@pytest.mark.parametrize(("kernel", "name"), [("dpsgd", "cortex-m0plus"), ("spof", "cortex-m4"), ("chacha20", "k7")])
+def test_counted_instructions_per_second(kernel, name, benchmark):
+    """Block hooks in machine code, against a Python hook on every instruction in the same run."""
+    from unicorn import UC_HOOK_CODE
+
+    target = TARGETS[name]
+    with tempfile.TemporaryDirectory() as build_folder:
+        folder = Path(build_folder)
+        fill(folder, c_sources([load_kernels()[kernel]], "ss_", [], ""))
+        sources, include = sorted(folder.rglob("*.c")), [folder / "include", folder / "src"]
+        program = read_elf(compile_elf(target, sources, include, f"ss_{kernel}", folder / "k.elf").read_bytes())
+    vectors = random_vectors(load_kernels()[kernel], TYPICAL, 200, 0)
+    machine, tally = Machine(target, program), Tally()
+    counter = BlockCounter(machine, Decoder(target, load_cpu(target.cpu)))
+
+    def run():
+        for _ in CoreRun(machine, vectors, "ss_").calls():
+            counter.take(tally)
+
+    benchmark.pedantic(run, rounds=3, warmup_rounds=1)
+    ours = sum(tally.instructions[-200:]) / benchmark.stats["min"]
+    seen = [0]
+
+    def each(*_):
+        seen[0] += 1
+
+    peer = Machine(target, program)
+    peer.uc.hook_add(UC_HOOK_CODE, each)
+    started = time.perf_counter()
+    for _ in CoreRun(peer, vectors, "ss_").calls():
+        pass
+    theirs = seen[0] / (time.perf_counter() - started)
+    print(
+        f"\n{kernel} on {name}: {ours / 1e6:.1f} M counted instructions/s, a hook per instruction {theirs / 1e6:.2f} M/s"
+    )
+
+
+def test_verify_over_six_targets(tmp_path):
+    write_folder(tmp_path / "package", make_package(Options()))
+    started = time.perf_counter()
+    report = verify(tmp_path / "package", ["host", *TARGETS])
+    print(f"\nverify, {len(report.results)} kernels and targets: {time.perf_counter() - started:.0f} s (goal 180)")
+    assert report.passed
