@@ -22,6 +22,7 @@ from sensorsim.cli.output import emit, format_option
     help="paper: as printed; lean: what a firmware engineer would ship.",
 )
 @click.option("--noise", type=click.Path(path_type=Path), help="A noise table, as `sensorsim noise make` writes it.")
+@click.option("--encoder", type=click.Path(path_type=Path), help="A trained encoder; goes with the kernel `encoder`.")
 @click.option("--prefix", default="ss_", show_default=True, help="What every C name begins with.")
 @click.option("--spdx", default="MIT", show_default=True, help="Licence identifier for the head of every file.")
 @click.option("--allow-uncertified", is_flag=True, help="Take a noise table that protects nothing; every file says so.")
@@ -31,6 +32,7 @@ def command(
     kernels: str,
     variant: str,
     noise: Path | None,
+    encoder: Path | None,
     prefix: str,
     spdx: str,
     allow_uncertified: bool,
@@ -47,7 +49,7 @@ def command(
     from sensorsim.export.write import write_folder
 
     names = tuple(name.strip() for name in kernels.split(",") if name.strip())
-    texts = make_package(Options(names, variant, noise, prefix, spdx, allow_uncertified))
+    texts = make_package(Options(names, variant, noise, encoder, prefix, spdx, allow_uncertified))
     write_folder(out, texts)
     rows = [{"file": path, "bytes": len(text.encode())} for path, text in texts.items()]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sensorsim.export.ctext import C_TYPES, comment, fold, storage
 from sensorsim.export.emit import written
-from sensorsim.export.sources import array, literal
+from sensorsim.export.sources import array, literal, table_name
 from sensorsim.export.vectors import RESULT, by_plain_python, lengths_for
 from sensorsim.kernels.arguments import arguments
 from sensorsim.kernels.formats import Array, Length
@@ -108,7 +108,7 @@ def _vector(vector: Golden, prefix: str) -> str:
     for name, kind in kernel.parameters.items():
         value = vector.inputs[name]
         if _is_table(kernel, name):
-            passed.append(f"{prefix}{name}_table")
+            passed.append(table_name(kernel, name, prefix))
         elif name in filled:
             element, size = storage(kind.element), len(value)
             lines += _indented(array(f"{name}_expected", element, vector.expected[name], str(size), static=True))

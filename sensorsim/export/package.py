@@ -13,11 +13,13 @@ from sensorsim.cost.symbolic import symbolic
 from sensorsim.errors import InputError
 from sensorsim.export.ctext import C_TYPES, comment, fold, storage
 from sensorsim.export.emit import written
+from sensorsim.export.encoder import KERNEL as ENCODER
+from sensorsim.export.encoder import Encoder, load_encoder
 from sensorsim.export.golden import golden_json, golden_vectors, selftest_header, selftest_source
 from sensorsim.export.misra import misra_report
 from sensorsim.export.noise import UNCERTIFIED, Noise, load_noise
 from sensorsim.export.sizes import code_sizes
-from sensorsim.export.sources import c_sources, choose, known_tables, reachable, with_prefix
+from sensorsim.export.sources import Table, c_sources, choose, known_tables, reachable, table_name, with_prefix
 from sensorsim.export.targets import compiler_version
 from sensorsim.export.vectors import TYPICAL, lengths_for
 from sensorsim.export.write import in_temporary_folder
@@ -39,6 +41,7 @@ class Options:
     kernels: tuple[str, ...] = DEFAULT_KERNELS
     variant: str = "lean"
     noise: Path | None = None
+    encoder: Path | None = None
     prefix: str = "ss_"
     spdx: str = "MIT"
     allow_uncertified: bool = False
@@ -52,7 +55,8 @@ def make_package(options: Options) -> dict[str, str]:
     for kernel in kernels:
         check_ranges(kernel)  # what the C relies on: no signed operation overflows
     warning = [] if noise is None or noise.certified else [UNCERTIFIED]
-    tables = known_tables(kernels, prefix) + ([noise.table] if noise else [])
+    encoder = load_encoder(options.encoder, _encoder_kernel(kernels), prefix) if options.encoder else None
+    tables = known_tables(kernels, prefix) + ([noise.table] if noise else []) + list(encoder.tables if encoder else ())
     banner = comment([f"SPDX-License-Identifier: {options.spdx}"]) + "\n"
     banner += comment([f"Made by sensorsim {version('sensorsim')} from its kernels.", *warning]) + "\n"
     vectors = golden_vectors(kernels)
@@ -67,8 +71,15 @@ def make_package(options: Options) -> dict[str, str]:
     texts["MISRA.md"] = _marked(misra, warning)
     sizes = code_sizes(texts, kernels, prefix)
     texts["README.md"] = _readme(kernels, options, len(vectors), sizes, noise, warning)
-    texts[MANIFEST] = _manifest(texts, kernels, options, noise, sizes, findings, warning)
+    texts[MANIFEST] = _manifest(texts, kernels, options, tables, noise, encoder, sizes, findings, warning)
     return dict(sorted(texts.items()))
+
+
+def _encoder_kernel(kernels: Sequence[Kernel]) -> Kernel:
+    for kernel in kernels:
+        if kernel.name == ENCODER:
+            return kernel
+    raise InputError(f"--encoder needs the kernel {ENCODER}; add it to --kernels.")
 
 
 def _check(options: Options) -> None:
@@ -147,7 +158,7 @@ def example(kernel: Kernel, prefix: str, noise: Noise | None) -> str:
         if name in given:
             passed.append(given[name])
         elif isinstance(kind, Array) and kind.contents:
-            passed.append(f"{prefix}{name}_table")
+            passed.append(table_name(kernel, name, prefix))
         elif isinstance(kind, Array):
             about = "filled by the kernel" if name in written(kernel) else "filled by you"
             lines.append(
@@ -167,7 +178,9 @@ def _manifest(
     texts: Mapping[str, str],
     kernels: Sequence[Kernel],
     options: Options,
+    tables: Sequence[Table],
     noise: Noise | None,
+    encoder: Encoder | None,
     sizes: Mapping[str, Any],
     findings: Mapping[str, int],
     warning: Sequence[str],
@@ -182,9 +195,12 @@ def _manifest(
             "prefix": options.prefix,
             "spdx": options.spdx,
             "noise": options.noise.name if options.noise else None,
+            "encoder": options.encoder.name if options.encoder else None,
         },
         "kernel_sources": {f"kernels/{path.name}": sha256(path.read_text("utf-8")) for path in sorted(modules)},
         "noise_table": noise.record if noise else None,
+        "encoder": encoder.record if encoder else None,
+        "tables": {table.name: sha256(",".join(map(str, table.values))) for table in tables},
         "operations": {kernel.name: _operations(kernel) for kernel in kernels},
         "sizes": {"compiler": compiler_version(), "by_kernel": sizes},
         "misra_findings": findings,

@@ -20,7 +20,7 @@ from sensorsim.kernels.formats import Array, Q
 from sensorsim.kernels.language import KERNELS, Kernel
 
 VARIANTS = ("paper", "lean")
-SHORT = {"sampled": "release_sampled", "encoder": "encode"}  # names that users give to kernels called otherwise
+SHORT = {"sampled": "release_sampled"}  # names that users give to kernels called otherwise
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,15 @@ def known_tables(entries: Iterable[Kernel], prefix: str) -> list[Table]:
     for kernel in entries:
         for name, kind in kernel.parameters.items():
             if isinstance(kind, Array) and kind.contents:
-                full = f"{prefix}{name}_table"
+                full = table_name(kernel, name, prefix)
                 about = (f"The argument `{name}` of {prefix}{kernel.name}(): {describe(kind.element)}.",)
                 found[full] = Table(full, storage(kind.element), kind.contents, about)
     return list(found.values())
+
+
+def table_name(kernel: Kernel, name: str, prefix: str) -> str:
+    """The C name of a constant table that is a kernel's parameter."""
+    return f"{prefix}{kernel.name if name == 'table' else name}_table"
 
 
 class _Plan:
