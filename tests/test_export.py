@@ -137,9 +137,28 @@ def test_a_table_that_protects_nothing_is_refused_or_marks_every_file(tmp_path):
     assert [path for path, text in texts.items() if "NOT certified" not in text] == []
 
 
+def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):
+    pytest.importorskip("sensorsim.kernels.encoder")
+    rows = [[1, -2, 3], [-4, 5, 32767]]
+    formats = {"weights": {"storage": "i16", "frac_bits": 11}, "bias": {"storage": "i32", "frac_bits": 13}}
+    path = tmp_path / "encoder.json"
+    path.write_text(json.dumps({"formats": formats, "weights": rows, "bias": [7, -7]}))
+    texts = make_package(Options(("encoder",), encoder=path))
+    assert (
+        "const int16_t ss_encoder_weights[SS_ENCODER_WEIGHTS_ENTRIES] = { 1, -2, 3, -4, 5, 32767 };"
+        in (texts["src/ss_tables.c"])
+    )
+    assert "#define SS_ENCODER_N 3" in texts["include/ss_kernels.h"]
+    rows[1][2] = 32768
+    path.write_text(json.dumps({"formats": formats, "weights": rows, "bias": [7, -7]}))
+    with pytest.raises(InputError, match="outside the kernel's range"):
+        make_package(Options(("encoder",), encoder=path))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["export", "--out", "p", "--encoder", "absent.json"], "--encoder needs the kernel encoder"),
         (["export", "--out", "p", "--kernels", "spoof"], "kernel 'spoof' is not known"),
         (["export", "--out", "p", "--prefix", "9x"], "cannot begin a C name"),
         (["export", "--out", "p", "--spdx", "*/"], "no SPDX licence"),

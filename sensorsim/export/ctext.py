@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from unicodedata import combining, normalize
 
 from sensorsim.kernels.formats import Array, Below, Length, Q
 from sensorsim.kernels.language import Kernel
@@ -17,7 +18,7 @@ C_TYPES = {
 # Firmware sources are plain ASCII: not every embedded compiler and editor agrees on anything else.
 ASCII = {
     **{"·": "*", "×": "x", "…": "..", "²": "^2", "³": "^3", "±": "+/-"},
-    **{"–": "-", "−": "-", "≤": "<=", "≥": ">="},
+    **{"–": "-", "−": "-", "≤": "<=", "≥": ">=", "ᵀ": "^T", "→": "->"},
 }
 
 
@@ -40,10 +41,14 @@ def storage(kind: Q | Below | Length) -> str:
 
 
 def ascii_text(text: str) -> str:
-    """The text without characters beyond ASCII."""
+    """The text without characters beyond ASCII; accents are dropped, and what has no plain form is an error."""
     for character, plain in ASCII.items():
         text = text.replace(character, plain)
-    return text.encode("ascii", "replace").decode()
+    plain_letters = "".join(c for c in normalize("NFKD", text) if not combining(c))
+    if not plain_letters.isascii():
+        odd = next(c for c in plain_letters if not c.isascii())
+        raise ValueError(f"{odd!r} has no plain form; add one to ASCII in {__name__}")
+    return plain_letters
 
 
 def prose(doc: str, prefix: str, exported: Container[str] = ()) -> list[str]:
