@@ -59,7 +59,7 @@ def test_reads_as_a_person_would_write_it():
         const int32_t noisy = ss_perturb(ss_linear(ss_feature(x[i])),
                                          noise[ss_pick(word[i], mask)]);
         alpha2[i] = noisy;
-        alpha3[i] = 0 - ss_asr(noisy, 1U);
+        alpha3[i] = ss_quadratic_of(noisy);
     }
 }
 """

@@ -39,7 +39,7 @@ def load_encoder(path: Path, kernel: Kernel, prefix: str) -> Encoder:
     if len(rows) != l or any(len(row) != n for row in rows) or not 1 <= l <= n:
         raise InputError(f"{path.name} has weights of another shape than l rows of n; train the encoder again.")
     size = (("N", n), ("L", l))
-    tables = []
+    tables: list[Table] = []
     for name, numbers in values.items():
         kind = kernel.parameters[name]
         assert isinstance(kind, Array)
