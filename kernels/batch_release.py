@@ -16,7 +16,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from sensorsim.errors import InputError
-from sensorsim.kernels.batch import BLOCK, Records, Words, in_threads
+from sensorsim.kernels.batch import BLOCK, Records, Seed, Words, in_threads
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20
 from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.formats import DROP, FRAC, HALF, LIMIT, STAIR_BITS
@@ -34,7 +34,7 @@ u32, i32, u64 = numba.uint32, numba.int32, numba.uint64
 def release_records(
     x: Records,
     table: "NoiseTable",
-    seed: int = 0,
+    seed: Seed = 0,
     threads: int = 1,
     generator: str = "fast",
     out: Words | None = None,
@@ -56,7 +56,7 @@ def release_records(
 def release_sampled_records(
     x: Records,
     table: "NoiseTable",
-    seed: int = 0,
+    seed: Seed = 0,
     threads: int = 1,
     generator: str = "fast",
     out: tuple[Picks, Words] | None = None,
@@ -96,7 +96,7 @@ def table_arguments(table: "NoiseTable") -> tuple[npt.NDArray[np.int8], int, int
     return values, table.limit, drop, table.stair_bits
 
 
-def generator_state(seed: int) -> npt.NDArray[np.uint32]:
+def generator_state(seed: Seed) -> npt.NDArray[np.uint32]:
     """Sixteen words for either generator: ChaCha20's constants, a key from the seed, the block's number (two words, as
     in the original ChaCha) and a nonce of zero.
     """
