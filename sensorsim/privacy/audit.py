@@ -79,7 +79,7 @@ def audit(
     chi_square, degrees, p_value = _compare(table, observer, outputs, bits)
     bound, rates = epsilon_bound(seen[0], seen[1], confidence)
     supports = [_support(seen[0, i] + seen[1, i]) for i in (0, 1)]
-    recovered = len(supports[0]) == len(supports[1]) == 1 and supports[0][0] != supports[1][0]
+    recovered = len(supports[0]) == len(supports[1]) == 1 and bool(supports[0][0] != supports[1][0])
     return Audit(
         observer.mechanism,
         observer.sees,
@@ -103,12 +103,13 @@ def epsilon_bound(
     Rows are the two inputs, columns the cells. Candidates are sets of cells, neighbouring cells taken together at every
     power of two; the error probability is shared among all of them.
     """
+    import numpy as np
+
     scales = range(choose.shape[1].bit_length() - 1)
     error = (1 - confidence) / (2 * 2 * len(scales))
     best = (0.0, (0.0, 0.0))
-    for scale in scales:
-        coarse = choose.reshape(2, -1, 1 << scale).sum(2)
-        again = test.reshape(2, -1, 1 << scale).sum(2)
+    coarse, again = choose.astype(np.int64), test.astype(np.int64)
+    for _ in scales:
         for likelier in (0, 1):
             event = _best_event(coarse[likelier], coarse[1 - likelier])
             hits, misses = again[likelier][event].sum(), again[1 - likelier][event].sum()
@@ -117,6 +118,7 @@ def epsilon_bound(
             bound = math.log(low / high) if low > 0 else 0.0
             if bound > best[0]:
                 best = (bound, (float(hits / trials), float(misses / others)))
+        coarse, again = (counts[:, ::2] + counts[:, 1::2] for counts in (coarse, again))
     return best
 
 
@@ -224,8 +226,9 @@ def chi_square(found: Any, expected: Any) -> tuple[float, int]:
     """The statistic over groups of neighbouring cells, each with enough expected, and how many groups there are."""
     import numpy as np
 
-    group = (np.cumsum(expected) - expected) // EXPECTED
-    group = np.unique(group, return_inverse=True)[1]
+    found, expected = found[expected > 0], expected[expected > 0]
+    level = (np.cumsum(expected) - expected) // EXPECTED
+    group = np.cumsum(np.diff(level, prepend=0) > 0)
     wanted, had = np.bincount(group, expected), np.bincount(group, found)
     small = wanted < EXPECTED / 5  # a rest that a large cell cut off
     if small.any():

@@ -101,7 +101,7 @@ def _shared(table: "NoiseTable") -> Observer:
         alpha2, alpha3 = spof_in_order(_records(x, size, 1), noise, np.repeat(one, 2, axis=1))
         return alpha2, alpha2 - alpha3
 
-    return Observer("shared", "alpha2 - alpha3, where one draw served both", draw, _share(table), 0)
+    return Observer("shared", "alpha2 - alpha3, where one draw served both", draw, _share(table), shift)
 
 
 OBSERVERS: dict[str, Callable[["NoiseTable"], Observer]] = {
