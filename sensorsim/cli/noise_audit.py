@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,9 @@ def command(
         table, name = ready_table(epsilon or "1", release), f"ready table, epsilon {epsilon or 1}, release {release}"
     with _Progress(count // 4 * 4) as progress:
         found = audit(table, mechanism, count, seed, confidence, min(threads, os.cpu_count() or 1), progress)
-    emit(fmt, lambda: _text(name, found), lambda: {"schema_version": 1, **_row(name, found)}, lambda: [_row(name, found)])
+    emit(
+        fmt, lambda: _text(name, found), lambda: {"schema_version": 1, **_row(name, found)}, lambda: [_row(name, found)]
+    )
     if not found.passed:
         sys.exit(1)
 
@@ -76,7 +79,7 @@ def _count(draws: str) -> int:
 
 
 class _Progress:
-    """A bar on stderr."""
+    """A bar on stderr, from the first draws on: bad input leaves no trace of it."""
 
     def __init__(self, total: int) -> None:
         from rich.console import Console
@@ -86,12 +89,16 @@ class _Progress:
         self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self.task = self.bar.add_task("draw", total=total)
 
-    def __enter__(self) -> Any:
-        self.bar.start()
-        return lambda drawn: self.bar.advance(self.task, drawn)
+    def __enter__(self) -> Callable[[int], None]:
+        def advance(drawn: int) -> None:
+            self.bar.start()
+            self.bar.advance(self.task, drawn)
+
+        return advance
 
     def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        if self.bar.live.is_started:
+            self.bar.stop()
 
 
 def _text(name: str, found: "Audit") -> str:
@@ -112,7 +119,9 @@ def _verdict(found: "Audit") -> str:
     if found.recovered:
         return "LEAK: every observation gives x away exactly."
     if found.leaks:
-        return f"LEAK: one observation costs more than {found.epsilon_bound:.4g}, {found.epsilon_claimed:.4g} was claimed."
+        return (
+            f"LEAK: one observation costs more than {found.epsilon_bound:.4g}, {found.epsilon_claimed:.4g} was claimed."
+        )
     if not found.matches:
         return "MISMATCH: the kernel does not put out what the certificate is about."
     return "No leak found. That is no proof; the proof is the certificate (sensorsim noise check)."

@@ -52,6 +52,7 @@ PAPER_C = 4 << CLIP.frac_bits  # the clipping threshold of the paper's experimen
 NEVER_CLIPS = {"clip": CLIP.hi, "sigma": HALF}
 ALWAYS_CLIPS = {"clip": CLIP.lo, "sigma": HALF}
 
+SMALL_TABLE = {"drop": 24}  # 2^8 entries; the counts do not depend on it
 WORD_BITS = 32
 
 MECHANISMS = (
@@ -62,7 +63,7 @@ MECHANISMS = (
     Mechanism(
         "dpsgd_lean_clipped", "DP-SGD, clipped", "lean", "dpsgd_lean", "dpsgd_lean", ALWAYS_CLIPS, True, random="word"
     ),
-    Mechanism("release", "release, all features", "lean", "release", "release", random="word"),
+    Mechanism("release", "release, all features", "lean", "release", "release", random="word", lengths=SMALL_TABLE),
     Mechanism(
         "release_sampled",
         "release, 1 feature per record",
@@ -70,7 +71,7 @@ MECHANISMS = (
         "release",
         "release_sampled",
         random="word",
-        lengths={"k": 1},
+        lengths={"k": 1, **SMALL_TABLE},
     ),
     Mechanism("chacha20", "ChaCha20, 512 random bits", "lean", "chacha20", "chacha20"),
 )

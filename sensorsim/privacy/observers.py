@@ -5,6 +5,7 @@ makes of them. The last two know the table, as everyone does, and use a weakness
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.errors import InputError
@@ -123,27 +124,23 @@ def spof_in_order(x: Any, noise: Any, strides: Any) -> Block:
     return alpha[0].reshape(-1), alpha[1].reshape(-1)
 
 
+@cache
 def _spof_runner() -> Callable[..., Any]:
-    global _compiled_spof
-    if _compiled_spof is None:
-        import numba
+    import numba
 
-        from sensorsim.kernels.compiled import compiled
-        from sensorsim.kernels.spof import spof
+    from sensorsim.kernels.compiled import compiled
+    from sensorsim.kernels.spof import spof
 
-        record, i32 = compiled(spof), numba.int32
+    record, i32 = compiled(spof), numba.int32
 
-        def run(x, weights, noise, strides, cursor, stabilized, alpha2, alpha3):  # type: ignore[no-untyped-def]
-            size = i32(noise.shape[0])
-            for r in range(x.shape[0]):
-                outputs = stabilized, alpha2[r], alpha3[r]
-                record(x[r], weights, i32(0), noise, strides[r], cursor, *outputs, 1, 1, size)
+    def run(x, weights, noise, strides, cursor, stabilized, alpha2, alpha3):  # type: ignore[no-untyped-def]
+        size = i32(noise.shape[0])
+        for r in range(x.shape[0]):
+            outputs = stabilized, alpha2[r], alpha3[r]
+            record(x[r], weights, i32(0), noise, strides[r], cursor, *outputs, 1, 1, size)
 
-        _compiled_spof = numba.njit(nogil=True, error_model="numpy")(run)
-    return _compiled_spof
-
-
-_compiled_spof: Callable[..., Any] | None = None
+    runner: Callable[..., Any] = numba.njit(nogil=True, error_model="numpy")(run)
+    return runner
 
 
 def _records(x: int, rows: int, features: int) -> Any:
