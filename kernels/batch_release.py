@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 import numpy.typing as npt
-from sensorsim.errors import InputError
 from sensorsim.kernels.batch import BLOCK, Records, Seed, Words, in_threads
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20
 from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.formats import DROP, FRAC, HALF, LIMIT, STAIR_BITS
 from sensorsim.kernels.release import pick_stair, release_sampled, stairs
+
+from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -143,7 +144,7 @@ def _mix(v: Any) -> Any:
 
 @cache
 def _release_runner(generator: str) -> Callable[..., Any]:
-    """`release` on records first … last: its two steps in two passes over a block, because the second then vectorises."""
+    """`release` on records first … last, its two steps in two passes over a block: the second then vectorises."""
     fill, pick, step = generator_fill(generator), compiled(pick_stair), compiled(stairs)
 
     def run(x, table, limit, drop, stair_bits, state, first, last, words, entries, y):  # type: ignore

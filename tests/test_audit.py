@@ -117,14 +117,14 @@ def test_chi_square_is_scipy_s() -> None:
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run("noise audit --epsilon 1.6 --mechanism sampled --draws 1e5", capsys)
+    code, out, _ = run("noise audit --epsilon 1.6 --mechanism sampled --draws 1e5", capsys)
     assert code == 0 and "No leak found" in out
     path = tmp_path / "naive.txt"
     write_table(path, make_table("naive", 1, frac_bits=8, entries=2**10))
-    code, out, err = run(f"noise audit {path} --draws 1e5 --format json", capsys)
+    code, out, _ = run(f"noise audit {path} --draws 1e5 --format json", capsys)
     found = json.loads(out)
     assert code == 1 and found["schema_version"] == 1 and found["leaks"] and not found["passed"]
-    code, out, err = run(f"noise audit {path} --mechanism shared --draws 1e5 --format csv", capsys)
+    code, out, _ = run(f"noise audit {path} --mechanism shared --draws 1e5 --format csv", capsys)
     assert code == 1 and "exactly" in out.splitlines()[1]
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from sensorsim.kernels.batch_release import generator_fill, generator_state
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20, quarter_round
 from sensorsim.kernels.compiled import compiled
+
 from sensorsim.ranges import check_ranges
 
 WORD = st.integers(0, 2**32 - 1)

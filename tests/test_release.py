@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from sensorsim.cost.mechanisms import MECHANISMS
-from sensorsim.cost.report import cost
-from sensorsim.errors import InputError
-from sensorsim.intervals import RULES, Span
 from sensorsim.kernels import batch_release, ops
 from sensorsim.kernels.batch import BLOCK
 from sensorsim.kernels.batch_release import release_records, release_sampled_records, table_arguments
 from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.language import Kernel
 from sensorsim.kernels.release import choose, pick_stair, release, release_sampled, stairs
+
+from sensorsim.cost.mechanisms import MECHANISMS
+from sensorsim.cost.report import cost
+from sensorsim.errors import InputError
+from sensorsim.intervals import RULES, Span
 from sensorsim.privacy.outputs import output_counts
 from sensorsim.privacy.tables import NoiseTable, make_table, ready_table
 from sensorsim.ranges import RangeError, check_ranges
@@ -138,7 +138,7 @@ def test_batches_are_the_kernels_record_by_record(generator: str, rows: int) -> 
     state, fill = batch_release.generator_state(9), batch_release.generator_fill(generator)
     for of, per_record in ((3, 3), (2, 4)):
         table = make_table("stairs", 2, features=3, release=of, entries=2**8)
-        values, limit, drop, stair_bits = arguments(table)
+        values, limit, _, stair_bits = arguments(table)
         words = np.empty((3 * BLOCK, per_record), np.uint32)
         for block in range(3):
             fill(words[block * BLOCK : (block + 1) * BLOCK].reshape(-1), state.copy(), block)
@@ -150,6 +150,7 @@ def test_batches_are_the_kernels_record_by_record(generator: str, rows: int) -> 
             assert release_records(x, table, 9, generator=generator).tolist() == wanted
             continue
         chosen, y = release_sampled_records(x, table, 9, generator=generator)
+        order: list[int] = []
         for r in range(rows):
             order = [0, 1, 2] if r % BLOCK == 0 else order
             each = naive.release_sampled(x[r].tolist(), values, words[r].tolist(), limit, stair_bits, 2, order)

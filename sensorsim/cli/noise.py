@@ -1,4 +1,4 @@
-"""sensorsim noise: make, check, show and audit tables of noise. A further subcommand is a module of its own, added below."""
+"""sensorsim noise: make and check tables of noise. Each further subcommand is a module of its own, added below."""
 
 import sys
 from decimal import Decimal, InvalidOperation

@@ -22,8 +22,8 @@ MECHANISMS = ("release", "sampled", "lean", "prefetch", "shared")
 @click.option(
     "--mechanism",
     type=click.Choice(MECHANISMS),
-    help="release and sampled read stairs; lean is SPOF with one secret draw; prefetch reads the table in a fixed order, "
-    "shared gives both coefficients one draw.  [default: what the table is for]",
+    help="release, sampled: read stairs; lean: SPOF with one secret draw per feature; prefetch: SPOF that reads the "
+    "table in a fixed order; shared: SPOF with one draw for both coefficients.  [default: what the table is for]",
 )
 @click.option("--epsilon", help="Audit the ready table of this budget in place of a file.  [default: 1]")
 @click.option("--draws", default="1e8", show_default=True, help="Outputs to draw, half from each input.")
@@ -107,7 +107,8 @@ def _text(name: str, found: "Audit") -> str:
     lines = [
         f"{name}: {found.mechanism}, {found.draws:,} draws of the compiled kernel, x = 0 against x = 1",
         f"  observed      {found.sees}",
-        f"  chi-square    {found.chi_square:.0f} on {found.degrees} degrees of freedom, p = {found.p_value:.3g}: {matches}",
+        f"  chi-square    {found.chi_square:.0f} on {found.degrees} degrees of freedom,"
+        f" p = {found.p_value:.3g}: {matches}",
         f"  epsilon       claimed {found.epsilon_claimed:.6g} for one observation",
         f"                more than {found.epsilon_bound:.6g} with confidence {found.confidence:g} (Clopper–Pearson)",
         f"  best event    {likelier:.4%} of draws under one x, {other:.4%} under the other",

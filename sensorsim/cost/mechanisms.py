@@ -45,7 +45,8 @@ class Mechanism(NamedTuple):
         if not self.random:
             return 0
         lengths = lengths_of(self.kernel, {"n": n, "l": l, **self.lengths})
-        return WORD_BITS * array_length(self.kernel.parameters[self.random], lengths)
+        words: int = array_length(self.kernel.parameters[self.random], lengths)
+        return WORD_BITS * words
 
 
 PAPER_C = 4 << CLIP.frac_bits  # the clipping threshold of the paper's experiment
