@@ -11,8 +11,6 @@ from sensorsim.kernels.batch_release import generator_fill, generator_state
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20, quarter_round
 from sensorsim.kernels.compiled import compiled
 
-from sensorsim.ranges import check_ranges
-
 WORD = st.integers(0, 2**32 - 1)
 COUNTING_KEY = bytes(range(32))
 
@@ -99,8 +97,3 @@ def test_the_generator_is_the_cipher_in_order() -> None:
         at = [3 * number + b for b in range(3)]
         wanted = b"".join(naive.chacha20_block(key, a % 2**32, struct.pack("<3I", a // 2**32, 0, 0)) for a in at)
         assert found.tobytes() == wanted
-
-
-def test_ranges() -> None:
-    check_ranges(quarter_round)
-    check_ranges(chacha20)

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sensorsim.kernels import batch_release, ops
+from sensorsim.kernels import batch_release
 from sensorsim.kernels.batch import BLOCK
 from sensorsim.kernels.batch_release import release_records, release_sampled_records, table_arguments
 from sensorsim.kernels.compiled import compiled
-from sensorsim.kernels.language import Kernel
-from sensorsim.kernels.release import choose, pick_stair, release, release_sampled, stairs
+from sensorsim.kernels.release import choose, release, release_sampled
 
-from sensorsim.cost.mechanisms import MECHANISMS
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
 from sensorsim.intervals import RULES, Span
@@ -30,7 +28,6 @@ from sensorsim.ranges import RangeError, check_ranges
 
 ALL_X = np.arange(2**16, dtype=np.uint16)
 WORD = st.integers(0, 2**32 - 1)
-RELEASES = {m.name: m for m in MECHANISMS if m.module in ("release", "chacha20")}
 TABLES = [("0.1", "all"), ("6.4", 1), ("1.6", 1)]
 
 
@@ -202,22 +199,12 @@ def test_tables_that_the_kernels_cannot_take() -> None:
         release_records(x, ready_table(1), generator="lfsr")
 
 
-@pytest.mark.parametrize("kernel", [stairs, pick_stair, choose, release, release_sampled])
-def test_ranges(kernel: Kernel) -> None:
-    check_ranges(kernel)
-
-
 def test_the_range_check_needs_k_at_most_n(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the declared bound of k by n the shuffle would run past the last feature, and the check says where."""
     kinds = release_sampled.function.__annotations__
     monkeypatch.setitem(kinds, "k", replace(kinds["k"], at_most=None))
     with pytest.raises(RangeError, match=r"release\.py"):
         check_ranges(release_sampled)
-
-
-@given(*[st.integers(-(2**31), 2**31 - 1)] * 2)
-def test_signed_minimum_and_maximum(a: int, b: int) -> None:
-    assert (ops.min_(a, b), ops.max_(a, b)) == (min(a, b), max(a, b))
 
 
 def test_signed_minimum_and_maximum_of_intervals() -> None:
@@ -244,17 +231,6 @@ def test_cost_of_a_release() -> None:
         "release_sampled": 2 * 32,
         "chacha20": 0,
     }
-
-
-@pytest.mark.parametrize("name", RELEASES)
-def test_counted_by_reading_is_counted_by_running(name: str) -> None:
-    mechanism = RELEASES[name]
-    assert "l" not in mechanism.kernel.parameters
-    sizes = range(1, 65) if "n" in mechanism.kernel.parameters else [14]
-    read = mechanism.symbolic()
-    for n in sizes:
-        counts = {key: count.at(n=n, l=1) for key, count in read.items()}
-        assert counts == dict(mechanism.traced(n, 1))
 
 
 def test_cost_command_shows_random_bits_and_imports_nothing_heavy() -> None:
