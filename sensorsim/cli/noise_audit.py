@@ -109,7 +109,7 @@ def _text(name: str, found: "Audit") -> str:
         f"  observed      {found.sees}",
         f"  chi-square    {found.chi_square:.0f} on {found.degrees} degrees of freedom,"
         f" p = {found.p_value:.3g}: {matches}",
-        f"  epsilon       claimed {found.epsilon_claimed:.6g} for one observation",
+        f"  epsilon       claimed {found.epsilon_claimed:.6g} for one observation, {found.per_record} in a record",
         f"                more than {found.epsilon_bound:.6g} with confidence {found.confidence:g} (Clopper–Pearson)",
         f"  best event    {likelier:.4%} of draws under one x, {other:.4%} under the other",
     ]

@@ -46,6 +46,7 @@ class Audit:
     epsilon_claimed: float
     epsilon_bound: float  # one observation costs more than this
     event_rates: tuple[float, float]  # how often the best event happened, under the likelier input and the other
+    per_record: int  # such observations, with independent draws: their epsilons add up
     recovered: bool  # each input gave one observation only: x is read off exactly
 
     @property
@@ -93,6 +94,7 @@ def audit(
         observer.claimed,
         bound,
         rates,
+        table.release,
         recovered,
     )
 
