@@ -9,7 +9,7 @@ the seed and the record's number alone, so that a result is reproducible and doe
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -78,6 +78,7 @@ def release_sampled_records(
     return chosen, y
 
 
+@lru_cache(maxsize=32)
 def table_arguments(table: "NoiseTable") -> tuple[npt.NDArray[np.int8], int, int, int]:
     """Entries, limit, drop and stair_bits as the kernels take them, or one sentence on why they cannot."""
     if table.kind != "stairs" or table.limit is None:
