@@ -9,18 +9,19 @@ the seed and the record's number alone, so that a result is reproducible and doe
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
-from sensorsim.errors import InputError
-from sensorsim.kernels.batch import BLOCK, Records, Words, in_threads
+from sensorsim.kernels.batch import BLOCK, Records, Seed, Words, in_threads
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20
 from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.formats import DROP, FRAC, HALF, LIMIT, STAIR_BITS
 from sensorsim.kernels.release import pick_stair, release_sampled, stairs
+
+from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -34,7 +35,7 @@ u32, i32, u64 = numba.uint32, numba.int32, numba.uint64
 def release_records(
     x: Records,
     table: "NoiseTable",
-    seed: int = 0,
+    seed: Seed = 0,
     threads: int = 1,
     generator: str = "fast",
     out: Words | None = None,
@@ -56,7 +57,7 @@ def release_records(
 def release_sampled_records(
     x: Records,
     table: "NoiseTable",
-    seed: int = 0,
+    seed: Seed = 0,
     threads: int = 1,
     generator: str = "fast",
     out: tuple[Picks, Words] | None = None,
@@ -77,6 +78,7 @@ def release_sampled_records(
     return chosen, y
 
 
+@lru_cache(maxsize=32)
 def table_arguments(table: "NoiseTable") -> tuple[npt.NDArray[np.int8], int, int, int]:
     """Entries, limit, drop and stair_bits as the kernels take them, or one sentence on why they cannot."""
     if table.kind != "stairs" or table.limit is None:
@@ -96,7 +98,7 @@ def table_arguments(table: "NoiseTable") -> tuple[npt.NDArray[np.int8], int, int
     return values, table.limit, drop, table.stair_bits
 
 
-def generator_state(seed: int) -> npt.NDArray[np.uint32]:
+def generator_state(seed: Seed) -> npt.NDArray[np.uint32]:
     """Sixteen words for either generator: ChaCha20's constants, a key from the seed, the block's number (two words, as
     in the original ChaCha) and a nonce of zero.
     """
@@ -143,7 +145,7 @@ def _mix(v: Any) -> Any:
 
 @cache
 def _release_runner(generator: str) -> Callable[..., Any]:
-    """`release` on records first … last: its two steps in two passes over a block, because the second then vectorises."""
+    """`release` on records first … last, its two steps in two passes over a block: the second then vectorises."""
     fill, pick, step = generator_fill(generator), compiled(pick_stair), compiled(stairs)
 
     def run(x, table, limit, drop, stair_bits, state, first, last, words, entries, y):  # type: ignore

@@ -34,8 +34,9 @@ def chacha20(state: WORD32["16"], block: out(WORD32["16"])) -> None:
     after each block, and never use a number twice under one key and nonce.
 
     Privacy: to one who does not know the key the words cannot be told from uniform, independent ones by any practical
-    means. With them the guarantee of a release holds against such an observer (computational differential privacy); with
-    words of a true generator it holds against everyone. Constant time: no branch and no address depends on the key.
+    means. With them the guarantee of a release holds against such an observer (computational differential privacy);
+    with words of a true generator it holds against everyone. Constant time: no branch and no address depends on the
+    key.
 
     Scaling and overflow: additions wrap at 32 bits, as the cipher wants; there is nothing else to overflow.
     """

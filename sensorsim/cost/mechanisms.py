@@ -49,13 +49,15 @@ class Mechanism(NamedTuple):
         if not self.random:
             return 0
         lengths = lengths_of(self.kernel, {"n": n, "l": l, **self.lengths})
-        return WORD_BITS * array_length(self.kernel.parameters[self.random], lengths)
+        words: int = array_length(self.kernel.parameters[self.random], lengths)
+        return WORD_BITS * words
 
 
 PAPER_C = 4 << CLIP.frac_bits  # the clipping threshold of the paper's experiment
 NEVER_CLIPS = {"clip": CLIP.hi, "sigma": HALF}
 ALWAYS_CLIPS = {"clip": CLIP.lo, "sigma": HALF}
 
+SMALL_TABLE = {"drop": 24}  # 2^8 entries; the counts do not depend on it
 WORD_BITS = 32
 
 MECHANISMS = (
@@ -66,7 +68,7 @@ MECHANISMS = (
     Mechanism(
         "dpsgd_lean_clipped", "DP-SGD, clipped", "lean", "dpsgd_lean", "dpsgd_lean", ALWAYS_CLIPS, True, random="word"
     ),
-    Mechanism("release", "release, all features", "lean", "release", "release", random="word"),
+    Mechanism("release", "release, all features", "lean", "release", "release", random="word", lengths=SMALL_TABLE),
     Mechanism(
         "release_sampled",
         "release, 1 feature per record",
@@ -74,7 +76,7 @@ MECHANISMS = (
         "release",
         "release_sampled",
         random="word",
-        lengths={"k": 1},
+        lengths={"k": 1, **SMALL_TABLE},
     ),
     Mechanism("chacha20", "ChaCha20, 512 random bits", "lean", "chacha20", "chacha20"),
 )

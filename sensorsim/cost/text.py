@@ -47,7 +47,9 @@ def notes(report: CostReport) -> list[str]:
     pricing = report.pricing
     lines = []
     if pricing.accounting == "paper":
-        lines.append(" Not counted: loads, stores, shifts, rotations, exclusive ors, compares, branches, loop counters.")
+        lines.append(
+            " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, branches, loop counters."
+        )
         lines.append(" See --accounting full.")
     lines.append(" Random bits are secret, a word of 32 for each draw; making them is not in a mechanism's cost.")
     if pricing.metric == "latency":
