@@ -199,8 +199,9 @@ def _public_header(entries: Sequence[Kernel], prefix: str, tables: Sequence[Tabl
     intro = [
         "Private records for a body-worn sensor: the kernels, in integers only.",
         "",
-        "Number formats: Qn is a signed, UQn an unsigned integer that stands for integer / 2^n. Values",
-        "outside the stated range are the caller's error and give a defined but meaningless result.",
+        "Number formats: Qn is a signed, UQn an unsigned integer that stands for integer / 2^n. For values in",
+        "the stated ranges it is proved that nothing overflows and no index leaves its array; keeping to",
+        "them is the caller's part.",
         "",
         *(f"  {name:<{width}}  {describe(kind)}" for name, kind in sorted(formats.items())),
         "",
@@ -209,6 +210,7 @@ def _public_header(entries: Sequence[Kernel], prefix: str, tables: Sequence[Tabl
     ]
     parts = [comment(with_prefix(line, prefix) for line in intro)]
     parts += [f"#ifndef {guard}\n#define {guard}", "#include <stdint.h>"]
+    parts += ['#ifdef __cplusplus\nextern "C" {\n#endif']
     for table in tables:
         size = f"{table.name}_ENTRIES".upper()
         text = comment(table.about) + f"\n#define {size} {len(table.values)}U\n"
@@ -217,7 +219,7 @@ def _public_header(entries: Sequence[Kernel], prefix: str, tables: Sequence[Tabl
     for kernel in entries:
         doc = [*prose(kernel.doc, prefix, names), "", *parameter_lines(kernel, written(kernel))]
         parts.append(comment(doc) + "\n" + signature(kernel, prefix) + ";")
-    return "\n\n".join([*parts, "#endif"]) + "\n"
+    return "\n\n".join([*parts, "#ifdef __cplusplus\n}\n#endif", "#endif"]) + "\n"
 
 
 def _constants_header(constants: Constants) -> str:
