@@ -16,7 +16,7 @@ COMMANDS = {
     "export": ("sensorsim.cli.export", "Write the kernels as a C package for firmware."),
     "verify": (
         "sensorsim.cli.verify",
-        "Prove a C package on real machine code, bit for bit, and count what it executes.",
+        "Prove a C package on machine code, bit for bit.",
     ),
     "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
