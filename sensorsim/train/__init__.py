@@ -1,0 +1,1 @@
+"""Private training of the distributed autoencoder: data, mechanisms, runs, sweeps, figures."""
