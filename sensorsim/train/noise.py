@@ -30,6 +30,13 @@ class Table:
         return 1 - (2 * self.counts[-1] + self.per_range * self.counts[-2]) / total
 
 
+    @property
+    def variance(self) -> float:
+        """Of the unbiased released value, about."""
+        total = 2 * sum(self.counts) - self.counts[0]
+        return (2 * sum(c * j * j for j, c in enumerate(self.counts)) / total + 1 / 12) / (self.per_range * self.gain) ** 2
+
+
 @lru_cache(maxsize=64)
 def table(epsilon: float) -> Table:
     """STAND-IN until the privacy package lands: ideal plain stairs."""

@@ -163,9 +163,9 @@ def draw_release(x: Tensor, config: Config, generator: torch.Generator) -> dict[
 
 
 def features_per_record(config: Config, n: int) -> int:
-    """k of `sampled`: one feature while the noise dominates, about one more for every 2.5 of epsilon (never above n)."""
+    """k of `sampled`: one feature while the noise dominates, about one for every 4 of epsilon after that."""
     assert config.epsilon is not None
-    return config.k or min(n, max(1, round(config.epsilon / 2.5)))
+    return config.k or min(n, max(1, round(config.epsilon / 4)))
 
 
 def _frozen_scale(weights: model.Parameters, records: Records, config: Config) -> Tensor:
