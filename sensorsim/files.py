@@ -14,7 +14,9 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
     try:
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror}; give a path in a folder you can write to.") from None
+        raise InputError(
+            f"cannot write {target}: {error.strerror}; give a path in a folder you can write to."
+        ) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(payload)
@@ -24,7 +26,9 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
         Path(beside).replace(target)
     except OSError as error:
         Path(beside).unlink(missing_ok=True)
-        raise InputError(f"cannot write {target}: {error.strerror}; give a path in a folder you can write to.") from None
+        raise InputError(
+            f"cannot write {target}: {error.strerror}; give a path in a folder you can write to."
+        ) from None
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise

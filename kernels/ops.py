@@ -1,0 +1,176 @@
+"""The primitives. Each says what it returns for every input, and which machine operations it is.
+
+Signed primitives work on int32, those that end in `u` and the bitwise ones on uint32. A result that does not fit
+wraps at 32 bits, here, in Numba and in C; the range check proves that only the primitives named `wrapping_…` ever do.
+Division by zero gives 0 and INT32_MIN / -1 gives INT32_MIN, as the Arm dividers do.
+
+The operation classes are ADD SUB MUL DIV AND OR XOR NOT SHIFT ROTATE COMPARE SELECT. LOAD, STORE, BRANCH and INDEX
+come from the syntax (`a[i]`, `if`, `for`, arithmetic on loop counters) and are counted by the readers.
+"""
+
+from typing import Any
+
+from sensorsim.kernels.language import primitive
+
+WORD = 1 << 32
+
+
+@primitive(operands="u32", result="i32", c="(int32_t)({0})")
+def i32(a: Any) -> Any:
+    """`a` read as a signed word; no operation."""
+    return ((int(a) + (WORD >> 1)) % WORD) - (WORD >> 1)
+
+
+@primitive(operands="i32", result="u32", c="(uint32_t)({0})")
+def u32(a: Any) -> Any:
+    """`a` read as an unsigned word; no operation."""
+    return int(a) % WORD
+
+
+@primitive("ADD", operands="i32 i32", result="i32", c="{0} + {1}")
+def add(a: Any, b: Any) -> Any:
+    """a + b, signed."""
+    return i32(a + b)
+
+
+@primitive("SUB", operands="i32 i32", result="i32", c="{0} - {1}")
+def sub(a: Any, b: Any) -> Any:
+    """a - b, signed."""
+    return i32(a - b)
+
+
+@primitive("MUL", operands="i32 i32", result="i32", c="{0} * {1}")
+def mul(a: Any, b: Any) -> Any:
+    """The low word of a · b, signed."""
+    return i32(a * b)
+
+
+@primitive("DIV", operands="i32 i32", result="i32", c="ss_div({0}, {1})")
+def div(a: Any, b: Any) -> Any:
+    """a / b rounded toward zero, signed; 0 when b is 0, INT32_MIN for INT32_MIN / -1."""
+    if b == 0:
+        return i32(0)
+    quotient = abs(a) // abs(b)
+    return i32(quotient if (a < 0) == (b < 0) else -quotient)
+
+
+@primitive("SHIFT", operands="i32 i32", result="i32", c="{0} * (int32_t)(1 << {1})")
+def shl(a: Any, k: Any) -> Any:
+    """a · 2^k, signed, for 0 <= k < 32."""
+    return i32(a << k)
+
+
+@primitive("SHIFT", operands="i32 i32", result="i32", c="{0} >> {1}")
+def asr(a: Any, k: Any) -> Any:
+    """a / 2^k rounded toward minus infinity, for 0 <= k < 32: the arithmetic shift."""
+    return i32(a >> k)
+
+
+@primitive("SHIFT", operands="i32", result="u32", c="(uint32_t)({0} >> 31)")
+def sign_mask(a: Any) -> Any:
+    """All ones when a is negative, else zero."""
+    return u32(a >> 31)
+
+
+@primitive("ADD", operands="u32 u32", result="u32", c="{0} + {1}")
+def addu(a: Any, b: Any) -> Any:
+    """a + b, unsigned."""
+    return u32(a + b)
+
+
+@primitive("SUB", operands="u32 u32", result="u32", c="{0} - {1}")
+def subu(a: Any, b: Any) -> Any:
+    """a - b, unsigned."""
+    return u32(a - b)
+
+
+@primitive("MUL", operands="u32 u32", result="u32", c="{0} * {1}")
+def mulu(a: Any, b: Any) -> Any:
+    """The low word of a · b, unsigned."""
+    return u32(a * b)
+
+
+@primitive("DIV", operands="u32 u32", result="u32", c="ss_divu({0}, {1})")
+def divu(a: Any, b: Any) -> Any:
+    """floor(a / b), unsigned; 0 when b is 0."""
+    if b == 0:
+        return u32(0)
+    return u32(a // b)
+
+
+@primitive("SHIFT", operands="u32 i32", result="u32", c="{0} << {1}")
+def shlu(a: Any, k: Any) -> Any:
+    """a · 2^k, unsigned, for 0 <= k < 32."""
+    return u32(a << k)
+
+
+@primitive("SHIFT", operands="u32 i32", result="u32", c="{0} >> {1}")
+def shru(a: Any, k: Any) -> Any:
+    """floor(a / 2^k), unsigned, for 0 <= k < 32."""
+    return u32(a >> k)
+
+
+@primitive("AND", operands="u32 u32", result="u32", c="{0} & {1}")
+def and_(a: Any, b: Any) -> Any:
+    """Bitwise and."""
+    return u32(a & b)
+
+
+@primitive("OR", operands="u32 u32", result="u32", c="{0} | {1}")
+def or_(a: Any, b: Any) -> Any:
+    """Bitwise or."""
+    return u32(a | b)
+
+
+@primitive("NOT", operands="u32", result="u32", c="~{0}")
+def not_(a: Any) -> Any:
+    """Bitwise not."""
+    return u32(~a)
+
+
+@primitive("COMPARE", operands="i32 i32", result="flag", c="{0} >= {1}")
+def ge(a: Any, b: Any) -> Any:
+    """a >= b, signed."""
+    return a >= b
+
+
+@primitive("COMPARE", operands="u32 u32", result="flag", c="{0} >= {1}")
+def geu(a: Any, b: Any) -> Any:
+    """a >= b, unsigned."""
+    return a >= b
+
+
+@primitive("SELECT", operands="flag u32 u32", result="u32", c="{0} ? {1} : {2}")
+def selectu(condition: Any, a: Any, b: Any) -> Any:
+    """a where the comparison holds, else b; both are evaluated, so no branch depends on the data."""
+    return u32(a) if condition else u32(b)
+
+
+@primitive("COMPARE", "SELECT", operands="u32 u32", result="u32", c="({0} < {1}) ? {0} : {1}")
+def minu(a: Any, b: Any) -> Any:
+    """The smaller of two unsigned words: a compare and a select."""
+    return u32(a) if a < b else u32(b)
+
+
+@primitive("COMPARE", "SELECT", operands="u32 u32", result="u32", c="({0} > {1}) ? {0} : {1}")
+def maxu(a: Any, b: Any) -> Any:
+    """The larger of two unsigned words: a compare and a select."""
+    return u32(a) if a > b else u32(b)
+
+
+@primitive("ADD", operands="u32 u32", result="u32", c="{0} + {1}")
+def wrapping_addu(a: Any, b: Any) -> Any:
+    """a + b modulo 2^32, unsigned; meant to wrap, as ciphers do."""
+    return u32(a + b)
+
+
+@primitive("XOR", operands="u32 u32", result="u32", c="{0} ^ {1}")
+def xor(a: Any, b: Any) -> Any:
+    """Bitwise exclusive or."""
+    return u32(a ^ b)
+
+
+@primitive("ROTATE", operands="u32 i32", result="u32", c="({0} << {1}) | ({0} >> (32 - {1}))")
+def rotlu(a: Any, k: Any) -> Any:
+    """a rotated left by k bits, for 0 < k < 32."""
+    return u32((a << k) | (a >> (32 - k)))
