@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sensorsim.errors import InputError
@@ -80,17 +80,38 @@ def checked(config: Config, n: int) -> Config:
         if value is not None and value not in allowed:
             raise InputError(f"{name} is {value!r}; choose from {', '.join(allowed)}.")
     _check_numbers(config, n)
-    if config.mechanism == "none":
-        config = replace(config, epsilon=None)
-    elif config.epsilon is None or not (0 < config.epsilon < math.inf):
+    if config.mechanism != "none" and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
         raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
-    if config.mechanism == "fm":  # the functional mechanism is Algorithm 1 with one user and no constant
-        config = replace(config, m=1, c=0.0)
-    if config.mechanism == "dpsgd-weights" and config.reads == "released":
-        raise InputError("dpsgd-weights releases gradients only, so its forward pass reads raw values; leave --forward out.")
+    if config.mechanism in ("none", "dpsgd-weights") and config.forward == "released":
+        raise InputError(f"{config.mechanism} releases no record, so its forward pass reads raw values; leave --forward out.")
+    if config.mechanism in RELEASING and config.estimator == "marginals" and config.forward == "raw":
+        raise InputError("the estimator marginals reads nothing but the release; use --estimator loss with --forward raw.")
     if config.k is not None and not 1 <= config.k <= n:
         raise InputError(f"k = {config.k} features per record; give --k between 1 and n = {n}.")
-    return config
+    return _without_the_unused(config)
+
+
+def _without_the_unused(config: Config) -> Config:
+    """What a mechanism does not use goes back to its default, so that the same run always has the same key."""
+    used = {
+        "none": (),
+        "spof": ("epsilon", "c", "decode_c", "redraw", "forward"),
+        "fm": ("epsilon", "redraw", "forward"),
+        "dpsgd": ("epsilon", "C", "point", "redraw", "forward"),
+        "dpsgd-weights": ("epsilon", "C", "noise", "clipping", "delta"),
+        "exact": ("epsilon", "estimator", "redraw", "forward"),
+        "sampled": ("epsilon", "estimator", "k", "redraw", "forward"),
+    }[config.mechanism]
+    shared = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")
+    loop = ("optimiser", "lr", "batch", "epochs")
+    if config.mechanism in RELEASING and config.estimator == "marginals":  # its settings are frozen in estimator.py
+        loop, used = (), tuple(name for name in used if name not in ("redraw", "forward"))
+    kept = {name: getattr(config, name) for name in (*shared, *loop, *used)}
+    if config.mechanism == "fm":  # the functional mechanism is Algorithm 1 with one user and no constant
+        kept["m"] = 1
+    if config.mechanism != "spof":
+        kept["c"] = 0.0
+    return Config(**kept)
 
 
 def _check_numbers(config: Config, n: int) -> None:

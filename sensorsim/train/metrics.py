@@ -99,7 +99,7 @@ def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, dict[str, 
         "zeros": np.zeros_like(x),
         "half": np.full_like(x, 0.5),
         "column mean": np.broadcast_to(mean, x.shape),
-        f"PCA-{config.l}": mean + (inputs - mean) @ plane,
+        f"PCA-{config.l}": np.clip(mean + (inputs - mean) @ plane, 0, 1),
     }
     found = {name: _summary(scores_of((guess - x)[None], dataset)) for name, guess in guesses.items()}
     found[f"copy {config.l}"] = _copying(inputs, dataset, config)

@@ -63,9 +63,10 @@ def weight_noise(config: Config, per_unit: int) -> float:
 def _step(weights: model.Parameters, gradient: model.Parameters, batch: Batch, config: Config) -> None:
     """Fill `gradient` for one batch."""
     printed = config.mechanism in ("spof", "fm", "dpsgd")
-    reads = batch.x if batch.released is None else batch.released
-    if batch.noisy is not None and not printed:
-        reads = batch.noisy
+    reads = batch.x if batch.noisy is None or printed else batch.noisy
+    if config.reads == "released":
+        assert batch.released is not None
+        reads = batch.released
     h = model.encode(weights, reads)
     z = model.decode(weights, h)
     b = z_noisy = None

@@ -1,0 +1,83 @@
+"""`sensorsim train`: one model, saved with its privacy statement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.training import MAXIMUM_NOTE, base_config, data_options, load_data, model_options, shown, trivial_lines
+from sensorsim.errors import InputError
+
+SCHEMA_VERSION = 1
+
+
+@click.command()
+@click.option("--mechanism", default="sampled", show_default=True, help="none, spof, fm, dpsgd, dpsgd-weights, exact, sampled.")
+@click.option("--epsilon", type=float, default=1.6, show_default=True, help="Nominal budget per record.")
+@click.option("--sigma", type=float, default=0.0, show_default=True, help="Environmental noise on the inputs.")
+@click.option("--c", "c", type=float, default=2.5, show_default=True, help="Stabilization constant of spof.")
+@data_options
+@model_options
+@click.option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
+@format_option
+def command(fmt: str, out: str | None, **chosen: Any) -> None:
+    """Train one model privately; print its accuracy beside the trivial predictors, and what its epsilon covers.
+
+    Example: sensorsim train --mechanism sampled --epsilon 1.6 --out model.safetensors
+    """
+    result, trivial = train_one(chosen, out)
+    emit(
+        fmt,
+        lambda: table(result, trivial),
+        lambda: {"schema_version": SCHEMA_VERSION, **result, "trivial": trivial},
+        lambda: [{name: value for name, value in result.items() if name not in ("config", "columns", "column_mse")}],
+    )
+
+
+def train_one(chosen: dict[str, Any], out: str | None) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """Train, save if asked, and give what there is to tell."""
+    from sensorsim.train import metrics, save
+    from sensorsim.train.cell import ready, train_and_score
+    from sensorsim.train.statement import statement
+
+    if out is not None:
+        save.check_path(out)
+    dataset = load_data(chosen)
+    config, dataset = ready(base_config(chosen, 1), dataset)
+    weights, scores = train_and_score(dataset, config)
+    result: dict[str, Any] = {"mechanism": config.mechanism, "data": dataset.source}
+    result |= statement(config, dataset.n, dataset.normalise).as_dict()
+    if scores.diverged:
+        raise InputError(f"training diverged: weights that are no numbers; try a smaller --lr than {config.lr:g}.")
+    result |= {name: float(getattr(scores, name)[0]) for name in metrics.PARTS}
+    result |= {"columns": list(dataset.columns), "column_mse": scores.column_mse[0].tolist(), "config": config.as_dict()}
+    if out is not None:
+        save.save(out, save.tensors_of(weights, config), result)
+        result["saved"] = out
+    return result, metrics.trivial_predictors(dataset, config)
+
+
+def table(result: dict[str, Any], trivial: dict[str, dict[str, float]]) -> str:
+    lines = [
+        f"{result['mechanism']} on {result['data']} · nominal epsilon {shown(result['nominal_epsilon'])}, "
+        f"spent {shown(result['spent_epsilon'], 4)} per record, delta {result['delta']:g}",
+        f"Covers {result['covers']}.",
+        "",
+        f" {'accuracy, 1 - MSE in per cent':<34}{'all rows':>9}{'':>15}{'held out':>9}",
+        f" {'this model':<34}{shown(result['accuracy']):>9}{'':>15}{shown(result['accuracy_held_out']):>9}",
+        *trivial_lines(trivial),
+        "",
+        f" worst column: {_worst(result)}",
+    ]
+    if "saved" in result:
+        lines.append(f" saved in {result['saved']}, statement included")
+    if "column maxima" in result["covers"]:
+        lines.append(f" {MAXIMUM_NOTE}")
+    return "\n".join(lines)
+
+
+def _worst(result: dict[str, Any]) -> str:
+    error, name = max(zip(result["column_mse"], result["columns"], strict=True))
+    return f"{name}, root of the mean squared error {error**0.5:.3f} of its range"
