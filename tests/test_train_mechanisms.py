@@ -73,7 +73,7 @@ def test_release_is_unbiased_and_has_the_stated_spread(epsilon):
 
 
 def test_sampled_coefficients_are_unbiased(small):
-    config = checked(Config("sampled", 3.0, k=2, estimator="loss"), small.n)
+    config = checked(Config("sampled", 3.0, k=2, l=2, estimator="loss"), small.n)
     x = torch.tensor([[0.0, 0.2, 0.7, 1.0]]).expand(100_000, 4)
     drawn = run.draw_release(x, config, torch.Generator().manual_seed(3))
     alpha2 = drawn["weight"] * (0.5 - drawn["released"])
@@ -85,7 +85,7 @@ def test_sampled_coefficients_are_unbiased(small):
 @pytest.mark.parametrize("kind", ["marginals", "loss"])
 def test_weights_depend_on_the_release_alone(small, mechanism, kind, monkeypatch):
     """Other records behind the same release give the same weights to the last bit."""
-    config = checked(Config(mechanism, 1.0, runs=2, epochs=1, estimator=kind), small.n)
+    config = checked(Config(mechanism, 1.0, runs=2, l=2, epochs=1, estimator=kind), small.n)
     kept = run.draw_release(torch.tensor(small.x, dtype=torch.float32)[:, None].expand(-1, 2, -1), config, generator())
     train = torch.tensor(~small.held_out)
 
@@ -104,7 +104,7 @@ def test_weights_depend_on_the_release_alone(small, mechanism, kind, monkeypatch
 @pytest.mark.parametrize("mechanism", ["dpsgd", "spof"])
 def test_released_forward_reads_no_raw_record(small, mechanism, monkeypatch):
     """Moving x and its noise against each other leaves what is released, and so the weights, as they were."""
-    config = checked(Config(mechanism, 500.0, runs=1, epochs=2, forward="released", c=0.0), small.n)
+    config = checked(Config(mechanism, 500.0, runs=1, l=2, epochs=2, forward="released", c=0.0), small.n)
     shift = 0.25
     scale = small.n / 500.0 if mechanism == "dpsgd" else 1.5 * small.n / (math.sqrt(2) * 500.0)
     base = data.Dataset(0.3 + 0.4 * small.x, *(getattr(small, f) for f in ("columns", "person", "user", "held_out")), "", "max")
@@ -129,14 +129,15 @@ def test_released_forward_reads_no_raw_record(small, mechanism, monkeypatch):
     assert (first.flat - third.flat).abs().max() > 0.01
 
 
-def test_posterior_goes_from_the_prior_to_the_mean(small):
+def test_posterior_goes_from_the_prior_to_the_mean():
+    small = data.prepare(synthetic.make(rows=4000, persons=8), columns=COLUMNS)
     settings = estimator.Settings()
     column_of = torch.tensor([0, 1, 2, 1])
     grid = torch.tensor(estimator._grid(), dtype=torch.float32)
     train = small.x[~small.held_out].mean(0)[:3]
     means = {}
     for epsilon in (1e-3, 500.0):
-        config = checked(Config("exact", epsilon), small.n)
+        config = checked(Config("exact", epsilon, l=2), small.n)
         posterior = estimator.column_posterior(small, config, 5, generator(), settings, column_of)
         means[epsilon] = (posterior * grid).sum(-1)
     prior = settings.prior_a / (settings.prior_a + settings.prior_b)
