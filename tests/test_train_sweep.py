@@ -106,7 +106,7 @@ def test_a_diverging_run_is_recorded_and_never_averaged_away(small):
 
 
 def test_the_loss_that_holds_does_not_diverge_where_the_printed_one_does(small):
-    config = Config("exact", 1e4, estimator="loss", optimiser="sgd", lr=0.05, l=2, runs=3, epochs=20)
+    config = Config("exact", 1e2, estimator="loss", optimiser="sgd", lr=0.05, l=2, runs=3, epochs=20)
     assert cell.run_cell(small, config)["diverged"] == 0
 
 
@@ -283,11 +283,11 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, capsys, tmp_path, 
 
 def test_data_make_writes_what_train_reads(tmp_path, capsys):
     days = tmp_path / "days.csv"
-    main(["data", "make", "--rows", "40", "--persons", "6", "--out", str(days)])
+    main(["data", "make", "--rows", "400", "--persons", "6", "--out", str(days)])
     main(["data", "compare", str(days), "--format", "json"])
     rows = json.loads(capsys.readouterr().out)["columns"]
     assert len(rows) == 13
-    assert len(data.load(str(days)).x) == 40
+    assert len(data.load(str(days)).x) == 400
 
 
 def test_several_processes_give_the_same_results(small, tmp_path):

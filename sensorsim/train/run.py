@@ -213,7 +213,7 @@ def _epoch(records: Records, config: Config, inside: bool, generator: torch.Gene
     chosen[:, :most] = rows.gather(1, order)
     index = chosen.t().clamp(min=0)  # (steps·B, U)
     present = chosen.t() >= 0
-    full = present.view(steps, -1).all(1).tolist()
+    full = present.reshape(steps, -1).all(1).tolist()
     fields = {"x": records.x[index]} | {name: tensor[index, run] for name, tensor in records.once.items()}
     if config.redraw:
         fields |= _draw(fields["x"], config, generator)

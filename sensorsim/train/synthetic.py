@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
-from sensorsim.train.data import NUMERIC_COLUMNS, read_csv
+from sensorsim.train.data import NUMERIC_COLUMNS, prepare, read_csv
 
 ROWS, PERSONS = 457, 35
 LEVELS = (0, 1, 2.5, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 97.5, 99, 100)  # per cent, of the values above zero
@@ -103,9 +103,7 @@ def distance(path: str, rows: int = ROWS, seed: int = 0) -> list[dict[str, float
 
     real_frame, made_frame = read_csv(path), make(rows=rows, seed=seed)
     columns = list(NUMERIC_COLUMNS)
-    missing = [name for name in columns if name not in real_frame.columns]
-    if missing:
-        raise InputError(f"{path} has no column {', '.join(missing)}; the comparison needs all 13 numeric columns.")
+    prepare(real_frame, m=1, columns=NUMERIC_COLUMNS, source=path)  # the same checks as for training
     real, made = (frame[columns].to_numpy(dtype=np.float64) for frame in (real_frame, made_frame))
     apart = np.abs(_rank_correlation(real) - _rank_correlation(made))
     top = real.max(axis=0)
