@@ -24,5 +24,7 @@ def compiled(source: Kernel | Primitive) -> Callable[..., Any]:
         return compiled(value) if isinstance(value, Kernel | Primitive) else value
 
     # error_model: division by zero is defined by the primitives, so Numba need not raise
-    function: Callable[..., Any] = numba.njit(error_model="numpy", nogil=True)(rebind(source.function, replace))
+    function: Callable[..., Any] = numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)(
+        rebind(source.function, replace)
+    )
     return function

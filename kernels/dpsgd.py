@@ -90,19 +90,20 @@ def perturb_gradient(
     clipped: GRADIENT["n"],
     noise: NOISE["size"],
     stride: Below("size")["n"],
-    cursor: Below("size"),
+    cursor: Below("size")["1"],
     noisy: out(NOISY["n"]),
     n: N,
     size: ENTRIES,
-) -> Below("size"):
-    """Step 6: one pre-fetched noise sample on every clipped gradient. Returns the moved cursor.
+) -> None:
+    """Step 6: one pre-fetched noise sample on every clipped gradient; `cursor` keeps the noise pointer.
 
     Scaling and overflow: as `perturb`.
     """
+    place = cursor[0]
     for i in range(n):
-        cursor = advance(cursor, stride[i], size)
-        noisy[i] = perturb(clipped[i], noise[cursor])
-    return cursor
+        place = advance(place, stride[i], size)
+        noisy[i] = perturb(clipped[i], noise[place])
+    cursor[0] = place
 
 
 @kernel()
@@ -113,7 +114,7 @@ def dpsgd(
     clip: CLIP,
     noise: NOISE["size"],
     stride: Below("size")["n"],
-    cursor: Below("size"),
+    cursor: Below("size")["1"],
     gradient: out(GRADIENT["n"]),
     square: out(SQUARE["n"]),
     clipped: out(GRADIENT["n"]),
@@ -121,8 +122,8 @@ def dpsgd(
     n: N,
     size: ENTRIES,
     exp_size: EXP_SIZE,
-) -> Below("size"):
-    """One record by Algorithm 2 as printed: 77n+283 macro-operations on the K7, printed as 80n+283. Returns the cursor.
+) -> None:
+    """One record by Algorithm 2 as printed: 77n+283 macro-operations on the K7, printed as 80n+283.
 
     Privacy: the clipped gradient has L2 norm at most C, hence L1 sensitivity 2·C·sqrt(n); the printed 2nC is a looser
     bound. The norm is rounded down to 2^-10, so a clipped gradient can exceed C by less than 2^-10 of itself.
@@ -133,4 +134,4 @@ def dpsgd(
     squares(gradient, square, n)
     norm = root(total(square, n))
     clip_gradient(gradient, norm, clip, clipped, n)
-    return perturb_gradient(clipped, noise, stride, cursor, noisy, n, size)
+    perturb_gradient(clipped, noise, stride, cursor, noisy, n, size)

@@ -81,15 +81,17 @@ def spof(
     constant: CONSTANT,
     noise: NOISE["size"],
     stride: Below("size")["2 * n"],
-    cursor: Below("size"),
+    cursor: Below("size")["2"],
     stabilized: out(STABLE["n * l"]),
     alpha2: out(NOISY["n"]),
     alpha3: out(NOISY["n"]),
     n: N,
     l: L,
     size: ENTRIES,
-) -> Below("size"):
-    """One record by Algorithm 1 as printed: (19+l)·n macro-operations on the K7. Returns the moved cursor.
+) -> None:
+    """One record by Algorithm 1 as printed: (19+l)·n macro-operations on the K7.
+
+    `cursor` holds the two noise pointers, one for each coefficient, and keeps them for the next record.
 
     Privacy: releasing both coefficients with independent noise of scale Delta/(sqrt(2)·epsilon) is
     sqrt(2)·epsilon-DP, not epsilon-DP as printed, and covers the coefficients only, not the trained weights.
@@ -97,10 +99,13 @@ def spof(
     Scaling and overflow: everything is Q15; see the steps.
     """
     stabilize(weights, constant, stabilized, n * l)
+    first = cursor[0]
+    second = cursor[1]
     for i in range(n):
         value = feature(x[i])
-        cursor = advance(cursor, stride[2 * i], size)
-        alpha2[i] = perturb(linear(value), noise[cursor])
-        cursor = advance(cursor, stride[2 * i + 1], size)
-        alpha3[i] = perturb(quadratic(value), noise[cursor])
-    return cursor
+        first = advance(first, stride[2 * i], size)
+        alpha2[i] = perturb(linear(value), noise[first])
+        second = advance(second, stride[2 * i + 1], size)
+        alpha3[i] = perturb(quadratic(value), noise[second])
+    cursor[0] = first
+    cursor[1] = second

@@ -4,6 +4,12 @@ Importing the package imports nothing heavy: torch, numba, numpy, pandas and mat
 function that needs them.
 """
 
-from importlib.metadata import version
+from typing import Any
 
-__version__ = version("sensorsim")
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":  # looked up when asked for: reading package metadata takes longer than the rest of us
+        from importlib.metadata import version
+
+        return version("sensorsim")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,145 @@
+"""A row of a processor table and how its cells are read. The columns are explained in tables/cpu/README.md."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+Number = int | float
+
+COLUMNS = (
+    "operation",
+    "operands",
+    "class",
+    "width",
+    "signedness",
+    "unit",
+    "min",
+    "typical",
+    "max",
+    "per_register",
+    "latency_cycles",
+    "reciprocal_throughput_cycles",
+    "source",
+    "status",
+    "status_of",
+    "note",
+)
+INTEGER_CLASSES = (
+    *("ADD", "SUB", "MUL", "DIV", "AND", "OR", "XOR", "NOT", "SHIFT", "ROTATE"),
+    *("LOAD", "STORE", "COMPARE", "SELECT", "BRANCH"),
+    "INDEX",  # address and loop arithmetic
+)
+FLOAT_CLASSES = ("FADD", "FSUB", "FMUL", "FDIV", "FSQRT")
+CLASSES = INTEGER_CLASSES + FLOAT_CLASSES
+WIDTHS = ("8", "16", "32", "64", "80", "f32", "any")
+SIGNEDNESS = ("any", "signed", "unsigned")
+UNITS = ("macro-ops", "cycles")
+STATUSES = ("confirmed", "disputed", "estimate")
+QUANTITIES = ("native", "latency", "throughput")  # what a status may speak of
+
+
+class Span(NamedTuple):
+    """A quantity that depends on the operands or on what stands around the instruction."""
+
+    min: Number
+    typical: Number
+    max: Number
+
+
+class Row(NamedTuple):  # not a dataclass: those take milliseconds to build at import
+    """One row; the names are the columns'. Where a column is a list in the file, it is a tuple here."""
+
+    path: Path
+    line: int
+    operation: str
+    operands: tuple[str, ...]
+    classes: tuple[str, ...]
+    widths: tuple[str, ...]
+    signedness: str
+    unit: str
+    min: Number
+    typical: Number
+    max: Number
+    per_register: Number
+    latency_cycles: Span | None
+    reciprocal_throughput_cycles: Span | None
+    source: str
+    status: str
+    status_of: str
+    note: str
+
+    def flag(self, metric: str) -> str:
+        """What a reader must be told about the quantity used: "" or "disputed" or "estimate"."""
+        speaks_of_it = self.status_of in ("", metric)
+        return self.status if speaks_of_it and self.status != "confirmed" else ""
+
+    def cost(self, registers: int = 0) -> Span:
+        """The native cost of the instruction; `registers` is the length of its register list, if it has one."""
+        extra = self.per_register * registers
+        return Span(self.min + extra, self.typical + extra, self.max + extra)
+
+
+def read_cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, list[str]]]]:
+    """A table file as text: what its `# key: value` lines say, its column names, its lines with their numbers."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    header: dict[str, str] = {}
+    while lines[len(header) : len(header) + 1] and lines[len(header)].startswith("#"):
+        key, _, value = lines[len(header)].lstrip("# ").partition(":")
+        header[key.strip()] = value.strip()
+    reader = csv.reader(lines[len(header) :])
+    columns = next(reader, [])
+    return header, columns, [(reader.line_num + len(header), cells) for cells in reader]
+
+
+def parse(path: Path, line: int, cells: Mapping[str, str]) -> Row:
+    """One row from its cells; ValueError for a cell that is no number. `tablecheck` finds every other fault."""
+    return Row(
+        path=path,
+        line=line,
+        operation=cells["operation"],
+        operands=tuple(cells["operands"].split("|")),
+        classes=tuple(filter(None, cells["class"].split("/"))),
+        widths=tuple(cells["width"].split("/")),
+        signedness=cells["signedness"],
+        unit=cells["unit"],
+        min=number(cells["min"]),
+        typical=number(cells["typical"]),
+        max=number(cells["max"]),
+        per_register=number(cells["per_register"] or "0"),
+        latency_cycles=span(cells["latency_cycles"]),
+        reciprocal_throughput_cycles=span(cells["reciprocal_throughput_cycles"]),
+        source=cells["source"],
+        status=cells["status"],
+        status_of=cells["status_of"],
+        note=cells["note"],
+    )
+
+
+def number(text: str) -> Number:
+    """A whole number, a decimal or a fraction like 1/3. Whole numbers stay int, so that a total prints as 364."""
+    if text.isdecimal():
+        return int(text)
+    above, slash, below = text.partition("/")
+    if not (above.replace(".", "", 1).isdecimal() and (not slash or below.strip("0").isdecimal())):
+        raise ValueError(f"{text!r} is not a number")
+    return int(above) / int(below) if slash else float(above)
+
+
+def span(text: str) -> Span | None:
+    """`4`, `11..25` (typical is the upper end, as everywhere) or `11..20..25`; None for an empty cell."""
+    if not text:
+        return None
+    ends = [number(part) for part in text.split("..")]
+    if len(ends) > 3:
+        raise ValueError(f"{text!r} is not min..typical..max")
+    return Span(ends[0], ends[-2] if len(ends) == 3 else ends[-1], ends[-1])
+
+
+def keys(row: Row) -> Iterator[tuple[str, str, str]]:
+    """Every (class, width, signedness) that the row prices. INDEX has no width: addresses do not shrink with data."""
+    signs = ("signed", "unsigned") if row.signedness == "any" else (row.signedness,)
+    for cls in row.classes:
+        for width in ("any",) if cls == "INDEX" else row.widths:
+            for sign in signs:
+                yield cls, width, sign

@@ -1,0 +1,161 @@
+"""Finds what is wrong with a processor table or the energy table; one line per fault, `file:line: what`."""
+
+import csv
+from pathlib import Path
+
+from sensorsim.cost.prices import CHIP_COLUMNS, cpu_folder, cpu_names, energy_file
+from sensorsim.cost.rows import (
+    CLASSES,
+    COLUMNS,
+    QUANTITIES,
+    SIGNEDNESS,
+    STATUSES,
+    UNITS,
+    WIDTHS,
+    Number,
+    keys,
+    number,
+    parse,
+    read_cells,
+    span,
+)
+
+COST = ("min", "typical", "max")
+SPANS = ("latency_cycles", "reciprocal_throughput_cycles")
+
+
+def table_files() -> list[Path]:
+    """Every table that comes with the package."""
+    return [cpu_folder() / f"{name}.csv" for name in cpu_names()] + [energy_file()]
+
+
+def check_file(path: Path) -> tuple[int, list[str]]:
+    """The number of rows of a table and its faults. A file with the columns of energy.csv is checked as one."""
+    try:
+        header, columns, lines = read_cells(path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return 0, [f"{path.name}:1: cannot be read: {error}"]
+    expected = CHIP_COLUMNS if columns[:1] == ["chip"] else COLUMNS
+    first = len(header) + 1
+    if tuple(columns) != expected:
+        return len(lines), [f"{path.name}:{first}: {_columns_fault(tuple(columns), expected)}"]
+    faults = [] if expected is CHIP_COLUMNS else _header_faults(path, header)
+    if not lines:
+        faults.append((first, "no rows"))
+    whole = [(line, cells) for line, cells in lines if len(cells) == len(expected)]
+    faults += [(n, f"{len(c)} cells, not {len(expected)}") for n, c in lines if len(c) != len(expected)]
+    rows = [(line, dict(zip(expected, cells, strict=True))) for line, cells in whole]
+    faults += _chip_faults(rows) if expected is CHIP_COLUMNS else _cpu_faults(path, header, rows)
+    return len(lines), [f"{path.name}:{line}: {what}" for line, what in sorted(faults)]
+
+
+def _columns_fault(columns: tuple[str, ...], expected: tuple[str, ...]) -> str:
+    missing = [name for name in expected if name not in columns]
+    extra = [name for name in columns if name not in expected]
+    parts = [f"missing column {name}" for name in missing] + [f"unknown column {name!r}" for name in extra]
+    return "; ".join(parts) or f"columns in another order; they are {','.join(expected)}"
+
+
+def _header_faults(path: Path, header: dict[str, str]) -> list[tuple[int, str]]:
+    faults = [] if header.get("title") else [(1, "no title; the first line is `# title: …`")]
+    faults += [(1, f"unknown header {key!r}") for key in header if key not in ("title", "extends")]
+    base = header.get("extends")
+    if base is not None and (base == path.stem or not path.with_name(f"{base}.csv").is_file()):
+        faults.append((1, f"extends {base}, which is no table beside it"))
+    return faults
+
+
+def _cpu_faults(path: Path, header: dict[str, str], rows: list[tuple[int, dict[str, str]]]) -> list[tuple[int, str]]:
+    faults = [(line, what) for line, cells in rows for what in _cell_faults(cells)]
+    broken = {line for line, _ in faults}
+    sound = [(line, cells) for line, cells in rows if line not in broken]
+    own = {id(cells) for _, cells in sound}
+    base = path.with_name(header.get("extends", "") + ".csv")
+    if "extends" in header and base.is_file() and base != path:
+        _, columns, lines = read_cells(base)
+        sound = [(0, dict(zip(columns, cells, strict=False))) for _, cells in lines] + sound
+    priced: dict[tuple[str, str, str], str] = {}
+    forms: dict[tuple[str, str, str], str] = {}
+    units: set[str] = set()
+    for line, cells in sound:
+        where = f"line {line}" if id(cells) in own else base.name
+        units.add(cells["unit"])
+        if len(units) > 1:
+            faults.append((line, f"unit {cells['unit']}, where other rows of the table have another"))
+            units = {cells["unit"]}
+        row = parse(path, line, cells)
+        for key in keys(row):
+            if priced.setdefault(key, where) != where:
+                faults.append((line, f"a second row for class {' '.join(key)}; the first is {priced[key]}"))
+        for form in ((row.operation, form, width) for form in row.operands for width in row.widths):
+            if form in forms:
+                faults.append((line, f"duplicate of {' '.join(filter(None, form))}; the first is {forms[form]}"))
+            forms.setdefault(form, where)
+    return faults
+
+
+def _cell_faults(cells: dict[str, str]) -> list[str]:
+    faults = [f"empty {name}" for name in ("operation", "width", "source", *COST) if not cells[name]]
+    allowed = {"class": CLASSES, "width": WIDTHS}
+    for name, known in allowed.items():
+        faults += [f"unknown {name} {part!r}" for part in cells[name].split("/") if cells[name] and part not in known]
+    for name, choice in (("signedness", SIGNEDNESS), ("unit", UNITS), ("status", STATUSES)):
+        if cells[name] not in choice:
+            faults.append(f"unknown {name} {cells[name]!r}; one of {', '.join(choice)}")
+    if cells["status_of"] and (cells["status_of"] not in QUANTITIES or cells["status"] == "confirmed"):
+        faults.append(f"status_of {cells['status_of']!r} with status {cells['status']!r}")
+    if cells["status"] in ("disputed", "estimate") and not cells["note"]:
+        faults.append(f"status {cells['status']} without a note that says why")
+    if cells["class"] not in ("", "BRANCH") and cells["width"] == "any":
+        faults.append("a row that prices a class names its widths; only BRANCH may have any")
+    return faults + _number_faults(cells)
+
+
+def _number_faults(cells: dict[str, str]) -> list[str]:
+    faults: list[str] = []
+    for name in (*COST, "per_register", *SPANS):
+        try:
+            ends: list[Number] = []
+            if name in SPANS and (quantity := span(cells[name])):
+                ends = [quantity.min, quantity.typical, quantity.max]
+            elif name not in SPANS and cells[name]:
+                number(cells[name])
+            if ends != sorted(ends):
+                faults.append(f"{name} {cells[name]} does not ascend")
+        except ValueError as error:
+            faults.append(f"{name}: {error}")
+    if not faults and all(cells[name] for name in COST):
+        low, typical, high = (number(cells[name]) for name in COST)
+        if not low <= typical <= high:
+            faults.append(f"min {low}, typical {typical}, max {high} do not ascend")
+        if high == 0:
+            faults.append("a cost of zero")
+    return faults
+
+
+def _chip_faults(rows: list[tuple[int, dict[str, str]]]) -> list[tuple[int, str]]:
+    faults: list[tuple[int, str]] = []
+    seen: dict[str, int] = {}
+    for line, cells in rows:
+        needed = ("chip", "name", "core", "uA_per_MHz", "supply_V", "pJ_per_cycle", "condition", "source")
+        faults += [(line, f"empty {name}") for name in needed if not cells[name]]
+        if seen.setdefault(cells["chip"], line) != line:
+            faults.append((line, f"duplicate of chip {cells['chip']}; the first is line {seen[cells['chip']]}"))
+        if cells["cpu"] and cells["cpu"] not in cpu_names():
+            faults.append((line, f"unknown cpu {cells['cpu']!r}"))
+        if cells["status"] not in STATUSES:
+            faults.append((line, f"unknown status {cells['status']!r}; one of {', '.join(STATUSES)}"))
+        faults += [(line, what) for what in _energy_faults(cells)]
+    return faults
+
+
+def _energy_faults(cells: dict[str, str]) -> list[str]:
+    names = ("uA_per_MHz", "supply_V", "MHz", "pJ_per_cycle")
+    try:
+        current, volt, _, energy = (number(cells[name] or "0") for name in names)
+    except ValueError as error:
+        return [str(error)]
+    # 1 µA/MHz at 1 V is 1 pJ per cycle; one of the makers rounds to three digits
+    if current and volt and abs(current * volt / (energy or 1) - 1) > 0.005:
+        return [f"{current} uA/MHz at {volt} V is {current * volt:g} pJ per cycle, not {energy}"]
+    return []
