@@ -21,22 +21,25 @@ SCHEMA_VERSION = 1
 @data_options
 @model_options
 @click.option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
+@click.option("--encoder", metavar="FILE", help="Write user 0's encoder in the kernels' integers, as JSON for export.")
 @format_option
-def command(fmt: str, out: str | None, **chosen: Any) -> None:
+def command(fmt: str, out: str | None, encoder: str | None, **chosen: Any) -> None:
     """Train one model privately; print its accuracy beside the trivial predictors, and what its epsilon covers.
 
     Example: sensorsim train --mechanism sampled --epsilon 1.6 --out model.safetensors
     """
-    result, trivial = train_one(chosen, out)
+    result, trivial = train_one(chosen, out, encoder)
     emit(
         fmt,
         lambda: table(result, trivial),
         lambda: {"schema_version": SCHEMA_VERSION, **result, "trivial": trivial},
-        lambda: [{name: value for name, value in result.items() if name not in ("config", "columns", "column_mse")}],
+        lambda: [{name: value for name, value in result.items() if name not in ("config", "columns", "column_mse", "quantisation")}],
     )
 
 
-def train_one(chosen: dict[str, Any], out: str | None) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+def train_one(
+    chosen: dict[str, Any], out: str | None, encoder: str | None
+) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
     """Train, save if asked, and give what there is to tell."""
     from sensorsim.train import metrics, save
     from sensorsim.train.cell import ready, train_and_score
@@ -44,6 +47,8 @@ def train_one(chosen: dict[str, Any], out: str | None) -> tuple[dict[str, Any], 
 
     if out is not None:
         save.check_path(out)
+    if encoder is not None and not encoder.endswith(".json"):
+        raise InputError(f"{encoder} is no JSON file; give --encoder a name that ends in .json.")
     dataset = load_data(chosen)
     config, dataset = ready(base_config(chosen, 1), dataset)
     weights, scores = train_and_score(dataset, config)
@@ -56,7 +61,21 @@ def train_one(chosen: dict[str, Any], out: str | None) -> tuple[dict[str, Any], 
     if out is not None:
         save.save(out, save.tensors_of(weights, config), result)
         result["saved"] = out
+    if encoder is not None:
+        result["quantisation"] = _write_encoder(encoder, save.tensors_of(weights, config), config, dataset, dict(result))
     return result, metrics.trivial_predictors(dataset, config)
+
+
+def _write_encoder(path: str, tensors: Any, config: Any, dataset: Any, provenance: dict[str, Any]) -> dict[str, Any]:
+    """User 0's encoder in integers; returns what that cost."""
+    from sensorsim.encoders import as_json
+    from sensorsim.files import write_whole
+    from sensorsim.train.quantise import quantise
+
+    made = quantise(tensors, config, dataset, provenance)[0]
+    write_whole(path, as_json(made))
+    lost: dict[str, Any] = made.provenance["quantisation"] | {"file": path}
+    return lost
 
 
 def table(result: dict[str, Any], trivial: dict[str, dict[str, float]]) -> str:
@@ -73,6 +92,9 @@ def table(result: dict[str, Any], trivial: dict[str, dict[str, float]]) -> str:
     ]
     if "saved" in result:
         lines.append(f" saved in {result['saved']}, statement included")
+    if "quantisation" in result:
+        lost = result["quantisation"]["accuracy_lost_points"]
+        lines.append(f" encoder in integers in {result['quantisation']['file']}; accuracy lost to quantisation: {lost:.4f} points")
     if "column maxima" in result["covers"]:
         lines.append(f" {MAXIMUM_NOTE}")
     return "\n".join(lines)

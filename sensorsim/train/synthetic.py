@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
+from sensorsim.tables import folder
 from sensorsim.train.data import NUMERIC_COLUMNS, prepare, read_csv
 
 ROWS, PERSONS = 457, 35
@@ -48,10 +48,9 @@ def make(rows: int = ROWS, persons: int = PERSONS, seed: int = 0, marginals: Mar
 
 def shipped() -> Marginals:
     """The tables that come with the package."""
-    folder = resources.files("sensorsim.tables")
-    with (folder / "fitbit_marginals.csv").open() as file:
+    with (folder() / "fitbit_marginals.csv").open() as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    with (folder / "fitbit_correlations.csv").open() as file:
+    with (folder() / "fitbit_correlations.csv").open() as file:
         pairs = list(csv.DictReader(line for line in file if not line.startswith("#")))
     columns = tuple(row["column"] for row in rows)
     return Marginals(
