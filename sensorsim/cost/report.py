@@ -1,0 +1,246 @@
+"""`cost(n, l, …)`: the whole answer as one value, for the command line, JSON and notebooks."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.cost.ledger import printed
+from sensorsim.cost.mechanisms import MECHANISMS, Mechanism
+from sensorsim.cost.polynomial import Polynomial
+from sensorsim.cost.prices import load_chip, load_cpu
+from sensorsim.cost.pricing import Pricing, Total
+from sensorsim.cost.rows import Number
+from sensorsim.errors import InputError
+from sensorsim.kernels.formats import N
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+PAPER_WIDTH = 8  # the K7's 8-bit unsigned division is what the paper's 32 macro-operations are
+KERNEL_WIDTH = 32  # what the kernels compute with
+ACCOUNTINGS = ("paper", "full")
+METRICS = ("macro-ops", "latency", "cycles", "energy")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the algorithm: its operations and what they cost."""
+
+    operations: Mapping[str, int]
+    cost: Total
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to count a mechanism: printed by the paper, derived from the source, or executed."""
+
+    cost: Total
+    formula: Polynomial | None
+    steps: Mapping[str, Step]
+
+    @property
+    def total(self) -> Number:
+        return self.cost.typical
+
+
+@dataclass(frozen=True)
+class MechanismCost:
+    """A mechanism by every way of counting that there is for it."""
+
+    mechanism: Mechanism
+    printed: View | None
+    symbolic: View
+    traced: View
+
+    def views(self) -> Iterator[tuple[str, View]]:
+        for name in ("printed", "symbolic", "traced"):
+            view = getattr(self, name)
+            if view is not None:
+                yield name, view
+
+
+@dataclass(frozen=True)
+class CostReport:
+    """What one private record costs. `to_dict` is the JSON, `to_frame` the table for a notebook."""
+
+    n: int
+    l: int
+    m: int
+    pricing: Pricing
+    mechanisms: Mapping[str, MechanismCost]
+
+    def saving(self, view: str = "printed") -> float | None:
+        """By how many per cent SPOF is cheaper than DP-SGD, or None where one of them is not in the report."""
+        if not {"spof", "dpsgd"} <= self.mechanisms.keys():
+            return None
+        spof, dpsgd = (getattr(self.mechanisms[name], view).total for name in ("spof", "dpsgd"))
+        return float(100 * (1 - spof / dpsgd)) if dpsgd else None
+
+    def to_dict(self) -> dict[str, Any]:
+        pricing = self.pricing
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "n": self.n,
+            "l": self.l,
+            "m": self.m,
+            "cpu": pricing.cpu.name,
+            "unit": pricing.unit,
+            "metric": pricing.metric,
+            "width": pricing.width,
+            "signed": pricing.signed,
+            "accounting": pricing.accounting,
+            "chip": pricing.chip.chip if pricing.chip else None,
+            "saving_percent": _rounded(self.saving()),
+            "saving_percent_executed": _rounded(self.saving("traced")),
+            "flags": list(pricing.flags.values()),
+            "mechanisms": {name: self._mechanism(cost) for name, cost in self.mechanisms.items()},
+        }
+
+    def _mechanism(self, cost: MechanismCost) -> dict[str, Any]:
+        made: dict[str, Any] = {"title": cost.mechanism.title, "variant": cost.mechanism.variant}
+        for name, view in cost.views():
+            made[name] = {
+                "total": view.total,
+                "total_min": view.cost.min,
+                "total_max": view.cost.max,
+                "total_all_users": view.total * self.m,
+                "formula": None if view.formula is None else str(view.formula),
+                "steps": {
+                    step: {"total": part.cost.typical, "operations": dict(part.operations)}
+                    for step, part in view.steps.items()
+                },
+            }
+        return made
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row for each mechanism, way of counting, step and operation."""
+        pricing = self.pricing
+        for name, cost in self.mechanisms.items():
+            for view_name, view in cost.views():
+                for step, part in view.steps.items():
+                    for operation, count in part.operations.items():
+                        price = pricing.price(operation)
+                        yield {
+                            "mechanism": name,
+                            "counted": view_name,
+                            "step": step,
+                            "operation": operation,
+                            "count": count,
+                            "price": price.typical,
+                            "total": count * price.typical,
+                            "unit": pricing.unit,
+                            "cpu": pricing.cpu.name,
+                            "width": pricing.width,
+                            "signed": pricing.signed,
+                            "accounting": pricing.accounting,
+                        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+
+def cost(
+    n: int = 14,
+    l: int = 7,
+    m: int = 1,
+    cpu: str | None = None,
+    width: int | None = None,
+    signed: bool = False,
+    accounting: str = "paper",
+    variant: str = "all",
+    metric: str | None = None,
+    chip: str | None = None,
+) -> CostReport:
+    """What one private record of n features and an encoder of l hidden units costs, for each of m users."""
+    check_sizes(n, l, m)
+    pricing = make_pricing(cpu, width, signed, accounting, metric, chip)
+    wanted = [mechanism for mechanism in MECHANISMS if variant in ("all", mechanism.variant)]
+    if not wanted:
+        raise InputError(f"variant {variant!r} is not known; choose paper, lean or all.")
+    return CostReport(n, l, m, pricing, {each.name: _cost_of(each, n, l, pricing) for each in wanted})
+
+
+def check_sizes(n: int, l: int, m: int = 1) -> None:
+    """Refuse sizes that no encoder has."""
+    if not N.lo <= n <= N.hi:
+        raise InputError(f"n = {n} features is outside {N.lo} … {N.hi}, the kernels' range; give --n within it.")
+    if l > n:
+        raise InputError(f"l = {l} is larger than n = {n}; an encoder compresses, so give --l between 1 and {n}.")
+    if l < 1:
+        raise InputError(f"l = {l} hidden units is not possible; give --l between 1 and n = {n}.")
+    if m < 1:
+        raise InputError(f"m = {m} users is not possible; give --m of at least 1.")
+
+
+def make_pricing(
+    cpu: str | None, width: int | None, signed: bool, accounting: str, metric: str | None, chip: str | None
+) -> Pricing:
+    """The pricing that these choices mean together, or one sentence on why they do not fit."""
+    if accounting not in ACCOUNTINGS:
+        raise InputError(f"accounting {accounting!r} is not known; choose paper or full.")
+    if metric is not None and metric not in METRICS:
+        raise InputError(f"metric {metric!r} is not known; choose one of {', '.join(METRICS)}.")
+    if metric == "energy" and chip is None:
+        raise InputError("energy needs a chip; give --chip, and `sensorsim cpus` lists those known.")
+    known_chip = load_chip(chip) if chip else None
+    if known_chip and not known_chip.cpu:
+        raise InputError(
+            f"{known_chip.name} has a {known_chip.core}, whose cycles are in no table here; choose another."
+        )
+    table = load_cpu(cpu or (known_chip.cpu if known_chip else "k7"))
+    if known_chip and table.name != known_chip.cpu:
+        raise InputError(f"{known_chip.name} has a {known_chip.cpu}, not a {table.name}; leave --cpu out or give that.")
+    metric = metric or ("energy" if known_chip else table.unit)
+    if metric in ("macro-ops", "cycles") and metric != table.unit:
+        raise InputError(f"the table of {table.name} counts {table.unit}, not {metric}; give --metric {table.unit}.")
+    width = width or (PAPER_WIDTH if table.name == "k7" else KERNEL_WIDTH)
+    priced_chip = known_chip if metric == "energy" else None
+    return Pricing(table, width, signed, metric, accounting, priced_chip)
+
+
+def _cost_of(mechanism: Mechanism, n: int, l: int, pricing: Pricing) -> MechanismCost:
+    ledger = printed(mechanism.name)
+    listed = _by_step(((entry.step, entry.operation), entry.times) for entry in ledger)
+    derived = _by_step(mechanism.symbolic().items())
+    executed: dict[str, Counter[str]] = {}
+    for (step, operation), count in mechanism.traced(n, l).items():
+        executed.setdefault(step, Counter())[operation] += count
+    return MechanismCost(
+        mechanism,
+        _view(listed, n, l, pricing) if ledger else None,
+        _view(derived, n, l, pricing),
+        View(
+            pricing.total(sum(executed.values(), Counter())),
+            None,
+            {step: Step(dict(counts), pricing.total(counts)) for step, counts in executed.items()},
+        ),
+    )
+
+
+def _by_step(counts: Any) -> dict[str, dict[str, Polynomial]]:
+    steps: dict[str, dict[str, Polynomial]] = {}
+    for (step, operation), count in counts:
+        into = steps.setdefault(step, {})
+        into[operation] = into.get(operation, Polynomial.constant(0)) + count
+    return steps
+
+
+def _view(steps: dict[str, dict[str, Polynomial]], n: int, l: int, pricing: Pricing) -> View:
+    whole: dict[str, Polynomial] = {}
+    for counts in steps.values():
+        for operation, count in counts.items():
+            whole[operation] = whole.get(operation, Polynomial.constant(0)) + count
+    at = {step: {op: count.at(n=n, l=l) for op, count in counts.items()} for step, counts in steps.items()}
+    return View(
+        pricing.total({operation: count.at(n=n, l=l) for operation, count in whole.items()}),
+        pricing.formula(whole),
+        {step: Step(counts, pricing.total(counts)) for step, counts in at.items()},
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
