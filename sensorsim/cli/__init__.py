@@ -16,6 +16,8 @@ COMMANDS = {
     "sweep": ("sensorsim.cli.sweep", "Accuracy over a grid of mechanisms and budgets, resumable."),
     "figures": ("sensorsim.cli.figures", "Redraw the paper's figures, and two of our own."),
     "data": ("sensorsim.cli.data", "Make, compare and fit synthetic daily-activity data."),
+    "noise": ("sensorsim.cli.noise", "Tables of noise with a proof of what they protect."),
+    "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 
 

@@ -92,3 +92,18 @@ def _cells(
         )
     ]
     return main, constants
+
+
+def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:  # noqa: E741
+    """Executed operations per record of each mechanism whose kernel is known, and their unit."""
+    from sensorsim.cost.report import cost
+
+    report = cost(n=n, l=l)
+    known = {name: made.traced for name, made in report.mechanisms.items()}
+    kernels = {"spof": "spof", "dpsgd": "dpsgd", "exact": "release", "sampled": "release_sampled"}
+    totals = {name: float(known[kernel].total) for name, kernel in kernels.items() if kernel in known}
+    stabilization = known["spof"].steps.get("stabilization")
+    if stabilization is not None:  # the functional mechanism is Algorithm 1 without the constant
+        totals["fm"] = totals["spof"] - float(stabilization.cost.typical)
+    pricing = report.pricing
+    return totals, f"{pricing.unit}, {pricing.cpu.name.upper()}, {pricing.width}-bit, {pricing.accounting} accounting"

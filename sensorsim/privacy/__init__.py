@@ -1,0 +1,1 @@
+"""Noise tables with certificates, sensitivities, and what a mechanism has spent."""

@@ -1,0 +1,178 @@
+"""Making, writing and reading noise tables, and the noise commands as a user types them."""
+
+import json
+import shlex
+from importlib.resources import files
+from pathlib import Path
+
+import naive_privacy as naive
+import pytest
+
+from sensorsim.cli import main
+from sensorsim.errors import InputError
+from sensorsim.privacy.outputs import output_counts, summary
+from sensorsim.privacy.stairs import best_sd, staircase_sd
+from sensorsim.privacy.tablefile import parse_table, read_table, table_bytes, write_table
+from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
+
+NOISE = files("sensorsim.tables") / "noise"
+LINES = [line for line in (NOISE / "make.sh").read_text().splitlines() if line.startswith("sensorsim")]
+
+
+def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    try:
+        main(shlex.split(line))
+        code = 0
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_script_makes_every_ready_table() -> None:
+    assert len(LINES) == 2 * len(READY_EPSILONS)
+    assert {p.name for p in NOISE.iterdir() if p.name.endswith(".txt")} == {
+        f"stairs-eps{epsilon}-{release}.txt" for epsilon in READY_EPSILONS for release in ("all", 1)
+    }
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_ready_tables_are_made_again_byte_for_byte(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(line.removeprefix("sensorsim "), capsys)[0] == 0
+    (made,) = tmp_path.iterdir()
+    assert made.read_bytes() == (NOISE / made.name).read_bytes()
+    assert run(f"noise check {made}", capsys)[0] == 0
+
+
+@pytest.mark.parametrize("release", ["all", 1])
+@pytest.mark.parametrize("epsilon", READY_EPSILONS)
+def test_ready_tables_are_within_five_per_cent_of_the_best_staircase(epsilon: str, release: int | str) -> None:
+    table = ready_table(epsilon, release)
+    about = summary(table)
+    assert about.estimate_sd is not None and about.estimate_sd < 1.05 * about.best_staircase_sd
+    assert table.values.dtype.itemsize == 1 and len(table.values) == table.entries <= 2**14
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.2, 6.4])
+def test_best_staircase_is_the_best_of_the_staircases(epsilon: float) -> None:
+    ref = min(naive.staircase_sd(epsilon, k / 200) for k in range(1, 200))
+    assert best_sd(epsilon) == pytest.approx(ref, rel=1e-3) and best_sd(epsilon) <= ref * (1 + 1e-12)
+    assert staircase_sd(epsilon, 0.3) == pytest.approx(naive.staircase_sd(epsilon, 0.3), rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "release"), [("1", "all"), ("0.4", "all"), ("3.2", 1), ("6.4", 1)])
+def test_y_over_gain_is_an_unbiased_estimate(epsilon: str, release: int | str) -> None:
+    table = make_table("stairs", epsilon, release=release, entries=2**11, frac_bits=7, most_clamped=0.7)
+    D, worst = 1 << table.frac_bits, 0.0
+    for x_q in (0, 1, D // 3, D // 2, D):
+        first, counts = output_counts(table, x_q)
+        total = int(counts.sum())
+        mean = sum((first + i) * int(c) for i, c in enumerate(counts)) / total
+        assert mean == pytest.approx(table.gain * (x_q - D / 2 - 0.5), abs=1e-9 * D)
+        square = sum((first + i - mean) ** 2 * int(c) for i, c in enumerate(counts)) / total
+        worst = max(worst, square**0.5 / D / table.gain)
+    assert summary(table).estimate_sd == pytest.approx(worst, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "release", "entries", "clamped", "K", "sd"),
+    [
+        ("0.5", "all", 2**16, 0.04, 100, 39.6),
+        ("1", "all", 2**14, 0.045, 49, 19.8),
+        ("2", "all", 2**14, 0.02, 32, 9.9),
+        ("8", "all", 2**10, 0.03, 8, 2.47),
+        ("0.1", 1, 2**12, 0.08, 31, 14.09),
+        ("0.8", 1, 2**10, 0.03, 6, 1.769),
+        ("1.6", 1, 2**8, 0.06, 3, 0.882),
+    ],
+)
+def test_stairs_are_as_good_as_a_filling_by_hand(
+    epsilon: str, release: int | str, entries: int, clamped: float, K: int, sd: float
+) -> None:
+    table = make_table("stairs", epsilon, release=release, entries=entries, most_clamped=clamped)
+    assert table.certificate is not None and table.certificate.holds(table.epsilon)
+    assert abs(table.counts[-1][0] / K - 1) < 0.07
+    assert abs(summary(table).noise_sd / sd - 1) < 0.02
+
+
+def test_a_file_read_is_the_table_written(tmp_path: Path) -> None:
+    for kind in ("naive", "quantile", "stairs"):
+        table = make_table(kind, "0.75", features=3, release=2, frac_bits=6, entries=2**10, seed=7)
+        write_table(tmp_path / "t", table)
+        assert read_table(tmp_path / "t") == table
+        again = make_table(kind, 0.75, features=3, release=2, frac_bits=6, entries=2**10, seed=7)
+        assert table_bytes(again) == (tmp_path / "t").read_bytes()
+    assert make_table("naive", 1, seed=1).counts != make_table("naive", 1, seed=2).counts
+
+
+def test_every_altered_byte_and_every_cut_is_an_error() -> None:
+    good = (NOISE / "stairs-eps1.6-1.txt").read_bytes()
+    for i in range(len(good)):
+        for bad in (good[:i], good[:i] + bytes([good[i] ^ 1]) + good[i + 1 :]):
+            with pytest.raises(InputError):
+                parse_table(bad, "t")
+    with pytest.raises(InputError, match="version 2"):
+        parse_table(good.replace(b"table 1", b"table 2", 1), "t")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--epsilon 0", "above 0"),
+        ("--epsilon -1", "above 0"),
+        ("--epsilon nan", "above 0"),
+        ("--epsilon inf", "above 0"),
+        ("--epsilon many", "above 0"),
+        ("--epsilon 0.1 --entries 2^8", "2^13 can"),
+        ("--epsilon 1 --entries 1000", "power of two"),
+        ("--epsilon 1 --entries 2^", "power of two"),
+        ("--epsilon 1 --entries 2^40", "power of two"),
+        ("--epsilon 1 --frac-bits 28", "--frac-bits 25 or fewer"),
+        ("--epsilon 1 --frac-bits 40", "32-bit word"),
+        ("--epsilon 1 --release 15", "from 1 to 14"),
+        ("--epsilon 1 --release some", "from 1 to 14"),
+        ("--epsilon 1 --features 0", "at least 1"),
+        ("--epsilon 1 --kind gauss", "naive, quantile, stairs"),
+        ("--epsilon 1 --clamped 2", "between 0 and 1"),
+        ("--epsilon 1 --kind quantile --limit -3", "above 0"),
+        ("--epsilon 1 --kind quantile --limit nan", "above 0"),
+        ("--epsilon 1 --out no/such/folder/t", "cannot write"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_written(
+    options: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(f"noise make {options}", capsys)
+    assert code == 2 and out == "" and says in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_check_rejects_a_naive_table_and_a_certificate_that_lies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dataclasses import replace
+
+    path = tmp_path / "t.txt"
+    write_table(path, make_table("naive", 1, frac_bits=8, entries=2**12))
+    assert run(f"noise check {path} --delta nan", capsys)[0] == 2
+    code, out, _ = run(f"noise check {path} --format json", capsys)
+    found = json.loads(out)
+    assert code == 1 and found["holds"] is False and found["schema_version"] == 1
+    table = ready_table(1.6, 1)
+    counts = dict(table.counts) | {0: dict(table.counts)[0] + 2, -1: 33, 1: 33}
+    write_table(path, replace(table, counts=tuple(sorted(counts.items()))))
+    code, out, _ = run(f"noise check {path}", capsys)
+    assert code == 1 and "REJECTED" in out
+
+
+def test_show_draws_every_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind in ("naive", "stairs"):
+        path, plot = tmp_path / kind, tmp_path / f"{kind}.png"
+        write_table(path, make_table(kind, 1, frac_bits=6, entries=2**12))
+        code, out, _ = run(f"noise show {path} --plot {plot}", capsys)
+        assert code == 0 and "█" in out and plot.read_bytes()[:4] == b"\x89PNG"
+    assert run(f"noise show {path} --plot {tmp_path}/t.doc", capsys)[0] == 2
