@@ -66,18 +66,16 @@ def column_posterior(
     column_of: Tensor,
 ) -> Tensor:
     """Posterior of every distinct column's mean on the grid, (runs, columns, LEVELS). Reads nothing but the release."""
-    from sensorsim.train.run import draw_release, features_per_record
+    from sensorsim.train.run import draw_release, release_table
 
-    assert config.epsilon is not None
     x = torch.tensor(dataset.x[~dataset.held_out], dtype=torch.float32)
     drawn = draw_release(x.expand(runs, -1, -1), config, generator)
     picked = drawn["weight"] > 0 if "weight" in drawn else torch.ones_like(drawn["released"], dtype=torch.bool)
-    k = dataset.n if config.mechanism == "exact" else features_per_record(config, dataset.n)
     total, count = (torch.zeros(runs, int(column_of.max()) + 1, dtype=torch.float64) for _ in range(2))
     total.index_add_(1, column_of, torch.where(picked, drawn["released"], 0.0).sum(1, dtype=torch.float64))
     count.index_add_(1, column_of, picked.sum(1, dtype=torch.float64))
     means = torch.tensor(_grid(), dtype=torch.float64)
-    variance = noise.table(config.epsilon / k).variance + means * (1 - means) / (settings.concentration + 1)
+    variance = noise.variance(release_table(config, dataset.n)) + means * (1 - means) / (settings.concentration + 1)
     gap = total[..., None] - count[..., None] * means
     spread = count[..., None].clamp(min=1e-9) * variance
     prior = torch.tensor(_beta_prior(settings), dtype=torch.float64)

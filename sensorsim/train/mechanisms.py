@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sensorsim.privacy import sensitivity
 from sensorsim.train.config import Config
 
 
@@ -31,7 +32,8 @@ class Batch:
 
 def spof_scale(epsilon: float, n: int, c_j: Tensor | float, b: Tensor | float = 1.0) -> Tensor | float:
     """The printed scale, (Δ̄·b_j + n·c_j(c_j/2 + 2)) / (sqrt(2)·eps) with Δ̄ = 3n/2, in units of b_j."""
-    return (1.5 * n + n * c_j * (c_j / 2 + 2) / b) / (math.sqrt(2) * epsilon)
+    bound = sensitivity.spof(n)
+    return (bound + (sensitivity.stabilized_printed(c_j, n) - bound) / b) / (sensitivity.JOINT_RELEASE_FACTOR * epsilon)  # type: ignore[arg-type]
 
 
 def spof_step(config: Config, batch: Batch, h: Tensor, z: Tensor, b: Tensor | None, z_noisy: Tensor | None) -> Tensor:

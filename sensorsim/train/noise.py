@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
 from torch import Tensor
+
+from sensorsim.errors import InputError
+from sensorsim.privacy.stairs import estimate_sd
+from sensorsim.privacy.tables import NoiseTable, make_table, ready_table
+
+FEWEST_ENTRIES_BITS, MOST_ENTRIES_BITS = 12, 20
 
 
 def laplace(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
@@ -16,42 +20,41 @@ def laplace(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return first.sub_(torch.empty(shape).exponential_(generator=generator))
 
 
-@dataclass(frozen=True)
-class Table:
-    """One noise table: y = clamp(x - 1/2 + (A + U)/r, ±limit), A from the counts, U uniform within a stair."""
-
-    counts: tuple[int, ...]  # c_0 … c_K, the same on either side
-    per_range: int
-    epsilon: float  # certified, for one released feature
-
-    @property
-    def gain(self) -> float:
-        total = 2 * sum(self.counts) - self.counts[0]
-        return 1 - (2 * self.counts[-1] + self.per_range * self.counts[-2]) / total
-
-
-    @property
-    def variance(self) -> float:
-        """Of the unbiased released value, about."""
-        total = 2 * sum(self.counts) - self.counts[0]
-        return (2 * sum(c * j * j for j, c in enumerate(self.counts)) / total + 1 / 12) / (self.per_range * self.gain) ** 2
-
-
 @lru_cache(maxsize=64)
-def table(epsilon: float) -> Table:
-    """STAND-IN until the privacy package lands: ideal plain stairs."""
-    K = math.ceil(14 / epsilon) + 2
-    counts = [round(2**40 * math.exp(-epsilon * j)) + 1 for j in range(K)]
-    return Table((*counts, math.ceil(counts[-1] / math.expm1(epsilon))), 1, epsilon)
+def table(epsilon: float, n: int, k: int) -> NoiseTable:
+    """The stairs table of a record that releases k of n features: the one that ships, or one made for it."""
+    if k == 1 or k == n == 14:
+        try:
+            return ready_table(epsilon, "all" if k > 1 else 1)
+        except InputError:
+            pass  # no table ships for this epsilon
+    for bits in range(FEWEST_ENTRIES_BITS, MOST_ENTRIES_BITS, 2):
+        try:
+            return make_table("stairs", epsilon, n, k, entries=1 << bits)
+        except InputError:
+            pass  # too few entries for so small an epsilon
+    return make_table("stairs", epsilon, n, k, entries=1 << MOST_ENTRIES_BITS)
 
 
-def release(x: Tensor, used: Table, generator: torch.Generator) -> Tensor:
-    """One unbiased released value for every entry of x, which lies in [0, 1]."""
-    K, r = len(used.counts) - 1, used.per_range
-    weights = torch.tensor([*used.counts[:0:-1], *used.counts], dtype=torch.float64)
-    edges = torch.cumsum(weights, 0) / weights.sum()
-    stair = torch.bucketize(torch.rand(x.shape, generator=generator, dtype=torch.float64), edges, right=True) - K
-    inside = torch.rand(x.shape, generator=generator) - 0.5
-    limit = (K - (r + 1) / 2) / r
-    y = (x - 0.5 + (stair + inside) / r).clamp_(-limit, limit)
-    return (y / used.gain + 0.5).to(torch.float32)
+def certified_epsilon(used: NoiseTable) -> float:
+    """What a record spends by the table's certificate, delta = 0."""
+    assert used.certificate is not None and used.certificate.epsilon_record is not None
+    return float(used.certificate.epsilon_record)
+
+
+def variance(used: NoiseTable) -> float:
+    """Of one released value, at the x where it is largest."""
+    return estimate_sd(used.stairs) ** 2
+
+
+def release(x: Tensor, used: NoiseTable, generator: torch.Generator) -> Tensor:
+    """One unbiased released value for every entry of x, which lies in [0, 1]: the integers of firmware, then reals."""
+    assert used.limit is not None
+    D = 1 << used.frac_bits
+    values = torch.tensor([value for value, _ in used.counts], dtype=torch.int32)
+    edges = torch.tensor([count for _, count in used.counts]).cumsum(0)
+    index = torch.randint(used.entries, x.shape, generator=generator)
+    stair = values[torch.bucketize(index, edges, right=True)]
+    inside = torch.randint(1 << used.stair_bits, x.shape, generator=generator, dtype=torch.int32) - (1 << used.stair_bits >> 1)
+    y = (x * D).round().to(torch.int32) - D // 2 + (stair << used.stair_bits) + inside
+    return ((y.clamp_(-used.limit, used.limit).double() / used.gain + (D + 1) / 2) / D).to(torch.float32)

@@ -11,6 +11,7 @@ from sensorsim.train import mechanisms, model, noise, optimiser
 from sensorsim.train.config import RELEASING, Config
 from sensorsim.train.data import Dataset
 from sensorsim.train.mechanisms import Batch
+from sensorsim.train.statement import weight_noise_scale
 
 RUNS_AT_ONCE = 128  # bounds memory: blocks of runs, each with a seed of its own
 
@@ -55,8 +56,6 @@ def weight_noise(config: Config, per_unit: int) -> float:
     """Scale of the noise on the summed clipped weight gradients of dpsgd-weights, 0 for the others."""
     if config.mechanism != "dpsgd-weights" or config.epsilon is None:
         return 0.0
-    from sensorsim.train.statement import weight_noise_scale
-
     return weight_noise_scale(config, per_unit)
 
 
@@ -153,19 +152,25 @@ def _draw(x: Tensor, config: Config, generator: torch.Generator) -> dict[str, Te
 
 def draw_release(x: Tensor, config: Config, generator: torch.Generator) -> dict[str, Tensor]:
     """Released values, and for `sampled` the weights n/k of the features that were released."""
-    assert config.epsilon is not None
     n = x.shape[-1]
-    if config.mechanism == "exact":
-        return {"released": noise.release(x, noise.table(config.epsilon / n), generator)}
     k = features_per_record(config, n)
-    released = noise.release(x, noise.table(config.epsilon / k), generator)
+    released = noise.release(x, release_table(config, n), generator)
+    if config.mechanism == "exact":
+        return {"released": released}
     picked = torch.rand(x.shape, generator=generator).argsort(-1).argsort(-1) < k
     return {"released": torch.where(picked, released, 0.5), "weight": picked * (n / k)}
 
 
-def features_per_record(config: Config, n: int) -> int:
-    """k of `sampled`: one feature while the noise dominates, about one for every 4 of epsilon after that."""
+def release_table(config: Config, n: int) -> noise.NoiseTable:
     assert config.epsilon is not None
+    return noise.table(config.epsilon, n, features_per_record(config, n))
+
+
+def features_per_record(config: Config, n: int) -> int:
+    """All for `exact`. For `sampled` one while the noise dominates, about one for every 4 of epsilon after that."""
+    assert config.epsilon is not None
+    if config.mechanism == "exact":
+        return n
     return config.k or min(n, max(1, round(config.epsilon / 4)))
 
 

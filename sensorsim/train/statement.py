@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sensorsim.privacy import accounting, sensitivity
 from sensorsim.train.config import RELEASING, Config
 
 WEIGHTS = "everything computed from the release, the weights included"
+WEIGHTS_STEP_BY_STEP = "the weights and every step towards them, where the noise is added before anyone sees them"
 COEFFICIENTS = "the perturbed coefficients alone: the forward pass reads raw records, so the weights are not covered"
 GRADIENTS = "the perturbed z-gradients alone: the forward pass reads raw records, so the weights are not covered"
 
@@ -35,49 +36,44 @@ def statement(config: Config, n: int, normalise: str = "max") -> Statement:
 
 
 def _spent(config: Config, n: int) -> tuple[float | None, float, str]:
+    draws = max(config.epochs, 1) if config.redraw else 1
     if config.mechanism == "none" or config.epsilon is None:
         return None, 0.0, "nothing"
-    draws = max(config.epochs, 1) if config.redraw else 1
     if config.mechanism == "dpsgd-weights":
-        return config.epsilon, config.delta if config.noise == "gaussian" else 0.0, "the weights and every step towards them"
-    if config.mechanism in RELEASING:
-        return _released_epsilon(config, n) * draws, 0.0, WEIGHTS if config.reads == "released" else COEFFICIENTS
-    if config.mechanism == "dpsgd":
-        return _spent_dpsgd(config, n, draws)
-    return _spent_spof(config, draws, n)
+        return config.epsilon, config.delta if config.noise == "gaussian" else 0.0, WEIGHTS_STEP_BY_STEP
+    private = _private_scale(config, n)
+    if private:
+        return None, 0.0, f"nothing: {private}"
+    found = accounting.spent(**_release(config, n), draws=draws, features=n, forward=config.reads, delta=config.delta)
+    covers = WEIGHTS if config.reads == "released" else GRADIENTS if config.mechanism == "dpsgd" else COEFFICIENTS
+    return found.epsilon, found.delta, covers
 
 
-def _released_epsilon(config: Config, n: int) -> float:
-    from sensorsim.train.noise import table
-    from sensorsim.train.run import features_per_record
-
-    assert config.epsilon is not None
-    k = n if config.mechanism == "exact" else features_per_record(config, n)
-    return k * table(config.epsilon / k).epsilon
-
-
-def _spent_dpsgd(config: Config, n: int, draws: int) -> tuple[float | None, float, str]:
+def _private_scale(config: Config, n: int) -> str:
+    """Why no epsilon holds: the printed noise scale was made from private data."""
     from sensorsim.train.mechanisms import can_clip
 
+    if config.mechanism == "dpsgd" and can_clip(n, config.C):
+        return "the printed scale is n or 2nC by whether the private gradient clipped"
+    if config.reads == "raw" and config.mechanism == "spof" and config.c:
+        return "the printed scale with c > 0 depends on private data"
+    if config.reads == "raw" and config.sigma and config.mechanism in ("spof", "fm", "dpsgd"):
+        return "for noisy inputs the printed factor b_j depends on private data"
+    return ""
+
+
+def _release(config: Config, n: int) -> dict[str, Any]:
+    """What is released of one record, in the words of `accounting.spent`."""
     assert config.epsilon is not None
-    if can_clip(n, config.C):
-        return None, 0.0, "nothing: the printed scale is n or 2nC by whether the private gradient clipped"
-    if config.sigma and config.reads == "raw":
-        return None, 0.0, "nothing: for noisy inputs the printed factor b_j depends on private data"
-    return config.epsilon * draws, 0.0, WEIGHTS if config.reads == "released" else GRADIENTS
+    if config.mechanism in RELEASING:
+        from sensorsim.train.noise import certified_epsilon
+        from sensorsim.train.run import release_table
 
-
-def _spent_spof(config: Config, draws: int, n: int) -> tuple[float | None, float, str]:
-    """Two coefficients at L1 sensitivity 3n/2 and scale Δ̂/(sqrt(2)·eps)."""
-    from sensorsim.train.mechanisms import spof_scale
-
-    assert config.epsilon is not None
-    if config.reads == "raw" and config.c:
-        return None, 0.0, "nothing: the printed scale with c > 0 depends on private data"
-    if config.reads == "raw" and config.sigma:
-        return None, 0.0, "nothing: for noisy inputs the printed factor b_j depends on private data"
-    scale = float(spof_scale(config.epsilon, n, config.c * config.l))
-    return draws * 1.5 * n / scale, 0.0, WEIGHTS if config.reads == "released" else COEFFICIENTS
+        return {"mechanism": config.mechanism, "epsilon": certified_epsilon(release_table(config, n)), "certified": True}
+    if config.mechanism == "dpsgd":
+        return {"mechanism": "dpsgd", "epsilon": config.epsilon, "C": config.C}
+    public = sensitivity.stabilized(config.c, config.l, n) / (sensitivity.JOINT_RELEASE_FACTOR * config.epsilon)
+    return {"mechanism": config.mechanism, "scale": public}
 
 
 def weight_noise_scale(config: Config, weights: int) -> float:
@@ -89,15 +85,5 @@ def weight_noise_scale(config: Config, weights: int) -> float:
     assert config.epsilon is not None
     epochs = max(config.epochs, 1)
     if config.noise == "laplace":
-        return epochs * 2 * config.C * math.sqrt(weights) / config.epsilon
-    from scipy.optimize import brentq
-
-    mu = brentq(lambda mu: gaussian_delta(config.epsilon or 0.0, mu) - config.delta, 1e-6, 50.0)
-    return 2 * config.C * math.sqrt(epochs) / float(mu)
-
-
-def gaussian_delta(epsilon: float, mu: float) -> float:
-    """delta of a Gaussian mechanism with sensitivity/deviation = mu (Balle and Wang)."""
-    from scipy.special import log_ndtr, ndtr
-
-    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))))
+        return epochs * sensitivity.dpsgd_clipped(config.C, weights) / config.epsilon
+    return config.C * accounting.noise_multiplier_for(config.epsilon, config.delta, epochs)
