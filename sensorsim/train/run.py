@@ -167,11 +167,11 @@ def release_table(config: Config, n: int) -> noise.NoiseTable:
 
 
 def features_per_record(config: Config, n: int) -> int:
-    """All for `exact`. For `sampled` one while the noise dominates, about one for every 4 of epsilon after that."""
+    """All for `exact`. For `sampled` one while the noise dominates, about one for every 8 of epsilon after that."""
     assert config.epsilon is not None
     if config.mechanism == "exact":
         return n
-    return config.k or min(n, max(1, round(config.epsilon / 4)))
+    return config.k or min(n, max(1, round(config.epsilon / 8)))
 
 
 def _frozen_scale(weights: model.Parameters, records: Records, config: Config) -> Tensor:
