@@ -8,7 +8,10 @@ n values in format X, `n: N` a length, `cursor: Below("size")` an index into an 
 import math
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 STORAGE = {
     "u8": (0, 2**8 - 1),
@@ -57,19 +60,23 @@ class Q:
 
     def quantise(
         self,
-        value: float | Fraction,
+        value: "float | Fraction",
         rounding: Rounding = Rounding.HALF_EVEN,
         overflow: Overflow = Overflow.SATURATE,
     ) -> int:
         """The integer that stands for `value`."""
+        from fractions import Fraction  # here, because the command line starts without it
+
         integer = round_to_integer(Fraction(value) * 2**self.frac_bits, rounding)
         if overflow is Overflow.SATURATE:
             return min(max(integer, self.lo), self.hi)
         least, most = STORAGE[self.storage]
         return (integer - least) % (most - least + 1) + least
 
-    def value(self, integer: int) -> Fraction:
+    def value(self, integer: int) -> "Fraction":
         """The real number that `integer` stands for."""
+        from fractions import Fraction
+
         return Fraction(integer, 2**self.frac_bits)
 
 
@@ -108,14 +115,14 @@ def out(array: Array) -> Array:
     return Array(array.element, array.length, array.contents, written=True)
 
 
-def round_to_integer(value: Fraction, rounding: Rounding) -> int:
+def round_to_integer(value: "Fraction", rounding: Rounding) -> int:
     """`value` rounded to a whole number in the given way."""
     if rounding is Rounding.FLOOR:
         return math.floor(value)
     if rounding is Rounding.ZERO:
         return math.trunc(value)
     if rounding is Rounding.HALF_UP:
-        return math.floor(value + Fraction(1, 2))
+        return math.floor(2 * value + 1) // 2
     return round(value)  # Python rounds a Fraction's halves to even
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -33,6 +32,8 @@ def emit(
 ) -> None:
     """Print a result in the form asked for; only that form is computed."""
     if fmt == "json":
+        import json
+
         click.echo(json.dumps(data(), indent=2, ensure_ascii=False))
     elif fmt == "csv":
         click.echo(as_csv(rows()), nl=False)

@@ -2,7 +2,8 @@
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from sensorsim.cost.symbolic import SymbolicCounts, symbolic
 from sensorsim.cost.trace import Counts, trace
@@ -11,8 +12,7 @@ from sensorsim.kernels.formats import CLIP, HALF
 from sensorsim.kernels.language import Kernel
 
 
-@dataclass(frozen=True)
-class Mechanism:
+class Mechanism(NamedTuple):
     """A mechanism is a kernel. Where it branches on data, `values` chooses the data and `otherwise` the branch."""
 
     name: str
@@ -20,7 +20,7 @@ class Mechanism:
     variant: str  # paper: as printed; lean: what a firmware engineer would ship
     module: str
     function: str
-    values: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, int] = MappingProxyType({})
     otherwise: bool = False
 
     @property
@@ -38,7 +38,7 @@ class Mechanism:
         return symbolic(self.kernel, self.otherwise)
 
 
-PAPER_C = CLIP.quantise(4)  # the clipping threshold of the paper's experiment
+PAPER_C = 4 << CLIP.frac_bits  # the clipping threshold of the paper's experiment
 NEVER_CLIPS = {"clip": CLIP.hi, "sigma": HALF}
 ALWAYS_CLIPS = {"clip": CLIP.lo, "sigma": HALF}
 

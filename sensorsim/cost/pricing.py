@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sensorsim.cost.polynomial import Polynomial
 from sensorsim.cost.prices import Chip, Cpu
@@ -12,15 +13,14 @@ PAPER_PRICES = ("ADD", "SUB", "MUL", "DIV", "AND", "OR", "NOT")
 PICOJOULES_PER_NANOJOULE = 1000
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(NamedTuple):
     """A cost with the range that the table leaves open."""
 
     min: Number
     typical: Number
     max: Number
 
-    def __add__(self, other: "Total") -> "Total":
+    def plus(self, other: "Total") -> "Total":
         return Total(self.min + other.min, self.typical + other.typical, self.max + other.max)
 
     def times(self, factor: Number) -> "Total":
@@ -71,7 +71,7 @@ class Pricing:
         """The cost of all these operations."""
         whole = ZERO
         for operation, count in counts.items():
-            whole = whole + self.price(operation).times(count)
+            whole = whole.plus(self.price(operation).times(count))
         return whole
 
     def formula(self, counts: Mapping[str, Polynomial]) -> Polynomial | None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.ledger import printed
 from sensorsim.cost.mechanisms import MECHANISMS, Mechanism
@@ -24,16 +24,14 @@ ACCOUNTINGS = ("paper", "full")
 METRICS = ("macro-ops", "latency", "cycles", "energy")
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One step of the algorithm: its operations and what they cost."""
 
     operations: Mapping[str, int]
     cost: Total
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """One way to count a mechanism: printed by the paper, derived from the source, or executed."""
 
     cost: Total
@@ -45,8 +43,7 @@ class View:
         return self.cost.typical
 
 
-@dataclass(frozen=True)
-class MechanismCost:
+class MechanismCost(NamedTuple):
     """A mechanism by every way of counting that there is for it."""
 
     mechanism: Mechanism

@@ -60,12 +60,12 @@ def stabilized_printed(c_j: float, n: int = 14) -> float:
     return spof(n) + n * c_j * (c_j / 2 + 2)
 
 
-def stabilized(c: float, l: int = 7, n: int = 14) -> float:  # noqa: E741 — the paper's name
+def stabilized(c: float, l: int = 7, n: int = 14) -> float:
     """P2: the same with the public bound c_j <= c*l (each of l hidden units is at most 1)."""
     return stabilized_printed(c * l, n)
 
 
-def typical_c_j(c: float = 2.5, l: int = 7) -> float:  # noqa: E741
+def typical_c_j(c: float = 2.5, l: int = 7) -> float:
     """P3: hidden units near 1/2 give c_j = c*l/2 = 8.75, so the printed bound is 802 against 21: 38 times the noise."""
     return c * l / 2
 
@@ -118,7 +118,7 @@ def noisy_inputs(b_j: float, n: int = 14) -> float:
     return n * (abs(b_j) + b_j**2 / 2)
 
 
-def table(a: float = 0.0, n: int = 14, C: float = 4.0, c: float = 2.5, l: int = 7) -> list[Sensitivity]:  # noqa: E741
+def table(a: float = 0.0, n: int = 14, C: float = 4.0, c: float = 2.5, l: int = 7) -> list[Sensitivity]:
     """Every sensitivity, printed beside true."""
     c_j = typical_c_j(c, l)
     never = "; here n is less, and holds" if dpsgd(C, n) < dpsgd_clipped(C, n) else ""
