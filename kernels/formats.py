@@ -168,13 +168,16 @@ EXP_TABLE = tuple(round(math.exp((k - EXP_ZERO) / EXP_PER_UNIT) * EXP_ONE) for k
 EXP = Q("exp", "u32", EXP_FRAC, EXP_TABLE[0], EXP_TABLE[-1], "e^a for the expansion point a")
 EXP_SIZE = Length("exp_size", len(EXP_TABLE), len(EXP_TABLE), "entries of the table of e^a")
 
-# The encoder. Weights of ±16 in 16 bits times a feature of 15 fraction bits; 13 bits go before the sum, so that 4096 terms fit.
+# The encoder. Weights of ±16 in 16 bits times a feature of 15 fraction bits; 13 bits go before the sum, so that 4096
+# terms fit.
 ENCODER_FRAC = 11
 TERM_SHIFT = 13
 SUM_FRAC = ENCODER_FRAC + FRAC - TERM_SHIFT
 ENCODER_WEIGHT = Q("encoder weight", "i16", ENCODER_FRAC, -(2**15), 2**15 - 1, "an encoder weight, -16 to below 16")
 TERM = Q("term", "i32", SUM_FRAC, -(2**17), 2**17, "a weight times a feature")
-ENCODER_BIAS = Q("encoder bias", "i32", SUM_FRAC, -(2**28), 2**28, "an encoder bias, with what rounding down takes away")
+ENCODER_BIAS = Q(
+    "encoder bias", "i32", SUM_FRAC, -(2**28), 2**28, "an encoder bias, with what rounding down takes away"
+)
 SUM = Q("sum", "i32", SUM_FRAC, -(2**29) - 2**28, 2**29 + 2**28, "W_jᵀx_j + b_j")
 
 # The logistic function by table: 256 steps from -8 to 8, each answered with its value in the middle of the step.

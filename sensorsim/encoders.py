@@ -40,7 +40,8 @@ def as_json(encoder: Encoder) -> str:
     formats = {"weights": ENCODER_WEIGHT, "bias": ENCODER_BIAS, "hidden": HIDDEN}
     about = {name: {"storage": q.storage, "frac_bits": q.frac_bits} for name, q in formats.items()}
     whole = {"schema_version": SCHEMA_VERSION, "formats": about, "sigmoid_table_bits": SIGMOID_BITS, **asdict(encoder)}
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    lines = (f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in whole.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"  # one line for each part, so that a difference can be read
 
 
 def load(name: str = DEFAULT) -> Encoder:
@@ -51,12 +52,14 @@ def load(name: str = DEFAULT) -> Encoder:
         found = json.loads(text)
         if found["schema_version"] != SCHEMA_VERSION:
             raise InputError(
-                f"{name} has schema version {found['schema_version']}, this program reads {SCHEMA_VERSION}; make it again "
-                "with sensorsim train --encoder."
+                f"{name} has schema version {found['schema_version']}, this program reads {SCHEMA_VERSION}; make it "
+                "again with sensorsim train --encoder."
             )
         return _checked(found, name)
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"there is no encoder {name}; give default, or a JSON file of sensorsim train --encoder.") from None
+        raise InputError(
+            f"there is no encoder {name}; give default, or a JSON file of sensorsim train --encoder."
+        ) from None
     except (KeyError, TypeError, json.JSONDecodeError):
         raise InputError(f"{name} is not an encoder of sensorsim train --encoder; make it again.") from None
 

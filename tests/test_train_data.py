@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from sensorsim.errors import InputError  # noqa: E402
-from sensorsim.train import data, metrics, synthetic  # noqa: E402
-from sensorsim.train.config import Config  # noqa: E402
+from sensorsim.errors import InputError
+from sensorsim.train import data, metrics, synthetic
+from sensorsim.train.config import Config
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_a_person_belongs_to_one_user_and_is_held_out_whole(frame, m):
 def test_normalising(frame):
     by_max, public = (data.prepare(frame, normalise=how).x for how in ("max", "public"))
     assert by_max.max(axis=0) == pytest.approx(1)
-    assert 0 <= public.min() and public.max() <= 1
+    assert public.min() >= 0 and public.max() <= 1
     np.testing.assert_allclose(public[:, 11], frame["SedentaryMinutes"] / 1440)
 
 

@@ -98,7 +98,9 @@ def test_weights_depend_on_the_release_alone(small, mechanism, kind, monkeypatch
     first, second = (run.train_block(d, config, 2, generator()) for d in (small, other))
     assert torch.equal(first.flat, second.flat)
     monkeypatch.undo()
-    assert not torch.equal(run.train_block(small, config, 2, generator()).flat, run.train_block(other, config, 2, generator()).flat)
+    assert not torch.equal(
+        run.train_block(small, config, 2, generator()).flat, run.train_block(other, config, 2, generator()).flat
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["dpsgd", "spof"])
@@ -107,7 +109,9 @@ def test_released_forward_reads_no_raw_record(small, mechanism, monkeypatch):
     config = checked(Config(mechanism, 500.0, runs=1, l=2, epochs=2, forward="released", c=0.0), small.n)
     shift = 0.25
     scale = small.n / 500.0 if mechanism == "dpsgd" else 1.5 * small.n / (math.sqrt(2) * 500.0)
-    base = data.Dataset(0.3 + 0.4 * small.x, *(getattr(small, f) for f in ("columns", "person", "user", "held_out")), "", "max")
+    base = data.Dataset(
+        0.3 + 0.4 * small.x, *(getattr(small, f) for f in ("columns", "person", "user", "held_out")), "", "max"
+    )
     moved = replace(base, x=base.x - shift)
 
     def drawn(offset2, offset3):
@@ -151,7 +155,11 @@ def test_posterior_goes_from_the_prior_to_the_mean():
         (Config("none"), None, "nothing"),
         (Config("spof", 1.0, c=0.0), math.sqrt(2), "not covered"),
         (Config("spof", 1.0, c=2.5), None, "private data"),
-        (Config("spof", 1.0, c=2.5, forward="released"), math.sqrt(2) * 21 / (21 + 14 * 17.5 * (17.5 / 2 + 2)), "weights included"),
+        (
+            Config("spof", 1.0, c=2.5, forward="released"),
+            math.sqrt(2) * 21 / (21 + 14 * 17.5 * (17.5 / 2 + 2)),
+            "weights included",
+        ),
         (Config("fm", 1.0, redraw=True), 4.2, "not covered"),
         (Config("dpsgd", 1.0), 1.0, "not covered"),
         (Config("dpsgd", 1.0, forward="released"), 1.0, "weights included"),

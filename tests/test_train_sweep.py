@@ -43,7 +43,9 @@ def test_every_mechanism_is_reproducible_and_scored(small, mechanism, sigma):
     assert (first["accuracy"] == first["accuracy_clean_input"]) == (sigma == 0)
 
 
-@pytest.mark.parametrize("options", [{"batch": 4}, {"bias": True}, {"optimiser": "sgd"}, {"redraw": True}, {"forward": "released"}])
+@pytest.mark.parametrize(
+    "options", [{"batch": 4}, {"bias": True}, {"optimiser": "sgd"}, {"redraw": True}, {"forward": "released"}]
+)
 def test_options_run_and_matter(small, options):
     base = Config("dpsgd", 4.0, **SMALL)
     changed = Config("dpsgd", 4.0, **SMALL, **options)
@@ -209,7 +211,9 @@ def contents(path):
         database.close()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 def test_a_dask_cluster_gives_the_same_results(small, tmp_path):
     """A scheduler and two workers on loopback, every port chosen by the system, no dashboard to the outside."""
     distributed = pytest.importorskip("distributed")

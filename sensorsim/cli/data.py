@@ -84,6 +84,8 @@ def _table(rows: list[dict[str, float | str]]) -> str:
             f"{row['zeros_synthetic']:>7.3f}{row['ks_distance']:>8.3f}{row['rank_correlation_mean_error']:>18.3f}"
         )
     count = len(rows)
-    ks, rank = (sum(float(row[name]) for row in rows) / count for name in ("ks_distance", "rank_correlation_mean_error"))
+    ks, rank = (
+        sum(float(row[name]) for row in rows) / count for name in ("ks_distance", "rank_correlation_mean_error")
+    )
     lines.append(f" {'mean':<26}{'':>29}{ks:>8.3f}{rank:>18.3f}")
     return "\n".join(lines)

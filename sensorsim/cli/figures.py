@@ -62,7 +62,15 @@ def draw_all(dataset: Dataset, store: Store, folder: Path, chosen: dict[str, Any
     trivial = sweep.trivial(dataset, [*main, *constants], store)
     rows = [sweep.row(result) | {"decode_c": result["config"]["decode_c"]} for result in results]
     over_epsilon, over_c = rows[: len(main)], rows[len(main) :]
-    names = ("accuracy_c", "accuracy_epsilon", "accuracy_spent", "accuracy_cost", "bmax_density", "bmax_probability", "sensitivity")
+    names = (
+        "accuracy_c",
+        "accuracy_epsilon",
+        "accuracy_spent",
+        "accuracy_cost",
+        "bmax_density",
+        "bmax_probability",
+        "sensitivity",
+    )
     paths = {name: folder / f"{name}.png" for name in names}
     figures.accuracy_against_c(over_c, trivial, paths["accuracy_c"])
     figures.accuracy_against_epsilon(over_epsilon, trivial, paths["accuracy_epsilon"])
@@ -94,7 +102,7 @@ def _cells(
     return main, constants
 
 
-def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:  # noqa: E741
+def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:
     """Executed operations per record of each mechanism whose kernel is known, and their unit."""
     from sensorsim.cost.report import cost
 

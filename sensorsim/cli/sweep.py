@@ -33,7 +33,9 @@ ALL = "none,spof,fm,dpsgd,exact,sampled"
 @click.option("--mechanism", default=ALL, show_default=True, help="Names, separated by commas; also dpsgd-weights.")
 @click.option("--epsilon", default="0.1,0.2,0.4,0.8,1.6,3.2,6.4", show_default=True, help="Nominal budgets per record.")
 @click.option("--sigma", default="0,5", show_default=True, help="Environmental noise on the inputs.")
-@click.option("--c", "c", default="2.5", show_default=True, help="Stabilization constants of spof, or a range 0:2.5:0.25.")
+@click.option(
+    "--c", "c", default="2.5", show_default=True, help="Stabilization constants of spof, or a range 0:2.5:0.25."
+)
 @click.option("--runs", type=int, default=100, show_default=True, help="Monte-Carlo runs of each cell.")
 @data_options
 @model_options
@@ -74,9 +76,9 @@ def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
     from sensorsim.train import sweep
 
     mechanisms = [name.strip() for name in chosen["mechanism"].split(",") if name.strip()]
-    lists = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
+    epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
     base = base_config({name: value for name, value in chosen.items() if name not in SWEPT}, chosen["runs"])
-    return sweep.grid(base, mechanisms, *lists, dataset.n)
+    return sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n)
 
 
 SWEPT = ("mechanism", "epsilon", "sigma", "c", "runs")

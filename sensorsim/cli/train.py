@@ -7,14 +7,24 @@ from typing import Any
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import MAXIMUM_NOTE, base_config, data_options, load_data, model_options, shown, trivial_lines
+from sensorsim.cli.training import (
+    MAXIMUM_NOTE,
+    base_config,
+    data_options,
+    load_data,
+    model_options,
+    shown,
+    trivial_lines,
+)
 from sensorsim.errors import InputError
 
 SCHEMA_VERSION = 1
 
 
 @click.command()
-@click.option("--mechanism", default="sampled", show_default=True, help="none, spof, fm, dpsgd, dpsgd-weights, exact, sampled.")
+@click.option(
+    "--mechanism", default="sampled", show_default=True, help="none, spof, fm, dpsgd, dpsgd-weights, exact, sampled."
+)
 @click.option("--epsilon", type=float, default=1.6, show_default=True, help="Nominal budget per record.")
 @click.option("--sigma", type=float, default=0.0, show_default=True, help="Environmental noise on the inputs.")
 @click.option("--c", "c", type=float, default=2.5, show_default=True, help="Stabilization constant of spof.")
@@ -33,7 +43,13 @@ def command(fmt: str, out: str | None, encoder: str | None, **chosen: Any) -> No
         fmt,
         lambda: table(result, trivial),
         lambda: {"schema_version": SCHEMA_VERSION, **result, "trivial": trivial},
-        lambda: [{name: value for name, value in result.items() if name not in ("config", "columns", "column_mse", "quantisation")}],
+        lambda: [
+            {
+                name: value
+                for name, value in result.items()
+                if name not in ("config", "columns", "column_mse", "quantisation")
+            }
+        ],
     )
 
 
@@ -57,12 +73,18 @@ def train_one(
     if scores.diverged:
         raise InputError(f"training diverged: weights that are no numbers; try a smaller --lr than {config.lr:g}.")
     result |= {name: float(getattr(scores, name)[0]) for name in metrics.PARTS}
-    result |= {"columns": list(dataset.columns), "column_mse": scores.column_mse[0].tolist(), "config": config.as_dict()}
+    result |= {
+        "columns": list(dataset.columns),
+        "column_mse": scores.column_mse[0].tolist(),
+        "config": config.as_dict(),
+    }
     if out is not None:
         save.save(out, save.tensors_of(weights, config), result)
         result["saved"] = out
     if encoder is not None:
-        result["quantisation"] = _write_encoder(encoder, save.tensors_of(weights, config), config, dataset, dict(result))
+        result["quantisation"] = _write_encoder(
+            encoder, save.tensors_of(weights, config), config, dataset, dict(result)
+        )
     return result, metrics.trivial_predictors(dataset, config)
 
 
@@ -94,7 +116,9 @@ def table(result: dict[str, Any], trivial: dict[str, dict[str, float]]) -> str:
         lines.append(f" saved in {result['saved']}, statement included")
     if "quantisation" in result:
         lost = result["quantisation"]["accuracy_lost_points"]
-        lines.append(f" encoder in integers in {result['quantisation']['file']}; accuracy lost to quantisation: {lost:.4f} points")
+        lines.append(
+            f" encoder in integers in {result['quantisation']['file']}; lost to quantisation: {lost:.4f} points"
+        )
     if "column maxima" in result["covers"]:
         lines.append(f" {MAXIMUM_NOTE}")
     return "\n".join(lines)

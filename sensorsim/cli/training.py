@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from sensorsim.train.config import Config
     from sensorsim.train.data import Dataset
 
-MAXIMUM_NOTE = "Columns are divided by their own maximum, as printed; that maximum is private data and no epsilon covers it."
+MAXIMUM_NOTE = (
+    "Columns are divided by their own maximum, as printed; that maximum is private data and no epsilon covers it."
+)
 
 
 def options(*given: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -61,9 +63,7 @@ def load_data(chosen: dict[str, Any]) -> Dataset:
     columns = PAPER_COLUMNS
     if chosen["columns"]:
         columns = tuple(name.strip() for name in chosen["columns"].split(",") if name.strip())
-    return load(
-        chosen["data"], m=chosen["m"], columns=columns, normalise=chosen["normalise"], seed=chosen["seed"]
-    )
+    return load(chosen["data"], m=chosen["m"], columns=columns, normalise=chosen["normalise"], seed=chosen["seed"])
 
 
 def base_config(chosen: dict[str, Any], runs: int) -> Config:
@@ -73,8 +73,8 @@ def base_config(chosen: dict[str, Any], runs: int) -> Config:
     from sensorsim.train.config import Config
 
     known = {field.name for field in fields(Config)}
-    given = {name: value for name, value in chosen.items() if name in known}
-    return Config(**({"mechanism": "none", "runs": runs} | given))
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if name in known}
+    return Config(**{"mechanism": "none", "runs": runs, **given})
 
 
 def numbers(text: str, name: str) -> list[float]:

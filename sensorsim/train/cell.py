@@ -46,7 +46,9 @@ def ready(config: Config, dataset: Dataset) -> tuple[Config, Dataset]:
     if config.m == 1 and dataset.m != 1:
         dataset = single_user(dataset)
     if dataset.m != config.m:
-        raise InputError(f"the data are divided among {dataset.m} users, not m = {config.m}; load them with the same m.")
+        raise InputError(
+            f"the data are divided among {dataset.m} users, not m = {config.m}; load them with the same m."
+        )
     return config, dataset
 
 

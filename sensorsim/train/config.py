@@ -26,7 +26,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Config:
-    """The defaults are the authors': n = 14 and l = 7 come with the data, Adam at 1e-3, batch 1, 10 epochs, c = 2.5, C = 4."""
+    """The defaults are the authors': m = 2, l = 7, c = 2.5, C = 4, Adam at 1e-3, batch 1, 10 epochs."""
 
     mechanism: str
     epsilon: float | None = None  # nominal, per record; None for `none`
@@ -34,7 +34,7 @@ class Config:
     runs: int = 100
     seed: int = 0
     m: int = 2
-    l: int = 7  # noqa: E741 - the paper's name
+    l: int = 7
     bias: bool = False
     c: float = 2.5  # stabilization constant of spof
     decode_c: bool = False  # keep c in the decoder when the model is used
@@ -83,9 +83,13 @@ def checked(config: Config, n: int) -> Config:
     if config.mechanism != "none" and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
         raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
     if config.mechanism in ("none", "dpsgd-weights") and config.forward == "released":
-        raise InputError(f"{config.mechanism} releases no record, so its forward pass reads raw values; leave --forward out.")
+        raise InputError(
+            f"{config.mechanism} releases no record, so its forward pass reads raw values; leave --forward out."
+        )
     if config.mechanism in RELEASING and config.estimator == "marginals" and config.forward == "raw":
-        raise InputError("the estimator marginals reads nothing but the release; use --estimator loss with --forward raw.")
+        raise InputError(
+            "the estimator marginals reads nothing but the release; use --estimator loss with --forward raw."
+        )
     if config.k is not None and not 1 <= config.k <= n:
         raise InputError(f"k = {config.k} features per record; give --k between 1 and n = {n}.")
     return _without_the_unused(config)
@@ -103,7 +107,7 @@ def _without_the_unused(config: Config) -> Config:
         "sampled": ("epsilon", "estimator", "k", "redraw", "forward"),
     }[config.mechanism]
     shared = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")
-    loop = ("optimiser", "lr", "batch", "epochs")
+    loop: tuple[str, ...] = ("optimiser", "lr", "batch", "epochs")
     if config.mechanism in RELEASING and config.estimator == "marginals":  # its settings are frozen in estimator.py
         loop, used = (), tuple(name for name in used if name not in ("redraw", "forward"))
     kept = {name: getattr(config, name) for name in (*shared, *loop, *used)}

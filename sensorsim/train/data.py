@@ -32,7 +32,7 @@ NUMERIC_COLUMNS = (
 # The authors' 14 features: the 13 numeric columns with Calories twice.
 PAPER_COLUMNS = (*NUMERIC_COLUMNS, "Calories")
 
-# Public caps: what a day can hold (minutes), or a round number far above ordinary days; chosen without looking at a file.
+# Public caps: what a day can hold (minutes), or a round number far above ordinary days; no file was looked at.
 PUBLIC_CAPS = {
     "TotalSteps": 40_000.0,
     "TotalDistance": 30.0,
@@ -65,7 +65,7 @@ class Dataset:
 
     @property
     def n(self) -> int:
-        return self.x.shape[1]
+        return int(self.x.shape[1])
 
     @property
     def m(self) -> int:
@@ -160,14 +160,14 @@ def _normalise(raw: np.ndarray, columns: tuple[str, ...], normalise: str, source
             f"{source}: column {constant[0]} has one value only and cannot be scaled; leave it out with --columns."
         )
     if normalise == "max":
-        return raw / raw.max(axis=0)
+        return np.asarray(raw / raw.max(axis=0))
     if normalise == "public":
         unknown = [name for name in columns if name not in PUBLIC_CAPS]
         if unknown:
             raise InputError(
-                f"no public cap is known for {unknown[0]}; choose from {', '.join(PUBLIC_CAPS)}, or use --normalise max."
+                f"no public cap is known for {unknown[0]}; choose from {', '.join(PUBLIC_CAPS)}, or use max."
             )
-        return np.minimum(raw / np.array([PUBLIC_CAPS[name] for name in columns]), 1.0)
+        return np.asarray(np.minimum(raw / np.array([PUBLIC_CAPS[name] for name in columns]), 1.0))
     raise InputError(f"normalise is {normalise!r}; it is max or public.")
 
 

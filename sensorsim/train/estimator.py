@@ -1,13 +1,14 @@
-"""What `exact` and `sampled` make of the release: the posterior of each column's mean, then a net trained on what it predicts.
+"""What `exact` and `sampled` make of the release: a posterior of each column's mean, a net trained on what it predicts.
 
 1. The hospital pools the released values of a column over all records. With a prior that no data went into, they give a
    posterior for the column's mean: shrinkage where the noise is large, almost the plain mean where it is small.
-2. It draws pseudo-records from the posterior predictive, and trains the autoencoder on them as on any data. The net then has the
+2. It draws pseudo-records from the posterior predictive, and trains the autoencoder on them as on any data. The net
+   then has the
    smallest expected error *given the release*: it carries through the features that vary or are still uncertain, and
    answers the others with their estimated mean; under environmental noise it learns not to trust its input.
 
-Everything here is post-processing of the release, weights included, however long it trains. The numbers in `Settings` were chosen
-on synthetic data alone. None of them is a figure of a column: the prior is the same for every column.
+Everything here is post-processing of the release, weights included, however long it trains. The numbers in `Settings`
+were chosen on synthetic data alone. None of them is a figure of a column: the prior is the same for every column.
 """
 
 from __future__ import annotations
@@ -40,18 +41,23 @@ class Settings:
     squared: bool = True  # squared error, as the accuracy is measured; otherwise cross-entropy
 
 
+FROZEN = Settings()
+
+
 def train_on_marginals(
-    dataset: Dataset, config: Config, runs: int, generator: torch.Generator, settings: Settings = Settings()
+    dataset: Dataset, config: Config, runs: int, generator: torch.Generator, settings: Settings = FROZEN
 ) -> model.Parameters:
     """One net per run from the release of all users; every user gets a copy."""
     column_of = _column_of(dataset.columns)
     posterior = column_posterior(dataset, config, runs, generator, settings, column_of)
-    return _every_user(_fit(pseudo_records(posterior, settings, column_of, generator), config, settings, generator), config)
+    return _every_user(
+        _fit(pseudo_records(posterior, settings, column_of, generator), config, settings, generator), config
+    )
 
 
 def train_on_nothing(dataset: Dataset, config: Config, runs: int, generator: torch.Generator) -> model.Parameters:
-    """The same net with no release at all: what the prior alone gives. A trivial predictor, to stand beside the others."""
-    settings, column_of = Settings(), _column_of(dataset.columns)
+    """The same net with no release at all: what the prior alone gives. A trivial predictor."""
+    settings, column_of = FROZEN, _column_of(dataset.columns)
     prior = torch.tensor(_beta_prior(settings), dtype=torch.float32).expand(runs, int(column_of.max()) + 1, -1)
     pool = pseudo_records(prior.contiguous(), settings, column_of, generator)
     return _every_user(_fit(pool, config, settings, generator), config)
@@ -84,7 +90,7 @@ def column_posterior(
 
 
 def pseudo_records(posterior: Tensor, settings: Settings, column_of: Tensor, generator: torch.Generator) -> Tensor:
-    """Records of the posterior predictive, (runs, records, n): for each value a mean, then a value of a column with it."""
+    """Records of the posterior predictive, (runs, records, n): for each value a mean, then a draw around it."""
     runs, columns, _ = posterior.shape
     shape = (runs, columns, settings.records)
     edges = posterior.cumsum(-1)
@@ -121,7 +127,7 @@ def _fit(pool: Tensor, config: Config, settings: Settings, generator: torch.Gene
 
 def _every_user(one: model.Parameters, config: Config) -> model.Parameters:
     """(runs, …) copied to (runs × m, …)."""
-    runs, n, l = one.W.shape  # noqa: E741
+    runs, n, l = one.W.shape
     every = model.allocate(runs * config.m, n, l, config.bias, False)
     for source, target in ((one.W, every.W), (one.V, every.V), (one.b, every.b), (one.d, every.d)):
         if source is not None and target is not None:

@@ -1,4 +1,4 @@
-"""The paper's data figures, redrawn from our own runs, and two of our own. Readable in grey: line styles and markers differ."""
+"""The paper's data figures, redrawn from our own runs, and two of our own; readable in grey by line and marker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,15 @@ def accuracy_against_c(rows: Rows, trivial: Trivial, path: Path) -> None:
     for decoded, style, label in ((False, "-", "decoded without c"), (True, "--", "decoded with c")):
         part = sorted((row for row in rows if row["decode_c"] == decoded), key=lambda row: row["c"])
         if part:
-            _line(axis, [row["c"] for row in part], part, style, "s" if decoded else "o", "black" if decoded else "#d55e00", label)
+            _line(
+                axis,
+                [row["c"] for row in part],
+                part,
+                style,
+                "s" if decoded else "o",
+                "black" if decoded else "#d55e00",
+                label,
+            )
     _trivial_lines(axis, trivial[rows[0]["sigma"]])
     axis.set(xlabel="stabilization constant c", ylabel=ACCURACY)
     axis.set_title(f"spof as printed, nominal ε = {rows[0]['epsilon']:g}")
@@ -67,27 +75,47 @@ def accuracy_against_epsilon(rows: Rows, trivial: Trivial, path: Path, spent: bo
         axis.set(title=f"environmental noise σ = {sigma:g}", ylabel=ACCURACY)
         axis.set_xlabel("ε really spent per record" if spent else "nominal ε per record")
         if spent:
-            missing = sorted({row["mechanism"] for row in rows if row["sigma"] == sigma and row["epsilon"] and row["spent_epsilon"] is None})
+            missing = sorted(
+                {
+                    row["mechanism"]
+                    for row in rows
+                    if row["sigma"] == sigma and row["epsilon"] and row["spent_epsilon"] is None
+                }
+            )
             if missing:
                 axis.set_xlabel(f"ε really spent per record\n(no bound holds for {', '.join(missing)}: not shown)")
     _finish(figure, axes, path)
 
 
 def accuracy_against_cost(rows: Rows, costs: dict[str, float], unit: str, path: Path) -> None:
-    """Our own: what a record costs on the body against what the model gets from it, one curve over epsilon per mechanism."""
+    """Our own: what a record costs on the body against what the model gets from it, over epsilon."""
     sigmas = sorted({row["sigma"] for row in rows})
     figure, axes = _canvas(len(sigmas))
     for axis, sigma in zip(axes, sigmas, strict=True):
         for name, cost in costs.items():
-            part = [row for row in rows if row["mechanism"] == name and row["sigma"] == sigma and row["accuracy"] is not None]
+            part = [
+                row
+                for row in rows
+                if row["mechanism"] == name and row["sigma"] == sigma and row["accuracy"] is not None
+            ]
             part.sort(key=lambda row: row["epsilon"])
             if part:
                 _, marker, colour = STYLES[name]
                 heights = [row["accuracy"] for row in part]
                 axis.plot([cost] * len(part), heights, "-", color=colour, linewidth=0.8)
                 sizes = [18 + 14 * place for place in range(len(part))]
-                axis.scatter([cost] * len(part), heights, s=sizes, marker=marker, facecolors="none", edgecolors=colour, label=f"{name} ({cost:g})")
+                axis.scatter(
+                    [cost] * len(part),
+                    heights,
+                    s=sizes,
+                    marker=marker,
+                    facecolors="none",
+                    edgecolors=colour,
+                    label=f"{name} ({cost:g})",
+                )
         axis.set_xscale("log")
+        axis.set_xticks(sorted(costs.values()), [f"{cost:g}" for cost in sorted(costs.values())])
+        axis.minorticks_off()
         axis.set(title=f"environmental noise σ = {sigma:g}", xlabel=f"cost per record ({unit})", ylabel=ACCURACY)
         axis.margins(x=0.2)
     _finish(figure, axes, path, "larger marker: larger ε, from 0.1 to 6.4 nominal")
@@ -96,15 +124,14 @@ def accuracy_against_cost(rows: Rows, costs: dict[str, float], unit: str, path: 
 def density_of_b_max(path: Path, sigma: float = 1.0) -> None:
     """Fig. 4 of the paper: the density of b_max for several h; printed on the left, what holds on the right."""
     figure, axes = _canvas(2)
-    grid = np.linspace(-1, 26, 6001)
     for axis, printed in zip(axes, (True, False), strict=True):
         sd = noisy_inputs.spread(sigma, printed)
         for h, style in ((0.0, "-"), (0.01, "--"), (0.1, "-."), (0.5, ":")):
-            axis.plot(grid, noisy_inputs.log10_density(grid, h, sd, printed), style, label=f"h = {h:g}")
+            axis.plot(*noisy_inputs.density_curve(h, sd, printed), style, label=f"h = {h:g}")
         axis.axvline(0, color="grey", linewidth=0.8)
         axis.text(0.15, 0.97, "b = 1", color="grey", transform=axis.get_xaxis_transform(), va="top", fontsize=8)
         axis.set_yscale("log")
-        axis.set(ylim=(1e-3, 1e3), xlabel="log₁₀ of b_max", ylabel="density per decade")
+        axis.set(xlim=(-2, 45), ylim=(1e-3, 1e3), xlabel="log₁₀ of b_max", ylabel="density per decade")
         axis.set_title(f"{'as printed' if printed else 'what holds'}: deviation of Wᵀn {sd:.3g} at σ = {sigma:g}")
     _finish(figure, axes, path)
 
@@ -123,8 +150,14 @@ def probability_of_b_max(path: Path) -> None:
     for style, printed, draws, label in curves:
         values = [noisy_inputs.probability_below_one(noisy_inputs.spread(sigma, printed), draws) for sigma in sigmas]
         axis.plot(sigmas, np.maximum(values, 1e-60), style, label=label)
-    few = sigmas[::6]
-    axis.plot(few, [max(noisy_inputs.share_below_one(sigma), 1e-60) for sigma in few], "ko", markersize=4, label="b_j itself, 20,000 draws")
+    few = sigmas[::10]
+    axis.plot(
+        few,
+        [max(noisy_inputs.share_below_one(sigma), 1e-60) for sigma in few],
+        "ko",
+        markersize=4,
+        label="b_j itself, 20,000 draws",
+    )
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set(xlabel="environmental noise σ (in units of the normalised range)", ylabel="probability", ylim=(1e-40, 30))
@@ -140,7 +173,14 @@ def _line(axis: Any, places: list[float], rows: Rows, style: str, marker: str, c
     half = [0.0 if row["accuracy_low"] is None else row["accuracy"] - row["accuracy_low"] for _, row in kept]
     axis.errorbar(xs, ys, yerr=half, linestyle=style, marker=marker, color=colour, markersize=5, capsize=2, label=label)
     if lost:
-        axis.plot(lost, [0.02] * len(lost), "x", color=colour, transform=axis.get_xaxis_transform(), label=f"{label}: diverged")
+        axis.plot(
+            lost,
+            [0.02] * len(lost),
+            "x",
+            color=colour,
+            transform=axis.get_xaxis_transform(),
+            label=f"{label}: diverged",
+        )
 
 
 def _trivial_lines(axis: Any, found: dict[str, dict[str, float]]) -> None:
@@ -149,11 +189,16 @@ def _trivial_lines(axis: Any, found: dict[str, dict[str, float]]) -> None:
     low, high = axis.get_ylim()
     low, high = min(low, shown[0][0] - 1), max(high, shown[-1][0] + 1)
     axis.set_ylim(low, high)
-    gap, last = (high - low) * 0.035, -np.inf
-    for value, name in shown:
+    gap = (high - low) * 0.038
+    places = [value for value, _ in shown]
+    for place in range(1, len(places)):  # push apart upward, then back down from the top edge
+        places[place] = max(places[place], places[place - 1] + gap)
+    places[-1] = min(places[-1], high)
+    for place in range(len(places) - 2, -1, -1):
+        places[place] = min(places[place], places[place + 1] - gap)
+    for (value, name), height in zip(shown, places, strict=True):
         axis.axhline(value, color="0.6", linewidth=0.8, linestyle=(0, (1, 1.5)), zorder=0)
-        last = max(value, last + gap)
-        axis.annotate(name, (1.01, last), xycoords=("axes fraction", "data"), fontsize=7, color="0.35", va="center")
+        axis.annotate(name, (1.01, height), xycoords=("axes fraction", "data"), fontsize=7, color="0.35", va="center")
 
 
 def _canvas(panels: int) -> tuple[Any, list[Any]]:
@@ -178,7 +223,16 @@ def _finish(figure: Any, axes: list[Any], path: Path, note: str = "") -> None:
     columns = min(4 if len(axes) > 1 else 2, len(handles))
     rows = -(-len(handles) // columns)
     figure.tight_layout(rect=(0, 0.02 + 0.055 * rows + (0.04 if note else 0), 1, 1))
-    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=columns, frameon=False, fontsize=8, title=note or None, title_fontsize=8)
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=8,
+        title=note or None,
+        title_fontsize=8,
+    )
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=140, metadata={"Software": None})
     plt.close(figure)

@@ -1,7 +1,7 @@
 """What each mechanism does to one step: d loss / d z as the optimiser sees it, noise included.
 
-The names are the paper's. `alpha2 = 0.5 - x` and `alpha3` are the coefficients of z and z² in the loss expanded at a = 0:
-the paper prints alpha3 = 0.5x - 0.25; what holds is 1/8 for every x, and `exact` uses that.
+The names are the paper's. `alpha2 = 0.5 - x` and `alpha3` are the coefficients of z and z² in the loss expanded at a
+= 0: the paper prints alpha3 = 0.5x - 0.25; what holds is 1/8 for every x, and `exact` uses that.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def can_clip(n: int, C: float) -> bool:
 
 
 def exact_step(batch: Batch, z: Tensor) -> Tensor:
-    """alpha2 from the release, alpha3 = 1/8, public. `sampled` weighs the released features by n/k, so it stays unbiased."""
+    """alpha2 from the release, alpha3 = 1/8, public. `sampled` weighs what is released by n/k: unbiased."""
     assert batch.released is not None
     if batch.weight is None:
         return 0.5 - batch.released + z / 4

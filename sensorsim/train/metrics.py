@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Scores:
 
 
 def score(dataset: Dataset, config: Config, weights: model.Parameters, generator: torch.Generator) -> Scores:
-    """Reconstruct every row with its own user's encoder. The target is the clean record; the input has the sensor's noise."""
+    """Reconstruct every row with its user's encoder: the target is clean, the input has the sensor's noise."""
     runs = weights.W.shape[0] // config.m
     usual = model.allocate(weights.W.shape[0], dataset.n, config.l, config.bias, False)
     copy(weights, usual)
@@ -56,7 +56,7 @@ def score(dataset: Dataset, config: Config, weights: model.Parameters, generator
     if not config.sigma:
         return scores
     without = 100 * (1 - clean.numpy() / dataset.x.size)
-    return Scores(*(getattr(scores, name) for name in PARTS[:4]), without, scores.column_mse)
+    return replace(scores, accuracy_clean_input=without)
 
 
 def predict(one: model.Parameters, inputs: Tensor, c: float = 0.0) -> Tensor:
@@ -88,7 +88,7 @@ def scores_of(error: np.ndarray, dataset: Dataset) -> Scores:
 
 
 def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, dict[str, float]]:
-    """Scores of the predictors that a trained net has to beat, on the same rows and with the same environmental noise."""
+    """Scores of the predictors that a trained net has to beat, on the same rows, with the same noise."""
     rng = np.random.default_rng([config.seed, 2])
     x, train = dataset.x, ~dataset.held_out
     inputs = x + config.sigma * rng.standard_normal(x.shape)

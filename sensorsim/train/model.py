@@ -2,9 +2,10 @@
 
     h_j = sigmoid(W_jᵀ x_j + b_j)          z_j = Ŵ_[j]ᵀ h_j + d_j          x̂_j = sigmoid(z_j)
 
-The decoder's rows (j-1)l+1 … jl serve user j alone, so user j of run r is a small net of its own. All units (run, user) stand
-in the leading dimension U = runs × m of every tensor:   x, z (U, B, n)   h (U, B, l)   W (U, n, l)   Ŵ (U, l, n).
-At batch 1 the units are innermost in memory, so that each operation is one long vector loop: three times faster than bmm.
+The decoder's rows (j-1)l+1 … jl serve user j alone, so user j of run r is a small net of its own. All units (run,
+user) stand in the leading dimension U = runs × m of every tensor:   x, z (U, B, n)   h (U, B, l)   W (U, n, l)   Ŵ
+(U, l, n). At batch 1 the units are innermost in memory, so that each operation is one long vector loop: three times
+faster than bmm.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Parameters:
         return self.flat.numel() // self.W.shape[0]
 
 
-def allocate(units: int, n: int, l: int, bias: bool, units_inside: bool) -> Parameters:  # noqa: E741
+def allocate(units: int, n: int, l: int, bias: bool, units_inside: bool) -> Parameters:
     """Zeros in the shape of the model: for weights, for gradients, for an optimiser's memory."""
     sizes = [(n, l), (l, n)] + ([(1, l), (1, n)] if bias else [])
     total = sum(rows * columns for rows, columns in sizes)
@@ -43,7 +44,7 @@ def allocate(units: int, n: int, l: int, bias: bool, units_inside: bool) -> Para
         if units_inside:
             views.append(flat[start:stop].view(rows, columns, units).permute(2, 0, 1))
         else:
-            views.append(flat[:, start:stop].unflatten(1, (rows, columns)))
+            views.append(flat[:, start:stop].view(units, rows, columns))
         start = stop
     b, d = (views[2], views[3]) if bias else (None, None)
     return Parameters(flat, views[0], views[1], b, d, units_inside)
@@ -51,7 +52,7 @@ def allocate(units: int, n: int, l: int, bias: bool, units_inside: bool) -> Para
 
 def initialise(parameters: Parameters, generator: torch.Generator) -> None:
     """torch's own default for a linear layer: uniform within ±1/sqrt(inputs), biases alike."""
-    units, n, l = parameters.W.shape  # noqa: E741
+    _, n, l = parameters.W.shape
     for weight, inputs in ((parameters.W, n), (parameters.V, l), (parameters.b, n), (parameters.d, l)):
         if weight is not None:
             drawn = torch.rand(weight.shape, generator=generator)  # drawn in leading form: the layout changes no number

@@ -1,4 +1,4 @@
-"""Random draws of the training loop. The releases of `exact` and `sampled` come from the very tables that firmware uses."""
+"""Random draws of the training loop. Releases come from the very tables that firmware uses."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def release(x: Tensor, used: NoiseTable, generator: torch.Generator) -> Tensor:
     edges = torch.tensor([count for _, count in used.counts]).cumsum(0)
     index = torch.randint(used.entries, x.shape, generator=generator)
     stair = values[torch.bucketize(index, edges, right=True)]
-    inside = torch.randint(1 << used.stair_bits, x.shape, generator=generator, dtype=torch.int32) - (1 << used.stair_bits >> 1)
+    inside = torch.randint(1 << used.stair_bits, x.shape, generator=generator, dtype=torch.int32) - (
+        1 << used.stair_bits >> 1
+    )
     y = (x * D).round().to(torch.int32) - D // 2 + (stair << used.stair_bits) + inside
     return ((y.clamp_(-used.limit, used.limit).double() / used.gain + (D + 1) / 2) / D).to(torch.float32)

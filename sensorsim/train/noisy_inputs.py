@@ -1,8 +1,9 @@
 """The paper's factor b under environmental noise: its printed density, the one that holds, and how often it is below 1.
 
-b = e^D / (1 + (e^D - 1)·h) with D = Wᵀn normal. The paper bounds b_j, the sum of l such factors, by b_max: l times the largest of
-|D| = 100 draws. Printed: D has variance sigma²·‖W‖, and b ↦ y = e^D is inverted as b/(1 - h·b + h). What holds: variance
-sigma²·‖W‖², and y = b(1-h)/(1 - h·b). Both have a closed distribution function; no Monte Carlo is needed for b_max.
+b = e^D / (1 + (e^D - 1)·h) with D = Wᵀn normal. The paper bounds b_j, the sum of l such factors, by b_max: l times
+the largest of |D| = 100 draws. Printed: D has variance sigma²·‖W‖, and b ↦ y = e^D is inverted as b/(1 - h·b + h).
+What holds: variance sigma²·‖W‖², and y = b(1-h)/(1 - h·b). Both have a closed distribution function; no Monte Carlo
+is needed for b_max.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ def spread(sigma: float, printed: bool, norm: float = EXAMPLE_NORM) -> float:
     return sigma * math.sqrt(norm) if printed else sigma * norm
 
 
-def log10_density(log10_b: np.ndarray, h: float, sd: float, printed: bool) -> np.ndarray:
-    """Density of log10(b_max): per decade, because b_max spans many."""
+def density_curve(h: float, sd: float, printed: bool, points: int = 4001) -> tuple[np.ndarray, np.ndarray]:
+    """log10(b_max) and its density per decade, along ln y = s: for h > 0 nearly all of it lies within a hair of l/h."""
     from scipy.special import log_ndtr
 
-    b = 10.0**log10_b / L
-    top = (1 - h * b + h) if printed else (1 - h * b) / (1 - h)
-    inside = top > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_y = np.log(np.where(inside, b / np.where(inside, top, 1.0), 1.0))
-        # d ln y / d ln b = (1+h)/(1-hb+h) as printed, 1/(1-hb) in truth
-        slope = (1 + h) / top if printed else 1 / ((1 - h) * top)
-        log_density = -0.5 * (log_y / sd) ** 2 - math.log(sd * math.sqrt(2 * math.pi)) + np.log(slope)
-    whole = np.log(DRAWS) + log_density + (DRAWS - 1) * log_ndtr(log_y / sd) + math.log(math.log(10))
-    return np.where(inside, np.exp(np.minimum(whole, 700)), 0.0)
+    s = np.linspace(-5 * sd, 8 * sd, points)
+    # ln b = ln y - ln(1 + h(y-1)) in truth, ln y + ln(1+h) - ln(1 + h·y) by the printed inverse
+    if printed:
+        below = np.logaddexp(0, s + math.log(h)) if h else np.zeros(points)
+        log_b, log_slope = s + math.log1p(h) - below, -below
+    else:
+        below = np.logaddexp(math.log1p(-h), s + math.log(h)) if h else np.zeros(points)
+        log_b, log_slope = s - below, math.log1p(-h) - below
+    log_density = math.log(DRAWS) - 0.5 * (s / sd) ** 2 - math.log(sd * math.sqrt(2 * math.pi))
+    log_density += (DRAWS - 1) * log_ndtr(s / sd) - log_slope + math.log(math.log(10))
+    return (log_b + math.log(L)) / math.log(10), np.exp(np.clip(log_density, -700, 700))
 
 
 def probability_below_one(sd: float, draws: int = DRAWS) -> float:

@@ -12,8 +12,10 @@ from sensorsim.train.config import Config
 from sensorsim.train.data import PUBLIC_CAPS, Dataset
 
 
-def quantise(tensors: dict[str, np.ndarray], config: Config, dataset: Dataset, provenance: dict[str, Any]) -> list[Encoder]:
-    """One encoder for every user, from the tensors of `save.tensors_of`; provenance gains what was lost and what saturated."""
+def quantise(
+    tensors: dict[str, np.ndarray], config: Config, dataset: Dataset, provenance: dict[str, Any]
+) -> list[Encoder]:
+    """One encoder for every user, from the tensors of `save.tensors_of`; provenance gains what was lost."""
     made = []
     decoder = tensors["decoder.weight"].reshape(config.m, config.l, dataset.n)
     for j in range(config.m):
@@ -59,7 +61,7 @@ def encode(rows: np.ndarray, weights: list[list[int]], bias: list[int]) -> np.nd
     hidden = np.zeros((len(rows), len(weights)), dtype=np.uint16)
     for row in range(len(rows)):
         run(x[row], flat, offsets, table, hidden[row], x.shape[1], len(weights), len(table))
-    return hidden / 2**HIDDEN.frac_bits
+    return np.asarray(hidden / 2**HIDDEN.frac_bits)
 
 
 def _accuracy(rows: np.ndarray, h: np.ndarray, decoder: np.ndarray, d: np.ndarray) -> float:

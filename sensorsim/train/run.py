@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sensorsim.privacy.tables import NoiseTable
 from sensorsim.train import mechanisms, model, noise, optimiser
 from sensorsim.train.config import RELEASING, Config
 from sensorsim.train.data import Dataset
@@ -161,7 +162,7 @@ def draw_release(x: Tensor, config: Config, generator: torch.Generator) -> dict[
     return {"released": torch.where(picked, released, 0.5), "weight": picked * (n / k)}
 
 
-def release_table(config: Config, n: int) -> noise.NoiseTable:
+def release_table(config: Config, n: int) -> NoiseTable:
     assert config.epsilon is not None
     return noise.table(config.epsilon, n, features_per_record(config, n))
 
@@ -178,7 +179,7 @@ def _frozen_scale(weights: model.Parameters, records: Records, config: Config) -
     """spof's printed scale of every record at the first weights, (rows, runs, 1): it depends on private data."""
     assert config.epsilon is not None
     scale = torch.zeros(records.x.shape[0], records.runs, 1)
-    flat = model.allocate(weights.W.shape[0], *weights.W.shape[1:], weights.b is not None, False)
+    flat = model.allocate(weights.W.shape[0], weights.W.shape[1], weights.W.shape[2], weights.b is not None, False)
     copy(weights, flat)
     for j, rows in enumerate(records.rows_of):
         mine = rows[rows >= 0]
@@ -248,7 +249,7 @@ def _public_release(fields: dict[str, Tensor], config: Config) -> dict[str, Tens
 
 def _arranged(tensor: Tensor, steps: int, batch: int, inside: bool) -> Tensor:
     """(steps·B, U, width) as (steps, U, B, width), with the units innermost in memory where asked."""
-    split = tensor.unflatten(0, (steps, batch))
+    split = tensor.reshape(steps, batch, *tensor.shape[1:])
     if inside:
         return split.permute(0, 1, 3, 2).contiguous().permute(0, 3, 1, 2)
     return split.transpose(1, 2).contiguous()

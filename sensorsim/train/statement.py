@@ -69,7 +69,11 @@ def _release(config: Config, n: int) -> dict[str, Any]:
         from sensorsim.train.noise import certified_epsilon
         from sensorsim.train.run import release_table
 
-        return {"mechanism": config.mechanism, "epsilon": certified_epsilon(release_table(config, n)), "certified": True}
+        return {
+            "mechanism": config.mechanism,
+            "epsilon": certified_epsilon(release_table(config, n)),
+            "certified": True,
+        }
     if config.mechanism == "dpsgd":
         return {"mechanism": "dpsgd", "epsilon": config.epsilon, "C": config.C}
     public = sensitivity.stabilized(config.c, config.l, n) / (sensitivity.JOINT_RELEASE_FACTOR * config.epsilon)
@@ -77,10 +81,10 @@ def _release(config: Config, n: int) -> dict[str, Any]:
 
 
 def weight_noise_scale(config: Config, weights: int) -> float:
-    """Noise on the sum of a batch's clipped gradients so that a record, read once per epoch, spends (epsilon, delta) in all.
+    """Noise on a batch's summed clipped gradients: a record, read once per epoch, spends (epsilon, delta) in all.
 
-    Replacing a record moves one batch per epoch by at most 2C in L2, 2C·sqrt(weights) in L1. No amplification by sampling
-    is claimed: the order of records is not part of the secret.
+    Replacing a record moves one batch per epoch by at most 2C in L2, 2C·sqrt(weights) in L1. No amplification by
+    sampling is claimed: the order of records is not part of the secret.
     """
     assert config.epsilon is not None
     epochs = max(config.epochs, 1)

@@ -1,4 +1,4 @@
-"""Finished cells in an SQLite file. A cell is written whole in one transaction: after kill -9 it is there or it is not."""
+"""Finished cells in an SQLite file. A cell is one transaction: after kill -9 it is there or it is not."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ class Store:
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Keep a finished cell; one that is there already stays."""
         with self._database:
-            self._database.execute(
-                "INSERT OR IGNORE INTO cells (key, result) VALUES (?, ?)", (key, json.dumps(result, sort_keys=True))
-            )
+            self._database.execute("INSERT OR IGNORE INTO cells (key, result) VALUES (?, ?)", (key, json.dumps(result)))
 
     def _open(self, identity: dict[str, str]) -> None:
         with self._database:

@@ -1,4 +1,4 @@
-"""A grid of cells, run here on several processes or on a Dask cluster; what is finished is stored and never run again."""
+"""A grid of cells, run on several processes or on a Dask cluster; what is finished is stored and never run again."""
 
 from __future__ import annotations
 
@@ -77,11 +77,18 @@ def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, 
 def row(result: dict[str, Any]) -> dict[str, Any]:
     """One line of a table: what ran, what it spent, what it gave."""
     config = result["config"]
-    line = {name: config[name] for name in ("mechanism", "sigma", "epsilon", "c", "m", "l", "runs", "redraw", "estimator")}
+    line = {
+        name: config[name] for name in ("mechanism", "sigma", "epsilon", "c", "m", "l", "runs", "redraw", "estimator")
+    }
     line |= {"spent_epsilon": result["spent_epsilon"], "delta": result["delta"], "covers": result["covers"]}
     for name in PARTS:
         values = interval(result[name])
-        line |= {name: values["mean"], f"{name}_sd": values["sd"], f"{name}_low": values["low"], f"{name}_high": values["high"]}
+        line |= {
+            name: values["mean"],
+            f"{name}_sd": values["sd"],
+            f"{name}_low": values["low"],
+            f"{name}_high": values["high"],
+        }
     line |= {"diverged": result["diverged"], "accuracy_of_the_rest": interval(result["accuracy"])["of_the_rest"]}
     return line
 
@@ -118,7 +125,7 @@ def _backend(dataset: Dataset, jobs: int, dask: str | None) -> Iterator[None]:
     from distributed import Client
 
     try:
-        client = Client(dask, timeout=DASK_WAIT)
+        client = Client(dask, timeout=DASK_WAIT)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"no Dask scheduler answers at {dask} ({error}); start one, or leave --dask out.") from None
     with client:

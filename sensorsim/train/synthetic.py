@@ -1,7 +1,8 @@
 """A synthetic daily-activity set: Gaussian copula, zero-inflated marginals, persons that stay like themselves.
 
-The shipped numbers (tables/fitbit_marginals.csv, tables/fitbit_correlations.csv) are quantiles and rank correlations of the
-public Fitbit file of March 2016 (Furberg et al., Zenodo 53894). They are for trying things: no mechanism reads them.
+The shipped numbers (tables/fitbit_marginals.csv, tables/fitbit_correlations.csv) are quantiles and rank correlations
+of the public Fitbit file of March 2016 (Furberg et al., Zenodo 53894). They are for trying things: no mechanism reads
+them.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ def fit(frame: pd.DataFrame, columns: tuple[str, ...] = NUMERIC_COLUMNS) -> Marg
 def as_tables(known: Marginals, source: str) -> tuple[str, str]:
     """The two CSV texts that `shipped` reads."""
     first = f"# {source}: share of zeros, quantiles of the values above zero (in the column's own unit), person share\n"
-    first += ",".join(["column", "zero_share", "person_share", *(f"quantile_{level:g}_percent" for level in LEVELS)]) + "\n"
+    first += (
+        ",".join(["column", "zero_share", "person_share", *(f"quantile_{level:g}_percent" for level in LEVELS)]) + "\n"
+    )
     for row, name in enumerate(known.columns):
         numbers = (known.zero_share[row], known.person_share[row], *known.quantiles[row])
         first += ",".join([name, *(f"{number:.6g}" for number in numbers)]) + "\n"
