@@ -14,6 +14,7 @@ from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.encoder import encoder
 
 from sensorsim import encoders
+from sensorsim.cli import figures as figures_command
 from sensorsim.cli import main
 from sensorsim.errors import InputError
 from sensorsim.ranges import check_ranges
@@ -122,7 +123,8 @@ def test_train_writes_an_encoder_and_says_what_it_lost(tmp_path, capsys):
     assert not math.isclose(sum(made.decoder_bias), 0.0)
 
 
-def test_every_figure_is_drawn(tmp_path, capsys):
+def test_every_figure_is_drawn(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(figures_command, "C_RANGE", "0:2.5:2.5")
     days = tmp_path / "days.csv"
     main(["data", "make", "--rows", "50", "--persons", "6", "--seed", "1", "--out", str(days)])
     grid = [
