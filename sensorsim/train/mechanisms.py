@@ -91,12 +91,12 @@ def clip_factors(config: Config, x: Tensor, h: Tensor, dz: Tensor, da: Tensor, b
     A sample's weight gradients are outer products h⊗dz and x⊗da, whose norms are products of norms: no per-sample
     gradient is ever formed. `group` clips either at C/sqrt(2), so that together they stay within C.
     """
-    one = 1.0 if bias else 0.0
-    decoder = (h.square().sum(2, keepdim=True) + one) * dz.square().sum(2, keepdim=True)
-    encoder = (x.square().sum(2, keepdim=True) + one) * da.square().sum(2, keepdim=True)
+    norms = [torch.linalg.vector_norm(tensor, dim=2, keepdim=True) for tensor in (h, dz, x, da)]
+    if bias:  # a bias is a weight whose input is 1
+        norms[0], norms[2] = (torch.hypot(norm, torch.ones_like(norm)) for norm in (norms[0], norms[2]))
+    decoder, encoder = norms[0] * norms[1], norms[2] * norms[3]
     if config.clipping == "flat":
-        both = (config.C / (decoder + encoder).sqrt().clamp_(min=1e-12)).clamp_(max=1.0)
+        both = (config.C / torch.hypot(decoder, encoder)).clamp_(max=1.0)
         return both, both
     bound = config.C / math.sqrt(2)
-    first, second = ((bound / square.sqrt().clamp_(min=1e-12)).clamp_(max=1.0) for square in (decoder, encoder))
-    return first, second
+    return (bound / decoder).clamp_(max=1.0), (bound / encoder).clamp_(max=1.0)

@@ -100,7 +100,8 @@ def hidden_gradient(parameters: Parameters, h: Tensor, dz: Tensor, c: float = 0.
         dh = torch.bmm(dz, parameters.V.transpose(1, 2))
     if c:
         dh = dh + c * dz.sum(2, keepdim=True)
-    return dh.mul_(h).mul_(1 - h)
+    found: Tensor = torch.ops.aten.sigmoid_backward(dh, h)  # dh · h · (1 - h) in one pass
+    return found
 
 
 def encoder_backward(parameters: Parameters, gradient: Parameters, x: Tensor, da: Tensor) -> None:

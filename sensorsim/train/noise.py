@@ -15,9 +15,9 @@ FEWEST_ENTRIES_BITS, MOST_ENTRIES_BITS = 12, 20
 
 
 def laplace(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """Unit Laplace noise, continuous, as the paper has it."""
-    first = torch.empty(shape).exponential_(generator=generator)
-    return first.sub_(torch.empty(shape).exponential_(generator=generator))
+    """Unit Laplace noise, continuous, as the paper has it: sign(v)·log(1 - |v|) of a uniform v in -1 … 1."""
+    v = torch.rand(shape, generator=generator).mul_(2).sub_(1)
+    return v.abs().clamp_(max=1 - 2.0**-24).neg_().log1p_().mul_(v.sign_())
 
 
 @lru_cache(maxsize=64)

@@ -30,7 +30,7 @@ class Adam:
     def step(self, gradient: Tensor) -> None:
         self.steps += 1
         self.mean.lerp_(gradient, 1 - BETA1)
-        self.square.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+        self.square.lerp_(torch.mul(gradient, gradient, out=self.scratch), 1 - BETA2)
         root = (1 - BETA2**self.steps) ** 0.5  # the bias corrections, moved from tensors into scalars
         torch.sqrt(self.square, out=self.scratch).add_(TINY * root)
         self.flat.addcdiv_(self.mean, self.scratch, value=-self.lr * root / (1 - BETA1**self.steps))

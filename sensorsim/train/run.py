@@ -93,9 +93,9 @@ def clipped_backward(
     weights: model.Parameters, gradient: model.Parameters, x: Tensor, h: Tensor, dz: Tensor, config: Config
 ) -> None:
     """The mean over the batch of per-sample clipped weight gradients, without per-sample gradients."""
-    share = 1.0 / config.batch  # `dz` comes as a mean; clipping is of single samples
     da = model.hidden_gradient(weights, h, dz)
-    first, second = mechanisms.clip_factors(config, x, h, dz / share, da / share, config.bias)
+    of_one = (dz, da) if config.batch == 1 else (dz * config.batch, da * config.batch)  # `dz` comes as a mean
+    first, second = mechanisms.clip_factors(config, x, h, *of_one, config.bias)
     model.decoder_backward(gradient, h, dz * first)
     model.encoder_backward(weights, gradient, x, da * second)
 
@@ -227,10 +227,10 @@ def _epoch(records: Records, config: Config, inside: bool, generator: torch.Gene
         fields |= _public_release(fields, config)
     arranged = {name: _arranged(tensor, steps, config.batch, inside) for name, tensor in fields.items()}
     there = _arranged(present[..., None] / config.batch, steps, config.batch, inside)
-    for step in range(steps):
-        parts = {name: tensor[step] for name, tensor in arranged.items()}
+    names, columns = list(arranged), [tensor.unbind(0) for tensor in arranged.values()]
+    for step, parts in enumerate(zip(*columns, strict=True)):
         whole = config.batch == 1 and full[step]
-        yield Batch(**parts, present=None if whole else there[step])
+        yield Batch(**dict(zip(names, parts, strict=True)), present=None if whole else there[step])
 
 
 def _public_release(fields: dict[str, Tensor], config: Config) -> dict[str, Tensor]:
