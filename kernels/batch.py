@@ -20,6 +20,7 @@ from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.dpsgd import dpsgd
 from sensorsim.kernels.dpsgd_lean import dpsgd_lean
 from sensorsim.kernels.formats import EXP_TABLE, EXP_ZERO, HALF
+from sensorsim.kernels.root import root
 from sensorsim.kernels.spof import spof
 from sensorsim.kernels.spof_lean import spof_lean
 
@@ -106,6 +107,13 @@ def dpsgd_lean_records(
     return noisy
 
 
+def roots(values: npt.NDArray[np.uint32], out: npt.NDArray[np.uint32] | None = None) -> npt.NDArray[np.uint32]:
+    """`root` of every word."""
+    result = np.empty_like(values) if out is None else out
+    _roots_runner()(values, result)
+    return result
+
+
 def in_threads(part: Callable[[int, int], None], count: int, threads: int) -> None:
     """Run `part(first, last)` over all records, in as many threads, split at whole blocks."""
     blocks = -(-count // BLOCK)
@@ -126,6 +134,17 @@ def key_of(seed: int) -> Any:
 def _runner(function: Callable[..., Any]) -> Callable[..., Any]:
     compiled_runner: Callable[..., Any] = numba.njit(nogil=True, error_model="numpy", _nrt=False)(function)
     return compiled_runner
+
+
+@cache
+def _roots_runner() -> Callable[..., Any]:
+    exact = compiled(root)
+
+    def run(values, result):  # type: ignore
+        for k in range(values.shape[0]):
+            result[k] = exact(values[k])
+
+    return _runner(run)
 
 
 @cache

@@ -50,7 +50,8 @@ def div(a: Any, b: Any) -> Any:
     """a / b rounded toward zero, signed; 0 when b is 0, INT32_MIN for INT32_MIN / -1."""
     if b == 0:
         return i32(0)
-    quotient = abs(a) // abs(b)
+    # not abs(): Numba's abs of INT32_MIN is INT32_MIN, while 0 - a is as wide as it must be
+    quotient = (0 - a if a < 0 else a) // (0 - b if b < 0 else b)
     return i32(quotient if (a < 0) == (b < 0) else -quotient)
 
 

@@ -190,7 +190,7 @@ def make_pricing(
         )
     table = load_cpu(cpu or (known_chip.cpu if known_chip else "k7"))
     if known_chip and table.name != known_chip.cpu:
-        raise InputError(f"{known_chip.name} has a {known_chip.cpu}, not a {table.name}; leave --cpu out or give that.")
+        raise InputError(f"the core of {known_chip.name} is {known_chip.cpu}, not {table.name}; leave --cpu out.")
     metric = metric or ("energy" if known_chip else table.unit)
     if metric in ("macro-ops", "cycles") and metric != table.unit:
         raise InputError(f"the table of {table.name} counts {table.unit}, not {metric}; give --metric {table.unit}.")

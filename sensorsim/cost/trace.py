@@ -48,7 +48,7 @@ class _Tracer:
     def _primitive(self, source: Primitive) -> Callable[..., Any]:
         def counted(*values: Any) -> Any:
             self.count(*source.operations)
-            result = source(*(int(value) for value in values))
+            result = source.function(*map(int, values))
             return _Flag(result, self) if source.result == "flag" else result
 
         return counted

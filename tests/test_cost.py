@@ -1,0 +1,190 @@
+"""`sensorsim cost`: the figures of the paper and its errata, the forms of output, bad input."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from sensorsim.cli import group, main
+from sensorsim.cost.compare import break_even, by_width
+from sensorsim.cost.report import cost
+from sensorsim.errors import InputError
+
+# Top-level modules that `sensorsim cost` may import besides the standard library.
+ALLOWED = {"click", "sensorsim", "__editable___sensorsim_0_1_0_finder", "colorama"}
+
+
+def run(*words):
+    return CliRunner().invoke(group, list(words), catch_exceptions=False)
+
+
+def fails(capsys, *words):
+    with pytest.raises(SystemExit) as stop:
+        main(list(words))
+    output = capsys.readouterr()
+    assert stop.value.code == 2
+    assert output.out == ""
+    return output.err
+
+
+def test_the_papers_figures():
+    report = cost(14, 7)
+    spof, dpsgd = report.mechanisms["spof"], report.mechanisms["dpsgd"]
+    assert (spof.printed.total, spof.symbolic.total, spof.traced.total) == (364, 364, 364)
+    assert (dpsgd.printed.total, dpsgd.symbolic.total, dpsgd.traced.total) == (1403, 1361, 1361)
+    assert str(spof.printed.formula) == str(spof.symbolic.formula) == "(19 + l)·n"
+    assert (str(dpsgd.printed.formula), str(dpsgd.symbolic.formula)) == ("80n + 283", "77n + 283")
+    assert round(report.saving(), 2) == 74.06
+    assert round(report.saving("traced"), 2) == 73.25
+    assert break_even(report) == (364 - 16 * 14 - 27) / (2 * 14 + 8)
+
+
+def test_steps_of_the_printed_list():
+    report = cost(14, 7)
+    steps = {step: part.cost.typical for step, part in report.mechanisms["dpsgd"].printed.steps.items()}
+    assert steps == {"gradients": 476, "squares": 84, "sum": 13, "root": 252, "clip": 480, "perturbation": 98}
+    executed = {step: part.cost.typical for step, part in report.mechanisms["dpsgd"].traced.steps.items()}
+    assert {**steps, "squares": 42} == {step: executed[step] for step in steps}
+    steps = {step: part.cost.typical for step, part in report.mechanisms["spof"].printed.steps.items()}
+    assert steps == {"stabilization": 98, "coefficients": 70, "perturbation": 196}
+
+
+def test_operand_widths_and_x87():
+    panel = by_width(cost(14, 7))
+    assert {key: totals["dpsgd"] for key, totals in panel.items()} == {
+        **{"u8": 1403, "u16": 1943, "u32": 3095, "i32": 3419},
+        "x87": 197,
+    }
+    assert {totals["spof"] for key, totals in panel.items() if key != "x87"} == {364}
+    assert panel["x87"]["spof"] == 336
+
+
+@pytest.mark.parametrize(("n", "l"), [(1, 1), (14, 7), (64, 64), (100, 3)])
+def test_formulas_by_hand(n, l):
+    report = cost(n, l)
+    assert report.mechanisms["spof"].printed.total == (19 + l) * n
+    assert report.mechanisms["dpsgd"].printed.total == 80 * n + 283
+    assert report.mechanisms["dpsgd"].traced.total == 77 * n + 283
+
+
+def test_lean_kernels_are_leaner():
+    report = cost(14, 7)
+    totals = {name: each.traced.total for name, each in report.mechanisms.items()}
+    assert totals["spof_lean"] == 14 * (1 + 1 + 1 + 1)  # SUB, ADD, AND, and the SUB that negates alpha3
+    assert totals["dpsgd_lean"] == 14 * (1 + 3 + 1 + 1 + 1 + 1) + 3  # A_i twice, its square, sum, noise, index; C²
+    assert totals["dpsgd_lean_clipped"] == totals["dpsgd_lean"] + 14 * 3 + 7 * (1 + 3 + 32) + 32 + 1
+
+
+def test_full_accounting_prices_everything_by_hand():
+    """SPOF on one feature and one hidden unit: the counts of test_counts times the cycles of the M0+ manual."""
+    report = cost(1, 1, cpu="cortex-m0plus", accounting="full")
+    one_cycle = 7 + 2 + 1 + 2 + 4 + 2 + 3 + 5 + 8  # ADD SUB MUL NOT AND OR SHIFT COMPARE INDEX
+    two_cycles = 8 + 5 + 4 + 1  # LOAD STORE BRANCH SELECT
+    assert report.mechanisms["spof"].traced.total == one_cycle + 2 * two_cycles
+    assert "SELECT" in report.pricing.flags  # an estimate entered the total and says so
+
+
+def test_energy_is_cycles_times_the_chips_energy_per_cycle():
+    cycles = cost(14, 7, cpu="cortex-m4f", accounting="full").mechanisms["spof"].traced.total
+    report = cost(14, 7, chip="nrf52832", accounting="full")
+    assert report.mechanisms["spof"].traced.total == pytest.approx(cycles * 174.0 / 1000)
+    assert report.pricing.unit == "nJ"
+
+
+def test_json_has_what_it_promises():
+    data = json.loads(run("cost", "--n", "14", "--l", "7", "--format", "json").output)
+    assert data["schema_version"] == 1
+    head = [data[key] for key in ("n", "l", "cpu", "unit", "width", "signed", "accounting", "saving_percent")]
+    assert head == [14, 7, "k7", "macro-ops", 8, False, "paper", 74.06]
+    assert data["mechanisms"]["dpsgd"]["printed"]["total"] == 1403
+    assert data["mechanisms"]["dpsgd"]["symbolic"]["formula"] == "77n + 283"
+    assert data["mechanisms"]["spof"]["traced"]["steps"]["coefficients"]["operations"]["MUL"] == 14
+
+
+def test_csv_adds_up_to_the_totals():
+    rows = list(csv.DictReader(io.StringIO(run("cost", "--format", "csv").output)))
+    total = sum(float(row["total"]) for row in rows if (row["mechanism"], row["counted"]) == ("dpsgd", "printed"))
+    assert total == 1403
+
+
+def test_the_frame_is_the_csv():
+    frame = cost(14, 7).to_frame()
+    listed = frame[(frame.mechanism == "spof") & (frame.counted == "traced")]
+    assert listed.total.sum() == 364
+
+
+def test_the_screen_shows_the_figures_and_the_units():
+    text = run("cost").output
+    for words in ("364", "1403", "1361", "74.06 %", "73.25 %", "1943", "3095", "3419", "(19 + l)·n", "80n + 283"):
+        assert words in text
+    assert "AMD K7 · macro-operations · unsigned 8-bit operands · the paper's accounting" in text
+    assert max(len(line) for line in text.splitlines()) <= 110
+    assert "disputed" in run("cost", "--metric", "latency").output
+
+
+def test_sweep(tmp_path):
+    rows = json.loads(run("cost", "--l", "3", "--sweep", "n=1:20", "--format", "json").stdout)["rows"]
+    assert [row["n"] for row in rows] == list(range(3, 21))
+    assert all(row["dpsgd_printed"] == 80 * row["n"] + 283 for row in rows)
+    picture = tmp_path / "sweep.svg"
+    assert run("cost", "--sweep", "l=1:14", "--plot", str(picture)).exit_code == 0
+    assert b"</svg>" in picture.read_bytes()
+
+
+def test_plot_is_written_whole_and_the_same_twice(tmp_path):
+    first, second = tmp_path / "a.svg", tmp_path / "b.svg"
+    for picture in (first, second):
+        assert run("cost", "--plot", str(picture)).exit_code == 0
+    assert sorted(tmp_path.iterdir()) == [first, second]
+    assert b"gradients" in first.read_bytes() or b"<path" in first.read_bytes()
+
+
+BAD = {
+    ("--n", "0"): "n = 0 features is outside 1 … 4096",
+    ("--n", "14", "--l", "20"): "l = 20 is larger than n = 14; an encoder compresses, so give --l between 1 and 14.",
+    ("--l", "0"): "l = 0 hidden units is not possible",
+    ("--m", "0"): "m = 0 users is not possible",
+    ("--cpu", "z80"): "z80",
+    ("--chip", "nrf9999"): "nrf9999",
+    ("--cpu", "avr", "--width", "8", "--chip", "nrf52832"): "is cortex-m4f, not avr",
+    ("--metric", "energy"): "energy needs a chip",
+    ("--metric", "cycles"): "counts macro-ops, not cycles",
+    ("--chip", "nrf52832", "--cpu", "k7"): "is cortex-m4f, not k7",
+    ("--sweep", "n=9:1"): "--sweep n=9:1 is not a range",
+    ("--sweep", "q=1:9"): "--sweep q=1:9 is not a range",
+    ("--l", "9", "--sweep", "n=1:8"): "leaves no case with l <= n",
+    ("--plot", "no-such-folder/a.svg"): "there is no folder",
+    ("--plot", "a.txt"): "ends in",
+    ("--width", "64"): "64",
+    ("--n", "many"): "many",
+}
+
+
+@pytest.mark.parametrize("words", BAD, ids=" ".join)
+def test_bad_input_is_one_sentence_and_exit_code_2(words, capsys):
+    said = fails(capsys, "cost", *words)
+    assert BAD[words] in said
+    assert "Traceback" not in said
+
+
+def test_an_unknown_mechanism_variant_in_a_notebook():
+    with pytest.raises(InputError, match="variant"):
+        cost(variant="none")
+
+
+def test_cost_imports_nothing_heavy():
+    code = "import sys; from sensorsim.cli import main; main(['cost']); print(*sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    tops = {name.partition(".")[0] for name in done.stderr.split()}
+    ours = {name for name in tops if name not in sys.stdlib_module_names and not name.startswith(("_", "distutils"))}
+    assert ours <= ALLOWED
+
+
+def test_python_dash_m_and_help_with_an_example():
+    done = subprocess.run([sys.executable, "-m", "sensorsim", "cost", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "Example: sensorsim cost" in done.stdout
