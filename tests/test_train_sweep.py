@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sensorsim.cli import main  # noqa: E402
+from sensorsim.cli import main, training  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.train import cell, data, run, save, store, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import MECHANISMS, Config, checked  # noqa: E402
@@ -237,6 +237,22 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monke
         pytest.raises(InputError, match="no Dask scheduler answers"),
     ):
         sweep.run(small, [checked(Config("none", **SMALL), small.n)], kept, dask="tcp://127.0.0.1:1")
+
+
+def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
+    days = tmp_path / "days.csv"
+    synthetic.make(rows=60, persons=4).to_csv(days, index=False)
+    main(["train", *ARGUMENTS, "--m", "4", "--data", str(days), "--mechanism", "none", "--format", "json"])
+    said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert said["accuracy_held_out"] is None and said["trivial"]["zeros"]["accuracy_held_out"] is None
+    main(["train", *ARGUMENTS, "--m", "4", "--data", str(days), "--mechanism", "none"])
+    assert "nan" not in capsys.readouterr().out
+
+
+def test_a_missing_extra_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(training, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'sensorsim\[train\]'"):
+        training.need("torch")
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".npz"])

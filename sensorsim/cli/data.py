@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.training import need
 from sensorsim.errors import InputError
 from sensorsim.files import write_whole
 
@@ -31,6 +32,7 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
 
     Example: sensorsim data make --seed 1 --out days.csv
     """
+    need("scipy")
     from sensorsim.train.synthetic import make as make_frame
 
     if seed < 0:
@@ -48,6 +50,7 @@ def compare(file: str, seed: int, fmt: str) -> None:
 
     Example: sensorsim data compare dailyActivity.csv
     """
+    need("scipy")
     from sensorsim.train.synthetic import distance
 
     rows = distance(file, seed=seed)
@@ -62,6 +65,7 @@ def fit(file: str, out: str) -> None:
 
     Example: sensorsim data fit dailyActivity.csv --out tables
     """
+    need("scipy")
     from sensorsim.train.data import prepare, read_csv
     from sensorsim.train.synthetic import as_tables
     from sensorsim.train.synthetic import fit as fit_frame

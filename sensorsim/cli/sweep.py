@@ -120,7 +120,9 @@ def run_with_progress(
             sys.exit(130)
 
 
-def table(dataset: Dataset, rows: list[dict[str, Any]], trivial: dict[float, dict[str, dict[str, float]]]) -> str:
+def table(
+    dataset: Dataset, rows: list[dict[str, Any]], trivial: dict[float, dict[str, dict[str, float | None]]]
+) -> str:
     """The result on one screen."""
     lines = [
         f"Reconstruction accuracy, 1 - MSE in per cent · {dataset.source}, {len(dataset.x)} rows, n = {dataset.n}",

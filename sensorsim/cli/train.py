@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -55,7 +56,7 @@ def command(fmt: str, out: str | None, encoder: str | None, **chosen: Any) -> No
 
 def train_one(
     chosen: dict[str, Any], out: str | None, encoder: str | None
-) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+) -> tuple[dict[str, Any], dict[str, dict[str, float | None]]]:
     """Train, save if asked, and give what there is to tell."""
     from sensorsim.train import metrics, save
     from sensorsim.train.cell import ready, train_and_score
@@ -72,7 +73,9 @@ def train_one(
     result |= statement(config, dataset.n, dataset.normalise).as_dict()
     if scores.diverged:
         raise InputError(f"training diverged: weights that are no numbers; try a smaller --lr than {config.lr:g}.")
-    result |= {name: float(getattr(scores, name)[0]) for name in metrics.PARTS}
+    for name in metrics.PARTS:
+        value = float(getattr(scores, name)[0])
+        result[name] = None if math.isnan(value) else value  # no person may be held out
     result |= {
         "columns": list(dataset.columns),
         "column_mse": scores.column_mse[0].tolist(),
@@ -100,7 +103,7 @@ def _write_encoder(path: str, tensors: Any, config: Any, dataset: Any, provenanc
     return lost
 
 
-def table(result: dict[str, Any], trivial: dict[str, dict[str, float]]) -> str:
+def table(result: dict[str, Any], trivial: dict[str, dict[str, float | None]]) -> str:
     lines = [
         f"{result['mechanism']} on {result['data']} · nominal epsilon {shown(result['nominal_epsilon'])}, "
         f"spent {shown(result['spent_epsilon'], 4)} per record, delta {result['delta']:g}",

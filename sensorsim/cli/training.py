@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,8 +57,16 @@ model_options = options(
 )
 
 
+def need(*modules: str) -> None:
+    """Say which extra is missing in place of a traceback."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        raise InputError(f"this needs {', '.join(missing)}, not installed here; run pip install 'sensorsim[train]'.")
+
+
 def load_data(chosen: dict[str, Any]) -> Dataset:
     """The data set that the options name."""
+    need("torch", "scipy", "joblib", "safetensors")
     from sensorsim.train.data import PAPER_COLUMNS, load
 
     columns = PAPER_COLUMNS
@@ -100,7 +109,7 @@ def shown(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def trivial_lines(found: dict[str, dict[str, float]]) -> Iterable[str]:
+def trivial_lines(found: dict[str, dict[str, float | None]]) -> Iterable[str]:
     """One line for each trivial predictor, aligned with the lines of results."""
     for name, scores in found.items():
         yield f" {name:<34}{shown(scores['accuracy']):>9}{'':>15}{shown(scores['accuracy_held_out']):>9}"

@@ -24,7 +24,7 @@ LABELS = {"none": "no privacy", "fm": "fm (m = 1, c = 0)"}
 SHOWN_TRIVIAL = ("zeros", "half", "column mean", "untrained net", "data-free net")
 ACCURACY = "accuracy, 1 − MSE (%)"
 Rows = list[dict[str, Any]]
-Trivial = dict[float, dict[str, dict[str, float]]]
+Trivial = dict[float, dict[str, dict[str, Any]]]
 
 
 def accuracy_against_c(rows: Rows, trivial: Trivial, path: Path) -> None:
@@ -129,9 +129,11 @@ def density_of_b_max(path: Path, sigma: float = 1.0) -> None:
         for h, style in ((0.0, "-"), (0.01, "--"), (0.1, "-."), (0.5, ":")):
             axis.plot(*noisy_inputs.density_curve(h, sd, printed), style, label=f"h = {h:g}")
         axis.axvline(0, color="grey", linewidth=0.8)
-        axis.text(0.15, 0.97, "b = 1", color="grey", transform=axis.get_xaxis_transform(), va="top", fontsize=8)
+        axis.text(
+            -0.4, 0.97, "b = 1", color="0.4", transform=axis.get_xaxis_transform(), va="top", ha="right", fontsize=8
+        )
         axis.set_yscale("log")
-        axis.set(xlim=(-2, 45), ylim=(1e-3, 1e3), xlabel="log₁₀ of b_max", ylabel="density per decade")
+        axis.set(xlim=(-5, 45), ylim=(1e-3, 1e3), xlabel="log₁₀ of b_max", ylabel="density per decade")
         axis.set_title(f"{'as printed' if printed else 'what holds'}: deviation of Wᵀn {sd:.3g} at σ = {sigma:g}")
     _finish(figure, axes, path)
 
@@ -183,7 +185,7 @@ def _line(axis: Any, places: list[float], rows: Rows, style: str, marker: str, c
         )
 
 
-def _trivial_lines(axis: Any, found: dict[str, dict[str, float]]) -> None:
+def _trivial_lines(axis: Any, found: dict[str, dict[str, Any]]) -> None:
     """The trivial predictors as thin grey lines, each named at the right edge."""
     shown = sorted((found[name]["accuracy"], name) for name in SHOWN_TRIVIAL if name in found)
     low, high = axis.get_ylim()

@@ -87,7 +87,7 @@ def scores_of(error: np.ndarray, dataset: Dataset) -> Scores:
     )
 
 
-def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, dict[str, float]]:
+def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, dict[str, float | None]]:
     """Scores of the predictors that a trained net has to beat, on the same rows, with the same noise."""
     rng = np.random.default_rng([config.seed, 2])
     x, train = dataset.x, ~dataset.held_out
@@ -108,22 +108,27 @@ def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, dict[str, 
     return found
 
 
-def _copying(inputs: np.ndarray, dataset: Dataset, config: Config) -> dict[str, float]:
+def _copying(inputs: np.ndarray, dataset: Dataset, config: Config) -> dict[str, float | None]:
     """Send l of the n features as they are, answer 0.5 for the others: the mean over all choices of the l features."""
     copied = _summary(scores_of((np.clip(inputs, 0, 1) - dataset.x)[None], dataset))
     half = _summary(scores_of((0.5 - dataset.x)[None], dataset))
     share = config.l / dataset.n
-    return {name: share * copied[name] + (1 - share) * half[name] for name in copied}
+    mixed: dict[str, float | None] = dict.fromkeys(copied)
+    for name, value in copied.items():
+        other = half[name]
+        if value is not None and other is not None:
+            mixed[name] = share * value + (1 - share) * other
+    return mixed
 
 
-def _untrained(dataset: Dataset, config: Config) -> dict[str, float]:
+def _untrained(dataset: Dataset, config: Config) -> dict[str, float | None]:
     generator = torch.Generator().manual_seed(config.seed)
     weights = model.allocate(UNTRAINED_RUNS * config.m, dataset.n, config.l, config.bias, False)
     model.initialise(weights, generator)
     return _summary(score(dataset, config, weights, generator))
 
 
-def _data_free(dataset: Dataset, config: Config) -> dict[str, float]:
+def _data_free(dataset: Dataset, config: Config) -> dict[str, float | None]:
     """The net of `exact` and `sampled` with no release: what their prior gives without a single record."""
     from sensorsim.train.estimator import train_on_nothing
 
@@ -132,8 +137,10 @@ def _data_free(dataset: Dataset, config: Config) -> dict[str, float]:
     return _summary(score(dataset, config, weights, generator))
 
 
-def _summary(scores: Scores) -> dict[str, float]:
-    return {name: float(getattr(scores, name).mean()) for name in PARTS}
+def _summary(scores: Scores) -> dict[str, float | None]:
+    """Means over runs; None where no person is held out."""
+    means = {name: float(getattr(scores, name).mean()) for name in PARTS}
+    return {name: None if math.isnan(value) else value for name, value in means.items()}
 
 
 def interval(values: list[float | None] | np.ndarray) -> dict[str, Any]:

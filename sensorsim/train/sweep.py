@@ -59,7 +59,7 @@ def run(
     return [found for config in cells if (found := store.get(config.key)) is not None]
 
 
-def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, dict[str, dict[str, float]]]:
+def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, dict[str, dict[str, float | None]]]:
     """The trivial predictors for every sigma of the grid."""
     found = {}
     for config in cells:
