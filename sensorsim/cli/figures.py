@@ -75,7 +75,7 @@ def draw_all(dataset: Dataset, store: Store, folder: Path, chosen: dict[str, Any
     figures.accuracy_against_c(over_c, trivial, paths["accuracy_c"])
     figures.accuracy_against_epsilon(over_epsilon, trivial, paths["accuracy_epsilon"])
     figures.accuracy_against_epsilon(over_epsilon, trivial, paths["accuracy_spent"], spent=True)
-    figures.accuracy_against_cost(over_epsilon, *_costs(dataset.n), paths["accuracy_cost"])
+    figures.accuracy_against_cost(over_epsilon, trivial, *_costs(dataset.n), paths["accuracy_cost"])
     figures.density_of_b_max(paths["bmax_density"])
     figures.probability_of_b_max(paths["bmax_probability"])
     draw_sensitivity(paths["sensitivity"])

@@ -87,7 +87,7 @@ def accuracy_against_epsilon(rows: Rows, trivial: Trivial, path: Path, spent: bo
     _finish(figure, axes, path)
 
 
-def accuracy_against_cost(rows: Rows, costs: dict[str, float], unit: str, path: Path) -> None:
+def accuracy_against_cost(rows: Rows, trivial: Trivial, costs: dict[str, float], unit: str, path: Path) -> None:
     """Our own: what a record costs on the body against what the model gets from it, over epsilon."""
     sigmas = sorted({row["sigma"] for row in rows})
     figure, axes = _canvas(len(sigmas))
@@ -118,7 +118,10 @@ def accuracy_against_cost(rows: Rows, costs: dict[str, float], unit: str, path: 
         axis.minorticks_off()
         axis.set(title=f"environmental noise σ = {sigma:g}", xlabel=f"cost per record ({unit})", ylabel=ACCURACY)
         axis.margins(x=0.2)
-    _finish(figure, axes, path, "larger marker: larger ε, from 0.1 to 6.4 nominal")
+        _trivial_lines(axis, trivial[sigma])
+    unknown = sorted({row["mechanism"] for row in rows} - costs.keys() - {"none"})
+    note = "larger marker: larger nominal ε" + (f"; no kernel to price for {', '.join(unknown)}" if unknown else "")
+    _finish(figure, axes, path, note)
 
 
 def density_of_b_max(path: Path, sigma: float = 1.0) -> None:
