@@ -17,7 +17,6 @@ from sensorsim import encoders
 from sensorsim.cli import figures as figures_command
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.ranges import check_ranges
 from sensorsim.train import noisy_inputs, quantise
 from sensorsim.train.data import PAPER_COLUMNS
 
@@ -47,10 +46,6 @@ def test_the_printed_probability_claim_does_not_hold():
             assert noisy_inputs.probability_below_one(noisy_inputs.spread(sigma, printed), draws=1) < 0.5
     for sigma in (1, 5):
         assert noisy_inputs.share_below_one(sigma) < 0.02
-
-
-def test_encoder_kernel_stays_in_range():
-    assert check_ranges(encoder).intervals
 
 
 def sums(x, weights, bias):

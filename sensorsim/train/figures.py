@@ -161,7 +161,7 @@ def probability_of_b_max(path: Path) -> None:
         [max(noisy_inputs.share_below_one(sigma), 1e-60) for sigma in few],
         "ko",
         markersize=4,
-        label="b_j itself, 20,000 draws",
+        label=f"b_j itself, {noisy_inputs.SAMPLES:,} draws",
     )
     axis.set_xscale("log")
     axis.set_yscale("log")

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 DRAWS, L, N = 100, 7, 14
+SAMPLES = 5_000  # of b_j itself
 WEIGHT_RANGE = 10.0  # the paper's example: W uniform in ±10
 EXAMPLE_NORM = WEIGHT_RANGE * math.sqrt(N / 3)  # root mean square of ‖W‖
 
@@ -46,7 +47,7 @@ def probability_below_one(sd: float, draws: int = DRAWS) -> float:
     return float(np.exp(draws * log_ndtr(-math.log(L) / sd)))
 
 
-def share_below_one(sigma: float, samples: int = 20_000, seed: int = 0) -> float:
+def share_below_one(sigma: float, samples: int = SAMPLES, seed: int = 0) -> float:
     """Pr[b_j < 1] by drawing b_j itself: W uniform in ±10, x uniform in 0 … 1, n of deviation sigma."""
     rng = np.random.default_rng(seed)
     W = rng.uniform(-WEIGHT_RANGE, WEIGHT_RANGE, (samples, L, N))
