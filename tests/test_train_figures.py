@@ -92,6 +92,31 @@ def test_the_default_encoder_is_plain_data_with_provenance():
     assert ((hidden > 0) & (hidden < 1)).all()
 
 
+@pytest.mark.slow
+def test_the_default_encoder_can_be_made_again(tmp_path):
+    """Bit for bit with the torch that is pinned, on the kind of machine that made it; others may round differently."""
+    path = tmp_path / "again.json"
+    main(
+        [
+            "train",
+            "--mechanism",
+            "sampled",
+            "--epsilon",
+            "1.6",
+            "--m",
+            "1",
+            "--normalise",
+            "public",
+            "--encoder",
+            str(path),
+        ]
+    )
+    made, shipped = encoders.load(str(path)), encoders.load()
+    assert made.columns == shipped.columns and made.provenance["config"] == shipped.provenance["config"]
+    difference = np.abs(np.array(made.weights) - np.array(shipped.weights)).max()
+    assert difference <= 2
+
+
 def test_an_encoder_survives_its_file_and_a_damaged_one_is_refused(tmp_path):
     text = encoders.as_json(encoders.load())
     path = tmp_path / "mine.json"
