@@ -8,6 +8,7 @@ from sensorsim.kernels.formats import (
     NOISE,
     NOISY,
     ONE,
+    PARTIAL,
     RANDOM,
     SIGMA,
     SQUARE,
@@ -41,6 +42,24 @@ def squared(gradient: GRADIENT) -> SQUARE:
     Scaling and overflow: as `squares`.
     """
     return shru(u32(mul(gradient, gradient)), SQUARE_SHIFT)
+
+
+@kernel(step="sum")
+def accumulate(whole: PARTIAL, square: SQUARE) -> WORD32:
+    """One more square in the sum: one addition.
+
+    Scaling and overflow: each square is below 2^20, so 4096 of them fit 32 bits.
+    """
+    return addu(whole, square)
+
+
+@kernel(step="clip")
+def threshold(clip: CLIP) -> WORD32:
+    """C² with 20 fraction bits, to compare with the squared norm: one multiplication.
+
+    Scaling and overflow: UQ6.10 squared is below 2^32.
+    """
+    return mulu(clip, clip)
 
 
 @kernel(step="clip")
@@ -88,8 +107,8 @@ def dpsgd_lean(
     """
     whole = u32(0)
     for i in range(n):
-        whole = addu(whole, squared(difference(sigma, x[i])))
-    if geu(mulu(clip, clip), whole):
+        whole = accumulate(whole, squared(difference(sigma, x[i])))
+    if geu(threshold(clip), whole):
         for i in range(n):
             noisy[i] = perturb(difference(sigma, x[i]), noise[pick(word[i], mask)])
     else:

@@ -154,6 +154,7 @@ RANDOM = Q("random", "u32", 0, 0, 2**32 - 1, "a secret uniform word")
 # The squared norm has 20 fraction bits: 4096 squares below 1 fit 32 bits. Its root then has 10.
 SQUARE_SHIFT = 2 * FRAC - 20
 SQUARE = Q("square", "u32", 20, 0, (ONE - 1) ** 2 >> SQUARE_SHIFT, "the square of one gradient")
+PARTIAL = Q("partial", "u32", 20, 0, 4095 * SQUARE.hi, "the sum of up to 4095 squares")
 NORM = Q("norm", "u32", 10, 0, 2**16 - 1, "a Euclidean norm, or the clipping threshold C, below 64")
 CLIP = Q("clip", "u32", 10, 1, 2**16 - 1, "the clipping threshold C, above 0 and below 64")
 WORD32 = Q("word", "u32", 0, 0, 2**32 - 1, "any 32-bit word")

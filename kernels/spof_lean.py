@@ -26,6 +26,15 @@ def quadratic_shift(x: UNIT) -> ALPHA:
     return sub(asr(x, 1), QUARTER)
 
 
+@kernel(step="coefficients")
+def quadratic_of(noisy: NOISY) -> NOISY:
+    """alpha3 = -alpha2/2, of the noisy alpha2: post-processing, one shift and one subtraction.
+
+    Scaling and overflow: half of a value below 2^31, rounded down, then negated.
+    """
+    return sub(0, asr(noisy, 1))
+
+
 @kernel()
 def spof_lean(
     x: X["n"],
@@ -50,4 +59,4 @@ def spof_lean(
     for i in range(n):
         noisy = perturb(linear(feature(x[i])), noise[pick(word[i], mask)])
         alpha2[i] = noisy
-        alpha3[i] = sub(0, asr(noisy, 1))
+        alpha3[i] = quadratic_of(noisy)

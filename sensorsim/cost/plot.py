@@ -16,7 +16,7 @@ def plot_report(report: CostReport, path: str) -> None:
     """Bars of the steps of every mechanism, printed and executed beside each other."""
     figure, axes = _figure(path)
     bars = [
-        (f"{cost.mechanism.title}\n{name}", view)
+        (f"{cost.mechanism.title}\n{'printed' if name == 'printed' else 'executed'}", view)
         for cost in report.mechanisms.values()
         for name, view in cost.views()
         if name != "symbolic"
