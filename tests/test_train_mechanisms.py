@@ -167,6 +167,7 @@ def test_posterior_goes_from_the_prior_to_the_mean(small):
         (Config("dpsgd", 1.0, C=1.0), None, "clipped"),
         (Config("dpsgd", 1.0, sigma=5.0), None, "b_j"),
         (Config("dpsgd-weights", 1.0), 1.0, "weights"),
+        (Config("dpsgd-weights", 1.0, noise="laplace"), 1.0, "weights"),
         (Config("sampled", 1.0), 1.0, "weights included"),
         (Config("exact", 1.0, estimator="loss", forward="raw", redraw=True), 10.0, "not covered"),
     ],

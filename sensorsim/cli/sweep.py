@@ -140,7 +140,7 @@ def table(
 
 def _line(row: dict[str, Any]) -> str:
     name = row["mechanism"] + (f" c={row['c']:g}" if row["c"] else "")
-    head = f" {name:<15}{shown(row['epsilon'], 1):>8}{shown(row['spent_epsilon'], 2):>8}   "
+    head = f" {name:<15}{shown(row['nominal_epsilon'], 1):>8}{shown(row['spent_epsilon'], 2):>8}   "
     if row["diverged"]:
         rest = shown(row["accuracy_of_the_rest"])
         return f"{head}{row['diverged']} of {row['runs']} runs diverged (the rest: {rest})   {_short(row['covers'])}"

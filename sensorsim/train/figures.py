@@ -45,7 +45,7 @@ def accuracy_against_c(rows: Rows, trivial: Trivial, path: Path) -> None:
             )
     _trivial_lines(axis, trivial[rows[0]["sigma"]])
     axis.set(xlabel="stabilization constant c", ylabel=ACCURACY)
-    axis.set_title(f"spof as printed, nominal ε = {rows[0]['epsilon']:g}")
+    axis.set_title(f"spof as printed, nominal ε = {rows[0]['nominal_epsilon']:g}")
     _finish(figure, axes, path)
 
 
@@ -61,15 +61,15 @@ def accuracy_against_epsilon(rows: Rows, trivial: Trivial, path: Path, spent: bo
                 continue
             if spent:
                 part = [row for row in part if row["spent_epsilon"] is not None]
-            place = "spent_epsilon" if spent else "epsilon"
-            part = sorted((row for row in part if row["epsilon"] is not None), key=lambda row: row[place])
+            place = "spent_epsilon" if spent else "nominal_epsilon"
+            part = sorted((row for row in part if row["nominal_epsilon"] is not None), key=lambda row: row[place])
             if part:
                 line, marker, colour = STYLES[name]
                 label = LABELS.get(name, name) + (", fresh noise" if part[0]["redraw"] else "")
                 _line(axis, [row[place] for row in part], part, line, marker, colour, label)
         _trivial_lines(axis, trivial[sigma])
         axis.set_xscale("log")
-        ticks = sorted({row["epsilon"] for row in rows if row["epsilon"]})
+        ticks = sorted({row["nominal_epsilon"] for row in rows if row["nominal_epsilon"]})
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.minorticks_off()
         axis.set(title=f"environmental noise σ = {sigma:g}", ylabel=ACCURACY)
@@ -79,7 +79,7 @@ def accuracy_against_epsilon(rows: Rows, trivial: Trivial, path: Path, spent: bo
                 {
                     row["mechanism"]
                     for row in rows
-                    if row["sigma"] == sigma and row["epsilon"] and row["spent_epsilon"] is None
+                    if row["sigma"] == sigma and row["nominal_epsilon"] and row["spent_epsilon"] is None
                 }
             )
             if missing:
@@ -98,7 +98,7 @@ def accuracy_against_cost(rows: Rows, trivial: Trivial, costs: dict[str, float],
                 for row in rows
                 if row["mechanism"] == name and row["sigma"] == sigma and row["accuracy"] is not None
             ]
-            part.sort(key=lambda row: row["epsilon"])
+            part.sort(key=lambda row: row["nominal_epsilon"])
             if part:
                 _, marker, colour = STYLES[name]
                 heights = [row["accuracy"] for row in part]

@@ -77,10 +77,8 @@ def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, 
 def row(result: dict[str, Any]) -> dict[str, Any]:
     """One line of a table: what ran, what it spent, what it gave."""
     config = result["config"]
-    line = {
-        name: config[name] for name in ("mechanism", "sigma", "epsilon", "c", "m", "l", "runs", "redraw", "estimator")
-    }
-    line |= {"spent_epsilon": result["spent_epsilon"], "delta": result["delta"], "covers": result["covers"]}
+    line = {name: config[name] for name in ("mechanism", "sigma", "c", "m", "l", "runs", "redraw", "estimator")}
+    line |= {name: result[name] for name in ("nominal_epsilon", "spent_epsilon", "delta", "covers")}
     for name in PARTS:
         values = interval(result[name])
         line |= {
