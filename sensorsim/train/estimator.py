@@ -9,6 +9,7 @@
 
 Everything here is post-processing of the release, weights included, however long it trains. The numbers in `Settings`
 were chosen on synthetic data alone. None of them is a figure of a column: the prior is the same for every column.
+That synthetic set has the marginals of the Fitbit file of March 2016, so for that file the choice was not wholly blind.
 """
 
 from __future__ import annotations
