@@ -8,7 +8,7 @@ Results do not depend on the number of threads: the words of a record follow fro
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from sensorsim.kernels.spof_lean import spof_lean
 Records = npt.NDArray[np.uint16]
 Words = npt.NDArray[np.int32]
 Pair = tuple[Words, Words]
+Seed = int | Sequence[int]
 
 BLOCK = 64  # records whose random words are made at once: long enough to vectorise, small enough for the first cache
 u32, i32 = numba.uint32, numba.int32
@@ -46,7 +47,7 @@ def fill(words: Any, key: Any, counter: Any, mask: Any) -> None:
 
 
 def spof_records(
-    x: Records, weights: Words, constant: int, noise: Words, seed: int = 0, threads: int = 1, out: Pair | None = None
+    x: Records, weights: Words, constant: int, noise: Words, seed: Seed = 0, threads: int = 1, out: Pair | None = None
 ) -> Pair:
     """`spof` on every row of x: the two perturbed coefficients of each feature. `weights` is n·l long."""
     count, n = x.shape
@@ -62,7 +63,7 @@ def spof_records(
 
 
 def dpsgd_records(
-    x: Records, clip: int, noise: Words, a: int = EXP_ZERO, seed: int = 0, threads: int = 1, out: Words | None = None
+    x: Records, clip: int, noise: Words, a: int = EXP_ZERO, seed: Seed = 0, threads: int = 1, out: Words | None = None
 ) -> Words:
     """`dpsgd` on every row of x: the clipped, perturbed gradient of each feature."""
     count, n = x.shape
@@ -79,7 +80,7 @@ def dpsgd_records(
     return noisy
 
 
-def spof_lean_records(x: Records, noise: Words, seed: int = 0, threads: int = 1, out: Pair | None = None) -> Pair:
+def spof_lean_records(x: Records, noise: Words, seed: Seed = 0, threads: int = 1, out: Pair | None = None) -> Pair:
     """`spof_lean` on every row of x: alpha2 and alpha3 of each feature, from one draw."""
     count, n = x.shape
     alpha2, alpha3 = out or (np.empty((count, n), np.int32), np.empty((count, n), np.int32))
@@ -93,7 +94,7 @@ def spof_lean_records(x: Records, noise: Words, seed: int = 0, threads: int = 1,
 
 
 def dpsgd_lean_records(
-    x: Records, clip: int, noise: Words, sigma: int = HALF, seed: int = 0, threads: int = 1, out: Words | None = None
+    x: Records, clip: int, noise: Words, sigma: int = HALF, seed: Seed = 0, threads: int = 1, out: Words | None = None
 ) -> Words:
     """`dpsgd_lean` on every row of x: the clipped, perturbed gradient of each feature."""
     count, n = x.shape
@@ -126,7 +127,7 @@ def in_threads(part: Callable[[int, int], None], count: int, threads: int) -> No
         list(pool.map(part, edges[:-1], edges[1:]))
 
 
-def key_of(seed: int) -> Any:
+def key_of(seed: Seed) -> Any:
     """The generator's key: seeds that differ little give keys that differ much."""
     return np.uint32(np.random.SeedSequence(seed).generate_state(1)[0])
 

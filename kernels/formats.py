@@ -98,6 +98,7 @@ class Length:
     lo: int
     hi: int
     about: str
+    at_most: str | None = None  # another length of the same kernel that this one never exceeds
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,10 @@ COUNT = Length("count", 1, 4096 * 4096, "decoder weights of one user, n·l")
 L = Length("l", 1, 4096, "hidden units of the encoder")
 ENTRIES = Length("size", 2, 2**16, "entries of the noise table")
 MASK = Length("mask", 1, 2**16 - 1, "entries of the noise table, less one")
+K = Length("k", 1, 4096, "features released of a record", at_most="n")
+STAIR_BITS = Length("stair_bits", 1, 15, "secret bits of the place on a stair")
+DROP = Length("drop", 15, 31, "32 less the secret bits that pick an entry; at least 15, so the two share no bit")
+PLACE = Length("place", 0, 15, "a word of a cipher block")
 
 # Values. Q15 throughout: a feature, a coefficient and a noise sample share the unit 2^-15.
 FRAC = 15
@@ -150,6 +155,13 @@ STABLE = Q("stable", "i32", FRAC, -(2**30), 2**30 + 2**20, "a decoder weight wit
 CONSTANT = Q("constant", "i32", FRAC, 0, 2**20, "the stabilization constant c, up to 32")
 SIGMA = Q("sigma", "i32", FRAC, 1, ONE - 1, "the logistic function at the expansion point a")
 RANDOM = Q("random", "u32", 0, 0, 2**32 - 1, "a secret uniform word")
+STAIR = Q("stair", "i8", 0, -(2**7), 2**7 - 1, "stairs to move by, an entry of a stairs table")
+STAIR_MASK = Q("stair_mask", "u32", 0, 1, 2**15 - 1, "ones where a word gives the place on a stair")
+CENTRE = Q("centre", "i32", FRAC, HALF + 1, ONE, "one half, and half a stair")
+LOWEST = Q("lowest", "i32", FRAC, -(2**23), -1, "smallest value that is released")
+LEFT = Q("left", "u32", 0, 1, 4096, "features that are not picked yet")
+LIMIT = Q("limit", "i32", FRAC, 1, 2**23, "largest value that is released, and its negative the smallest")
+RELEASED = Q("released", "i32", FRAC, -(2**23), 2**23, "a feature less one half, with its noise, up to ±256")
 
 # The squared norm has 20 fraction bits: 4096 squares below 1 fit 32 bits. Its root then has 10.
 SQUARE_SHIFT = 2 * FRAC - 20

@@ -159,6 +159,30 @@ def maxu(a: Any, b: Any) -> Any:
     return u32(a) if a > b else u32(b)
 
 
+@primitive(
+    "COMPARE",
+    "SELECT",
+    operands="i32 i32",
+    result="i32",
+    c="(int32_t)ss_selectu({0} < {1}, (uint32_t){0}, (uint32_t){1})",
+)
+def min_(a: Any, b: Any) -> Any:
+    """The smaller of two signed words: a compare and a select."""
+    return i32(a) if a < b else i32(b)
+
+
+@primitive(
+    "COMPARE",
+    "SELECT",
+    operands="i32 i32",
+    result="i32",
+    c="(int32_t)ss_selectu({0} > {1}, (uint32_t){0}, (uint32_t){1})",
+)
+def max_(a: Any, b: Any) -> Any:
+    """The larger of two signed words: a compare and a select."""
+    return i32(a) if a > b else i32(b)
+
+
 @primitive("ADD", operands="u32 u32", result="u32", c="{0} + {1}")
 def wrapping_addu(a: Any, b: Any) -> Any:
     """a + b modulo 2^32, unsigned; meant to wrap, as ciphers do."""

@@ -142,6 +142,14 @@ def _select(flag: Flag, a: Span, b: Span) -> Any:
     return join(a, b) if flag.holds is None else a if flag.holds else b
 
 
+def _smaller(a: Span, b: Span) -> Span:
+    return Span(min(a.lo, b.lo), min(a.hi, b.hi))
+
+
+def _larger(a: Span, b: Span) -> Span:
+    return Span(max(a.lo, b.lo), max(a.hi, b.hi))
+
+
 def _same_word(a: Span) -> Span:
     return a
 
@@ -179,8 +187,10 @@ RULES: dict[str, Callable[..., Any]] = {
     "ge": _at_least,
     "geu": _at_least,
     "selectu": _select,
-    "minu": lambda a, b: Span(min(a.lo, b.lo), min(a.hi, b.hi)),
-    "maxu": lambda a, b: Span(max(a.lo, b.lo), max(a.hi, b.hi)),
+    "minu": _smaller,
+    "maxu": _larger,
+    "min_": _smaller,
+    "max_": _larger,
     # index arithmetic, by the name of Python's operator
     "Add": _add,
     "Sub": _sub,

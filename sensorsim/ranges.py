@@ -65,11 +65,15 @@ def check_ranges(kernel: Kernel) -> Report:
 
 
 def _corners(kernel: Kernel) -> Iterator[dict[str, int]]:
-    """The lengths to try: both ends of each."""
+    """The lengths to try: both ends of each; one that never exceeds another ends there."""
     lengths = {name: kind for name, kind in kernel.parameters.items() if isinstance(kind, Length)}
     values = [sorted({kind.lo, kind.hi}) for kind in lengths.values()]
     for combination in itertools.product(*values):
-        yield dict(zip(lengths, combination, strict=True))
+        chosen = dict(zip(lengths, combination, strict=True))
+        for name, kind in lengths.items():
+            if kind.at_most in chosen:
+                chosen[name] = min(chosen[name], chosen[kind.at_most])
+        yield chosen
 
 
 def _bounds(kind: Q | Below, lengths: dict[str, int]) -> tuple[int, int]:

@@ -30,7 +30,7 @@ def by_step(name):
 @pytest.mark.parametrize("name", BY_NAME)
 def test_reading_and_running_agree(name):
     """For every n in 1 … 64; l matters to SPOF as printed only. All pairs of n and l: see the slow test."""
-    for n in range(1, 65):
+    for n in range(1, 65) if "n" in BY_NAME[name].kernel.parameters else [1]:
         for l in {1, 2, n // 2 + 1, n} if name == "spof" else {1}:
             assert_agree(BY_NAME[name], n, l)
 

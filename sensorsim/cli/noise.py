@@ -1,4 +1,4 @@
-"""sensorsim noise: make, check and show tables of noise. A further subcommand is a module of its own, added below."""
+"""sensorsim noise: make and check tables of noise. Each further subcommand is a module of its own, added below."""
 
 import sys
 from decimal import Decimal, InvalidOperation
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from sensorsim.cli import noise_show
+from sensorsim.cli import noise_audit, noise_show
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
@@ -128,3 +128,4 @@ def _delta(delta: str) -> Decimal:
 
 
 command.add_command(noise_show.command, "show")
+command.add_command(noise_audit.command, "audit")

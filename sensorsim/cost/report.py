@@ -50,6 +50,7 @@ class MechanismCost(NamedTuple):
     printed: View | None
     symbolic: View
     traced: View
+    random_bits: int  # secret bits that a record takes, 32 for each draw; their making is not in the cost
 
     def views(self) -> Iterator[tuple[str, View]]:
         for name in ("printed", "symbolic", "traced"):
@@ -96,7 +97,11 @@ class CostReport:
         }
 
     def _mechanism(self, cost: MechanismCost) -> dict[str, Any]:
-        made: dict[str, Any] = {"title": cost.mechanism.title, "variant": cost.mechanism.variant}
+        made: dict[str, Any] = {
+            "title": cost.mechanism.title,
+            "variant": cost.mechanism.variant,
+            "random_bits": cost.random_bits,
+        }
         for name, view in cost.views():
             made[name] = {
                 "total": view.total,
@@ -132,6 +137,7 @@ class CostReport:
                             "width": pricing.width,
                             "signed": pricing.signed,
                             "accounting": pricing.accounting,
+                            "random_bits": cost.random_bits,
                         }
 
     def to_frame(self) -> "pd.DataFrame":
@@ -215,6 +221,7 @@ def _cost_of(mechanism: Mechanism, n: int, l: int, pricing: Pricing) -> Mechanis
             None,
             {step: Step(dict(counts), pricing.total(counts)) for step, counts in executed.items()},
         ),
+        mechanism.random_bits(n, l),
     )
 
 

@@ -5,6 +5,7 @@ Shares no code with `trace` but the two rules of what a loop costs; the two must
 
 import ast
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from sensorsim.cost.polynomial import Polynomial
@@ -13,6 +14,7 @@ from sensorsim.kernels.formats import Length
 from sensorsim.kernels.language import Kernel, Primitive
 
 SymbolicCounts = dict[tuple[str, str], Polynomial]  # (step, operation class): how often
+NOTHING: Mapping[str, int] = MappingProxyType({})
 OPERATORS: dict[type[ast.operator], Callable[[Polynomial, Polynomial], Polynomial]] = {
     ast.Add: Polynomial.__add__,
     ast.Sub: Polynomial.__sub__,
@@ -20,13 +22,14 @@ OPERATORS: dict[type[ast.operator], Callable[[Polynomial, Polynomial], Polynomia
 }
 
 
-def symbolic(kernel: Kernel, otherwise: bool = False) -> SymbolicCounts:
-    """Counts of one call of the kernel as polynomials in its lengths n and l.
+def symbolic(kernel: Kernel, otherwise: bool = False, fixed: Mapping[str, int] = NOTHING) -> SymbolicCounts:
+    """Counts of one call of the kernel as polynomials in its lengths n and l; other lengths may be `fixed`.
 
     Where the kernel branches on data, `otherwise` says which way to count: the `if` part, or the `else` part.
     """
     walk = _Walk(otherwise)
-    lengths = {name: Polynomial.variable(name) for name, kind in kernel.parameters.items() if isinstance(kind, Length)}
+    names = [name for name, kind in kernel.parameters.items() if isinstance(kind, Length)]
+    lengths = {name: Polynomial.constant(fixed[name]) if name in fixed else Polynomial.variable(name) for name in names}
     walk.kernel(kernel, lengths, OWN_STEP, Polynomial.constant(1))
     return {key: value for key, value in walk.counts.items() if value.terms}
 

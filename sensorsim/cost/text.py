@@ -47,8 +47,11 @@ def notes(report: CostReport) -> list[str]:
     pricing = report.pricing
     lines = []
     if pricing.accounting == "paper":
-        lines.append(" Not counted: loads, stores, shifts, compares, branches, loop counters, random bits.")
+        lines.append(
+            " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, branches, loop counters."
+        )
         lines.append(" See --accounting full.")
+    lines.append(" Random bits are secret, a word of 32 for each draw; making them is not in a mechanism's cost.")
     if pricing.metric == "latency":
         lines.append(" Latencies are added up as if nothing overlapped; a real core overlaps.")
     if pricing.flags:
@@ -84,7 +87,7 @@ def _printed_block(cost: MechanismCost) -> list[str]:
     for name, view in (("printed", cost.printed), ("derived from source", cost.symbolic)):
         if view.formula is not None:
             lines.append(f"   {name:<20} {view.formula} = {number(view.total)}")
-    return lines
+    return [*lines, f"   {'random bits':<20} {cost.random_bits}"]
 
 
 def _full_block(cost: MechanismCost) -> list[str]:
@@ -94,7 +97,7 @@ def _full_block(cost: MechanismCost) -> list[str]:
     lines.append(f"   {'total':<26}{span(cost.traced.cost):>16}")
     if cost.symbolic.formula is not None:
         lines.append(f"   derived from source: {cost.symbolic.formula} = {number(cost.symbolic.total)}")
-    return lines + _classes(cost.traced)
+    return [*lines, *_classes(cost.traced), f"   random bits {cost.random_bits}"]
 
 
 def _classes(view: View) -> list[str]:
@@ -134,10 +137,11 @@ def _change(percent: float) -> str:
 
 
 def _lean_panel(lean: list[MechanismCost]) -> list[str]:
-    lines = [f" {'leaner kernels':<34}{'executed':>16}   formula"]
+    lines = [f" {'leaner kernels':<34}{'executed':>16}{'random bits':>13}   formula"]
     for cost in lean:
         formula = "" if cost.symbolic.formula is None else str(cost.symbolic.formula)
-        lines.append(f" {cost.mechanism.title:<34}{span(cost.traced.cost):>16}   {formula}")
+        bits = cost.random_bits or "–"
+        lines.append(f" {cost.mechanism.title:<34}{span(cost.traced.cost):>16}{bits:>13}   {formula}")
     return lines
 
 

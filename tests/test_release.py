@@ -1,0 +1,242 @@
+"""The release kernels: against obvious loops, against the certificate's distribution, and what they cost."""
+
+import itertools
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import naive_release as naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sensorsim.kernels import batch_release
+from sensorsim.kernels.batch import BLOCK
+from sensorsim.kernels.batch_release import release_records, release_sampled_records, table_arguments
+from sensorsim.kernels.compiled import compiled
+from sensorsim.kernels.release import choose, release, release_sampled
+
+from sensorsim.cost.report import cost
+from sensorsim.errors import InputError
+from sensorsim.intervals import RULES, Span
+from sensorsim.privacy.outputs import output_counts
+from sensorsim.privacy.tables import NoiseTable, make_table, ready_table
+from sensorsim.ranges import RangeError, check_ranges
+
+ALL_X = np.arange(2**16, dtype=np.uint16)
+WORD = st.integers(0, 2**32 - 1)
+TABLES = [("0.1", "all"), ("6.4", 1), ("1.6", 1)]
+
+
+def arguments(table: NoiseTable) -> tuple[list[int], int, int, int]:
+    values, *rest = table_arguments(table)
+    return [int(v) for v in values], *rest
+
+
+@pytest.mark.parametrize("epsilon, of", TABLES)
+def test_every_x_by_python_numba_and_reference(epsilon: str, of: int | str) -> None:
+    """All 65,536 values of x, each with a word of its own: the ends of a word, then random ones."""
+    table = ready_table(epsilon, of)
+    values, limit, drop, stair_bits = arguments(table)
+    word = np.random.default_rng(5).integers(0, 2**32, 2**16, np.uint32)
+    word[:4], word[-4:] = [0, 2**32 - 1, 2**31, 2**15], [0, 2**32 - 1, 2**31, 2**15]
+    wanted = [naive.release(int(x), values, int(w), limit, stair_bits) for x, w in zip(ALL_X, word, strict=True)]
+    plain, fast = [], np.empty(2**16, np.int32)
+    for first in range(0, 2**16, 4096):
+        part = slice(first, first + 4096)
+        y = [0] * 4096
+        xs, ws = ALL_X[part].tolist(), word[part].tolist()
+        release(xs, values, ws, limit, y, 4096, drop, stair_bits)
+        plain += y
+        entries = np.array(values, np.int8)
+        compiled(release)(ALL_X[part], entries, word[part], limit, fast[part], 4096, drop, stair_bits)
+    assert plain == wanted
+    assert fast.tolist() == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_sampled_by_python_numba_and_reference(data: Any) -> None:
+    n = data.draw(st.integers(1, 20))
+    k = data.draw(st.integers(1, n))
+    x = data.draw(st.lists(st.integers(0, 2**16 - 1), min_size=n, max_size=n))
+    words = data.draw(st.lists(WORD, min_size=2 * k, max_size=2 * k))
+    order = data.draw(st.permutations(range(n)))
+    values, limit, drop, stair_bits = arguments(ready_table("3.2", 1))
+    kept = list(order)
+    wanted = naive.release_sampled(x, values, words, limit, stair_bits, k, kept)
+
+    mine, chosen, y = list(order), [0] * k, [0] * k
+    release_sampled(x, values, words, limit, mine, chosen, y, n, k, drop, stair_bits)
+    assert (chosen, y, mine) == (*wanted, kept)
+
+    place, picked, noisy = (np.array(order, np.uint32), np.zeros(k + 1, np.uint32), np.zeros(k + 1, np.int32))
+    arrays = np.array(x, np.uint16), np.array(values, np.int8), np.array(words, np.uint32)
+    compiled(release_sampled)(*arrays, limit, place, picked, noisy, n, k, drop, stair_bits)
+    assert (picked.tolist(), noisy.tolist(), place.tolist()) == ([*wanted[0], 0], [*wanted[1], 0], kept)
+
+
+def test_all_secret_bits_give_the_certificate_s_distribution() -> None:
+    """Every entry with every place on its stair, once each: the kernel puts out what the certificate is about."""
+    table = make_table("stairs", 8, features=1, frac_bits=15, entries=2**10)
+    values, limit, drop, stair_bits = table_arguments(table)
+    assert stair_bits < 15  # several stairs to the range, the general case
+    top, low = np.meshgrid(np.arange(2**10, dtype=np.uint32), np.arange(2**stair_bits, dtype=np.uint32))
+    between = np.uint32(0x5A5A5A5A) & np.uint32(2**22 - 2**stair_bits)  # bits that must not matter
+    word = ((top << 22) | between | low).reshape(-1).astype(np.uint32)
+    run = compiled(release)
+    for x_q in (0, 1, 12345, 2**15 - 1, 2**15):
+        y = np.empty(len(word), np.int32)
+        x = np.full(4096, x_q, np.uint16)
+        for first in range(0, len(word), 4096):
+            part = slice(first, first + 4096)
+            run(x, values, word[part], limit, y[part], 4096, drop, stair_bits)
+        first_output, counts = output_counts(table, x_q)
+        assert np.array_equal(np.bincount(y - first_output, minlength=len(counts)), counts)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 14, 1000, 4096])
+def test_every_word_chooses_evenly(n: int) -> None:
+    """All 2^20 words that differ for the choice: every place gets its share, to one word."""
+    counts = np.zeros(n, np.int64)
+    _count_choices(compiled(choose), counts, n)
+    assert abs(counts - 2**20 / n).max() < 1
+    for word in (0, 4095, 4096, 2**31, 2**32 - 1):
+        assert choose(word, n) == (word >> 12) * n >> 20
+
+
+@numba.njit
+def _count_choices(choice: Any, counts: Any, n: int) -> None:
+    for word in range(2**20):
+        counts[choice(np.uint32(word << 12 | 0xABC), n)] += 1
+
+
+def test_sampled_picks_every_ordered_pair_once() -> None:
+    """n = 4, k = 2: the 4 · 3 places that two words can pick give the 12 ordered pairs, from any order kept before."""
+    values, limit, drop, stair_bits = arguments(ready_table("1", 1))
+    for start in ([0, 1, 2, 3], [2, 0, 3, 1]):
+        pairs = set()
+        for a, b in itertools.product(range(4), range(3)):
+            order, chosen = list(start), [0, 0]
+            words = [(a << 30) + 5, 0, -(-(b << 32) // 3) + 4096, 0]
+            release_sampled([0] * 4, values, words, limit, order, chosen, [0, 0], 4, 2, drop, stair_bits)
+            pairs.add(tuple(chosen))
+            assert sorted(order) == [0, 1, 2, 3]
+        assert pairs == set(itertools.permutations(range(4), 2))
+
+
+@pytest.mark.parametrize("generator", batch_release.GENERATORS)
+@pytest.mark.parametrize("rows", [1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
+def test_batches_are_the_kernels_record_by_record(generator: str, rows: int) -> None:
+    x = np.random.default_rng(rows).integers(0, 2**16, (rows, 3), np.uint16)
+    state, fill = batch_release.generator_state(9), batch_release.generator_fill(generator)
+    for of, per_record in ((3, 3), (2, 4)):
+        table = make_table("stairs", 2, features=3, release=of, entries=2**8)
+        values, limit, _, stair_bits = arguments(table)
+        words = np.empty((3 * BLOCK, per_record), np.uint32)
+        for block in range(3):
+            fill(words[block * BLOCK : (block + 1) * BLOCK].reshape(-1), state.copy(), block)
+        if of == 3:
+            wanted = [
+                [naive.release(int(v), values, int(w), limit, stair_bits) for v, w in zip(*both, strict=True)]
+                for both in zip(x, words[:rows], strict=True)
+            ]
+            assert release_records(x, table, 9, generator=generator).tolist() == wanted
+            continue
+        chosen, y = release_sampled_records(x, table, 9, generator=generator)
+        order: list[int] = []
+        for r in range(rows):
+            order = [0, 1, 2] if r % BLOCK == 0 else order
+            each = naive.release_sampled(x[r].tolist(), values, words[r].tolist(), limit, stair_bits, 2, order)
+            assert (chosen[r].tolist(), y[r].tolist()) == each
+
+
+@pytest.mark.parametrize("generator", batch_release.GENERATORS)
+def test_batches_do_not_depend_on_threads(generator: str) -> None:
+    x = np.random.default_rng(1).integers(0, 2**15, (5 * BLOCK + 7, 14), np.uint16)
+    whole, one = ready_table(1), ready_table(1, 1)
+    a, b = (release_records(x, whole, 4, threads, generator) for threads in (1, 2))
+    assert np.array_equal(a, b)
+    assert not np.array_equal(a, release_records(x, whole, 5, 1, generator))
+    for c, d in zip(*(release_sampled_records(x, one, 4, t, generator) for t in (1, 2)), strict=True):
+        assert np.array_equal(c, d)
+    out = np.empty_like(a)
+    assert release_records(x, whole, 4, 1, generator, out=out) is out and np.array_equal(a, out)
+    strided = np.asfortranarray(x)
+    assert np.array_equal(a, release_records(strided, whole, 4, 1, generator))
+
+
+def test_released_means_are_unbiased() -> None:
+    x = np.tile(np.linspace(0, 2**15, 14).astype(np.uint16), (2**16, 1))
+    table = ready_table("6.4")
+    y = release_records(x, table, seed=2)
+    error = y.mean(0) / table.gain - (x[0].astype(float) - 2**14 - 0.5)
+    assert abs(error / (y.std(0) / table.gain / 2**8)).max() < 5
+    one = ready_table("6.4", 1)
+    chosen, z = release_sampled_records(x, one, seed=2)
+    for i in range(14):
+        mine = z[chosen == i]
+        assert abs(len(mine) - 2**16 / 14) < 5 * 2**8 / 14**0.5
+        wanted = one.gain * (float(x[0, i]) - 2**14 - 0.5)
+        assert abs(mine.mean() - wanted) < 5 * mine.std() / len(mine) ** 0.5
+
+
+def test_tables_that_the_kernels_cannot_take() -> None:
+    x = np.zeros((1, 14), np.uint16)
+    for table, word in (
+        (make_table("naive", 1, frac_bits=8), "stairs"),
+        (make_table("stairs", 1, frac_bits=8), "--frac-bits 15"),
+        (replace(ready_table(1), counts=((-200, 4096), (200, 4096))), "one byte"),
+    ):
+        with pytest.raises(InputError, match=word):
+            release_records(x, table)
+    with pytest.raises(InputError, match="2 features"):
+        release_sampled_records(x[:, :1], make_table("stairs", 1, features=2, release=2))
+    with pytest.raises(InputError, match="choose fast or chacha20"):
+        release_records(x, ready_table(1), generator="lfsr")
+
+
+def test_the_range_check_needs_k_at_most_n(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the declared bound of k by n the shuffle would run past the last feature, and the check says where."""
+    kinds = release_sampled.function.__annotations__
+    monkeypatch.setitem(kinds, "k", replace(kinds["k"], at_most=None))
+    with pytest.raises(RangeError, match=r"release\.py"):
+        check_ranges(release_sampled)
+
+
+def test_signed_minimum_and_maximum_of_intervals() -> None:
+    spans = [Span(lo, hi) for lo in range(-3, 4) for hi in range(lo, 4)]
+    for a, b in itertools.product(spans, spans):
+        for name, plain in (("min_", min), ("max_", max)):
+            found = {plain(u, v) for u in range(a.lo, a.hi + 1) for v in range(b.lo, b.hi + 1)}
+            assert RULES[name](a, b) == Span(min(found), max(found))
+
+
+def test_cost_of_a_release() -> None:
+    """The sampled release of n = 14 is to need at most 36 macro-operations, a tenth of SPOF's 364."""
+    report = cost(14, 7).mechanisms
+    assert report["release"].traced.total == 4 * 14 + 2
+    assert report["release_sampled"].traced.total == 9 <= 36
+    assert str(report["release"].symbolic.formula) == "4n + 2"
+    assert {name: each.random_bits for name, each in report.items()} == {
+        "spof": 28 * 32,
+        "dpsgd": 14 * 32,
+        "spof_lean": 14 * 32,
+        "dpsgd_lean": 14 * 32,
+        "dpsgd_lean_clipped": 14 * 32,
+        "release": 14 * 32,
+        "release_sampled": 2 * 32,
+        "chacha20": 0,
+    }
+
+
+def test_cost_command_shows_random_bits_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from sensorsim.cli import main; main(['cost', '--format', 'json']);"
+        "heavy = {'numpy', 'numba', 'torch', 'pandas', 'matplotlib', 'scipy'} & set(sys.modules); sys.exit(bool(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["mechanisms"]["release_sampled"]["random_bits"] == 64
