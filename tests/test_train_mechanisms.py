@@ -66,10 +66,14 @@ def test_release_is_unbiased_and_has_the_stated_spread(epsilon):
     used = noise.table(epsilon, 14, 1)
     assert noise.certified_epsilon(used) <= epsilon
     x = torch.tensor([0.0, 0.3, 1.0]).expand(200_000, 3)
-    released = noise.release(x, used, torch.Generator().manual_seed(2)).double()
-    error = 5 * math.sqrt(noise.variance(used) / len(x))
-    assert (released.mean(0) - x[0]).abs().max() < error
-    assert (released.var(0) <= 1.05 * noise.variance(used)).all()
+    released, picked = noise.release(x, used, torch.Generator().manual_seed(2))
+    assert (picked.sum(1) == 1).all()  # one feature of each record, and nothing of the others
+    assert (released[~picked] == 0.5).all()
+    for column in range(3):
+        values = released[picked[:, column], column].double()
+        assert abs(len(values) - len(x) / 3) < 5 * math.sqrt(len(x) * 2 / 9)
+        assert abs(values.mean() - x[0, column]) < 5 * math.sqrt(noise.variance(used) / len(values))
+        assert values.var() <= 1.05 * noise.variance(used)
 
 
 def test_sampled_coefficients_are_unbiased(small):

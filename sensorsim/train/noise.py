@@ -1,17 +1,19 @@
-"""Random draws of the training loop. Releases come from the very tables that firmware uses."""
+"""Random draws of the training loop. Releases come from the very kernels and tables that firmware uses."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from sensorsim.errors import InputError
+from sensorsim.kernels.batch_release import release_records, release_sampled_records
 from sensorsim.privacy.stairs import estimate_sd
 from sensorsim.privacy.tables import NoiseTable, make_table, ready_table
 
-FEWEST_ENTRIES_BITS, MOST_ENTRIES_BITS = 12, 20
+FEWEST_ENTRIES_BITS, MOST_ENTRIES_BITS = 12, 17  # the release kernels take up to 2^17
 
 
 def laplace(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
@@ -47,16 +49,22 @@ def variance(used: NoiseTable) -> float:
     return estimate_sd(used.stairs) ** 2
 
 
-def release(x: Tensor, used: NoiseTable, generator: torch.Generator) -> Tensor:
-    """One unbiased released value for every entry of x, which lies in [0, 1]: the integers of firmware, then reals."""
-    assert used.limit is not None
+def release(x: Tensor, used: NoiseTable, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Records x (…, n) in [0, 1] through the firmware's own kernels: unbiased values, and which features they are of.
+
+    A feature that the table does not release has the value 0.5, which says nothing of x.
+    """
+    n = x.shape[-1]
     D = 1 << used.frac_bits
-    values = torch.tensor([value for value, _ in used.counts], dtype=torch.int32)
-    edges = torch.tensor([count for _, count in used.counts]).cumsum(0)
-    index = torch.randint(used.entries, x.shape, generator=generator)
-    stair = values[torch.bucketize(index, edges, right=True)]
-    inside = torch.randint(1 << used.stair_bits, x.shape, generator=generator, dtype=torch.int32) - (
-        1 << used.stair_bits >> 1
-    )
-    y = (x * D).round().to(torch.int32) - D // 2 + (stair << used.stair_bits) + inside
-    return ((y.clamp_(-used.limit, used.limit).double() / used.gain + (D + 1) / 2) / D).to(torch.float32)
+    integers = (x.reshape(-1, n) * D).round().to(torch.int32).numpy().astype(np.uint16)
+    seed = int(torch.randint(1 << 62, (), generator=generator))
+    if used.release == n:
+        y = release_records(integers, used, seed)
+        picked = np.ones(y.shape, np.bool_)
+    else:
+        chosen, values = release_sampled_records(integers, used, seed)
+        y, picked = np.zeros(integers.shape, np.int32), np.zeros(integers.shape, np.bool_)
+        np.put_along_axis(y, chosen.astype(np.int64), values, 1)
+        np.put_along_axis(picked, chosen.astype(np.int64), True, 1)
+    estimate = np.where(picked, (y / used.gain + (D + 1) / 2) / D, 0.5).astype(np.float32)
+    return torch.from_numpy(estimate).reshape(x.shape), torch.from_numpy(picked).reshape(x.shape)

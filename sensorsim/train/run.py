@@ -155,11 +155,8 @@ def draw_release(x: Tensor, config: Config, generator: torch.Generator) -> dict[
     """Released values, and for `sampled` the weights n/k of the features that were released."""
     n = x.shape[-1]
     k = features_per_record(config, n)
-    released = noise.release(x, release_table(config, n), generator)
-    if config.mechanism == "exact":
-        return {"released": released}
-    picked = torch.rand(x.shape, generator=generator).argsort(-1).argsort(-1) < k
-    return {"released": torch.where(picked, released, 0.5), "weight": picked * (n / k)}
+    released, picked = noise.release(x, release_table(config, n), generator)
+    return {"released": released} if config.mechanism == "exact" else {"released": released, "weight": picked * (n / k)}
 
 
 def release_table(config: Config, n: int) -> NoiseTable:
