@@ -180,3 +180,28 @@ EXP_ONE = 1 << EXP_FRAC
 EXP_TABLE = tuple(round(math.exp((k - EXP_ZERO) / EXP_PER_UNIT) * EXP_ONE) for k in range(2 * EXP_ZERO + 1))
 EXP = Q("exp", "u32", EXP_FRAC, EXP_TABLE[0], EXP_TABLE[-1], "e^a for the expansion point a")
 EXP_SIZE = Length("exp_size", len(EXP_TABLE), len(EXP_TABLE), "entries of the table of e^a")
+
+# The encoder. Weights of ±16 in 16 bits times a feature of 15 fraction bits; 13 bits go before the sum, so that 4096
+# terms fit.
+ENCODER_FRAC = 11
+TERM_SHIFT = 13
+SUM_FRAC = ENCODER_FRAC + FRAC - TERM_SHIFT
+ENCODER_WEIGHT = Q("encoder weight", "i16", ENCODER_FRAC, -(2**15), 2**15 - 1, "an encoder weight, -16 to below 16")
+TERM = Q("term", "i32", SUM_FRAC, -(2**17), 2**17, "a weight times a feature")
+ENCODER_BIAS = Q(
+    "encoder bias", "i32", SUM_FRAC, -(2**28), 2**28, "an encoder bias, with what rounding down takes away"
+)
+SUM = Q("sum", "i32", SUM_FRAC, -(2**29) - 2**28, 2**29 + 2**28, "W_jᵀx_j + b_j")
+
+# The logistic function by table: 256 steps from -8 to 8, each answered with its value in the middle of the step.
+SIGMOID_RANGE = 8
+SIGMOID_BITS = 8
+SIGMOID_SHIFT = SUM_FRAC + 4 - SIGMOID_BITS
+SIGMOID_ZERO = SIGMOID_RANGE << SUM_FRAC
+SIGMOID_LAST = 2 * SIGMOID_ZERO - 1
+SIGMOID_TABLE = tuple(
+    round(ONE / (1 + math.exp(SIGMOID_RANGE - (k + 0.5) * 2 * SIGMOID_RANGE / 2**SIGMOID_BITS)))
+    for k in range(2**SIGMOID_BITS)
+)
+HIDDEN = Q("hidden", "u16", FRAC, SIGMOID_TABLE[0], SIGMOID_TABLE[-1], "a hidden unit h, between 0 and 1")
+SIGMOID_SIZE = Length("sigmoid_size", len(SIGMOID_TABLE), len(SIGMOID_TABLE), "entries of the sigmoid table")

@@ -48,6 +48,24 @@ def pick_stair(table: STAIR["1 << (32 - drop)"], word: RANDOM, drop: DROP) -> ST
 
 
 @kernel(step="noise")
+def centre_of(stair_bits: STAIR_BITS) -> CENTRE:
+    """1/2 + S/2, what is taken off x and off the place on a stair, once for a record. ADD.
+
+    Scaling and overflow: Q15, above 2^14 and at most 2^15.
+    """
+    return add(HALF, 1 << (stair_bits - 1))
+
+
+@kernel(step="noise")
+def lowest_of(limit: LIMIT) -> LOWEST:
+    """The lower end of the clamp, once for a record. SUB.
+
+    Scaling and overflow: the limit is at most 2^23, so its negative fits.
+    """
+    return sub(0, limit)
+
+
+@kernel(step="noise")
 def stairs(
     x: X,
     entry: STAIR,
@@ -94,8 +112,8 @@ def release(
     Scaling and overflow: see `stairs` and `pick_stair`.
     """
     mask = (1 << stair_bits) - 1
-    centre = add(HALF, 1 << (stair_bits - 1))
-    lowest = sub(0, limit)
+    centre = centre_of(stair_bits)
+    lowest = lowest_of(limit)
     for i in range(n):
         secret = word[i]
         y[i] = stairs(x[i], pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
@@ -140,8 +158,8 @@ def release_sampled(
     Scaling and overflow: see `stairs`, `pick_stair` and `choose`; k <= n, so at least one place is left in every round.
     """
     mask = (1 << stair_bits) - 1
-    centre = add(HALF, 1 << (stair_bits - 1))
-    lowest = sub(0, limit)
+    centre = centre_of(stair_bits)
+    lowest = lowest_of(limit)
     for j in range(k):
         left = n - j
         place = choose(word[2 * j], left)

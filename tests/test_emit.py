@@ -150,6 +150,13 @@ def test_a_changed_operator_changes_the_c_and_the_bits_still_agree(module, name,
     assert differing_bits(got, want) > 0, "the change must show"
 
 
+def test_a_kernel_that_was_asked_for_and_is_called_by_another_is_one_function(tmp_path):
+    kernels = choose(["root", "dpsgd"], "lean")
+    texts, host = library(kernels, tmp_path)
+    assert "src/ss_root.h" not in texts
+    assert off(host, kernels[0]) == 0
+
+
 def test_another_prefix_reaches_every_name(tmp_path):
     kernels = choose(["root"], "lean")
     texts, host = library(kernels, tmp_path, prefix="acme_")

@@ -12,6 +12,10 @@ from sensorsim.errors import InputError
 COMMANDS = {
     "cost": ("sensorsim.cli.cost", "What a private record costs on a sensor's processor."),
     "cpus": ("sensorsim.cli.cpus", "The processors and chips whose tables are known."),
+    "train": ("sensorsim.cli.train", "Train one on-body encoder privately and save it."),
+    "sweep": ("sensorsim.cli.sweep", "Accuracy over a grid of mechanisms and budgets, resumable."),
+    "figures": ("sensorsim.cli.figures", "Redraw the paper's figures, and two of our own."),
+    "data": ("sensorsim.cli.data", "Make, compare and fit synthetic daily-activity data."),
     "noise": ("sensorsim.cli.noise", "Tables of noise with a proof of what they protect."),
     "export": ("sensorsim.cli.export", "Write the kernels as a C package for firmware."),
     "verify": (

@@ -147,8 +147,10 @@ class _Plan:
         return "\n".join([head, *includes, ""]) + "\n" + "\n".join(self.define(k, constants) for k in kernels)
 
     def includes(self, kernels: list[Kernel], module: str) -> list[str]:
-        used = {callee.path.stem for kernel in kernels for callee in called(kernel)} - {module}
-        names = ["arithmetic", "constants", *sorted(used)]
+        callees = {callee for kernel in kernels for callee in called(kernel)}
+        used = {callee.path.stem for callee in callees if callee not in self.entries} - {module}
+        public = ["kernels"] if any(callee in self.entries for callee in callees) else []
+        names = [*public, "arithmetic", "constants", *sorted(used)]
         return [f'#include "{self.prefix}{name}.h"' for name in names]
 
     def define(self, kernel: Kernel, constants: Constants) -> str:

@@ -1,0 +1,156 @@
+"""`sensorsim sweep`: a grid of mechanisms, epsilons and sigmas, resumable."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.training import (
+    MAXIMUM_NOTE,
+    base_config,
+    data_options,
+    load_data,
+    model_options,
+    numbers,
+    shown,
+    trivial_lines,
+)
+
+if TYPE_CHECKING:
+    from sensorsim.train.config import Config
+    from sensorsim.train.data import Dataset
+    from sensorsim.train.store import Store
+
+SCHEMA_VERSION = 1
+ALL = "none,spof,fm,dpsgd,exact,sampled"
+
+
+@click.command()
+@click.option("--mechanism", default=ALL, show_default=True, help="Names, separated by commas; also dpsgd-weights.")
+@click.option("--epsilon", default="0.1,0.2,0.4,0.8,1.6,3.2,6.4", show_default=True, help="Nominal budgets per record.")
+@click.option("--sigma", default="0,5", show_default=True, help="Environmental noise on the inputs.")
+@click.option(
+    "--c", "c", default="2.5", show_default=True, help="Stabilization constants of spof, or a range 0:2.5:0.25."
+)
+@click.option("--runs", type=int, default=100, show_default=True, help="Monte-Carlo runs of each cell.")
+@data_options
+@model_options
+@click.option("--results", default="results.sqlite", show_default=True, help="Where finished cells are kept.")
+@click.option("--jobs", type=int, help="Processes.  [default: the processors of this machine]")
+@click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
+@format_option
+def command(fmt: str, **chosen: Any) -> None:
+    """Accuracy of private training over a grid, beside the trivial predictors.
+
+    Run the same command again after an interruption: finished cells are kept and give bit-identical results.
+
+    Example: sensorsim sweep --mechanism dpsgd,sampled --epsilon 0.1,1.6 --sigma 0 --runs 20
+    """
+    dataset = load_data(chosen)
+    cells = cells_of(chosen, dataset)
+    from sensorsim.train import sweep
+    from sensorsim.train.store import Store
+
+    with Store(chosen["results"], dataset.digest) as store:
+        results = run_with_progress(dataset, cells, store, chosen["jobs"], chosen["dask"])
+        trivial = sweep.trivial(dataset, cells, store)
+    rows = [sweep.row(result) for result in results]
+    emit(
+        fmt,
+        lambda: table(dataset, rows, trivial),
+        lambda: {
+            "schema_version": SCHEMA_VERSION,
+            "data": {"source": dataset.source, "rows": len(dataset.x), "n": dataset.n, "normalise": dataset.normalise},
+            "rows": rows,
+            "trivial": [{"sigma": sigma, "predictors": found} for sigma, found in trivial.items()],
+        },
+        lambda: rows,
+    )
+
+
+def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
+    from sensorsim.train import sweep
+
+    mechanisms = [name.strip() for name in chosen["mechanism"].split(",") if name.strip()]
+    epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
+    base = base_config({name: value for name, value in chosen.items() if name not in SWEPT}, chosen["runs"])
+    return sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n)
+
+
+SWEPT = ("mechanism", "epsilon", "sigma", "c", "runs")
+
+
+def run_with_progress(
+    dataset: Dataset, cells: list[Config], store: Store, jobs: int | None, dask: str | None
+) -> list[dict[str, Any]]:
+    """All results; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from sensorsim.train import sweep
+
+    done = 0
+    bar = Progress(
+        TextColumn("sweep"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("cells · {task.description} ·"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=Console(stderr=True),
+    )
+
+    def finished(config: Config) -> None:
+        nonlocal done
+        done += 1
+        epsilon = "" if config.epsilon is None else f" eps {config.epsilon:g}"
+        bar.update(task, completed=done, description=f"{config.mechanism}{epsilon} sigma {config.sigma:g}")
+
+    with bar:
+        task = bar.add_task("starting", total=len(cells))
+        try:
+            return sweep.run(dataset, cells, store, jobs=jobs or os.cpu_count() or 1, dask=dask, finished=finished)
+        except KeyboardInterrupt:
+            bar.stop()
+            click.echo(f"{done} cells are safe in {store.path}; run the same command to go on.", err=True)
+            sys.exit(130)
+
+
+def table(
+    dataset: Dataset, rows: list[dict[str, Any]], trivial: dict[float, dict[str, dict[str, float | None]]]
+) -> str:
+    """The result on one screen."""
+    lines = [
+        f"Reconstruction accuracy, 1 - MSE in per cent · {dataset.source}, {len(dataset.x)} rows, n = {dataset.n}",
+        f"Mean over {rows[0]['runs']} runs ± 95 % interval; epsilon per record, against replacing the record",
+    ]
+    for sigma, found in trivial.items():
+        lines += ["", f" sigma = {sigma:g}"]
+        lines.append(f" {'mechanism':<15}{'nominal':>8}{'spent':>8}   {'accuracy':>9}{'':>15}{'held out':>9}   covers")
+        lines += [_line(row) for row in rows if row["sigma"] == sigma]
+        lines += [f" {'·' * 40}", *trivial_lines(found)]
+    if dataset.normalise == "max":
+        lines += ["", f" {MAXIMUM_NOTE}"]
+    return "\n".join(lines)
+
+
+def _line(row: dict[str, Any]) -> str:
+    name = row["mechanism"] + (f" c={row['c']:g}" if row["c"] else "")
+    head = f" {name:<15}{shown(row['nominal_epsilon'], 1):>8}{shown(row['spent_epsilon'], 2):>8}   "
+    if row["diverged"]:
+        rest = shown(row["accuracy_of_the_rest"])
+        return f"{head}{row['diverged']} of {row['runs']} runs diverged (the rest: {rest})   {_short(row['covers'])}"
+    half = "" if row["accuracy_low"] is None else f"± {row['accuracy'] - row['accuracy_low']:.2f}"
+    return f"{head}{shown(row['accuracy']):>9} {half:<14}{shown(row['accuracy_held_out']):>9}   {_short(row['covers'])}"
+
+
+def _short(covers: str) -> str:
+    """The first words; --format json has the whole sentence."""
+    for start, word in (("nothing", "nothing"), ("everything", "weights too"), ("the weights", "weights too")):
+        if covers.startswith(start):
+            return word
+    return "not the weights"

@@ -1,0 +1,136 @@
+"""One configuration of a training run: what it is, whether it makes sense, and the key it is stored under."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sensorsim.errors import InputError
+
+MECHANISMS = ("none", "spof", "fm", "dpsgd", "dpsgd-weights", "exact", "sampled")
+RELEASING = ("exact", "sampled")  # mechanisms whose every step is post-processing of one release
+EPSILONS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+
+CHOICES = {
+    "optimiser": ("adam", "sgd"),
+    "forward": ("raw", "released"),
+    "estimator": ("marginals", "loss"),
+    "noise": ("gaussian", "laplace"),
+    "clipping": ("flat", "group"),
+    "point": ("zero", "prediction"),
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """The defaults are the authors': m = 2, l = 7, c = 2.5, C = 4, Adam at 1e-3, batch 1, 10 epochs."""
+
+    mechanism: str
+    epsilon: float | None = None  # nominal, per record; None for `none`
+    sigma: float = 0.0  # environmental noise on the inputs, in units of the normalised range
+    runs: int = 100
+    seed: int = 0
+    m: int = 2
+    l: int = 7
+    bias: bool = False
+    c: float = 2.5  # stabilization constant of spof
+    decode_c: bool = False  # keep c in the decoder when the model is used
+    C: float = 4.0  # clipping norm of dpsgd and dpsgd-weights
+    point: str = "zero"  # where dpsgd takes its z-gradient: at a = 0 as printed, or at the prediction (a = z)
+    optimiser: str = "adam"
+    lr: float = 1e-3
+    batch: int = 1
+    epochs: int = 10
+    redraw: bool = False  # fresh noise at each step instead of once per record
+    forward: str | None = None  # raw or released; None: released for exact and sampled, raw otherwise
+    k: int | None = None  # features per record that `sampled` releases; None: chosen from epsilon
+    estimator: str = "marginals"  # what exact and sampled make of the release
+    noise: str = "gaussian"  # dpsgd-weights
+    clipping: str = "flat"  # dpsgd-weights: one norm, or one for the encoder and one for the decoder
+    delta: float = 1e-6  # dpsgd-weights with Gaussian noise
+
+    @property
+    def reads(self) -> str:
+        """What the forward pass reads while training."""
+        return self.forward or ("released" if self.mechanism in RELEASING else "raw")
+
+    @property
+    def key(self) -> str:
+        """A name for this configuration that does not change between machines."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:24]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def generator_seed(self, block: int) -> int:
+        """A seed that no other configuration and no other block of runs shares."""
+        seen = hashlib.sha256(f"{self.key}/{block}".encode()).digest()
+        return int.from_bytes(seen[:8], "big") >> 1
+
+
+def checked(config: Config, n: int) -> Config:
+    """The configuration as it will run, or one sentence on why it cannot."""
+    if config.mechanism not in MECHANISMS:
+        raise InputError(f"there is no mechanism {config.mechanism!r}; choose from {', '.join(MECHANISMS)}.")
+    for name, allowed in CHOICES.items():
+        value = getattr(config, name)
+        if value is not None and value not in allowed:
+            raise InputError(f"{name} is {value!r}; choose from {', '.join(allowed)}.")
+    _check_numbers(config, n)
+    if config.mechanism != "none" and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
+        raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
+    if config.mechanism in ("none", "dpsgd-weights") and config.forward == "released":
+        raise InputError(
+            f"{config.mechanism} releases no record, so its forward pass reads raw values; leave --forward out."
+        )
+    if config.mechanism in RELEASING and config.estimator == "marginals" and config.forward == "raw":
+        raise InputError(
+            "the estimator marginals reads nothing but the release; use --estimator loss with --forward raw."
+        )
+    if config.k is not None and not 1 <= config.k <= n:
+        raise InputError(f"k = {config.k} features per record; give --k between 1 and n = {n}.")
+    return _without_the_unused(config)
+
+
+def _without_the_unused(config: Config) -> Config:
+    """What a mechanism does not use goes back to its default, so that the same run always has the same key."""
+    used = {
+        "none": (),
+        "spof": ("epsilon", "c", "decode_c", "redraw", "forward"),
+        "fm": ("epsilon", "redraw", "forward"),
+        "dpsgd": ("epsilon", "C", "point", "redraw", "forward"),
+        "dpsgd-weights": ("epsilon", "C", "noise", "clipping", "delta"),
+        "exact": ("epsilon", "estimator", "redraw", "forward"),
+        "sampled": ("epsilon", "estimator", "k", "redraw", "forward"),
+    }[config.mechanism]
+    shared = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")
+    loop: tuple[str, ...] = ("optimiser", "lr", "batch", "epochs")
+    if config.mechanism in RELEASING and config.estimator == "marginals":  # its settings are frozen in estimator.py
+        loop, used = (), tuple(name for name in used if name not in ("redraw", "forward"))
+    kept = {name: getattr(config, name) for name in (*shared, *loop, *used)}
+    if config.mechanism == "fm":  # the functional mechanism is Algorithm 1 with one user and no constant
+        kept["m"] = 1
+    if config.mechanism != "spof":
+        kept["c"] = 0.0
+    return Config(**kept)
+
+
+def _check_numbers(config: Config, n: int) -> None:
+    if not 1 <= config.l <= n:
+        raise InputError(
+            f"l = {config.l} is not between 1 and n = {n}; an encoder compresses, so give --l between 1 and {n}."
+        )
+    for name, least in (("m", 1), ("runs", 1), ("batch", 1), ("epochs", 0), ("seed", 0)):
+        if getattr(config, name) < least:
+            raise InputError(f"{name} = {getattr(config, name)}; give --{name} {least} or more.")
+    for name in ("lr", "C"):
+        if not 0 < getattr(config, name) < math.inf:
+            raise InputError(f"{name} = {getattr(config, name)}; give a number above 0.")
+    for name in ("sigma", "c"):
+        if not 0 <= getattr(config, name) < math.inf:
+            raise InputError(f"{name} = {getattr(config, name)}; give a number of at least 0.")
+    if not 0 < config.delta < 1:
+        raise InputError(f"delta = {config.delta}; give a number between 0 and 1, such as 1e-6.")

@@ -1,0 +1,68 @@
+"""A trained encoder in the kernels' integers, and what the integers cost in accuracy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sensorsim.encoders import Encoder
+from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT, HIDDEN, SIGMOID_TABLE, X
+from sensorsim.train.config import Config
+from sensorsim.train.data import PUBLIC_CAPS, Dataset
+
+
+def quantise(
+    tensors: dict[str, np.ndarray], config: Config, dataset: Dataset, provenance: dict[str, Any]
+) -> list[Encoder]:
+    """One encoder for every user, from the tensors of `save.tensors_of`; provenance gains what was lost."""
+    made = []
+    decoder = tensors["decoder.weight"].reshape(config.m, config.l, dataset.n)
+    for j in range(config.m):
+        W = tensors[f"encoder.{j}.weight"].astype(np.float64)
+        b = tensors.get(f"encoder.{j}.bias", np.zeros(config.l)).astype(np.float64)
+        d = tensors["decoder.bias"][j] if "decoder.bias" in tensors else np.zeros(dataset.n)
+        weights = [[ENCODER_WEIGHT.quantise(float(value)) for value in row] for row in W.T]
+        half = dataset.n // 2  # each of n products is rounded down by half a unit on average
+        bias = [ENCODER_BIAS.quantise(float(value)) + half for value in b]
+        rows = dataset.x[dataset.user == j]
+        exact = _accuracy(rows, 1 / (1 + np.exp(-(rows @ W + b))), decoder[j], d)
+        whole = _accuracy(rows, encode(rows, weights, bias), decoder[j], d)
+        report = {
+            "accuracy_in_reals": exact,
+            "accuracy_in_integers": whole,
+            "accuracy_lost_points": exact - whole,
+            "weights_saturated": int((np.abs(W) >= ENCODER_WEIGHT.hi / 2**ENCODER_WEIGHT.frac_bits).sum()),
+        }
+        scale = tuple(PUBLIC_CAPS[name] for name in dataset.columns) if dataset.normalise == "public" else None
+        made.append(
+            Encoder(
+                dataset.columns,
+                scale,
+                tuple(map(tuple, weights)),
+                tuple(bias),
+                tuple(tuple(round(float(value), 6) for value in row) for row in decoder[j]),
+                tuple(round(float(value), 6) for value in d),
+                provenance | {"user": j, "quantisation": report},
+            )
+        )
+    return made
+
+
+def encode(rows: np.ndarray, weights: list[list[int]], bias: list[int]) -> np.ndarray:
+    """Hidden units of every row by the integer kernel itself, as reals."""
+    from sensorsim.kernels.compiled import compiled
+    from sensorsim.kernels.encoder import encoder
+
+    run = compiled(encoder)
+    x = np.array([[X.quantise(float(value)) for value in row] for row in rows], dtype=np.uint16)
+    flat, offsets = np.array(weights, dtype=np.int16).ravel(), np.array(bias, dtype=np.int32)
+    table = np.array(SIGMOID_TABLE, dtype=np.uint16)
+    hidden = np.zeros((len(rows), len(weights)), dtype=np.uint16)
+    for row in range(len(rows)):
+        run(x[row], flat, offsets, table, hidden[row], x.shape[1], len(weights), len(table))
+    return np.asarray(hidden / 2**HIDDEN.frac_bits)
+
+
+def _accuracy(rows: np.ndarray, h: np.ndarray, decoder: np.ndarray, d: np.ndarray) -> float:
+    return float(100 * (1 - np.mean((1 / (1 + np.exp(-(h @ decoder + d))) - rows) ** 2)))

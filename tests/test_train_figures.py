@@ -1,0 +1,166 @@
+"""The b factor of noisy inputs against Monte Carlo, the encoder kernel against reals, every figure drawn."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from sensorsim.kernels import formats
+from sensorsim.kernels.compiled import compiled
+from sensorsim.kernels.encoder import encoder
+
+from sensorsim import encoders
+from sensorsim.cli import figures as figures_command
+from sensorsim.cli import main
+from sensorsim.errors import InputError
+from sensorsim.train import noisy_inputs, quantise
+from sensorsim.train.data import PAPER_COLUMNS
+
+
+@pytest.mark.parametrize("printed", [True, False])
+@pytest.mark.parametrize("h", [0.0, 0.1, 0.5])
+def test_density_of_b_max_is_a_density(printed, h):
+    places, density = noisy_inputs.density_curve(h, 1.5, printed)
+    assert np.trapezoid(density, places) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("h", [0.0, 0.1, 0.5])
+def test_the_density_that_holds_is_the_one_that_is_drawn(h):
+    sd = 0.8
+    places, density = noisy_inputs.density_curve(h, sd, printed=False)
+    D = np.random.default_rng(0).normal(0, sd, (20_000, noisy_inputs.DRAWS))
+    drawn = np.log10(noisy_inputs.L * (np.exp(D) / (1 + (np.exp(D) - 1) * h)).max(axis=1))
+    cdf = np.concatenate([[0], np.cumsum(np.diff(places) * (density[1:] + density[:-1]) / 2)])
+    for quantile in (0.1, 0.5, 0.9):
+        assert np.interp(np.quantile(drawn, quantile), places, cdf) == pytest.approx(quantile, abs=0.02)
+
+
+def test_the_printed_probability_claim_does_not_hold():
+    for sigma in (0.1, 1, 5, 1e6):
+        for printed in (True, False):
+            assert noisy_inputs.probability_below_one(noisy_inputs.spread(sigma, printed)) < 1e-30 + 1e-33
+            assert noisy_inputs.probability_below_one(noisy_inputs.spread(sigma, printed), draws=1) < 0.5
+    for sigma in (1, 5):
+        assert noisy_inputs.share_below_one(sigma) < 0.02
+
+
+def sums(x, weights, bias):
+    """W x + b of the integers' own values, exactly, before any rounding of the kernel."""
+    return weights / 2**11 @ (np.minimum(x, 2**15) / 2**15) + bias / 2**13
+
+
+@pytest.mark.parametrize("n", [1, 2, 13, 14, 64])
+def test_encoder_equals_the_plain_run_bit_for_bit_and_reals_closely(n):
+    rng = np.random.default_rng(n)
+    l, table = 3, np.array(formats.SIGMOID_TABLE, dtype=np.uint16)
+    for scale in (1, 15, 2**15):
+        x = rng.integers(0, 2**16, n, dtype=np.uint16)
+        weights = rng.integers(-scale, scale, n * l).astype(np.int16)
+        bias = rng.integers(-(2**13), 2**13, l).astype(np.int32)
+        fast, plain = np.zeros(l + 1, np.uint16), [0] * l
+        compiled(encoder)(x, weights, bias, table, fast, n, l, len(table))
+        encoder(x.tolist(), weights.tolist(), bias.tolist(), table.tolist(), plain, n, l, len(table))
+        assert fast[:l].tolist() == plain
+        assert fast[l] == 0  # nothing is written past the end
+        real = 1 / (1 + np.exp(-np.clip(sums(x.astype(float), weights.reshape(l, n).astype(float), bias), -8, 8)))
+        # half a step of the table, a unit of rounding per term, and half a unit of the result
+        assert np.abs(np.array(plain) / 2**15 - real).max() <= 0.25 * (1 / 32 + n / 2**13) + 2**-15
+
+
+def test_the_ends_saturate():
+    table = np.array(formats.SIGMOID_TABLE, dtype=np.uint16)
+    hidden = np.zeros(2, np.uint16)
+    x = np.full(64, 2**16 - 1, np.uint16)
+    weights = np.repeat([-(2**15), 2**15 - 1], 64).astype(np.int16)
+    compiled(encoder)(x, weights, np.zeros(2, np.int32), table, hidden, 64, 2, len(table))
+    assert hidden.tolist() == [table[0], table[-1]]
+
+
+def test_the_default_encoder_is_plain_data_with_provenance():
+    shipped = encoders.load()
+    assert (shipped.n, shipped.l) == (14, 7)
+    assert shipped.provenance["data"].startswith("synthetic")
+    assert "weights included" in shipped.provenance["covers"]
+    assert shipped.provenance["quantisation"]["accuracy_lost_points"] <= 0.1
+    assert shipped.scale is not None  # a body has no column maximum to divide by
+    rows = np.random.default_rng(0).random((5, 14))
+    hidden = quantise.encode(rows, [list(row) for row in shipped.weights], list(shipped.bias))
+    assert ((hidden > 0) & (hidden < 1)).all()
+
+
+@pytest.mark.slow
+def test_the_default_encoder_can_be_made_again(tmp_path):
+    """Bit for bit with the torch that is pinned, on the kind of machine that made it; others may round differently."""
+    path = tmp_path / "again.json"
+    main(
+        [
+            "train",
+            "--mechanism",
+            "sampled",
+            "--epsilon",
+            "1.6",
+            "--m",
+            "1",
+            "--normalise",
+            "public",
+            "--encoder",
+            str(path),
+        ]
+    )
+    made, shipped = encoders.load(str(path)), encoders.load()
+    assert made.columns == shipped.columns and made.provenance["config"] == shipped.provenance["config"]
+    difference = np.abs(np.array(made.weights) - np.array(shipped.weights)).max()
+    assert difference <= 2
+
+
+def test_an_encoder_survives_its_file_and_a_damaged_one_is_refused(tmp_path):
+    text = encoders.as_json(encoders.load())
+    path = tmp_path / "mine.json"
+    path.write_text(text)
+    assert encoders.load(str(path)) == encoders.load()
+    for change in ({"schema_version": 0}, {"weights": [[2**15] * 14] * 7}, {"bias": [0]}, {"decoder": None}):
+        path.write_text(json.dumps(json.loads(text) | change))
+        with pytest.raises(InputError):
+            encoders.load(str(path))
+    path.write_text("{")
+    with pytest.raises(InputError):
+        encoders.load(str(path))
+    with pytest.raises(InputError, match="no encoder absent"):
+        encoders.load("absent")
+
+
+def test_train_writes_an_encoder_and_says_what_it_lost(tmp_path, capsys):
+    path = tmp_path / "mine.json"
+    main(["train", "--mechanism", "none", "--epochs", "2", "--bias", "--encoder", str(path), "--format", "json"])
+    said = json.loads(capsys.readouterr().out)["quantisation"]
+    assert abs(said["accuracy_lost_points"]) <= 0.1
+    made = encoders.load(str(path))
+    assert made.provenance["quantisation"]["accuracy_lost_points"] == said["accuracy_lost_points"]
+    assert not math.isclose(sum(made.decoder_bias), 0.0)
+
+
+def test_every_figure_is_drawn(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(figures_command, "C_RANGE", "0:2.5:2.5")
+    days = tmp_path / "days.csv"
+    main(["data", "make", "--rows", "50", "--persons", "6", "--seed", "1", "--out", str(days)])
+    grid = [
+        "--epsilon",
+        "0.8",
+        "--sigma",
+        "0,5",
+        "--runs",
+        "2",
+        "--jobs",
+        "1",
+        "--columns",
+        ",".join(PAPER_COLUMNS[:3] + PAPER_COLUMNS[8:]),
+    ]
+    main(["figures", "--data", str(days), "--out", str(tmp_path / "new"), *grid])
+    paths = capsys.readouterr().out.split()
+    assert len(paths) == 7
+    for path in paths:
+        assert Path(path).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

@@ -1,0 +1,321 @@
+"""Runs, the store, resuming after kill -9, a Dask cluster, and the commands."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from sensorsim.cli import main, training  # noqa: E402
+from sensorsim.errors import InputError  # noqa: E402
+from sensorsim.train import cell, data, run, save, store, sweep, synthetic  # noqa: E402
+from sensorsim.train.config import MECHANISMS, Config, checked  # noqa: E402
+
+COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
+SMALL = {"l": 2, "runs": 3, "epochs": 2}
+ARGUMENTS = ["--columns", ",".join(COLUMNS), "--l", "2", "--epochs", "2"]
+
+
+@pytest.fixture(scope="module")
+def small():
+    return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+
+
+def plain(result):
+    return {name: value for name, value in result.items() if name != "seconds"}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("sigma", [0.0, 5.0])
+def test_every_mechanism_is_reproducible_and_scored(small, mechanism, sigma):
+    config = Config(mechanism, 1.0, sigma=sigma, **SMALL)
+    first, second = (cell.run_cell(small, config) for _ in range(2))
+    assert plain(first) == plain(second)
+    assert len(first["accuracy"]) == 3 and len(set(first["accuracy"])) == 3
+    assert all(-100 < value < 100 for value in first["accuracy"])
+    assert (first["accuracy"] == first["accuracy_clean_input"]) == (sigma == 0)
+
+
+@pytest.mark.parametrize(
+    "options", [{"batch": 4}, {"bias": True}, {"optimiser": "sgd"}, {"redraw": True}, {"forward": "released"}]
+)
+def test_options_run_and_matter(small, options):
+    base = Config("dpsgd", 4.0, **SMALL)
+    changed = Config("dpsgd", 4.0, **SMALL, **options)
+    assert cell.run_cell(small, base)["accuracy"] != cell.run_cell(small, changed)["accuracy"]
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_every_record_is_read_once_per_epoch_by_its_own_user(small, batch):
+    config = checked(Config("none", batch=batch, **SMALL), small.n)
+    generator = torch.Generator().manual_seed(0)
+    records = run._records(small, config, 2, generator)
+    seen = [[] for _ in range(2 * config.m)]
+    for part in run._epoch(records, config, batch == 1, generator):
+        for unit in range(2 * config.m):
+            for place in range(batch):
+                if part.present is None or part.present[unit, place, 0] > 0:
+                    seen[unit].append(tuple(part.x[unit, place].tolist()))
+    for unit, found in enumerate(seen):
+        mine = (small.user == unit % config.m) & ~small.held_out
+        assert sorted(found) == sorted(tuple(row) for row in small.x[mine].astype(np.float32).tolist())
+
+
+def test_a_user_without_records_left_stays_as_it_is():
+    """User 1's weights are the same whether or not user 0 has many more records."""
+    x = np.random.default_rng(0).random((12, 3))
+    person = np.arange(12)
+    config = checked(Config("none", l=2, epochs=1, runs=1, lr=0.1), 3)
+
+    def trained(rows):
+        user = np.where(person[:rows] < 4, 1, 0)
+        made = data.Dataset(x[:rows], ("a", "b", "c"), person[:rows], user, np.zeros(rows, bool), "", "max")
+        weights = model_of_user(made, config)
+        return weights
+
+    def model_of_user(made, config):
+        generator = torch.Generator().manual_seed(0)
+        records = run._records(made, config, 1, generator)
+        weights, gradient = (run.model.allocate(2, 3, 2, False, True) for _ in range(2))
+        run.model.initialise(weights, torch.Generator().manual_seed(1))
+        update = run.optimiser.make("adam", weights.flat, config.lr)
+        order = records.rows_of[1][records.rows_of[1] >= 0]
+        steps = list(run._epoch(records, config, True, generator))
+        for place, part in enumerate(steps):  # the same order for user 1 in both data sets
+            if place < len(order):
+                part.x[1, 0] = records.x[order[place]]
+            run._step(weights, gradient, part, config)
+            run._update(update, weights, gradient, part)
+        return weights.W[1].clone()
+
+    torch.testing.assert_close(trained(8), trained(12), rtol=0, atol=0)
+
+
+def test_a_diverging_run_is_recorded_and_never_averaged_away(small):
+    """The printed loss has no lower bound, so plain gradient descent runs away from it."""
+    config = Config("spof", 1e4, c=0.0, optimiser="sgd", lr=20.0, l=2, runs=3, epochs=20)
+    result = cell.run_cell(small, config)
+    assert result["diverged"] > 0
+    assert result["accuracy"].count(None) == result["diverged"]
+    assert sweep.row(result)["accuracy"] is None
+
+
+def test_the_loss_that_holds_does_not_diverge_where_the_printed_one_does(small):
+    config = Config("exact", 1e2, estimator="loss", optimiser="sgd", lr=0.05, l=2, runs=3, epochs=20)
+    assert cell.run_cell(small, config)["diverged"] == 0
+
+
+def test_unused_settings_do_not_make_a_new_cell():
+    base = Config("none", l=2)
+    cells = sweep.grid(base, ["none", "dpsgd", "spof"], [0.1, 0.2], [0.0], [0.0, 1.0], 4)
+    assert [config.mechanism for config in cells] == ["none", "dpsgd", "dpsgd", *["spof"] * 4]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"epsilon": 0.0}, "above 0"),
+        ({"epsilon": None}, "above 0"),
+        ({"l": 5}, "l = 5"),
+        ({"k": 9}, "k = 9"),
+        ({"runs": 0}, "runs = 0"),
+        ({"lr": 0.0}, "lr = 0"),
+        ({"sigma": -1.0}, "sigma = -1"),
+        ({"delta": 1.0}, "delta = 1"),
+        ({"mechanism": "magic"}, "no mechanism 'magic'"),
+        ({"estimator": "best"}, "choose from marginals, loss"),
+        ({"forward": "raw"}, "reads nothing but the release"),
+    ],
+)
+def test_bad_configurations_are_refused(change, words):
+    with pytest.raises(InputError, match=words):
+        checked(Config(**({"mechanism": "sampled", "epsilon": 1.0, "l": 2} | change)), 4)
+
+
+def test_store_keeps_cells_and_refuses_what_is_not_its_own(tmp_path):
+    path = tmp_path / "results.sqlite"
+    with store.Store(path, "d1") as kept:
+        kept.put("a", {"value": [0.1, None]})
+        kept.put("a", {"value": 2})
+        assert kept.get("a") == {"value": [0.1, None]} and kept.get("b") is None
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="data set d1"):
+        store.Store(path, "d2")
+    database = sqlite3.connect(path)
+    with database:
+        database.execute("UPDATE meta SET value = '0' WHERE name = 'results_version'")
+    database.close()
+    changed = path.read_bytes()
+    with pytest.raises(InputError, match="results version 0"):
+        store.Store(path, "d1")
+    assert path.read_bytes() == changed != before
+    (tmp_path / "text.sqlite").write_text("no database " * 200)
+    with pytest.raises(InputError, match="not a results file"):
+        store.Store(tmp_path / "text.sqlite", "d1")
+
+
+def sweep_arguments(results, jobs="1"):
+    epsilons = ",".join(f"{0.1 * step:.1f}" for step in range(1, 9))
+    grid = ["sweep", "--mechanism", "dpsgd,spof", "--epsilon", epsilons, "--sigma", "0", "--runs", "8"]
+    return [*grid, *ARGUMENTS, "--results", str(results), "--jobs", jobs, "--format", "json"]
+
+
+def test_kill_and_resume_lose_nothing_and_change_nothing(tmp_path, capsys):
+    killed = tmp_path / "killed.sqlite"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sensorsim", *sweep_arguments(killed)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while count(killed) < 2 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    kept = contents(killed)
+    assert 2 <= len(kept) < 16, "the sweep was not caught in the middle"
+    main(sweep_arguments(killed))
+    resumed = capsys.readouterr().out
+    main(sweep_arguments(tmp_path / "whole.sqlite"))
+    whole = capsys.readouterr().out
+    assert resumed == whole
+    after = contents(killed)
+    assert {key: after[key] for key in kept} == kept
+    assert len(after) == 16 + 1  # and the trivial predictors
+
+
+def count(path):
+    try:
+        return len(contents(path))
+    except sqlite3.Error:
+        return 0
+
+
+def contents(path):
+    if not path.exists():
+        return {}
+    database = sqlite3.connect(path)
+    try:
+        return dict(database.execute("SELECT key, result FROM cells"))
+    finally:
+        database.close()
+
+
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+@pytest.mark.parametrize("mechanism", ["spof", pytest.param("sampled", marks=pytest.mark.slow)])  # workers compile
+def test_a_dask_cluster_gives_the_same_results(small, tmp_path, mechanism):
+    """A scheduler and two workers on loopback, every port chosen by the system, no dashboard to the outside."""
+    distributed = pytest.importorskip("distributed")
+    cells = sweep.grid(Config("none", **SMALL), ["dpsgd", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
+    with store.Store(tmp_path / "local.sqlite", small.digest) as kept:
+        local = sweep.run(small, cells, kept)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
+        store.Store(tmp_path / "dask.sqlite", small.digest) as kept,
+    ):
+        remote = sweep.run(small, cells, kept, dask=cluster.scheduler_address)
+    assert [plain(result) for result in remote] == [plain(result) for result in local]
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep, "DASK_WAIT", 0.3)
+    with (
+        store.Store(tmp_path / "r.sqlite", small.digest) as kept,
+        pytest.raises(InputError, match="no Dask scheduler answers"),
+    ):
+        sweep.run(small, [checked(Config("none", **SMALL), small.n)], kept, dask="tcp://127.0.0.1:1")
+
+
+def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
+    days = tmp_path / "days.csv"
+    synthetic.make(rows=60, persons=4).to_csv(days, index=False)
+    main(["train", *ARGUMENTS, "--m", "4", "--data", str(days), "--mechanism", "none", "--format", "json"])
+    said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert said["accuracy_held_out"] is None and said["trivial"]["zeros"]["accuracy_held_out"] is None
+    main(["train", *ARGUMENTS, "--m", "4", "--data", str(days), "--mechanism", "none"])
+    assert "nan" not in capsys.readouterr().out
+
+
+def test_a_missing_extra_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(training, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'sensorsim\[train\]'"):
+        training.need("torch")
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".npz"])
+def test_train_saves_the_model_with_its_statement(tmp_path, capsys, suffix):
+    out = tmp_path / f"model{suffix}"
+    main(["train", *ARGUMENTS, "--epsilon", "1.6", "--bias", "--out", str(out), "--format", "json"])
+    said = json.loads(capsys.readouterr().out)
+    tensors, about = save.load(str(out))
+    assert {name: t.shape for name, t in tensors.items()} == {
+        "encoder.0.weight": (4, 2),
+        "encoder.1.weight": (4, 2),
+        "encoder.0.bias": (2,),
+        "encoder.1.bias": (2,),
+        "decoder.weight": (4, 4),
+        "decoder.bias": (2, 4),
+    }
+    assert about["spent_epsilon"] == said["spent_epsilon"] <= 1.6
+    assert "weights included" in about["covers"]
+    assert b"pickle" not in out.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--epsilon", "0"],
+        ["train", "--l", "15"],
+        ["train", "--out", "model.pt"],
+        ["train", "--out", "no/such/folder/model.npz"],
+        ["train", "--data", "absent.csv"],
+        ["train", "--columns", "Steps"],
+        ["sweep", "--epsilon", "1,x"],
+        ["sweep", "--c", "2:1:0.5"],
+        ["sweep", "--mechanism", "magic"],
+        ["data", "make", "--rows", "3", "--persons", "4", "--out", "x.csv"],
+        ["data", "compare", "absent.csv"],
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    said = capsys.readouterr()
+    assert caught.value.code == 2
+    assert said.out == ""
+    assert said.err.startswith("Error: ") and said.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_make_writes_what_train_reads(tmp_path, capsys):
+    days = tmp_path / "days.csv"
+    main(["data", "make", "--rows", "400", "--persons", "6", "--out", str(days)])
+    main(["data", "compare", str(days), "--format", "json"])
+    rows = json.loads(capsys.readouterr().out)["columns"]
+    assert len(rows) == 13
+    assert len(data.load(str(days)).x) == 400
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same_results(small, tmp_path):
+    cells = sweep.grid(Config("none", **SMALL), ["dpsgd"], [0.5, 1.0, 2.0], [0.0], [0.0], small.n)
+    with store.Store(tmp_path / "one.sqlite", small.digest) as kept:
+        one = sweep.run(small, cells, kept)
+    with store.Store(tmp_path / "two.sqlite", small.digest) as kept:
+        two = sweep.run(small, cells, kept, jobs=2)
+    assert [plain(result) for result in one] == [plain(result) for result in two]
