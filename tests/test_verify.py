@@ -152,11 +152,11 @@ def test_an_instruction_without_a_row_is_an_error(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["paper", "lean"])
 def test_every_target_every_kernel(variant, tmp_path):
-    kernels = ("spof", "dpsgd", "release", "sampled", "chacha20", "root")
+    kernels = ("spof", "dpsgd", "release", "sampled", "chacha20", "encoder", "root")
     write_folder(tmp_path / "package", make_package(Options(kernels, variant)))
     report = verify(tmp_path / "package", ["host", *TARGETS], Effort(host=100_000))
     assert report.passed
-    assert len(report.results) == 6 * 6
+    assert len(report.results) == 7 * 6
     assert sum(result.differing_bits for result in report.results) == 0
     for result in report.results:
         if result.target != "host" and result.kernel.startswith(("spof", "release", "chacha20")):
