@@ -30,7 +30,7 @@ def machine_text(report: MachineReport) -> str:
     """Three levels side by side, then the gap between kernel and machine by class."""
     lines = [
         f"Cost of one private record at three levels, n = {report.n} features, l = {report.l} hidden units",
-        f"{report.compiler}, -O2; every result had the bits of the kernel run in Python",
+        f"{report.compiler}, {report.flags}; every result had the bits of the kernel run in Python",
         "",
         *_levels(report),
     ]

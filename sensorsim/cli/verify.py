@@ -70,7 +70,7 @@ def _text(report: "Verification") -> str:
     kernels = list(dict.fromkeys(result.kernel for result in report.results))
     lines = [
         f"{report.folder}: {'every bit is the same' if report.passed else 'FAILED'}",
-        f"Compiled with {report.compiler}, -O2",
+        f"Compiled with {report.compiler}, {report.flags}",
     ]
     if report.gcc:
         lines.append(f"No warning from it, nor from {report.gcc}")
@@ -158,6 +158,7 @@ def _data(report: "Verification") -> dict[str, Any]:
         "folder": report.folder,
         "passed": report.passed,
         "compiler": report.compiler,
+        "flags": report.flags,
         "gcc": report.gcc,
         "ubsan_vectors": report.ubsan_vectors,
         "results": results,

@@ -22,7 +22,7 @@ def plot_levels(report: MachineReport, path: str) -> None:
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     figure.legend(handles.values(), handles.keys(), loc="outside right upper", fontsize=8)
-    figure.suptitle(f"n = {report.n}, l = {report.l} · {report.compiler}, -O2", fontsize=9)
+    figure.suptitle(f"n = {report.n}, l = {report.l} · {report.compiler}, {report.flags}", fontsize=9)
     save(figure, path)
 
 

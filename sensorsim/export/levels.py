@@ -16,7 +16,7 @@ from sensorsim.export.elf import Program, read_elf
 from sensorsim.export.harness import run_on_core
 from sensorsim.export.machine import Machine
 from sensorsim.export.sources import c_sources, known_tables
-from sensorsim.export.targets import TARGETS, Target, compile_elf, compiler_version
+from sensorsim.export.targets import SHOWN_FLAGS, TARGETS, Target, compile_elf, compiler_version
 from sensorsim.export.vectors import as_arrays, by_plain_python, of_one_call
 from sensorsim.export.write import fill
 from sensorsim.kernels.language import Kernel
@@ -71,6 +71,7 @@ class MachineReport:
     n: int
     l: int
     compiler: str
+    flags: str
     chip: str | None
     battery_mah: float | None
     cases: tuple[Case, ...]
@@ -115,7 +116,7 @@ def machine_cost(
             for name in names
             for case in _cases(mechanisms, n, l, load_cpu(name), target_of(name), Path(build), known_chip, battery_mah)
         ]
-    return MachineReport(n, l, compiler_version(), chip, battery_mah, tuple(cases))
+    return MachineReport(n, l, compiler_version(), SHOWN_FLAGS, chip, battery_mah, tuple(cases))
 
 
 def target_of(cpu: str) -> Target:

@@ -20,7 +20,7 @@ from sensorsim.export.misra import misra_report
 from sensorsim.export.noise import UNCERTIFIED, Noise, load_noise
 from sensorsim.export.sizes import code_sizes
 from sensorsim.export.sources import Table, c_sources, choose, known_tables, reachable, table_name, with_prefix
-from sensorsim.export.targets import compiler_version
+from sensorsim.export.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.export.vectors import TYPICAL, lengths_for
 from sensorsim.export.write import in_temporary_folder
 from sensorsim.kernels import formats, ops
@@ -139,7 +139,7 @@ def _readme(
         "PREFIX": options.prefix,
         "MACRO": options.prefix.upper(),
         "VECTORS": str(vectors),
-        "COMPILER": compiler_version(),
+        "COMPILER": f"{compiler_version()}, {SHOWN_FLAGS}",
         "SIZES": "\n".join(rows),
     }
     text = _template("README.md")
@@ -202,7 +202,7 @@ def _manifest(
         "encoder": encoder.record if encoder else None,
         "tables": {table.name: sha256(",".join(map(str, table.values))) for table in tables},
         "operations": {kernel.name: _operations(kernel) for kernel in kernels},
-        "sizes": {"compiler": compiler_version(), "by_kernel": sizes},
+        "sizes": {"compiler": compiler_version(), "flags": SHOWN_FLAGS, "by_kernel": sizes},
         "misra_findings": findings,
         "files": {path: sha256(text) for path, text in sorted(texts.items())},
     }

@@ -14,7 +14,9 @@ from pathlib import Path
 from sensorsim.errors import InputError
 
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
-# Unrolled by clang, the loops of a record are larger and, on the cores here, not one of them is faster.
+# Chosen by measurement of spof_lean at n = 14: unrolled by clang it took 281 instructions on the M4, not 210, and five
+# times the flash; on the M0+ 347 against 348 instructions but 539 against 507 cycles; on K7 and RV32 nothing changed.
+SHOWN_FLAGS = "-O2 -fno-unroll-loops"  # what every report names beside the compiler
 OPTIMIZE = ("-std=c99", "-O2", "-fno-unroll-loops", "-fomit-frame-pointer", "-ffreestanding", "-g0")
 SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
 LINK = ("-static", "-nostdlib", "-Wl,--gc-sections")

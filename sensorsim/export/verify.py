@@ -17,6 +17,7 @@ from sensorsim.export.machine import Machine
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.targets import (
     HOST,
+    SHOWN_FLAGS,
     TARGETS,
     TRAP,
     Target,
@@ -88,6 +89,7 @@ class Verification:
 
     folder: str
     compiler: str
+    flags: str
     gcc: str | None
     ubsan_vectors: int
     results: tuple[KernelResult, ...]
@@ -114,7 +116,9 @@ def verify(
         if progress:
             progress("undefined behaviour", len(steps), len(steps) + 1)
         gcc = check_with_gcc(package.sources, package.include)
-        return Verification(str(folder), compiler_version(), gcc, work.without_undefined_behaviour(), tuple(results))
+        return Verification(
+            str(folder), compiler_version(), SHOWN_FLAGS, gcc, work.without_undefined_behaviour(), tuple(results)
+        )
 
 
 class _Work:
