@@ -59,8 +59,13 @@ def main(args: list[str] | None = None) -> Any:
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
+    except click.exceptions.NoArgsIsHelpError as error:  # no command given: the help is the answer
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message())
+        sys.exit(0)
     except click.ClickException as error:
-        error.show()
+        path = getattr(error, "ctx", None)
+        where = path.command_path if path else "sensorsim"
+        click.echo(f"Error: {error.format_message().rstrip('.')}; see `{where} --help`.", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
