@@ -125,8 +125,18 @@ def test_a_certified_noise_table_comes_with_its_arguments(tmp_path):
     assert record["certified"] is True
     assert record["certificate"]["epsilon_record"].startswith(("0.9", "1"))
     assert "ss_noise_table, word, SS_NOISE_LIMIT" in texts["README.md"]
+    assert "#define SS_NOISE_K 1\n" in header  # what the certificate speaks of is what the example calls
+    assert "SS_NOISE_N, SS_NOISE_K, SS_NOISE_DROP" in " ".join(texts["README.md"].split())
+    assert "static uint32_t order[14]; /* set up by you once" in texts["README.md"]
     with pytest.raises(InputError, match="no exported kernel can use"):
         make_package(Options(("spof",), noise=tmp_path / "noise.txt"))
+
+
+def test_a_table_for_one_feature_is_not_used_to_release_all(tmp_path):
+    """Its certificate speaks of one release per record; fourteen would spend fourteen times its epsilon."""
+    write_table(tmp_path / "noise.txt", ready_table(1, 1))
+    with pytest.raises(InputError, match="certified for 1 of 14 features"):
+        make_package(Options(("release", "sampled"), noise=tmp_path / "noise.txt"))
 
 
 def test_a_table_that_protects_nothing_is_refused_or_marks_every_file(tmp_path):

@@ -20,6 +20,7 @@ class Noise:
     table: Table
     record: dict[str, Any]
     certified: bool
+    lengths: dict[str, int]  # the n and k that the certificate speaks of
 
     def arguments(self, kernel: Kernel, prefix: str) -> dict[str, str]:
         """The arguments of the kernel that the table fixes, as C expressions."""
@@ -57,15 +58,23 @@ def load_noise(path: Path, kernels: list[Kernel], prefix: str, allow_uncertified
             f"{path.name} holds values up to {largest}, too large for {C_TYPES[kind]}; make a smaller one."
         )
     proved = (
-        f"A record is {certificate.epsilon_record}-private (pure, every pair of records)." if certified else UNCERTIFIED
+        f"With {source.release} of its features released, once, a record is {certificate.epsilon_record}-private "
+        "(pure, every pair of records)."
+        if certified
+        else UNCERTIFIED
     )
     shape = f"kind {source.kind}, epsilon {source.epsilon} for {source.release} of {source.features} features"
     about = wrap(f"Noise: {shape}, {len(values)} entries. {proved} The index must be secret and uniform.")
     macro = f"{prefix}NOISE_".upper()
     constants: tuple[tuple[str, int], ...] = ((f"{macro}MASK", len(values) - 1),)
+    lengths: dict[str, int] = {}
     if source.stair_bits:
-        about += wrap("The constants are the arguments drop, stair_bits and limit that go with it.")
-        known = {"DROP": 32 - source.index_bits, "STAIR_BITS": source.stair_bits, "LIMIT": source.limit or 0}
+        _refuse_more_than_certified(path.name, kernels, source.release, source.features)
+        about += wrap("The constants are the arguments n, k, drop, stair_bits and limit that go with it; k is how many")
+        about += wrap("features of a record the certificate allows to be released.")
+        lengths = {"n": source.features, "k": source.release}
+        known = {"N": source.features, "K": source.release, "DROP": 32 - source.index_bits}
+        known |= {"STAIR_BITS": source.stair_bits, "LIMIT": source.limit or 0}
         constants = tuple((macro + name, value) for name, value in known.items())
     record = {
         "file": path.name,
@@ -81,7 +90,16 @@ def load_noise(path: Path, kernels: list[Kernel], prefix: str, allow_uncertified
         "certified": certified,
         "certificate": {name: str(getattr(certificate, name)) for name in certificate.__dataclass_fields__},
     }
-    return Noise(Table(f"{prefix}noise_table", kind, values, tuple(about), constants), record, certified)
+    return Noise(Table(f"{prefix}noise_table", kind, values, tuple(about), constants), record, certified, lengths)
+
+
+def _refuse_more_than_certified(name: str, kernels: list[Kernel], release: int, features: int) -> None:
+    """`release` puts out every feature; a table made for fewer of them would spend its epsilon many times over."""
+    if release < features and any(kernel.name == "release" for kernel in kernels):
+        raise InputError(
+            f"{name} is certified for {release} of {features} features and `release` puts out all of them; export "
+            "`sampled` with it, or give a table made with --release all."
+        )
 
 
 def _storage(kernels: list[Kernel], stair_bits: int) -> str:

@@ -150,8 +150,8 @@ def _readme(
 
 def example(kernel: Kernel, prefix: str, noise: Noise | None) -> str:
     """How a firmware calls the kernel, complete enough to compile."""
-    lengths = lengths_for(kernel, TYPICAL)
     given = noise.arguments(kernel, prefix) if noise else {}  # what the noise table fixes
+    lengths = lengths_for(kernel, TYPICAL) | ({k: v for k, v in noise.lengths.items() if k in given} if noise else {})
     lines = [f'#include "{prefix}kernels.h"', ""]
     passed = []
     for name, kind in kernel.parameters.items():
@@ -160,7 +160,8 @@ def example(kernel: Kernel, prefix: str, noise: Noise | None) -> str:
         elif isinstance(kind, Array) and kind.contents:
             passed.append(table_name(kernel, name, prefix))
         elif isinstance(kind, Array):
-            about = "filled by the kernel" if name in written(kernel) else "filled by you"
+            kept = "set up by you once, kept by the kernel" if name in written(kernel) else "filled by you"
+            about = "filled by the kernel" if kind.written else kept
             lines.append(
                 f"static {C_TYPES[storage(kind.element)]} {name}[{array_length(kind, lengths)}]; /* {about} */"
             )
