@@ -9,7 +9,7 @@ the seed and the record's number alone, so that a result is reproducible and doe
 """
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -18,8 +18,9 @@ import numpy.typing as npt
 from sensorsim.kernels.batch import BLOCK, Records, Seed, Words, in_threads
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20
 from sensorsim.kernels.compiled import compiled
-from sensorsim.kernels.formats import DROP, FRAC, HALF, LIMIT, STAIR_BITS
+from sensorsim.kernels.formats import HALF
 from sensorsim.kernels.release import pick_stair, release_sampled, stairs
+from sensorsim.kernels.table_arguments import table_arguments
 
 from sensorsim.errors import InputError
 
@@ -76,26 +77,6 @@ def release_sampled_records(
 
     in_threads(part, count, threads)
     return chosen, y
-
-
-@lru_cache(maxsize=32)
-def table_arguments(table: "NoiseTable") -> tuple[npt.NDArray[np.int8], int, int, int]:
-    """Entries, limit, drop and stair_bits as the kernels take them, or one sentence on why they cannot."""
-    if table.kind != "stairs" or table.limit is None:
-        raise InputError(f"a release needs a stairs table, not a {table.kind} one; make it with --kind stairs.")
-    if table.frac_bits != FRAC:
-        raise InputError(
-            f"this table has {table.frac_bits} fraction bits and the kernels' x has {FRAC}; make it with "
-            f"--frac-bits {FRAC} (the stairs stay the same)."
-        )
-    values, drop = table.values, 32 - table.index_bits
-    fits = STAIR_BITS.lo <= table.stair_bits <= STAIR_BITS.hi and table.limit <= LIMIT.hi
-    if values.dtype != np.int8 or not DROP.lo <= drop <= DROP.hi or not fits:
-        raise InputError(
-            f"this table has {len(values)} entries of {values.dtype.itemsize} B; the kernels take up to "
-            f"2^{32 - DROP.lo} of one byte, so make it with fewer --entries or a larger --epsilon."
-        )
-    return values, table.limit, drop, table.stair_bits
 
 
 def generator_state(seed: Seed) -> npt.NDArray[np.uint32]:

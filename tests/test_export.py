@@ -139,6 +139,13 @@ def test_a_table_for_one_feature_is_not_used_to_release_all(tmp_path):
         make_package(Options(("release", "sampled"), noise=tmp_path / "noise.txt"))
 
 
+def test_a_table_whose_bits_do_not_fit_one_word_is_refused(tmp_path):
+    """2^18 entries and stairs of 2^15 need 33 bits of a 32-bit word: index and place would share one."""
+    write_table(tmp_path / "noise.txt", make_table("stairs", 1, 14, 1, entries=2**18))
+    with pytest.raises(InputError, match="make it with fewer --entries"):
+        make_package(Options(("sampled",), noise=tmp_path / "noise.txt"))
+
+
 def test_a_table_that_protects_nothing_is_refused_or_marks_every_file(tmp_path):
     write_table(tmp_path / "naive.txt", make_table("naive", 1, entries=256))
     with pytest.raises(InputError, match="does not protect a record"):

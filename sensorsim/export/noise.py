@@ -9,6 +9,7 @@ from sensorsim.export.ctext import C_TYPES, storage, wrap
 from sensorsim.export.sources import Table
 from sensorsim.kernels.formats import FRAC, STORAGE, Array
 from sensorsim.kernels.language import Kernel
+from sensorsim.kernels.table_arguments import table_arguments
 
 UNCERTIFIED = "WARNING: the noise table of this package is NOT certified. Records made with it are not proved private."
 
@@ -69,6 +70,7 @@ def load_noise(path: Path, kernels: list[Kernel], prefix: str, allow_uncertified
     constants: tuple[tuple[str, int], ...] = ((f"{macro}MASK", len(values) - 1),)
     lengths: dict[str, int] = {}
     if source.stair_bits:
+        table_arguments(source)  # refuses what the kernels cannot draw from
         _refuse_more_than_certified(path.name, kernels, source.release, source.features)
         about += wrap("The constants are the arguments n, k, drop, stair_bits and limit that go with it; k is how many")
         about += wrap("features of a record the certificate allows to be released.")
