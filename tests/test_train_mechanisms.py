@@ -208,5 +208,11 @@ def test_gaussian_noise_spends_its_epsilon_by_the_peer():
     assert one.self_compose(10).get_epsilon_for_delta(config.delta) == pytest.approx(1.5, rel=0.01)
 
 
+def test_laplace_noise_on_weights_spends_its_epsilon_over_all_epochs():
+    """Basic composition by hand: each epoch gets epsilon/epochs, and moves the sum by 2C·sqrt(weights) in L1."""
+    config = checked(Config("dpsgd-weights", 1.5, C=2.0, noise="laplace", epochs=10), 14)
+    assert weight_noise_scale(config, 196) == pytest.approx(2 * 2.0 * 14 / (1.5 / 10))
+
+
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)

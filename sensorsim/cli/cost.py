@@ -7,6 +7,7 @@ import click
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.errors import InputError
+from sensorsim.kernels.formats import N
 
 
 @click.command()
@@ -133,8 +134,10 @@ def _sweep(text: str, plot: str | None, fmt: str, choices: dict[str, Any]) -> No
 def _range(text: str) -> tuple[str, range]:
     name, _, bounds = text.partition("=")
     first, _, last = bounds.partition(":")
-    if name not in ("n", "l") or not first.isdigit() or not last.isdigit() or not 1 <= int(first) <= int(last):
+    if name not in ("n", "l") or not first.isdecimal() or not last.isdecimal() or not 1 <= int(first) <= int(last):
         raise InputError(f"--sweep {text} is not a range; give n=FIRST:LAST or l=FIRST:LAST with 1 <= FIRST <= LAST.")
+    if int(last) > N.hi:
+        raise InputError(f"--sweep {text} goes past {N.hi}, the largest {name} of the kernels; end it there.")
     return name, range(int(first), int(last) + 1)
 
 

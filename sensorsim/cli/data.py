@@ -8,7 +8,6 @@ import click
 
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import need
-from sensorsim.errors import InputError
 from sensorsim.files import write_whole
 
 SCHEMA_VERSION = 1
@@ -25,7 +24,9 @@ def command() -> None:
 @command.command()
 @click.option("--rows", type=int, default=457, show_default=True, help="Days in all.")
 @click.option("--persons", type=int, default=35, show_default=True, help="People they belong to.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same file.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed gives the same file."
+)
 @click.option("--out", required=True, metavar="FILE", help="CSV file to write.")
 def make(rows: int, persons: int, seed: int, out: str) -> None:
     """Write a synthetic set in the columns of the Fitbit file.
@@ -35,15 +36,13 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
     need("scipy")
     from sensorsim.train.synthetic import make as make_frame
 
-    if seed < 0:
-        raise InputError(f"seed = {seed}; give --seed 0 or more.")
     write_whole(out, make_frame(rows, persons, seed).to_csv(index=False, float_format="%.6g"))
     click.echo(f"{rows} days of {persons} persons in {out}", err=True)
 
 
 @command.command()
 @click.argument("file")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the synthetic set.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the synthetic set.")
 @format_option
 def compare(file: str, seed: int, fmt: str) -> None:
     """How far the synthetic set is from a real file: marginals and rank correlations.

@@ -41,7 +41,9 @@ def command() -> None:
 @click.option("--entries", type=Entries(), default="2^14", show_default=True, help="Size, a power of two.")
 @click.option("--clamped", default=0.1, show_default=True, help="Largest share of draws that stairs may clamp.")
 @click.option("--limit", type=float, help="Clamp naive and quantile outputs to this many noise scales.")
-@click.option("--seed", default=0, show_default=True, help="For the samples of a naive table.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For the samples of a naive table."
+)
 @click.option("--out", help="File to write. [default: KIND-epsEPSILON-RELEASE.txt]")
 @format_option
 def make(

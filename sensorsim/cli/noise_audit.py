@@ -29,7 +29,7 @@ MECHANISMS = ("release", "sampled", "lean", "prefetch", "shared")
 @click.option("--draws", default="1e8", show_default=True, help="Outputs to draw, half from each input.")
 @click.option("--confidence", default=0.9999, show_default=True, help="Of the lower bound and of the chi-square test.")
 @click.option("--threads", default=2, show_default=True, help="Threads; the result does not depend on them.")
-@click.option("--seed", default=0, show_default=True, help="Of the generators.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the generators.")
 @format_option
 def command(
     file: str | None,

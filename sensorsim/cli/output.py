@@ -34,7 +34,7 @@ def emit(
     if fmt == "json":
         import json
 
-        click.echo(json.dumps(data(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(data(), indent=2, ensure_ascii=False, allow_nan=False))
     elif fmt == "csv":
         click.echo(as_csv(rows()), nl=False)
     else:

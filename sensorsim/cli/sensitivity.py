@@ -26,6 +26,8 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
     if not abs(a) <= 100:
         raise InputError(f"a is {a}; give an expansion point from -100 to 100.")
     if not 1 <= hidden <= n:
+        if n < 1:
+            raise InputError(f"n is {n}; a record has features, so give --n of at least 1.")
         raise InputError(f"l is {hidden} and n is {n}; an encoder compresses, so give --l between 1 and {max(n, 1)}.")
     if not (0 < C < float("inf") and 0 <= c < float("inf")):
         raise InputError(f"C is {C} and c is {c}; give --clip above 0 and --constant of 0 or more.")

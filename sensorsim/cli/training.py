@@ -35,7 +35,9 @@ data_options = options(
     click.option("--columns", help="Column names, separated by commas.  [default: 13 numeric ones, Calories twice]"),
     click.option("--normalise", default="max", show_default=True, help="max as printed, or public caps (no leak)."),
     click.option("--m", type=int, default=2, show_default=True, help="Users; whole persons go to one user."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the split and of every draw."),
+    click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the split and of every draw."
+    ),
 )
 model_options = options(
     click.option("--l", "l", type=int, default=7, show_default=True, help="Hidden units of an encoder."),
@@ -86,6 +88,9 @@ def base_config(chosen: dict[str, Any], runs: int) -> Config:
     return Config(**{"mechanism": "none", "runs": runs, **given})
 
 
+MOST_VALUES = 10_000  # of one range; a sweep trains at each
+
+
 def numbers(text: str, name: str) -> list[float]:
     """`0.1,0.2` or `0:2.5:0.25` (first:last:step, last included)."""
     try:
@@ -94,12 +99,16 @@ def numbers(text: str, name: str) -> list[float]:
             if step <= 0 or last < first:
                 raise ValueError
             count = int((last - first) / step + 1e-9) + 1
+            if count > MOST_VALUES:
+                raise InputError(f"--{name} {text} is {count} values; give at most {MOST_VALUES}, with a larger step.")
             return [round(first + place * step, 12) for place in range(count)]
         found = [float(part) for part in text.split(",") if part.strip()]
         if not found:
             raise ValueError
         return found
-    except ValueError:
+    except InputError:
+        raise
+    except (ValueError, OverflowError):
         raise InputError(
             f"--{name} {text} cannot be read; give numbers like 0.1,0.2 or a range first:last:step like 0:2.5:0.25."
         ) from None

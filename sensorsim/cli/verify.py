@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 )
 @click.option("--random-host", default=1_000_000, show_default=True, help="Random vectors for each kernel on the host.")
 @click.option("--random-core", default=10_000, show_default=True, help="Random vectors for each kernel on each core.")
-@click.option("--seed", default=0, show_default=True, help="Of the random vectors.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random vectors.")
 @format_option
 def command(folder: Path, target: str, random_host: int, random_core: int, seed: int, fmt: str) -> None:
     """Prove a C package on real machine code, bit for bit, and count what it executes.

@@ -48,9 +48,9 @@ def notes(report: CostReport) -> list[str]:
     lines = []
     if pricing.accounting == "paper":
         lines.append(
-            " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, branches, loop counters."
+            " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, selects (so also clamps),"
         )
-        lines.append(" See --accounting full.")
+        lines.append(" branches, index arithmetic, loop counters. See --accounting full.")
     lines.append(" Random bits are secret, a word of 32 for each draw; making them is not in a mechanism's cost.")
     if pricing.metric == "latency":
         lines.append(" Latencies are added up as if nothing overlapped; a real core overlaps.")
@@ -121,7 +121,7 @@ def _savings(report: CostReport, paper: list[MechanismCost]) -> list[str]:
     if report.pricing.accounting == "full":
         return ["", f" SPOF needs {_change(executed)} {unit} than DP-SGD as executed."]
     listed = report.saving("printed") or 0.0
-    lines = ["", f" SPOF needs {_change(listed)} {unit} by the printed list, {abs(executed):.2f} % as executed."]
+    lines = ["", f" SPOF needs {_change(listed)} {unit} by the printed list, {_change(executed)} as executed."]
     if any(_differs(cost) for cost in paper):
         lines.append(" ← the printed list squares with two multiplications; the kernel, and any kernel, needs one.")
     return lines
@@ -155,5 +155,7 @@ def _width_panel(report: CostReport) -> list[str]:
         lines.append(f" {title:<34}" + "".join(f"{number(totals[name]):>8}" for totals in panel.values()))
     if report.pricing.metric == "macro-ops":
         price = break_even(report)
-        lines.append(f" DP-SGD is cheaper only where a division costs less than {price:.2f} macro-operations.")
+        never = " DP-SGD as printed is cheaper at no price of a division."
+        below = f" DP-SGD is cheaper only where a division costs less than {price:.2f} macro-operations."
+        lines.append(below if price > 0 else never)
     return lines

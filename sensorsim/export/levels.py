@@ -1,5 +1,6 @@
 """Three levels of one cost: the paper's closed form, the traced kernel with everything priced, the executed code."""
 
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -106,7 +107,7 @@ def machine_cost(
     """Compile every mechanism for every core, run one record, and set what ran beside the other levels."""
     check_sizes(n, l)
     known_chip = load_chip(chip) if chip else None
-    if battery_mah is not None and (known_chip is None or battery_mah <= 0):
+    if battery_mah is not None and (known_chip is None or not 0 < battery_mah < math.inf):
         raise InputError("--battery-mah needs --chip and a number above 0.")
     names = _cpus(cpus, known_chip)
     mechanisms = [mechanism for mechanism in MECHANISMS if variant in ("all", mechanism.variant)]
