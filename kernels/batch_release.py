@@ -43,6 +43,11 @@ def release_records(
 ) -> Words:
     """`release` on every row of x. Divide by `table.gain` for an unbiased estimate of x - 1/2."""
     count, n = x.shape
+    if n > table.release:
+        raise InputError(
+            f"the table is certified for {table.release} released features and these records have {n}; make it with "
+            f"--release {n}, or release fewer."
+        )
     y = np.empty((count, n), np.int32) if out is None else out
     run, state, noise = _release_runner(generator), generator_state(seed), table_arguments(table)
     flat = np.ascontiguousarray(x).reshape(-1)

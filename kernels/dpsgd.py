@@ -126,7 +126,8 @@ def dpsgd(
     """One record by Algorithm 2 as printed: 77n+283 macro-operations on the K7, printed as 80n+283.
 
     Privacy: the clipped gradient has L2 norm at most C, hence L1 sensitivity 2·C·sqrt(n); the printed 2nC is a looser
-    bound. The norm is rounded down to 2^-10, so a clipped gradient can exceed C by less than 2^-10 of itself.
+    bound. Squares are rounded down to 2^-20 and the norm to 2^-10, so the norm that is clipped to C can be too small by
+    2^-10·(sqrt(n) + 1), and a clipped gradient that much too long: negligible at C = 4, not at C below 0.1.
 
     Scaling and overflow: see the steps; squares carry 20 fraction bits, the norm 10.
     """

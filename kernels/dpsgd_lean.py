@@ -103,6 +103,9 @@ def dpsgd_lean(
       `dpsgd` by rounding;
     * the noise index is k secret random bits, as in `spof_lean`.
 
+    Privacy: as `dpsgd`. Squares are rounded down to 2^-20, so a clipped gradient can be longer than C by up to
+    2^-10·sqrt(n): negligible at C = 4, not at C below 0.1.
+
     Scaling and overflow: squares carry 20 fraction bits and C² = UQ6.10 squared has 20 as well, below 2^32.
     """
     whole = u32(0)

@@ -126,3 +126,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         with pytest.raises(SystemExit) as exit_:
             main(["sensitivity", *bad])
         assert exit_.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "given"), [("dpsgd-weights", {"scale": 0.001}), ("exact", {"noise_multiplier": 1.0})]
+)
+def test_a_scale_of_the_wrong_kind_is_refused(mechanism, given):
+    with pytest.raises(InputError, match="noise_multiplier"):
+        spent(mechanism, **given)

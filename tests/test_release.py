@@ -240,3 +240,8 @@ def test_cost_command_shows_random_bits_and_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["mechanisms"]["release_sampled"]["random_bits"] == 64
+
+
+def test_more_features_than_the_table_is_certified_for_are_refused():
+    with pytest.raises(InputError, match="certified for 1 released"):
+        release_records(np.zeros((2, 14), np.uint16), ready_table(1, 1))

@@ -208,6 +208,12 @@ def test_gaussian_noise_spends_its_epsilon_by_the_peer():
     assert one.self_compose(10).get_epsilon_for_delta(config.delta) == pytest.approx(1.5, rel=0.01)
 
 
+def test_no_epsilon_is_stated_for_gradients_at_the_prediction():
+    """The gradient sigma(z(x)) - x reads the raw record twice; the printed sensitivity n does not bound it."""
+    found = statement(checked(Config("dpsgd", 1.0, point="prediction"), 14), 14)
+    assert found.spent_epsilon is None and "at the prediction" in found.covers
+
+
 def test_laplace_noise_on_weights_spends_its_epsilon_over_all_epochs():
     """Basic composition by hand: each epoch gets epsilon/epochs, and moves the sum by 2C·sqrt(weights) in L1."""
     config = checked(Config("dpsgd-weights", 1.5, C=2.0, noise="laplace", epochs=10), 14)

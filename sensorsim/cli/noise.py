@@ -19,7 +19,7 @@ class Entries(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         base, _, power = str(value).partition("^")
-        if not base.isdigit() or (power and (not power.isdigit() or int(power) > 64)) or str(value).endswith("^"):
+        if not base.isdecimal() or (power and (not power.isdecimal() or int(power) > 64)) or str(value).endswith("^"):
             raise InputError(f"entries is {value}; give a power of two, as in 16384 or 2^14.")
         return int(base) ** int(power) if power else int(base)
 
@@ -70,7 +70,7 @@ def make(
         kind,
         epsilon,
         features,
-        int(release) if release.isdigit() else release,
+        int(release) if release.isdecimal() else release,
         frac_bits,
         entries,
         seed,

@@ -52,6 +52,8 @@ TARGETS = {
 def targets_named(names: Iterable[str]) -> list[str]:
     """The names, checked; InputError with the known ones for one that there is none of."""
     chosen = list(dict.fromkeys(names))
+    if not any(chosen):
+        raise InputError(f"no target is named; give some of {', '.join([HOST, *TARGETS])}.")
     for name in chosen:
         if name != HOST and name not in TARGETS:
             raise InputError(f"target {name!r} is not known; there are {', '.join([HOST, *TARGETS])}.")

@@ -172,6 +172,12 @@ def _check(
         raise InputError(f"mechanism is {mechanism}; give one of {', '.join(MECHANISMS)}.")
     if mechanism != "none" and epsilon is None and scale is None and multiplier is None:
         raise InputError(f"{mechanism} needs a nominal epsilon, or a noise scale; give one of the two.")
+    if mechanism == "dpsgd-weights" and scale is not None:
+        raise InputError(
+            "dpsgd-weights takes an epsilon or a noise_multiplier (standard deviation over C), not a scale."
+        )
+    if mechanism != "dpsgd-weights" and multiplier is not None:
+        raise InputError(f"{mechanism} takes an epsilon or a scale; a noise_multiplier is for dpsgd-weights.")
     for name, value in (("epsilon", epsilon), ("scale", scale), ("noise multiplier", multiplier)):
         if value is not None and not (value > 0 and math.isfinite(value)):
             raise InputError(f"{name} is {value}; give a number above 0.")

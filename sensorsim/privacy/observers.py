@@ -46,7 +46,8 @@ def _release(table: "NoiseTable") -> Observer:
     table_arguments(table)
 
     def draw(x: int, size: int, seed: Seed) -> Block:
-        y = release_records(_records(x, -(-size // FEATURES), FEATURES), table, seed, generator="chacha20")
+        records = _records(x, -(-size // table.release), table.release)
+        y = release_records(records, table, seed, generator="chacha20")
         return y.reshape(-1)[:size], y.reshape(-1)[:size]
 
     return Observer("release", "the released value of a feature", draw, _promised(table), 0)

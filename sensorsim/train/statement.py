@@ -55,6 +55,8 @@ def _private_scale(config: Config, n: int) -> str:
 
     if config.mechanism == "dpsgd" and can_clip(n, config.C):
         return "the printed scale is n or 2nC by whether the private gradient clipped"
+    if config.reads == "raw" and config.mechanism == "dpsgd" and config.point == "prediction":
+        return "at the prediction the gradient reads the raw record through z, and no printed sensitivity bounds that"
     if config.reads == "raw" and config.mechanism == "spof" and config.c:
         return "the printed scale with c > 0 depends on private data"
     if config.reads == "raw" and config.sigma and config.mechanism in ("spof", "fm", "dpsgd"):
