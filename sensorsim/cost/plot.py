@@ -1,10 +1,10 @@
 """Figures of costs. matplotlib is imported here and nowhere else in this package."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 from sensorsim.cost.report import CostReport
+from sensorsim.drawing import picture
 from sensorsim.errors import InputError
 from sensorsim.files import write_whole
 
@@ -81,9 +81,4 @@ def figure_for(path: str) -> tuple[Any, Any]:
 
 
 def save(figure: Any, path: str) -> None:
-    buffer = io.BytesIO()
-    # no date inside, so that the same figure is the same bytes
-    kind = Path(path).suffix.lstrip(".").lower()
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    figure.savefig(buffer, format=kind, metadata=metadata, dpi=150)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, picture(figure, Path(path).suffix.lstrip(".").lower(), 150))

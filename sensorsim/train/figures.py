@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sensorsim.drawing import picture
 from sensorsim.files import write_whole
 from sensorsim.train import noisy_inputs
 
@@ -244,7 +244,6 @@ def _finish(figure: Any, axes: list[Any], path: Path, note: str = "") -> None:
         title=note or None,
         title_fontsize=8,
     )
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=140, metadata={"Software": None})
+    drawn = picture(figure, "png", 140)
     plt.close(figure)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, drawn)
