@@ -18,11 +18,11 @@ from sensorsim.export.elf import read_elf
 from sensorsim.export.harness import CoreRun, run_on_core
 from sensorsim.export.machine import Machine
 from sensorsim.export.package import Options, make_package
-from sensorsim.export.sources import c_sources, load_kernels
 from sensorsim.export.targets import TARGETS, compile_elf
-from sensorsim.export.vectors import TYPICAL, expected, random_vectors
+from sensorsim.export.vectors import expected, random_vectors
 from sensorsim.export.verify import verify
 from sensorsim.export.write import fill, write_folder
+from sensorsim.language.load import find
 
 # What an engineer would write for one record of SPOF with one draw per feature: the same results, not the same code.
 HAND = {
@@ -74,8 +74,9 @@ def per_feature(elf: bytes, target, kernel, n=14, calls=50):
     """Instructions for each feature, the call's own included; the bits are checked."""
     machine = Machine(target, read_elf(elf))
     counter, tally = BlockCounter(machine, Decoder(target, load_cpu(target.cpu))), Tally()
-    vectors = random_vectors(load_kernels()[kernel], {**TYPICAL, "n": n}, calls, 0)
-    assert run_on_core(machine, vectors, expected(vectors), "ss_", counter, tally) == 0
+    (found,) = find(kernel)
+    vectors = random_vectors(found, found.lengths_at({"n": n}), calls, 0)
+    assert run_on_core(machine, vectors, expected(vectors), f"ss_{kernel}", counter, tally) == 0
     return tally.spread.mean / n
 
 
@@ -116,7 +117,7 @@ def build(folder: Path, texts, compiler: str, target, kernel: str) -> bytes:
 def test_instructions_per_feature_beside_hand_written_c(kernel, name):
     """The emitted code takes no branch on data; the hand-written may."""
     target = TARGETS[name]
-    ours = c_sources([load_kernels()[kernel]], "ss_", [], "")
+    ours = find(kernel)[0].c()
     compilers = ["clang", *(["gcc"] if name == "k7" else ["arm-none-eabi-gcc"] if name in ARM_GCC else [])]
     for compiler in compilers:
         if compiler != "clang" and shutil.which(compiler) is None:
@@ -140,15 +141,16 @@ def test_counted_instructions_per_second(kernel, name, benchmark):
     target = TARGETS[name]
     with tempfile.TemporaryDirectory() as build_folder:
         folder = Path(build_folder)
-        fill(folder, c_sources([load_kernels()[kernel]], "ss_", [], ""))
+        fill(folder, find(kernel)[0].c())
         sources, include = sorted(folder.rglob("*.c")), [folder / "include", folder / "src"]
         program = read_elf(compile_elf(target, sources, include, f"ss_{kernel}", folder / "k.elf").read_bytes())
-    vectors = random_vectors(load_kernels()[kernel], TYPICAL, 200, 0)
+    (found,) = find(kernel)
+    vectors = random_vectors(found, found.lengths_at(), 200, 0)
     machine, tally = Machine(target, program), Tally()
     counter = BlockCounter(machine, Decoder(target, load_cpu(target.cpu)))
 
     def run():
-        for _ in CoreRun(machine, vectors, "ss_").calls():
+        for _ in CoreRun(machine, vectors, f"ss_{kernel}").calls():
             counter.take(tally)
 
     benchmark.pedantic(run, rounds=3, warmup_rounds=1)
@@ -161,7 +163,7 @@ def test_counted_instructions_per_second(kernel, name, benchmark):
     peer = Machine(target, program)
     peer.uc.hook_add(UC_HOOK_CODE, each)
     started = time.perf_counter()
-    for _ in CoreRun(peer, vectors, "ss_").calls():
+    for _ in CoreRun(peer, vectors, f"ss_{kernel}").calls():
         pass
     theirs = seen[0] / (time.perf_counter() - started)
     print(f"\n{kernel} on {name}: {ours / 1e6:.1f} M counted instructions/s, a hook for each {theirs / 1e6:.2f} M/s")

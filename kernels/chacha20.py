@@ -1,8 +1,8 @@
 """ChaCha20 (RFC 8439): a cryptographic generator of random words from additions, rotations and exclusive ors."""
 
-from sensorsim.kernels.formats import PLACE, WORD32, out
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import rotlu, wrapping_addu, xor
+from sensorsim.kernels.formats import PLACE, WORD32
+
+from sensorsim.language import kernel, out, rotlu, wrapping_addu, xor
 
 CONSTANTS = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574)  # "expand 32-byte k": the first four words of a state
 

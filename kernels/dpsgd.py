@@ -1,7 +1,9 @@
 """DP-SGD as printed: Algorithm 2, steps 4 and 6 (the paper's `paper` variant), structure and all."""
 
 from sensorsim.kernels.formats import (
+    CACHED,
     CLIP,
+    DIVISION,
     ENTRIES,
     EXP,
     EXP_ONE,
@@ -13,20 +15,19 @@ from sensorsim.kernels.formats import (
     NOISY,
     NORM,
     ONE,
+    POINTER,
     SQUARE,
     SQUARE_SHIFT,
+    STRIDE,
     WORD32,
-    Array,
-    Below,
     N,
     X,
-    out,
 )
-from sensorsim.kernels.language import kernel
 from sensorsim.kernels.noise import advance
-from sensorsim.kernels.ops import addu, div, divu, i32, maxu, mul, shl, shlu, shru, sub, u32
 from sensorsim.kernels.root import root
 from sensorsim.kernels.spof import feature, perturb
+
+from sensorsim.language import Array, Below, addu, div, divu, i32, kernel, maxu, mul, out, shl, shlu, shru, sub, u32
 
 
 @kernel(step="gradients", split="a")
@@ -73,7 +74,7 @@ def total(square: SQUARE["n"], n: N) -> WORD32:
     return whole
 
 
-@kernel(step="clip")
+@kernel(step="clip", exposes={"operation": DIVISION})
 def clip_gradient(gradient: GRADIENT["n"], norm: NORM, clip: CLIP, clipped: out(GRADIENT["n"]), n: N) -> None:
     """A_i / max(1, norm/C): always n+1 divisions, as printed, also when nothing is clipped.
 
@@ -85,12 +86,12 @@ def clip_gradient(gradient: GRADIENT["n"], norm: NORM, clip: CLIP, clipped: out(
         clipped[i] = div(shl(gradient[i], FRAC), ratio)
 
 
-@kernel(step="perturbation")
+@kernel(step="perturbation", exposes={"address": CACHED})
 def perturb_gradient(
     clipped: GRADIENT["n"],
     noise: NOISE["size"],
-    stride: Below("size")["n"],
-    cursor: Below("size")["1"],
+    stride: STRIDE["n"],
+    cursor: POINTER["1"],
     noisy: out(NOISY["n"]),
     n: N,
     size: ENTRIES,
@@ -113,8 +114,8 @@ def dpsgd(
     exp: Array(EXP, "exp_size", EXP_TABLE),
     clip: CLIP,
     noise: NOISE["size"],
-    stride: Below("size")["n"],
-    cursor: Below("size")["1"],
+    stride: STRIDE["n"],
+    cursor: POINTER["1"],
     gradient: out(GRADIENT["n"]),
     square: out(SQUARE["n"]),
     clipped: out(GRADIENT["n"]),

@@ -1,7 +1,9 @@
 """DP-SGD as a firmware engineer would ship it: no root and no division unless the gradient is clipped."""
 
 from sensorsim.kernels.formats import (
+    CACHED,
     CLIP,
+    DIVISION,
     FRAC,
     GRADIENT,
     MASK,
@@ -17,13 +19,14 @@ from sensorsim.kernels.formats import (
     WORD32,
     N,
     X,
-    out,
 )
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import addu, asr, divu, geu, i32, minu, mul, mulu, shlu, shru, sub, u32
 from sensorsim.kernels.root import root
 from sensorsim.kernels.spof import feature, perturb
 from sensorsim.kernels.spof_lean import pick
+
+from sensorsim.language import addu, asr, divu, geu, i32, kernel, minu, mul, mulu, out, shlu, shru, sub, u32
+
+CLIPPED = "the time shows whether a record was clipped, which no epsilon covers; choose C so that none ever is"
 
 
 @kernel(step="gradients")
@@ -62,7 +65,7 @@ def threshold(clip: CLIP) -> WORD32:
     return mulu(clip, clip)
 
 
-@kernel(step="clip")
+@kernel(step="clip", exposes={"operation": DIVISION})
 def reciprocal(whole: WORD32, clip: CLIP) -> UNIT:
     """C/norm in Q1.15, rounded down: one root, one addition, one division for the whole record.
 
@@ -83,7 +86,7 @@ def scaled(gradient: GRADIENT, factor: UNIT) -> GRADIENT:
     return asr(mul(gradient, factor), FRAC)
 
 
-@kernel()
+@kernel(exposes={"address": CACHED, "branch": CLIPPED})
 def dpsgd_lean(
     x: X["n"],
     sigma: SIGMA,

@@ -1,6 +1,7 @@
 """The encoder on the body: h_j = sigmoid(W_jᵀ x_j + b_j), integers only."""
 
 from sensorsim.kernels.formats import (
+    CACHED,
     ENCODER_BIAS,
     ENCODER_WEIGHT,
     HIDDEN,
@@ -12,15 +13,13 @@ from sensorsim.kernels.formats import (
     SUM,
     TERM,
     TERM_SHIFT,
-    Array,
     L,
     N,
     X,
-    out,
 )
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import add, asr, maxu, minu, mul, shru, subu, u32
 from sensorsim.kernels.spof import feature
+
+from sensorsim.language import Array, add, asr, kernel, maxu, minu, mul, out, shru, subu, u32
 
 SIGMOID = Array(HIDDEN, "sigmoid_size", contents=SIGMOID_TABLE)
 LIFT = 3 << 28  # makes every sum unsigned
@@ -37,7 +36,7 @@ def term(weight: ENCODER_WEIGHT, x: X) -> TERM:
     return asr(mul(weight, feature(x)), TERM_SHIFT)
 
 
-@kernel(step="sigmoid")
+@kernel(step="sigmoid", exposes={"address": CACHED})
 def squash(a: SUM, table: SIGMOID, sigmoid_size: SIGMOID_SIZE) -> HIDDEN:
     """sigmoid(a) from the table; below -8 and above 8 the first and the last entry.
 

@@ -1,8 +1,8 @@
 """Noise pre-fetched from a precomputed table (the paper's C_N)."""
 
-from sensorsim.kernels.formats import ENTRIES, WORD32, Below
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import add, and_, i32, not_, or_, sign_mask, u32
+from sensorsim.kernels.formats import ENTRIES, POINTER, STRIDE, WORD32
+
+from sensorsim.language import add, and_, i32, kernel, not_, or_, sign_mask, u32
 
 
 @kernel()
@@ -15,7 +15,7 @@ def multiplex(mask: WORD32, a: WORD32, b: WORD32) -> WORD32:
 
 
 @kernel(step="perturbation")
-def advance(cursor: Below("size"), stride: Below("size"), size: ENTRIES) -> Below("size"):
+def advance(cursor: POINTER, stride: STRIDE, size: ENTRIES) -> POINTER:
     """Move the circular pointer of the noise table by a secret stride: two additions and a multiplexer, C_N = 6.
 
     The new pointer is uniform and independent of the old one when the stride is uniform on 0 … size-1 and secret. A

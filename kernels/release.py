@@ -13,6 +13,7 @@ a core with a data cache keep the table in memory that is not cached.
 """
 
 from sensorsim.kernels.formats import (
+    CACHED,
     CENTRE,
     DROP,
     HALF,
@@ -24,21 +25,20 @@ from sensorsim.kernels.formats import (
     STAIR,
     STAIR_BITS,
     STAIR_MASK,
-    Below,
     K,
     N,
     X,
-    out,
 )
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import add, and_, i32, max_, min_, mulu, shl, shru, sub
 from sensorsim.kernels.spof import feature
+
+from sensorsim.language import Below, add, and_, i32, kernel, max_, min_, mulu, out, shl, shru, sub
 
 CHOICE_BITS = 20  # of the word that picks a feature: with n <= 4096 the product still fits 32 bits
 CHOICE_DROP = 32 - CHOICE_BITS
+PICKED = "which features are picked follows from the words alone and is released as `chosen`: it is no secret"
 
 
-@kernel(step="noise")
+@kernel(step="noise", exposes={"address": CACHED})
 def pick_stair(table: STAIR["1 << (32 - drop)"], word: RANDOM, drop: DROP) -> STAIR:
     """A, the entry that the top 32 - drop bits of a secret word pick. A shift and a load.
 
@@ -131,7 +131,7 @@ def choose(word: RANDOM, left: LEFT) -> RANDOM:
     return shru(mulu(shru(word, CHOICE_DROP), left), CHOICE_BITS)
 
 
-@kernel()
+@kernel(exposes={"address": PICKED})
 def release_sampled(
     x: X["n"],
     table: STAIR["1 << (32 - drop)"],

@@ -1,8 +1,8 @@
 """The square root by Newton-Raphson, exact for every 32-bit word."""
 
-from sensorsim.kernels.formats import FRAC, HALF, NORM, WORD32
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import addu, divu, geu, maxu, minu, mulu, selectu, shlu, shru, u32
+from sensorsim.kernels.formats import DIVISION, FRAC, HALF, NORM, WORD32
+
+from sensorsim.language import addu, divu, geu, kernel, maxu, minu, mulu, selectu, shlu, shru, u32
 
 ITERATIONS = 7  # the paper's count; five would do from this start
 
@@ -23,7 +23,7 @@ def start(v: WORD32) -> WORD32:
     return guess
 
 
-@kernel(step="root", split="v")
+@kernel(step="root", split="v", exposes={"operation": DIVISION})
 def root(v: WORD32) -> NORM:
     """floor(sqrt(v)), exactly, for every v in 0 … 2^32-1: seven steps of an addition, a multiplication, a division.
 

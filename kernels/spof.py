@@ -2,6 +2,7 @@
 
 from sensorsim.kernels.formats import (
     ALPHA,
+    CACHED,
     CONSTANT,
     COUNT,
     ENTRIES,
@@ -10,19 +11,19 @@ from sensorsim.kernels.formats import (
     NOISE,
     NOISY,
     ONE,
+    POINTER,
     QUARTER,
     STABLE,
+    STRIDE,
     UNIT,
     WEIGHT,
-    Below,
     L,
     N,
     X,
-    out,
 )
-from sensorsim.kernels.language import kernel
 from sensorsim.kernels.noise import advance
-from sensorsim.kernels.ops import add, asr, i32, minu, mul, sub
+
+from sensorsim.language import add, asr, i32, kernel, minu, mul, out, sub
 
 
 @kernel()
@@ -74,14 +75,14 @@ def perturb(coefficient: ALPHA, sample: NOISE) -> NOISY:
     return add(coefficient, sample)
 
 
-@kernel()
+@kernel(exposes={"address": CACHED})
 def spof(
     x: X["n"],
     weights: WEIGHT["n * l"],
     constant: CONSTANT,
     noise: NOISE["size"],
-    stride: Below("size")["2 * n"],
-    cursor: Below("size")["2"],
+    stride: STRIDE["2 * n"],
+    cursor: POINTER["2"],
     stabilized: out(STABLE["n * l"]),
     alpha2: out(NOISY["n"]),
     alpha3: out(NOISY["n"]),

@@ -1,9 +1,9 @@
 """SPOF as a firmware engineer would ship it: one draw per feature, nothing computed twice."""
 
-from sensorsim.kernels.formats import ALPHA, MASK, NOISE, NOISY, QUARTER, RANDOM, UNIT, N, X, out
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import and_, asr, sub
+from sensorsim.kernels.formats import CACHED, MASK, NOISE, NOISY, RANDOM, N, X
 from sensorsim.kernels.spof import feature, linear, perturb
+
+from sensorsim.language import and_, asr, kernel, out, sub
 
 
 @kernel(step="perturbation")
@@ -18,15 +18,6 @@ def pick(word: RANDOM, mask: MASK) -> RANDOM:
 
 
 @kernel(step="coefficients")
-def quadratic_shift(x: UNIT) -> ALPHA:
-    """alpha3 = 0.5·x - 0.25 with the multiplication by one half done as a shift; equal to `quadratic` for every x.
-
-    Scaling and overflow: as `quadratic`, without the wide product.
-    """
-    return sub(asr(x, 1), QUARTER)
-
-
-@kernel(step="coefficients")
 def quadratic_of(noisy: NOISY) -> NOISY:
     """alpha3 = -alpha2/2, of the noisy alpha2: post-processing, one shift and one subtraction.
 
@@ -35,7 +26,7 @@ def quadratic_of(noisy: NOISY) -> NOISY:
     return sub(0, asr(noisy, 1))
 
 
-@kernel()
+@kernel(exposes={"address": CACHED})
 def spof_lean(
     x: X["n"],
     noise: NOISE["mask + 1"],

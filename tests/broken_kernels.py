@@ -1,11 +1,12 @@
-"""Kernels with one fault each, for the range check and the counters to refuse. Never run."""
+"""Kernels with one fault each, for the range check to refuse. Never run."""
 
-from sensorsim.kernels.formats import ALPHA, NOISE, WORD32, Length, Q, out
-from sensorsim.kernels.language import kernel
-from sensorsim.kernels.ops import add, addu, divu, i32, minu, mul, mulu, shl, sub, subu, u32
+from sensorsim.kernels.formats import ALPHA, NOISE, WORD32
+
+from sensorsim.language import Length, Q, add, addu, divu, i32, kernel, minu, mulu, out, shl, sub, subu, u32
 
 MANY = Length("n", 1, 4096, "")
 WIDE = Q("wide", "i32", 15, -(2**31), 2**31 - 1, "")
+LARGE = 2**31
 DIGIT = Q("digit", "u32", 0, 0, 9, "")
 
 # name: what the message says
@@ -16,11 +17,14 @@ FAULTS = {
     "shifts_out": "outside i32",
     "goes_below_zero": "outside u32",
     "divides_by_zero": "may divide by zero",
-    "reads_past_the_end": "the length is 1",
+    "reads_past_the_end": "its length is n",
     "reads_before_writing": "read before it is written",
-    "stores_too_much": "is stored where -32768 … 32768 is declared",
+    "stores_too_much": "where -32768 … 32768 is declared",
     "returns_too_much": "where 0 … 9 is declared",
-    "reads_a_negative_word": "which is not all u32",
+    "wraps_in_a_view": "where -32768 … 32768 is declared",
+    "shifts_too_far": "a count must be within 0 … 31",
+    "passes_a_short_array": "has n elements, and last_of wants n \\+ 1",
+    "passes_too_much": "where 0 … 9 is declared",
 }
 
 
@@ -80,23 +84,30 @@ def returns_too_much(a: DIGIT) -> DIGIT:
 
 
 @kernel()
-def reads_a_negative_word(a: ALPHA) -> WORD32:
-    return minu(u32(a), 5)  # fault in reads_a_negative_word
+def wraps_in_a_view(a: ALPHA) -> ALPHA:
+    return minu(u32(a), LARGE)  # fault in wraps_in_a_view
 
 
 @kernel()
-def adds_without_a_primitive(a: ALPHA, b: ALPHA) -> ALPHA:
-    c = a + b
-    return c
+def shifts_too_far(a: ALPHA, b: WORD32) -> WIDE:
+    return shl(a, b)  # fault in shifts_too_far
 
 
 @kernel()
-def calls_a_stranger(a: ALPHA) -> ALPHA:
-    return abs(a)
+def last_of(a: NOISE["n + 1"], n: MANY) -> NOISE:
+    return a[n]
 
 
 @kernel()
-def loops_while(a: ALPHA, n: MANY) -> ALPHA:
-    while a:
-        a = mul(a, 2)
+def passes_a_short_array(a: NOISE["n"], n: MANY) -> NOISE:
+    return last_of(a, n)  # fault in passes_a_short_array
+
+
+@kernel()
+def digit_of(a: DIGIT) -> DIGIT:
     return a
+
+
+@kernel()
+def passes_too_much(a: WORD32) -> DIGIT:
+    return digit_of(a)  # fault in passes_too_much

@@ -1,91 +1,125 @@
-"""Batch forms: the record kernels, for many records, on any number of threads."""
+"""Batches of the kernels that ship: what the obvious loops give, for many records, on any number of threads."""
 
 import naive
+import numba
 import numpy as np
 import pytest
-from sensorsim.kernels import batch
+from sensorsim.kernels.dpsgd import dpsgd
+from sensorsim.kernels.dpsgd_lean import dpsgd_lean
 from sensorsim.kernels.formats import EXP_TABLE, EXP_ZERO, HALF
+from sensorsim.kernels.root import root
+from sensorsim.kernels.spof import spof
+from sensorsim.kernels.spof_lean import spof_lean
+
+from sensorsim.language.run.batch import BLOCK, LANES
+from sensorsim.language.run.generators import GENERATORS, below, generator_fill, generator_state, words_below
 
 N, L, SIZE = 14, 7, 256
 RNG = np.random.default_rng(5)
 X = RNG.integers(0, 2**16, (200, N)).astype(np.uint16)
 WEIGHTS = RNG.integers(-999, 999, N * L).astype(np.int32)
 NOISE = RNG.integers(-(2**20), 2**20, SIZE).astype(np.int32)
+SPOF = {"weights": WEIGHTS, "constant": 81920, "noise": NOISE, "cursor": [0, 0]}
 
 
-def words(block, width, key):
-    """The generator, written out: two 16-bit words from each 32-bit hash of (key, counter)."""
-    half = batch.BLOCK * width // 2
-    low, high = [], []
-    for j in range(half):
-        v = ((block * N + j) * 0x9E3779B9 & 0xFFFFFFFF) ^ key
-        v = (v ^ v >> 16) * 0x21F0AAAD & 0xFFFFFFFF
-        v = (v ^ v >> 15) * 0x735A2D97 & 0xFFFFFFFF
-        v ^= v >> 15
-        low.append(v & (SIZE - 1))
-        high.append(v >> 16 & (SIZE - 1))
-    return np.array(low + high).reshape(batch.BLOCK, width)
+def words(generator, seed, block, width):
+    """The words of one block of records, one row for each."""
+    found = np.empty(BLOCK * width, np.uint32)
+    generator_fill(generator)(found, generator_state(seed), block)
+    return found.reshape(BLOCK, width)
 
 
-def test_spof_records_are_spof_on_every_row():
-    alpha2, alpha3 = batch.spof_records(X, WEIGHTS, 81920, NOISE, seed=3)
-    key = int(batch.key_of(3))
-    for block in range(0, len(X), batch.BLOCK):
-        strides, cursor = words(block, 2 * N, key), [0, 0]
-        for r in range(block, min(block + batch.BLOCK, len(X))):
-            row, stride = X[r].tolist(), strides[r - block].tolist()
-            _, two, three, cursor = naive.spof(row, [], 0, NOISE.tolist(), stride, cursor)
-            assert alpha2[r].tolist() == two
-            assert alpha3[r].tolist() == three
+def strides(generator, seed, block, width, size=SIZE):
+    """The words below `size`, two from each word: the low halves first."""
+    raw = words(generator, seed, block, width // 2).ravel()
+    return np.concatenate([raw & (size - 1), raw >> 16 & (size - 1)]).reshape(BLOCK, width)
 
 
-def test_dpsgd_records_are_dpsgd_on_every_row():
-    noisy = batch.dpsgd_records(X, 2048, NOISE, seed=3)
-    strides, cursor = words(0, N, int(batch.key_of(3))), 0
-    for r in range(batch.BLOCK):
-        power, stride = EXP_TABLE[EXP_ZERO], strides[r].tolist()
-        expected, cursor = naive.dpsgd(X[r].tolist(), power, 2048, NOISE.tolist(), stride, cursor)
-        assert noisy[r].tolist() == expected
+def side_by_side(generator, seed, record, width, size=SIZE):
+    """The strides of a record that runs in lanes: those of one record of each of LANES blocks are drawn together."""
+    block, r = divmod(record, BLOCK)
+    group, lane = divmod(block, LANES)
+    raw = np.empty(-(-LANES * width // 32) * 16, np.uint32)
+    generator_fill(generator)(raw, generator_state(seed), group * BLOCK + r)
+    raw = raw[: LANES * width // 2]
+    return np.concatenate([raw & (size - 1), raw >> 16 & (size - 1)])[lane::LANES].tolist()
 
 
-def test_lean_records_are_the_lean_kernels_on_every_row():
-    alpha2, alpha3 = batch.spof_lean_records(X, NOISE, seed=4)
-    noisy = batch.dpsgd_lean_records(X, 2048, NOISE, seed=4)
-    word = words(0, N, int(batch.key_of(4)))
-    for r in range(batch.BLOCK):
-        row, chosen = X[r].tolist(), word[r].tolist()
-        assert (alpha2[r].tolist(), alpha3[r].tolist()) == naive.spof_lean(row, NOISE.tolist(), chosen)
+@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize("count, n", [(200, N), (1, 1), (LANES * BLOCK + 70, 3), (64, 130)])
+def test_spof_on_every_row(generator, count, n):
+    x = np.random.default_rng(n).integers(0, 2**16, (count, n))
+    weights = np.arange(2 * n)
+    made = spof.batch(x=x, generator=generator, seed=3, **SPOF | {"weights": weights, "cursor": [7, 255]})
+    cursor = [0, 0]
+    for r in range(count):
+        cursor = [7, 255] if r % BLOCK == 0 else cursor
+        stride = side_by_side(generator, 3, r, 2 * n)
+        row = x[r].tolist(), weights.tolist(), 81920, NOISE.tolist(), stride, cursor
+        stable, two, three, cursor = naive.spof(*row)
+        assert made["alpha2"][r].tolist() == two
+        assert made["alpha3"][r].tolist() == three
+        assert made["stabilized"][r].tolist() == stable
+
+
+def test_dpsgd_on_every_row():
+    made = dpsgd.batch(x=X, a=EXP_ZERO, clip=2048, noise=NOISE, cursor=[0], seed=3)
+    stride, cursor = strides("chacha20", 3, 0, N), 0
+    for r in range(BLOCK):
+        row, power = X[r].tolist(), EXP_TABLE[EXP_ZERO]
+        expected, cursor = naive.dpsgd(row, power, 2048, NOISE.tolist(), stride[r].tolist(), cursor)
+        assert made["noisy"][r].tolist() == expected
+
+
+def test_the_lean_kernels_on_every_row():
+    lean = spof_lean.batch(x=X, noise=NOISE, seed=4, generator="fast")
+    noisy = dpsgd_lean.batch(x=X, sigma=HALF, clip=2048, noise=NOISE, seed=4, generator="fast")["noisy"]
+    word = words("fast", 4, 1, N)
+    for r in range(BLOCK, 2 * BLOCK):
+        row, chosen = X[r].tolist(), word[r - BLOCK].tolist()
+        assert (lean["alpha2"][r].tolist(), lean["alpha3"][r].tolist()) == naive.spof_lean(row, NOISE.tolist(), chosen)
         assert noisy[r].tolist() == naive.dpsgd_lean(row, HALF, 2048, NOISE.tolist(), chosen)
 
 
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200, LANES * BLOCK + 1, 2 * LANES * BLOCK + 77])
 def test_threads_change_nothing(count):
-    x = np.ascontiguousarray(X[:count])
-    for one, two in zip(
-        batch.spof_records(x, WEIGHTS, 7, NOISE, threads=1),
-        batch.spof_records(x, WEIGHTS, 7, NOISE, threads=2),
-        strict=True,
-    ):
-        assert np.array_equal(one, two)
+    x = np.resize(X, (count, N))
+    one, two = (spof.batch(x=x, threads=threads, seed=0, **SPOF) for threads in (1, 2))
+    assert one.keys() == two.keys() == {"stabilized", "alpha2", "alpha3"}
+    for name in one:
+        assert np.array_equal(one[name], two[name])
 
 
 def test_rows_past_the_end_stay_untouched():
-    out = np.full((8, N), 77, np.int32), np.full((8, N), 77, np.int32)
-    batch.spof_lean_records(np.ascontiguousarray(X[:5]), NOISE, out=out)
-    assert (out[0][5:] == 77).all()
-    assert (out[1][5:] == 77).all()
-    assert (out[0][:5] != 77).any()
+    out = {"alpha2": np.full((8, N), 77, np.int32), "alpha3": np.full((8, N), 77, np.int32)}
+    made = spof_lean.batch(x=X[:5], noise=NOISE, out=out)
+    for name, array in out.items():
+        assert made[name] is array
+        assert (array[5:] == 77).all()
+        assert (array[:5] != 77).any()
 
 
-def test_indices_are_even():
-    """Chi-square of the generator's indices over the table: 255 degrees of freedom, five standard deviations."""
-    counts = np.zeros(SIZE)
-    for seed in range(40):
-        counts += np.bincount(words(64 * seed, N, int(batch.key_of(seed))).ravel(), minlength=SIZE)
-    expected = counts.sum() / SIZE
-    assert abs(((counts - expected) ** 2 / expected).sum() - 255) < 5 * (2 * 255) ** 0.5
+@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize("limit", [2, 3, 100, 256])
+def test_words_below_a_limit_are_even(generator, limit):
+    """Chi-square over the values, five standard deviations."""
+    count, fill, take = BLOCK * 512, generator_fill(generator), numba.njit(lambda *given: below(*given))
+    raw, found = np.empty(words_below(limit, count), np.uint32), np.empty(count, np.uint32)
+    fill(raw, generator_state(limit), 3)
+    take(raw, found, limit)
+    counts = np.bincount(found, minlength=limit)
+    expected = count / limit
+    assert len(counts) == limit
+    assert abs(((counts - expected) ** 2 / expected).sum() - (limit - 1)) < 5 * (2 * limit) ** 0.5
+
+
+def test_a_table_of_any_length():
+    """300 entries are no power of two; every stride below 300 occurs, none above, and the result is the kernel's."""
+    noise = np.arange(300, dtype=np.int32)
+    made = spof.batch(x=np.full((2000, N), HALF), seed=1, **SPOF | {"noise": noise})
+    assert set(made["alpha2"].ravel().tolist()) == set(range(300))
 
 
 def test_roots():
     values = np.array([0, 1, 3, 4, 8, 9, 2**32 - 1, 65535**2, 65535**2 - 1], np.uint32)
-    assert batch.roots(values).tolist() == [0, 1, 1, 2, 2, 3, 65535, 65535, 65534]
+    assert root.batch(v=values)["returns"].tolist() == [0, 1, 1, 2, 2, 3, 65535, 65535, 65534]

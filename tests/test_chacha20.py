@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sensorsim.kernels.batch_release import generator_fill, generator_state
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20, quarter_round
-from sensorsim.kernels.compiled import compiled
+
+from sensorsim.language.run import compiled
+from sensorsim.language.run.generators import LANES, generator_fill, generator_state
 
 WORD = st.integers(0, 2**32 - 1)
 COUNTING_KEY = bytes(range(32))
@@ -91,9 +92,16 @@ def test_the_generator_is_the_cipher_in_order() -> None:
     """Words of block number b of a stream are those of the cipher's blocks b·size/16 and on, past 2^32 too."""
     state = generator_state(11)
     key = state[4:12].tobytes()
-    found = np.empty(48, np.uint32)
-    for number in (0, 1, 5, 2**32 // 3 + 1):
-        generator_fill("chacha20")(found, state.copy(), number)
-        at = [3 * number + b for b in range(3)]
-        wanted = b"".join(naive.chacha20_block(key, a % 2**32, struct.pack("<3I", a // 2**32, 0, 0)) for a in at)
-        assert found.tobytes() == wanted
+    for blocks in (3, LANES, 2 * LANES + 1):
+        found = np.empty(16 * blocks, np.uint32)
+        for number in (0, 1, 5, 2**32 // blocks - 1, 2**32 // blocks + 1):
+            generator_fill("chacha20")(found, state.copy(), number)
+            at = [blocks * number + b for b in range(blocks)]
+            wanted = b"".join(naive.chacha20_block(key, a % 2**32, struct.pack("<3I", a // 2**32, 0, 0)) for a in at)
+            assert found.tobytes() == wanted
+
+
+def test_keys_come_from_the_seed_or_from_the_operating_system() -> None:
+    assert np.array_equal(generator_state(5), generator_state(5))
+    assert not np.array_equal(generator_state(5)[4:12], generator_state((5, 1))[4:12])
+    assert not np.array_equal(generator_state(None)[4:12], generator_state(None)[4:12])

@@ -1,15 +1,15 @@
 """The two counters agree with each other, with the printed list, and with what a reader counts by hand."""
 
-import broken_kernels
 import pytest
+from checking import load
+from ill_formed import HEAD
 from sensorsim.kernels.noise import advance
 
 from sensorsim.cost.ledger import describe, printed
 from sensorsim.cost.mechanisms import MECHANISMS
-from sensorsim.cost.polynomial import Polynomial, parse
 from sensorsim.cost.pricing import PAPER_PRICES
-from sensorsim.cost.symbolic import symbolic
-from sensorsim.cost.trace import trace
+from sensorsim.language import LanguageError
+from sensorsim.language.polynomial import Polynomial, parse
 
 BY_NAME = {mechanism.name: mechanism for mechanism in MECHANISMS}
 
@@ -60,7 +60,7 @@ def test_the_printed_list_of_dpsgd_differs_in_the_squares_only():
 
 
 def test_the_noise_pointer_is_six_operations():
-    counts = trace(advance, {"cursor": 3, "stride": 2, "size": 4})
+    counts = advance.count(cursor=3, stride=2, size=4)
     assert {op: n for (_, op), n in counts.items() if op in PAPER_PRICES} == {"ADD": 2, "NOT": 1, "AND": 2, "OR": 1}
 
 
@@ -87,11 +87,56 @@ def test_the_words_of_a_step():
     assert describe("spof", "perturbation") == "2n ADD + 2n C_N"
 
 
-@pytest.mark.parametrize("name", ["adds_without_a_primitive", "calls_a_stranger", "loops_while"])
-def test_what_is_not_in_the_language_is_an_error_and_never_free(name):
-    faulty = getattr(broken_kernels, name)
-    with pytest.raises((SyntaxError, KeyError)):
-        symbolic(faulty)
+def loops(*lines, head="n: N, m: M, u: U, x: U['n']"):
+    text = f"@kernel()\ndef k({head}) -> U:\n    r = u32(0)\n" + "".join(f"    {line}\n" for line in lines)
+    return load(HEAD + text + "    return r\n")["k"]
+
+
+# the loops, and how often the body runs
+SHAPES = {
+    "one": (("for i in range(n):", "    r = x[i]"), lambda n, m, u: n),
+    "two": (("for i in range(n):", "    for j in range(m):", "        r = x[i]"), lambda n, m, u: n * m),
+    "triangle": (
+        ("for i in range(n):", "    for j in range(i):", "        r = x[i]"),
+        lambda n, m, u: n * (n - 1) // 2,
+    ),
+    "upper triangle": (
+        ("for i in range(n):", "    for j in range(i, n):", "        r = x[i]"),
+        lambda n, m, u: n * (n + 1) // 2,
+    ),
+    "pyramid": (
+        ("for i in range(n):", "    for j in range(i):", "        for k1 in range(j):", "            r = x[i]"),
+        lambda n, m, u: n * (n - 1) * (n - 2) // 6,
+    ),
+    "perhaps none": (("for i in range(m, n):", "    r = x[i]"), lambda n, m, u: max(n - m, 0)),
+    "to a value": (("for i in range(u):", "    r = x[0]"), lambda n, m, u: u),
+    "half": (("for i in range(n >> 1):", "    r = x[i]"), lambda n, m, u: n // 2),
+    "once, with a triangle": (
+        ("for i in range(1, n + 1):", "    for j in range(i):", "        r = x[0]", "    return r"),
+        lambda n, m, u: 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_loops_of_every_shape(shape):
+    lines, times = SHAPES[shape]
+    kernel = loops(*lines)
+    read = kernel.formula()
+    for n in range(1, 10):
+        for m in range(1, 10):
+            for u in (0, 1, 7) if "value" in shape else (0,):
+                counts = kernel.count(n=n, m=m, u=u)
+                assert sum(value for key, value in counts.items() if key[1] == "LOAD") == times(n, m, u)
+                expected = {key: value.value({"n": n, "m": m, "u": u}) for key, value in read.items()}
+                assert counts == {key: value for key, value in expected.items() if value}, (n, m, u)
+
+
+def test_what_is_no_polynomial_is_said():
+    with pytest.raises(LanguageError, match="no polynomial in the lengths"):
+        loops("for i in range(x[0]):", "    r = x[0]").formula()
+    with pytest.raises(LanguageError, match="may return in its first round or have none"):
+        loops("for i in range(u):", "    return x[0]").formula()
 
 
 @pytest.mark.parametrize(

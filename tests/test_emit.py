@@ -1,53 +1,57 @@
-"""The emitter: every kernel and every primitive has C that means the same; what has none is an error with its place."""
+"""The C reader: every kernel and primitive has C that means the same; what has none is an error with its place."""
 
 import ctypes
-import importlib.util
 import itertools
 import shutil
-import sys
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sensorsim.kernels import language, ops
-from sensorsim.kernels.language import Primitive
 
-from sensorsim.export.emit import Constants, EmitError, function, signature
+from sensorsim.export.choose import choose
 from sensorsim.export.harness import differing_bits, driver_source, load_host, run_on_host
-from sensorsim.export.sources import c_sources, choose, known_tables, load_kernels, with_prefix
-from sensorsim.export.targets import compile_host
-from sensorsim.export.vectors import TYPICAL, edge_vectors, expected, random_vectors
+from sensorsim.export.targets import TRAP, compile_host
+from sensorsim.export.vectors import as_arrays, by_plain_python, edge_vectors, expected, of_one_call, random_vectors
 from sensorsim.export.write import fill
+from sensorsim.language import primitives
+from sensorsim.language.arguments import arguments
+from sensorsim.language.arguments import test_lengths as lengths_to_try
+from sensorsim.language.c.files import c_sources, known_tables
+from sensorsim.language.c.helpers import HEADER
+from sensorsim.language.c.names import Names
+from sensorsim.language.c.text import with_prefix
+from sensorsim.language.load import find, load_file, shipped
+from sensorsim.language.parse import LanguageError
+from sensorsim.language.primitive import Primitive
 
 EDGES = [0, 1, 2, 3, 31, 32767, 32768, 65535, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
 
 
-def module_from(path, monkeypatch):
-    """A kernel module read from another file, with a registry of its own."""
-    monkeypatch.setattr(language, "KERNELS", {})
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    spec.loader.exec_module(module)
-    return module
-
-
 def library(kernels, folder, prefix="ss_", options=()):
+    names = Names(kernels, prefix)
     texts = c_sources(kernels, prefix, known_tables(kernels, prefix), "")
-    drivers = "".join(driver_source(kernel, prefix) for kernel in kernels)
+    drivers = "".join(driver_source(kernel, names.functions[kernel]) for kernel in kernels)
     texts["drive.c"] = f'#include "{prefix}kernels.h"\n{drivers}'
     fill(folder, texts)
     sources = [*sorted((folder / "src").glob("*.c")), folder / "drive.c"]
     return texts, load_host(compile_host(sources, [folder / "include", folder / "src"], folder / "kernels.so", options))
 
 
-def off(host, kernel, count=300):
+def off(host, kernel, count=300, lengths=(), function=None):
     """How many bits of random and edge vectors differ between the library and Numba."""
     total = 0
     for make in (random_vectors, edge_vectors):
-        vectors = make(kernel, TYPICAL, count, 1)
-        total += differing_bits(run_on_host(host, vectors), expected(vectors))
+        vectors = make(kernel, dict(lengths), count, 1)
+        total += differing_bits(run_on_host(host, vectors, function or f"ss_{kernel.name}"), expected(vectors))
     return total
+
+
+def bodies(text):
+    """The code without its comments."""
+    import re
+
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
 def test_reads_as_a_person_would_write_it():
@@ -68,8 +72,7 @@ def test_reads_as_a_person_would_write_it():
 
 @pytest.mark.parametrize("variant", ["paper", "lean"])
 def test_sources_are_plain_freestanding_c(variant):
-    ours = [kernel for kernel in load_kernels().values() if kernel.path.parent == Path(ops.__file__).parent]
-    kernels = [kernel for kernel in ours if kernel.name.endswith("_lean") == (variant == "lean")]
+    kernels = [kernel for kernel in shipped().values() if kernel.name.endswith("_lean") == (variant == "lean")]
     for path, text in c_sources(kernels, "ss_", known_tables(kernels, "ss_"), "").items():
         assert text.isascii(), path
         assert max(map(len, text.splitlines())) <= 120, path
@@ -79,32 +82,35 @@ def test_sources_are_plain_freestanding_c(variant):
 
 def test_every_primitive_means_in_c_what_it_means_in_python(tmp_path):
     """Each primitive at every pair (or triple) of edge values, compiled for the host."""
-    primitives = [value for value in vars(ops).values() if isinstance(value, Primitive)]
-    arithmetic = c_sources(choose(["root"], "lean"), "ss_", [], "")["src/ss_arithmetic.h"]
-    types = {"i32": "int32_t", "u32": "uint32_t", "flag": "bool"}
+    every = [value for value in vars(primitives).values() if isinstance(value, Primitive)]
+    helpers = dict.fromkeys(text for p in every for text in p.helpers)
+    arithmetic = "\n".join([HEADER, *helpers, "#endif\n"])
+    types = {"i32": "int32_t", "u32": "uint32_t", "flag": "uint32_t"}
     lines = ['#include "ss_arithmetic.h"']
-    for p in primitives:
+    forms = [(p, field, getattr(p, field)) for p in every for field in ("c", "c_near", "c_test") if getattr(p, field)]
+    for p, field, form in forms:
         head = ", ".join(f"{types[kind]} a{i}" for i, kind in enumerate(p.operands))
-        body = p.c.format(*(f"a{i}" for i in range(len(p.operands))))
-        lines.append(
-            f"{types[p.result]} try_{p.name}({head});\n{types[p.result]} try_{p.name}({head}) {{ return {body}; }}"
-        )
+        body = form.format(*(f"a{i}" for i in range(len(p.operands))))
+        start = f"{types[p.result]} try_{field}_{p.name}({head})"
+        lines.append(f"{start};\n{start} {{ return {body}; }}")
     fill(tmp_path, {"ss_arithmetic.h": arithmetic, "try.c": "\n".join(lines) + "\n"})
     for options in ((), ("-DSS_NO_HW_DIV",)):
         host = load_host(compile_host([tmp_path / "try.c"], [tmp_path], tmp_path / f"try{len(options)}.so", options))
-        tried = sum(compare_primitive(host, p) for p in primitives)
-        assert tried > 3000
+        tried = sum(compare_primitive(host, p, field) for p, field, _ in forms)
+        assert tried > 4000
 
 
-def compare_primitive(host, primitive):
-    ctype = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "flag": ctypes.c_bool}
-    run = getattr(host, f"try_{primitive.name}")
+def compare_primitive(host, primitive, field):
+    ctype = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "flag": ctypes.c_uint32}
+    run = getattr(host, f"try_{field}_{primitive.name}")
     run.restype = ctype[primitive.result]
     run.argtypes = [ctype[kind] for kind in primitive.operands]
     values = {"i32": [int(np.int32(np.uint32(v))) for v in EDGES], "u32": EDGES, "flag": [False, True]}
     wraps = primitive.name.startswith("wrapping") or primitive.result == "u32" or primitive.operations == ()
     tried = 0
     for operands in itertools.product(*(values[kind] for kind in primitive.operands)):
+        if field == "c_near" and not -(2**31) < operands[0] - operands[1] < 2**31:
+            continue
         count = operands[-1]
         shifts = {"SHIFT", "ROTATE"} & set(primitive.operations) and len(operands) == 2
         if shifts and not primitive.name.startswith("rot") * 1 <= count < 32:
@@ -120,7 +126,7 @@ def compare_primitive(host, primitive):
 
 CHANGES = [
     ("spof_lean", "spof_lean", "sub(0, asr(noisy, 1))", "add(0, asr(noisy, 1))"),
-    ("root", "root", "return minu(x, v)", "return maxu(x, v)"),
+    ("root", "root", "return minu(x, v)", "return minu(minu(x, 999), v)"),
     ("release", "release", "min_(max_(noisy, lowest), limit)", "min_(min_(noisy, lowest), limit)"),
     pytest.param(
         *("chacha20", "chacha20", "wrapping_addu(block[i], state[i])", "xor(block[i], state[i])"),
@@ -130,23 +136,22 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("module", "name", "old", "new"), CHANGES)
-def test_a_changed_operator_changes_the_c_and_the_bits_still_agree(module, name, old, new, tmp_path, monkeypatch):
-    original = load_kernels()[name]
+def test_a_changed_operator_changes_the_c_and_the_bits_still_agree(module, name, old, new, tmp_path):
+    original = shipped()[f"{module}.{name}"]
     text = original.path.read_text("utf-8")
     assert text.count(old) == 1
-    body = text.replace(old, new)
-    if "add(" in new and module == "spof_lean":
-        body = body.replace("import and_, asr, sub", "import add, and_, asr, sub")
     path = tmp_path / f"changed_{module}.py"
-    path.write_text(body, "utf-8")
-    changed = getattr(module_from(path, monkeypatch), name)
+    path.write_text(text.replace(old, new).replace("import kernel,", "import add, kernel,"), "utf-8")
+    if "import and_, asr, kernel" in text:
+        path.write_text(path.read_text("utf-8").replace("import and_,", "import add, and_,"), "utf-8")
+    changed = getattr(load_file(path), name)
     texts, host = library([changed], tmp_path / "package")
     before = c_sources([original], "ss_", [], "")[f"src/ss_{module}.c"]
     after = texts[f"src/ss_changed_{module}.c"]
-    assert before != after.replace(f"changed_{module}", module)
+    assert bodies(before) != bodies(after).replace(f"changed_{module}", module)
     assert off(host, changed) == 0
-    original_vectors = random_vectors(original, TYPICAL, 50, 1)
-    want, got = expected(original_vectors), run_on_host(host, original_vectors)
+    original_vectors = random_vectors(original, {}, 50, 1)
+    want, got = expected(original_vectors), run_on_host(host, original_vectors, f"ss_{name}")
     assert differing_bits(got, want) > 0, "the change must show"
 
 
@@ -160,62 +165,282 @@ def test_a_kernel_that_was_asked_for_and_is_called_by_another_is_one_function(tm
 def test_another_prefix_reaches_every_name(tmp_path):
     kernels = choose(["root"], "lean")
     texts, host = library(kernels, tmp_path, prefix="acme_")
-    assert off(host, kernels[0]) == 0
+    assert off(host, kernels[0], function="acme_root") == 0
     assert not any("ss_" in text or "SS_" in text for text in texts.values())
     assert with_prefix("SS_NO_HW_DIV ss_div", "acme_") == "ACME_NO_HW_DIV acme_div"
 
 
+ODD = '''"""Kernels that use every corner: /* not closed, closed */ and α."""
+
+from sensorsim.kernels.formats import ALPHA, WORD32, N
+from sensorsim.language import (
+    Length, Q, add, addu, and_, ge, geu, i32, kernel, max_, maxu, min_, minu, mulu, out, selectu, shlu, shru, sub, u32,
+)
+
+SMALL = Q("small", "u8", 0, 0, 7, "")
+BYTE = Q("byte", "i8", 0, -128, 127, "")
+WIDE = Q("wide", "i32", 0, -(2**31), 2**31 - 1, "")
+CHECK = 3  # the name of a macro that every package has
+LOWEST = -(2**31)
+TWO = Length("n", 2, 4096, "two or more")
+
+
+@kernel()
+def late(x: ALPHA["n"], y: out(ALPHA["n"]), n: N) -> None:
+    for i in range(n):
+        if ge(x[i], 0):
+            size = add(x[i], 0)
+        else:
+            size = sub(0, x[i])
+        # the magnitude
+        y[i] = size
+
+
+@kernel()
+def early(a: BYTE, b: SMALL) -> WIDE:
+    """Returns early; `b` gets a new value that its byte cannot hold. */"""
+    if ge(a, 100):
+        return i32(LOWEST)
+    b = addu(shlu(b, 6), CHECK)
+    large = geu(b, 200)
+    unused = add(a, 1)
+    if large:
+        return i32(b)
+    return i32(selectu(large, 1, b))
+
+
+@kernel()
+def rounds(limit: SMALL, step: SMALL, n: TWO) -> WORD32:
+    """Loops to values, to differences, and in rounds that nobody counts."""
+    total = u32(0)
+    for _ in range(limit):
+        for _ in range(3):
+            total = and_(addu(total, 1), 1023)
+    for i in range(n - 2):
+        total = and_(addu(total, u32(i)), 1023)
+    for i in range(1, step):
+        total = and_(addu(total, u32(i)), 1023)
+    for i in range(n):
+        for j in range(n - i):
+            total = and_(addu(total, and_(u32(((j + 3) >> 1) - 4), 7)), 1023)
+    return total
+
+
+@kernel()
+def numbers(a: WORD32) -> WORD32:
+    """Numbers alone: nothing of it may be computed in a short int."""
+    high = shlu(1, 20)
+    product = add(30000, 30000)
+    mixed = addu(shlu(3, and_(a, 15)), shru(40000, 3))
+    return addu(addu(and_(high, 65535), u32(product)), addu(mixed, addu(and_(u32(-1), 7), mulu(u32(300), u32(300)))))
+
+
+@kernel()
+def asr(new: SMALL, ss_late: SMALL, unused: SMALL) -> SMALL:
+    """Called as a helper, with parameters that C or C++ has other plans for."""
+    return minu(new, ss_late)
+
+
+@kernel()
+def ignores(new: SMALL, y: out(WORD32["n"]), n: N) -> None:
+    """Calls for nothing, and fills."""
+    asr(new, new, new)
+    for i in range(n):
+        y[i] = u32(i)
+
+
+@kernel()
+def clamps(a: WIDE, b: WIDE, c: ALPHA, d: WORD32, e: SMALL) -> WIDE:
+    """Far operands and near ones."""
+    far = min_(max_(a, b), 5)
+    near = min_(max_(c, -7), 5)
+    wide = minu(maxu(d, 9), 4294967295)
+    close = maxu(minu(e, 3), 2)
+    return add(and_(u32(far), 1), add(near, i32(and_(addu(and_(wide, 255), close), 255))))
+'''
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd.py").write_text(ODD, "utf-8")
+    kernels = find(str(folder / "odd.py"))
+    texts, host = library(kernels, folder / "package")
+    return {kernel.name: kernel for kernel in kernels}, texts, host, folder / "package"
+
+
+@pytest.mark.parametrize("name", ["late", "early", "rounds", "numbers", "clamps"])
+def test_every_corner_of_the_language_gives_the_same_bits(odd, name):
+    kernels, _, host, _ = odd
+    assert off(host, kernels[name]) == 0
+    for n in (2, 3, 5) if "n" in kernels[name].lengths else ():
+        assert off(host, kernels[name], 60, {"n": n}) == 0
+
+
+def test_a_value_made_in_a_branch_and_read_after_it_is_declared_before_it(odd):
+    text = odd[1]["src/ss_odd.c"]
+    assert "        int32_t size = 0;\n        if (x[i] >= 0) {" in text
+    assert "/* the magnitude */" in text
+    assert "alpha" in text.splitlines()[0]  # what is not ASCII is spelled, what would end a comment does not
+
+
+def test_parameters_that_get_new_values_flags_and_what_nobody_reads(odd):
+    text = odd[1]["src/ss_odd.c"]
+    assert "uint32_t b_now = b;" in text
+    assert "const uint32_t large = ss_geu(b_now, 200U);" in text  # a value: 0 or 1, no branch
+    assert "if (large != 0U) {" in text
+    assert "(void)unused; /* not used */" in text
+    assert "return INT32_MIN;" in text or "return SS_LOWEST;" in text
+    assert "for (uint32_t round = 0U; round < limit; round++) {" in text
+    assert "for (uint32_t round2 = 0U; round2 < 3U; round2++) {" in text
+    assert "for (uint32_t i = 0U; i < (n - 2U); i++) {" in text
+    assert "for (uint32_t j = 0U; j < (n - i); j++) {" in text
+    assert "(void)ss_odd_asr(new_, new_, new_);" in text
+    assert "#define SS_CHECK_ 3U /* the name of a macro" in odd[1]["src/ss_constants.h"]
+
+
+def test_a_kernel_named_like_a_helper_has_another_name(odd):
+    kernels, texts, host, _ = odd
+    assert "uint8_t ss_odd_asr(uint8_t new_, uint8_t ss_late_, uint8_t unused)" in texts["include/ss_kernels.h"]
+    assert off(host, kernels["asr"], function="ss_odd_asr") == 0
+
+
+def test_nothing_is_computed_in_a_short_int(odd):
+    text = odd[1]["src/ss_odd.c"]
+    assert "(uint32_t)1U << 20U" in text
+    assert "(int32_t)30000 + 30000" in text
+    assert "(uint32_t)300U * 300U" in text
+    assert "((uint32_t)3U << (a & 15U)) + ((uint32_t)40000U >> 3U)" in text
+    release = c_sources(choose(["release"], "lean"), "ss_", [], "")["src/ss_release.c"]
+    assert "((uint32_t)1U << stair_bits) - 1U" in release
+
+
+def test_a_core_with_a_short_int_takes_the_sources(odd, tmp_path):
+    """With avr-gcc, where it is installed, without a warning."""
+    avr = shutil.which("avr-gcc")
+    if avr is None:
+        pytest.skip("no avr-gcc on this machine")
+    kernels = choose(["spof", "dpsgd", "release", "sampled", "encoder", "chacha20"], "paper")
+    fill(tmp_path, c_sources(kernels, "ss_", known_tables(kernels, "ss_"), ""))
+    for folder in (tmp_path, odd[3]):
+        for source in sorted((folder / "src").glob("*.c")):
+            flags = ["-mmcu=atmega328p", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
+            include = [f"-I{folder / 'include'}", f"-I{folder / 'src'}"]
+            subprocess.run([avr, *flags, *include, "-c", str(source), "-o", str(tmp_path / "x.o")], check=True)
+
+
+def test_near_clamps_stand_where_the_difference_is_proved_to_fit_and_nowhere_else(odd):
+    text = odd[1]["src/ss_odd.c"]
+    assert "far = ss_min(ss_max(a, b), 5);" in text
+    assert "near = ss_min_near(ss_max_near(c, -7), 5);" in text
+    assert "wide = ss_minu(ss_maxu(d, 9U), 0xFFFFFFFFU);" in text
+    assert "close = ss_maxu_near(ss_minu_near(e, 3U), 2U);" in text
+
+
+def test_every_function_says_what_is_proved_of_it():
+    (kernel,) = choose(["release"], "lean")
+    texts = c_sources([kernel], "ss_", [], "")
+    assert "Proved: returns 0 .. 32768; no operation wraps and no index leaves its array" in texts["src/ss_spof.h"]
+    for path, functions in (("src/ss_release.c", 5), ("src/ss_spof.h", 1), ("include/ss_kernels.h", 1)):
+        assert texts[path].count("* Proved: ") == texts[path].count("* Secrecy: ") == functions, path
+    header = " ".join(texts["include/ss_kernels.h"].replace("*", " ").split())
+    assert "on a core with a data cache keep the table in memory that is not cached" in header
+
+
+OWN = '''
+from sensorsim.language import Q, Span, addu, kernel, primitive
+
+WORD = Q("word", "u32", 0, 0, 2**32 - 1, "")
+TEXT = """\\
+/* a * a, the upper word. */
+static inline uint32_t ss_square(uint32_t a)
+{{
+    return (uint32_t)(((uint64_t)a * a) >> 32);
+}}
+"""
+
+
+@primitive("MUL", operands="u32", result="u32", interval=lambda a: Span(0, 2**32 - 1), {form})
+def square(a):
+    return (a * a) >> 32
+
+
+@kernel()
+def energy(a: WORD) -> WORD:
+    """A stranger's operation."""
+    return square(a)
+'''
+
+
+def own(folder, form):
+    folder.mkdir()
+    (folder / "own.py").write_text(OWN.format(form=form), "utf-8")
+    return find(str(folder / "own.py:energy"))
+
+
+def test_a_stranger_s_primitive_brings_its_own_c(tmp_path):
+    kernels = own(tmp_path / "a", 'c="ss_square({0})", helper=TEXT')
+    texts, host = library(kernels, tmp_path / "package", prefix="acme_")
+    assert texts["src/acme_arithmetic.h"].count("static inline uint32_t acme_square(uint32_t a)") == 1
+    assert "acme_asr" not in texts["src/acme_arithmetic.h"]  # only what is used
+    run = host.acme_energy
+    run.restype, run.argtypes = ctypes.c_uint32, [ctypes.c_uint32]
+    assert [run(a) for a in (0, 2**16, 2**32 - 1)] == [0, 1, 2**32 - 2]
+
+
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("form", "message"),
     [
-        ("    while n:\n        pass\n", "while n"),
-        ("    x[0] = x[0] + x[1]\n", "is a value; use a primitive"),
-        ("    x[0] = i32(x[0]) ** 2\n", "has no C form"),
-        ("    for i in range(n - 2):\n        x[i] = x[i]\n", "may be negative"),
-        ("    y = 5\n    x[0] = y\n", "leaves open the type"),
-        ("    x[0] = len(x)\n", "has no C form"),
-        ("    if x[0]:\n        x[0] = x[1]\n", "is no comparison"),
-        ("    x[0] = bare(x[0])\n", "the primitive bare has no C form"),
+        ('c=""', r"own\.py:\d+: in kernel energy, the primitive square \(own\.py:\d+\) has no C form"),
+        ('c="ss_square({0})"', r"own\.py:\d+: .* calls ss_square, which no helper= of it defines"),
+        ('c="{0} * {1}"', r"own\.py:\d+: .* has braces for other operands"),
     ],
 )
-def test_what_has_no_c_form_is_an_error_with_file_and_line(body, message, tmp_path, monkeypatch):
-    path = tmp_path / "odd.py"
-    path.write_text(
-        "from sensorsim.kernels.formats import ALPHA, N, Below\n"
-        "from sensorsim.kernels.language import kernel, primitive\n"
-        "from sensorsim.kernels.ops import i32\n"
-        "@primitive('ADD', operands='i32', result='i32')\n"
-        "def bare(a):\n    return a\n"
-        "@kernel()\n"
-        f"def odd(x: ALPHA['n'], n: N) -> None:\n{body}",
-        "utf-8",
-    )
-    odd = module_from(path, monkeypatch).odd
-    with pytest.raises(EmitError, match=message) as caught:
-        function(odd, Constants("ss_"), signature(odd, "ss_"))
-    assert "odd.py:" in str(caught.value)
+def test_a_missing_c_form_is_an_error_with_its_place(form, message, tmp_path):
+    with pytest.raises(LanguageError, match=message):
+        c_sources(own(tmp_path / "a", form), "ss_", [], "")
 
 
-def test_a_value_made_in_a_branch_and_read_after_it_is_declared_before_it(tmp_path, monkeypatch):
-    path = tmp_path / "later.py"
-    path.write_text(
-        "from sensorsim.kernels.formats import ALPHA, N, out\n"
-        "from sensorsim.kernels.language import kernel\n"
-        "from sensorsim.kernels.ops import add, ge, sub\n"
-        "@kernel()\n"
-        "def later(x: ALPHA['n'], y: out(ALPHA['n']), n: N) -> None:\n"
-        "    for i in range(n):\n"
-        "        if ge(x[i], 0):\n            size = add(x[i], 0)\n"
-        "        else:\n            size = sub(0, x[i])\n"
-        "        # the magnitude\n"
-        "        y[i] = size\n",
+def test_two_helpers_of_one_name_are_refused(tmp_path):
+    one = own(tmp_path / "a", 'c="ss_square({0})", helper=TEXT')
+    other = own(tmp_path / "b", 'c="ss_square({0})", helper=TEXT.replace("32", "31")')
+    with pytest.raises(LanguageError, match=r"own\.py:\d+: the helper ss_square\(\) has another text"):
+        c_sources([*one, *other], "ss_", [], "")
+
+
+def test_names_and_files_that_collide_get_others(tmp_path):
+    """A stranger's spof.py with a kernel `total` that calls dpsgd's, and another number under the name HALF."""
+    (tmp_path / "spof.py").write_text(
+        "from sensorsim.kernels.dpsgd import total as theirs\n"
+        "from sensorsim.kernels.formats import ALPHA, SQUARE, WORD32, X, N\n"
+        "from sensorsim.kernels.spof import feature, linear\n"
+        "from sensorsim.language import add, addu, kernel\n"
+        "HALF = 3\n"
+        "@kernel()\ndef total(square: SQUARE['n'], n: N) -> WORD32:\n    return theirs(square, n)\n"
+        "@kernel()\ndef both(x: X) -> ALPHA:\n    return add(linear(feature(x)), HALF)\n",
         "utf-8",
     )
-    later = module_from(path, monkeypatch).later
-    texts, host = library([later], tmp_path / "package")
-    assert "        int32_t size = 0;\n        if (x[i] >= 0) {" in texts["src/ss_later.c"]
-    assert "/* the magnitude */" in texts["src/ss_later.c"]
-    assert off(host, later) == 0
+    kernels = find(str(tmp_path / "spof.py"))
+    texts, host = library(kernels, tmp_path / "package")
+    assert {"src/ss_spof.h", "src/ss_spof_2.c", "src/ss_dpsgd.h"} <= set(texts)
+    assert "return ss_dpsgd_total(square, n);" in texts["src/ss_spof_2.c"]
+    assert {"#define SS_HALF_3 3", "#define SS_HALF_16384 16384"} <= set(texts["src/ss_constants.h"].splitlines())
+    assert sum(off(host, kernel) for kernel in kernels) == 0
+
+
+def test_comments_come_from_a_session_that_has_no_file():
+    """As a notebook does it: a cell in Python's line cache."""
+    import linecache
+
+    text = (
+        "from sensorsim.kernels.formats import ALPHA\nfrom sensorsim.language import kernel, sub\n"
+        "@kernel()\ndef cell(a: ALPHA) -> ALPHA:\n    # typed, not saved\n    return sub(0, a)\n"
+    )
+    name = "<ipython-input-7-abc>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope = {"__name__": "__main__"}
+    exec(compile(text, name, "exec"), scope)
+    assert "    /* typed, not saved */\n    return 0 - a;" in scope["cell"].c()["src/ss_notebook.c"]
 
 
 def test_gcc_agrees(tmp_path):
@@ -223,8 +448,6 @@ def test_gcc_agrees(tmp_path):
     gcc = shutil.which("gcc")
     if gcc is None:
         pytest.skip("no gcc on this machine")
-    import subprocess
-
     kernels = choose(["spof", "release"], "lean")
     library(kernels, tmp_path)
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-shared", "-fPIC"]
@@ -233,3 +456,29 @@ def test_gcc_agrees(tmp_path):
     subprocess.run([gcc, *flags, *include, *sources, "-o", str(tmp_path / "gcc.so")], check=True)
     host = load_host(Path(tmp_path / "gcc.so"))
     assert sum(off(host, kernel) for kernel in kernels) == 0
+
+
+def test_random_kernels_give_the_bits_of_plain_python(tmp_path):
+    """Kernels that nobody thought of, without a warning and with traps for undefined behaviour."""
+    import random
+
+    from generated_kernels import written
+
+    kernels = []
+    for seed in (*range(12), 48, 92, 122, 154, 265, 364, 425, 466):
+        (tmp_path / f"made_{seed}.py").write_text(written(seed), "utf-8")
+        (kernel,) = find(f"{tmp_path / f'made_{seed}.py'}:k")
+        try:
+            kernel.prove()
+        except LanguageError:
+            continue
+        kernels.append(kernel)
+    assert len(kernels) > 8
+    _, host = library(kernels, tmp_path / "package", options=TRAP)
+    names, chosen = Names(kernels, "ss_"), random.Random(1)
+    for kernel, lengths in [(one, lengths) for one in kernels for lengths in lengths_to_try(one)[:3]]:
+        for _ in range(5):
+            values = arguments(kernel, lengths, lambda name, lo, hi: chosen.choice([lo, hi, chosen.randint(lo, hi)]))
+            want = as_arrays(kernel, by_plain_python(kernel, values))
+            got = run_on_host(host, of_one_call(kernel, values), names.functions[kernel])
+            assert differing_bits(got, want) == 0, (kernel, values)

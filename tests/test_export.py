@@ -10,12 +10,17 @@ import pytest
 from sensorsim.cli import main
 from sensorsim.errors import InputError
 from sensorsim.export import targets
+from sensorsim.export.choose import Options, choose
+from sensorsim.export.golden import golden_vectors, small_lengths
 from sensorsim.export.manifest import open_package
 from sensorsim.export.misra import unexplained
-from sensorsim.export.package import Options, example, make_package
-from sensorsim.export.sources import choose
+from sensorsim.export.origins import sha256
+from sensorsim.export.package import make_package
+from sensorsim.export.readme import example
 from sensorsim.export.targets import compile_host
 from sensorsim.export.write import fill, write_folder
+from sensorsim.language.c.names import Names
+from sensorsim.language.load import find, load_file, shipped
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import make_table, ready_table
 
@@ -43,11 +48,36 @@ def test_what_is_in_a_package(texts):
     manifest = json.loads(texts["MANIFEST.json"])
     assert manifest["parameters"]["kernels"] == ["spof", "dpsgd"]
     assert manifest["operations"]["spof"]["MUL"] == "n"
-    assert set(manifest["kernel_sources"]) >= {"kernels/spof.py", "kernels/dpsgd.py", "kernels/ops.py"}
-    assert manifest["sizes"]["by_kernel"]["dpsgd"]["cortex-m0plus"]["runtime"] == ["__aeabi_idiv", "__aeabi_uidiv"]
-    assert manifest["sizes"]["by_kernel"]["dpsgd"]["cortex-m4"]["runtime"] == []
+    assert {record["module"] for record in manifest["kernel_sources"]} >= {
+        *("sensorsim.kernels.spof", "sensorsim.kernels.dpsgd", "sensorsim.kernels.formats"),
+        *("sensorsim.language.primitives", "sensorsim.language.c.helpers"),
+    }
+    sizes = manifest["sizes"]["by_function"]["ss_dpsgd"]
+    assert sizes["cortex-m0plus"]["runtime"] == ["__aeabi_idiv", "__aeabi_uidiv"]
+    assert sizes["cortex-m4"]["runtime"] == []
     assert unexplained(manifest["misra_findings"]) == []
     assert "e^a" in texts["include/ss_kernels.h"]
+
+
+def test_the_first_line_is_the_command(texts, tmp_path):
+    command = "sensorsim export --kernels spof,dpsgd --variant paper (sensorsim "
+    for path, text in texts.items():
+        if not path.endswith(".json"):
+            assert text.splitlines()[0].lstrip("/*#<!- ").startswith(command), path
+    assert texts["src/ss_spof.c"].splitlines()[1] == "/* SPDX-License-Identifier: MIT */"
+    assert json.loads(texts["MANIFEST.json"])["command"].startswith(command)
+    options = Options((str(tmp_path / "my.py:ema"), "release"), noise=tmp_path / "t.txt", allow_uncertified=True)
+    assert options.command.startswith(
+        "sensorsim export --kernels my.py:ema,release --noise t.txt --allow-uncertified (sensorsim "
+    )
+
+
+def test_golden_vectors_are_small_and_not_only_the_smallest(kernel):
+    lengths = small_lengths(kernel)
+    assert lengths[-1] == kernel.lengths_at() or len(lengths) > 1
+    if len(kernel.arrays) < 2:
+        vectors = golden_vectors([kernel])
+        assert {vector.about for vector in vectors} == {"least values", "largest values", "random values"}
 
 
 def test_every_altered_file_is_named(package):
@@ -73,14 +103,13 @@ def test_every_altered_file_is_named(package):
 def test_a_package_made_from_other_kernels_is_named(package):
     path = package / "MANIFEST.json"
     manifest = json.loads(path.read_text())
-    manifest["kernel_sources"]["kernels/spof.py"] = "0" * 64
+    record = next(record for record in manifest["kernel_sources"] if record["module"] == "sensorsim.kernels.spof")
+    record["sha256"] = "0" * 64
     key = "sha256_of_this_file_without_this_line"
     del manifest[key]
-    from sensorsim.export.package import sha256
-
     manifest[key] = sha256(json.dumps(manifest, indent=1) + "\n")
     path.write_text(json.dumps(manifest, indent=1) + "\n")
-    with pytest.raises(InputError, match=r"kernels/spof\.py changed"):
+    with pytest.raises(InputError, match=r"spof\.py changed"):
         open_package(package)
 
 
@@ -177,6 +206,8 @@ def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):
     [
         (["export", "--out", "p", "--encoder", "absent.json"], "--encoder needs the kernel encoder"),
         (["export", "--out", "p", "--kernels", "spoof"], "kernel 'spoof' is not known"),
+        (["export", "--out", "p", "--kernels", "absent.py:ema"], "cannot read absent.py: there is no such file"),
+        (["export", "--out", "p", "--kernels", ","], "no kernel is named"),
         (["export", "--out", "p", "--prefix", "9x"], "cannot begin a C name"),
         (["export", "--out", "p", "--spdx", "*/"], "no SPDX licence"),
         (["export", "--out", "p", "--noise", "absent.txt"], "cannot read absent.txt"),
@@ -203,12 +234,17 @@ def test_a_missing_compiler_names_the_extra(monkeypatch):
         targets.need_firmware_tools()
 
 
+def example_of(name):
+    kernels = choose([name], "paper")
+    return example(kernels[0], Names(kernels, "ss_"), None)
+
+
 def test_the_readme_s_example_compiles(texts, tmp_path):
     fill(tmp_path, texts)
     for name, kernel in (("a", "spof"), ("b", "dpsgd")):
-        (tmp_path / f"{name}.c").write_text(example(choose([kernel], "paper")[0], "ss_", None) + "\n")
+        (tmp_path / f"{name}.c").write_text(example_of(kernel) + "\n")
         compile_host([tmp_path / f"{name}.c"], [tmp_path / "include"], tmp_path / f"{name}.so")
-    assert example(choose(["spof"], "paper")[0], "ss_", None) in texts["README.md"]
+    assert example_of("spof") in texts["README.md"]
 
 
 def test_a_cmake_project_takes_the_package_and_runs_its_selftest(texts, tmp_path):
@@ -220,7 +256,7 @@ def test_a_cmake_project_takes_the_package_and_runs_its_selftest(texts, tmp_path
         'option(SS_BUILD_SELFTEST "" ON)\nadd_subdirectory(privacy)\nadd_executable(app app.c)\n'
         "target_link_libraries(app PRIVATE ss_kernels)\n"
     )
-    body = example(choose(["spof"], "paper")[0], "ss_", None)
+    body = example_of("spof")
     (tmp_path / "app.c").write_text(body + "\nint main(void)\n{\n    return 0;\n}\n")
     run = lambda *command: subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)  # noqa: E731
     run("cmake", "-S", ".", "-B", "build", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror")
@@ -235,3 +271,114 @@ def test_a_cmake_project_takes_the_package_and_runs_its_selftest(texts, tmp_path
     selftest.write_text(text[:start] + "12345 + " + text[start:])
     run("cmake", "--build", "build")
     assert subprocess.run([tmp_path / "build" / "privacy" / "ss_selftest"]).returncode == 3
+
+
+EMA = '''"""Averages."""
+
+from __future__ import annotations
+
+from near import RATE, SHIFT
+
+from sensorsim.kernels.formats import UNIT, N, X
+from sensorsim.kernels.spof import feature
+from sensorsim.language import add, asr, kernel, max_, min_, out, sub
+
+
+@kernel(step="average")
+def blend(old: UNIT, x: X, rate: RATE) -> UNIT:
+    """One step toward x."""
+    return min_(max_(add(old, asr(sub(feature(x), old), rate)), 0), 32768)
+
+
+@kernel()
+def ema(x: X["n"], start: UNIT, rate: RATE, y: out(UNIT["n"]), n: N) -> UNIT:
+    """The average of a record, and where it came by."""
+    last = start
+    for i in range(n):
+        last = blend(last, x[i], rate)
+        y[i] = asr(last, SHIFT)
+    return last
+'''
+NEAR = """from sensorsim.language import Q
+
+RATE = Q("rate", "u8", 0, 1, 8, "how slowly")
+SHIFT = 1
+"""
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "ema.py").write_text(EMA, "utf-8")
+    (folder / "near.py").write_text(NEAR, "utf-8")
+    return folder
+
+
+def test_a_stranger_s_kernel_goes_through_export_and_verify(stranger, tmp_path, capsys):
+    """The package carries its sources, so that it can be verified where the file never was."""
+    main(["export", "--out", str(tmp_path / "p"), "--kernels", f"{stranger / 'ema.py'}:ema,release"])
+    manifest = json.loads((tmp_path / "p" / "MANIFEST.json").read_text())
+    assert manifest["functions"] == {
+        "ss_ema": {"kernel": "ema", "file": "kernel_sources/ema.py"},
+        "ss_release": {"kernel": "release.release"},
+    }
+    files = {record["file"]: record["sha256"] for record in manifest["kernel_sources"]}
+    assert files["kernel_sources/near.py"] == sha256(NEAR)
+    shutil.rmtree(stranger)
+    capsys.readouterr()
+    few = ["--random-host", "300", "--random-core", "60"]
+    main(["verify", str(tmp_path / "p"), "--target", "host,cortex-m0plus", *few, "--format", "json"])
+    data = json.loads(capsys.readouterr().out)
+    assert data["passed"] is True
+    ema = next(row for row in data["results"] if (row["kernel"], row["target"]) == ("ema", "cortex-m0plus"))
+    assert ema["same_path_proved"] is True
+    assert ema["differing_bits"] == 0
+    assert sorted(path.name for path in (tmp_path / "p" / "kernel_sources").iterdir()) == ["ema.py", "near.py"]
+    (tmp_path / "p" / "kernel_sources" / "near.py").write_text(NEAR.replace("SHIFT = 1", "SHIFT = 2"))
+    with pytest.raises(InputError, match=r"near\.py was altered"):
+        open_package(tmp_path / "p")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(:\n", r"bad\.py:1: invalid syntax"),
+        ("import absent_module\n", r"bad\.py:1: No module named 'absent_module'"),
+        ("x = 1\ny = x / 0\n", r"bad\.py:2: ZeroDivisionError"),
+        ("x = 1\n", "declares no kernel"),
+        ("from sensorsim.language import kernel\n@kernel()\ndef f(a):\n    return a\n", r"bad\.py:3: "),
+        ("open('/nowhere/at/all')\n", r"bad\.py:1: "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_sentence_with_its_line(text, message, tmp_path):
+    (tmp_path / "bad.py").write_text(text, "utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        find(str(tmp_path / "bad.py"))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_files_of_one_name_and_their_neighbours_are_kept_apart(stranger, tmp_path):
+    other = shutil.copytree(stranger, tmp_path / "others")
+    (other / "near.py").write_text(NEAR.replace("SHIFT = 1", "SHIFT = 2"))
+    first, second = (find(f"{folder / 'ema.py'}:ema")[0] for folder in (stranger, other))
+    assert first.module != second.module
+    y = [0]
+    first([65535], 32768, 1, y, 1)
+    assert y == [16384]
+    second([65535], 32768, 1, y, 1)
+    assert y == [8192]
+    assert load_file(stranger / "ema.py").ema is first
+    (stranger / "ema.py").write_text(EMA.replace("asr(last, SHIFT)", "asr(last, 3)"), "utf-8")
+    assert load_file(stranger / "ema.py").ema is not first  # a changed file is read again
+    assert not list(tmp_path.rglob("__pycache__"))
+
+
+def test_kernels_are_found_by_every_way_of_naming_them(stranger):
+    path = str(stranger / "ema.py")
+    assert [k.name for k in find(path)] == ["blend", "ema"]
+    assert [k.name for k in find(f"{path}:ema:blend")] == ["ema", "blend"]
+    assert [k.qualified for k in find(f"spof,{path}:ema,blend,dpsgd.total")][0::3] == ["spof.spof", "dpsgd.total"]
+    with pytest.raises(InputError, match="declares no kernel 'emma'; it has blend, ema"):
+        find(f"{path}:emma")
+    assert "release.release" in shipped()

@@ -13,18 +13,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sensorsim.kernels import batch_release
-from sensorsim.kernels.batch import BLOCK
-from sensorsim.kernels.batch_release import release_records, release_sampled_records, table_arguments
-from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.release import choose, release, release_sampled
 
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
-from sensorsim.intervals import RULES, Span
+from sensorsim.language import Length, max_, min_
+from sensorsim.language.intervals import Span
+from sensorsim.language.ranges import RangeError, prove
+from sensorsim.language.run import compiled
+from sensorsim.language.run.batch import BLOCK
+from sensorsim.language.run.generators import GENERATORS, generator_fill, generator_state
 from sensorsim.privacy.outputs import output_counts
+from sensorsim.privacy.releases import release_records, release_sampled_records, table_arguments
 from sensorsim.privacy.tables import NoiseTable, make_table, ready_table
-from sensorsim.ranges import RangeError, check_ranges
 
 ALL_X = np.arange(2**16, dtype=np.uint16)
 WORD = st.integers(0, 2**32 - 1)
@@ -128,11 +129,11 @@ def test_sampled_picks_every_ordered_pair_once() -> None:
         assert pairs == set(itertools.permutations(range(4), 2))
 
 
-@pytest.mark.parametrize("generator", batch_release.GENERATORS)
+@pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize("rows", [1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
 def test_batches_are_the_kernels_record_by_record(generator: str, rows: int) -> None:
     x = np.random.default_rng(rows).integers(0, 2**16, (rows, 3), np.uint16)
-    state, fill = batch_release.generator_state(9), batch_release.generator_fill(generator)
+    state, fill = generator_state(9), generator_fill(generator)
     for of, per_record in ((3, 3), (2, 4)):
         table = make_table("stairs", 2, features=3, release=of, entries=2**8)
         values, limit, _, stair_bits = arguments(table)
@@ -154,7 +155,7 @@ def test_batches_are_the_kernels_record_by_record(generator: str, rows: int) -> 
             assert (chosen[r].tolist(), y[r].tolist()) == each
 
 
-@pytest.mark.parametrize("generator", batch_release.GENERATORS)
+@pytest.mark.parametrize("generator", GENERATORS)
 def test_batches_do_not_depend_on_threads(generator: str) -> None:
     x = np.random.default_rng(1).integers(0, 2**15, (5 * BLOCK + 7, 14), np.uint16)
     whole, one = ready_table(1), ready_table(1, 1)
@@ -195,24 +196,27 @@ def test_tables_that_the_kernels_cannot_take() -> None:
             release_records(x, table)
     with pytest.raises(InputError, match="2 features"):
         release_sampled_records(x[:, :1], make_table("stairs", 1, features=2, release=2))
-    with pytest.raises(InputError, match="choose fast or chacha20"):
+    with pytest.raises(InputError, match="choose chacha20 or fast"):
         release_records(x, ready_table(1), generator="lfsr")
 
 
 def test_the_range_check_needs_k_at_most_n(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the declared bound of k by n the shuffle would run past the last feature, and the check says where."""
-    kinds = release_sampled.function.__annotations__
-    monkeypatch.setitem(kinds, "k", replace(kinds["k"], at_most=None))
+    without = Length("k", 1, 4096, "features released of a record")
+    monkeypatch.setitem(release_sampled.parameters, "k", without)
+    monkeypatch.setitem(release_sampled.lengths, "k", without)
     with pytest.raises(RangeError, match=r"release\.py"):
-        check_ranges(release_sampled)
+        prove(release_sampled)
 
 
 def test_signed_minimum_and_maximum_of_intervals() -> None:
     spans = [Span(lo, hi) for lo in range(-3, 4) for hi in range(lo, 4)]
     for a, b in itertools.product(spans, spans):
-        for name, plain in (("min_", min), ("max_", max)):
+        for primitive, plain in ((min_, min), (max_, max)):
             found = {plain(u, v) for u in range(a.lo, a.hi + 1) for v in range(b.lo, b.hi + 1)}
-            assert RULES[name](a, b) == Span(min(found), max(found))
+            assert primitive.interval is not None
+            span = primitive.interval(a, b)
+            assert (span.lo, span.hi) == (min(found), max(found))
 
 
 def test_cost_of_a_release() -> None:
@@ -245,3 +249,27 @@ def test_cost_command_shows_random_bits_and_imports_nothing_heavy() -> None:
 def test_more_features_than_the_table_is_certified_for_are_refused():
     with pytest.raises(InputError, match="certified for 1 released"):
         release_records(np.zeros((2, 14), np.uint16), ready_table(1, 1))
+
+
+@pytest.mark.parametrize(
+    "run, table", [(release_records, ready_table(1)), (release_sampled_records, ready_table(1, 1))]
+)
+def test_what_is_no_feature_is_refused(run: Any, table: NoiseTable) -> None:
+    """Reals, nan and negative numbers would otherwise be released as zeros."""
+    whole = np.full((3, 14), 7)
+    assert len(run(whole, table)) > 0
+    for bad, word in (
+        (whole / 2, "whole numbers"),
+        (np.full((3, 14), np.nan), "whole numbers"),
+        (whole - 8, "holds -1"),
+        (whole + 2**16, "holds 65543"),
+        (whole[0], "one row for each record"),
+        ([[True] * 14], "whole numbers"),
+    ):
+        with pytest.raises(InputError, match=word):
+            run(bad, table)
+
+
+def test_without_a_seed_no_two_releases_are_alike() -> None:
+    x = np.zeros((64, 14), np.uint16)
+    assert not np.array_equal(release_records(x, ready_table(1)), release_records(x, ready_table(1)))

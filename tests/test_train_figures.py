@@ -10,13 +10,13 @@ import pytest
 pytest.importorskip("torch")
 
 from sensorsim.kernels import formats
-from sensorsim.kernels.compiled import compiled
 from sensorsim.kernels.encoder import encoder
 
 from sensorsim import encoders
 from sensorsim.cli import figures as figures_command
 from sensorsim.cli import main
 from sensorsim.errors import InputError
+from sensorsim.language.run import compiled
 from sensorsim.train import noisy_inputs, quantise
 from sensorsim.train.data import PAPER_COLUMNS
 

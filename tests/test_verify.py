@@ -10,16 +10,18 @@ import pytest
 from sensorsim.cli import main
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import InputError
+from sensorsim.export.choose import Options
 from sensorsim.export.counting import BlockCounter, Tally
 from sensorsim.export.decode import Decoder
 from sensorsim.export.elf import read_elf
 from sensorsim.export.machine import Machine
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package import make_package
 from sensorsim.export.targets import TARGETS, compile_elf
 from sensorsim.export.verify import Effort, verify
 from sensorsim.export.write import fill, write_folder
 
 FEW = Effort(host=400, core=200, edges=16)
+DEBUG = ("-O0", "-fno-sanitize=all")  # ziglang adds the sanitizer to a debug build
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,8 @@ def test_bits_counts_and_memory_on_one_core(package):
     assert spof.vectors > 200
     assert spof.sequences == 1
     assert spof.varying == ()
+    assert spof.proved_same_path
+    assert spof.constant_time
     assert spof.instructions.min == spof.instructions.max == sum(spof.classes.values())
     assert spof.classes["store"] == 2 * 14  # alpha2 and alpha3 of 14 features
     assert spof.classes["load"] >= 3 * 14  # x, word and noise
@@ -59,7 +63,7 @@ def test_bits_counts_and_memory_on_one_core(package):
 
 def test_altered_code_with_its_hash_altered_too_fails_when_run(package, tmp_path, capsys):
     """The C altered together with its hash in the manifest: only running it can tell."""
-    from sensorsim.export.package import sha256
+    from sensorsim.export.origins import sha256
 
     copy = shutil.copytree(package, tmp_path / "package")
     source = copy / "src" / "ss_spof_lean.c"
@@ -140,13 +144,117 @@ def test_undefined_behaviour_traps(tmp_path):
         machine.call("ss_f", [2**31 - 1])
 
 
-def test_an_instruction_without_a_row_is_an_error(tmp_path):
+def test_an_instruction_without_a_row_has_no_price_and_is_named(tmp_path):
     source = 'void ss_f(void);\nvoid ss_f(void) { __asm__("cpuid" ::: "eax", "ebx", "ecx", "edx"); }\n'
     machine = machine_for("k7", source, "ss_f", tmp_path, ("-Wno-language-extension-token", "-Wno-pedantic"))
     counter, tally = BlockCounter(machine, Decoder(TARGETS["k7"], load_cpu("k7"))), Tally()
     machine.call("ss_f", [])
-    with pytest.raises(InputError, match="cpuid"):
-        counter.take(tally)
+    counter.take(tally)
+    assert tally.price is None
+    assert tally.parts[next(iter(tally.parts))].classes["other"] == 1
+    assert any(note.startswith("cpuid: no price: k7.csv has no row") for note in tally.notes)
+
+
+def test_a_missing_price_is_told_and_the_bits_are_compared_all_the_same(package, monkeypatch, capsys):
+    from sensorsim.export import decode
+
+    known = decode.Cpu.instruction
+
+    def without_shifts(self, mnemonic, operands, width):
+        if mnemonic == "ASR":
+            raise InputError("cortex-m3.csv has no row for the instruction ASR; add one with its source.")
+        return known(self, mnemonic, operands, width)
+
+    monkeypatch.setattr(decode.Cpu, "instruction", without_shifts)
+    report = verify(package, ["cortex-m3"], FEW)
+    assert report.passed
+    assert all(result.price is None and result.instructions.mean > 0 for result in report.results)
+    main(["verify", str(package), "--target", "cortex-m3", "--random-core", "50", "--random-host", "50"])
+    out = capsys.readouterr().out
+    assert "no price" in out
+    assert "cortex-m3: asrs: no price: cortex-m3.csv has no row" in out or "cortex-m3: asr: no price" in out
+
+
+def test_every_kernel_runs_at_short_odd_long_and_typical_lengths(package):
+    from sensorsim.export.manifest import open_package
+    from sensorsim.export.verify import _Work
+
+    opened = open_package(package)
+    work = _Work(opened, Path(), FEW, 0)
+    for kernel in opened.kernels:
+        ran = [vectors.lengths for vectors, _ in work.sets(kernel)]
+        for name, kind in kernel.lengths.items():
+            assert {*kind.tests, kind.typical} <= {lengths[name] for lengths in ran}, (kernel.name, name)
+
+
+PUBLIC = """
+from sensorsim.kernels.formats import WORD32
+from sensorsim.language import Q, and_, geu, kernel, max_, min_, sub, u32, xor
+
+BYTE = Q("byte", "i8", 0, -128, 127, "")
+ROUNDS = Q("rounds", "u8", 0, 0, 9, "as many rounds as one likes")
+
+
+@kernel()
+def mixed(word: WORD32, rounds: ROUNDS) -> WORD32:
+    for i in range(rounds):
+        word = xor(word, u32(i))
+    return word
+
+
+@kernel()
+def narrow(a: BYTE, b: BYTE) -> BYTE:
+    return min_(sub(0, max_(a, b)), 127)
+
+
+@kernel(exposes={"branch": "a test"})
+def leaky(word: WORD32) -> WORD32:
+    if geu(word, 2147483648):
+        word = xor(word, 5)
+        word = and_(word, 77)
+    return word
+"""
+
+
+def test_public_inputs_may_change_the_path_and_secret_ones_may_not(tmp_path):
+    (tmp_path / "public.py").write_text(PUBLIC, "utf-8")
+    write_folder(tmp_path / "package", make_package(Options((str(tmp_path / "public.py"),))))
+    report = verify(tmp_path / "package", ["cortex-m0plus"], FEW)
+    mixed, _, leaky = report.results
+    assert mixed.sequences > 5  # one for each number of rounds
+    assert mixed.sequences_by_secret == 1
+    assert mixed.proved_same_path
+    assert mixed.passed
+    assert not leaky.proved_same_path
+    assert leaky.passed  # it says that it does not
+    from dataclasses import replace
+
+    assert not replace(leaky, proved_same_path=True, sequences_by_secret=2).passed
+
+
+def test_narrow_arguments_and_results_on_every_core(tmp_path):
+    (tmp_path / "public.py").write_text(PUBLIC, "utf-8")
+    write_folder(tmp_path / "package", make_package(Options((f"{tmp_path / 'public.py'}:narrow",))))
+    report = verify(tmp_path / "package", ["host", *TARGETS], FEW)
+    assert [result.differing_bits for result in report.results] == [0] * 6
+
+
+def test_the_debug_build_takes_one_path_too(package, tmp_path):
+    """At -O0 a compiler makes of the source what it says: the choice must not be a branch there either."""
+    from sensorsim.export.harness import run_on_core
+    from sensorsim.export.vectors import edge_vectors, expected
+    from sensorsim.language.load import find
+
+    (kernel,) = find("release")
+    sources, include = sorted((package / "src").glob("*.c")), [package / "include", package / "src"]
+    for name in ("cortex-m3", "cortex-m4", "cortex-m0plus", "rv32imc"):
+        target = TARGETS[name]
+        out = compile_elf(target, sources, include, "ss_release", tmp_path / f"{name}.elf", DEBUG)
+        machine, tally = Machine(target, read_elf(out.read_bytes())), Tally()
+        counter = BlockCounter(machine, Decoder(target, load_cpu(target.cpu)))
+        vectors = edge_vectors(kernel, {}, 100, 5)
+        assert run_on_core(machine, vectors, expected(vectors), "ss_release", counter, tally) == 0
+        assert tally.constant_time, (name, tally.varying)
 
 
 @pytest.mark.slow
@@ -160,6 +268,7 @@ def test_every_target_every_kernel(variant, tmp_path):
     assert sum(result.differing_bits for result in report.results) == 0
     for result in report.results:
         if result.target != "host" and result.kernel.startswith(("spof", "release", "chacha20")):
+            assert result.proved_same_path
             assert result.constant_time, (result.kernel, result.target)
         if result.target != "cortex-m0plus":
             assert result.runtime == ()
@@ -174,20 +283,19 @@ def test_without_a_divider_the_package_s_own_takes_the_same_steps_for_all_operan
             texts[path] = "#define SS_NO_HW_DIV\n" + texts[path]
     fill(tmp_path, texts)
     from sensorsim.export.harness import run_on_core
-    from sensorsim.export.sources import load_kernels
-    from sensorsim.export.vectors import TYPICAL, edge_vectors, expected
+    from sensorsim.export.vectors import edge_vectors, expected
+    from sensorsim.language.load import shipped
 
-    kernel, target = load_kernels()["dpsgd"], TARGETS["cortex-m0plus"]
+    kernel, target = shipped()["dpsgd.dpsgd"], TARGETS["cortex-m0plus"]
     sources, include = sorted((tmp_path / "src").glob("*.c")), [tmp_path / "include", tmp_path / "src"]
     program = read_elf(compile_elf(target, sources, include, "ss_dpsgd", tmp_path / "d.elf").read_bytes())
     assert [name for name in program.symbols if not name.startswith("ss_")] == []
     machine, tally = Machine(target, program), Tally()
     counter = BlockCounter(machine, Decoder(target, load_cpu(target.cpu)))
-    vectors = edge_vectors(kernel, TYPICAL, 500, 3)
-    assert run_on_core(machine, vectors, expected(vectors), "ss_", counter, tally) == 0
-    # 36 divisions of 32 steps each, whatever the operands; only the root's start, with its comparisons, may vary.
-    assert {text.split(":")[0] for text in tally.varying.values()} <= {"ss_root"}
-    assert tally.spread.max - tally.spread.min <= 4
+    vectors = edge_vectors(kernel, {}, 500, 3)
+    assert run_on_core(machine, vectors, expected(vectors), "ss_dpsgd", counter, tally) == 0
+    # 36 divisions of 32 steps each, whatever the operands, and choices that are no branches.
+    assert tally.constant_time, tally.varying
 
 
 STARTUP = """

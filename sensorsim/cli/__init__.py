@@ -17,6 +17,7 @@ COMMANDS = {
     "figures": ("sensorsim.cli.figures", "Redraw the paper's figures, and two of our own."),
     "data": ("sensorsim.cli.data", "Make, compare and fit synthetic daily-activity data."),
     "noise": ("sensorsim.cli.noise", "Tables of noise with a proof of what they protect."),
+    "kernel": ("sensorsim.cli.kernel", "Cost, proof, secrecy and C of a kernel of your own."),
     "export": ("sensorsim.cli.export", "Write the kernels as a C package for firmware."),
     "verify": (
         "sensorsim.cli.verify",

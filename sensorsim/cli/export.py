@@ -12,7 +12,10 @@ from sensorsim.cli.output import emit, format_option
     "--out", required=True, type=click.Path(path_type=Path), help="Folder to write; new, empty, or an earlier package."
 )
 @click.option(
-    "--kernels", default="spof,dpsgd,release,sampled", show_default=True, help="Kernels, by name, with commas."
+    "--kernels",
+    default="spof,dpsgd,release,sampled",
+    show_default=True,
+    help="Kernels, by name, with commas; FILE.py:name for your own.",
 )
 @click.option(
     "--variant",
@@ -45,7 +48,8 @@ def command(
 
     Example: sensorsim export --out firmware/privacy --kernels release --noise table.txt
     """
-    from sensorsim.export.package import Options, make_package
+    from sensorsim.export.choose import Options
+    from sensorsim.export.package import make_package
     from sensorsim.export.write import write_folder
 
     names = tuple(name.strip() for name in kernels.split(",") if name.strip())

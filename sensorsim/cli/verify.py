@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 @click.option("--random-host", default=1_000_000, show_default=True, help="Random vectors for each kernel on the host.")
 @click.option("--random-core", default=10_000, show_default=True, help="Random vectors for each kernel on each core.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random vectors.")
+@click.option("--trust", is_flag=True, help="Load kernel sources of the package that do more than declare kernels.")
 @format_option
-def command(folder: Path, target: str, random_host: int, random_core: int, seed: int, fmt: str) -> None:
+def command(folder: Path, target: str, random_host: int, random_core: int, seed: int, trust: bool, fmt: str) -> None:
     """Prove a C package on real machine code, bit for bit, and count what it executes.
 
     Compiles the package for every target, runs it (cores in an emulator) and compares golden vectors, edges and random
-    vectors with the Numba kernels. Exit code 0: every bit is the same. 1: it is not. 2: the package was altered, or a
-    tool is missing.
+    vectors with the Numba kernels. Kernels that are not sensorsim's are loaded from the copies in the package, if
+    these do nothing but declare kernels. On the target host the package's C runs on this machine: leave it out for a
+    package of someone you do not know. Exit code 0: every bit is the same. 1: it is not. 2: the package was altered, or
+    a tool is missing.
 
     Example: sensorsim verify firmware/privacy --target host,cortex-m0plus
     """
@@ -40,7 +43,7 @@ def command(folder: Path, target: str, random_host: int, random_core: int, seed:
         raise InputError("the number of random vectors must be 1 or more.")
     names = [name.strip() for name in target.split(",") if name.strip()]
     with _Display() as display:
-        report = verify(folder, names, Effort(max(random_host, random_core), random_core), seed, display.show)
+        report = verify(folder, names, Effort(max(random_host, random_core), random_core), seed, display.show, trust)
     emit(fmt, lambda: _text(report), lambda: _data(report), lambda: [_row(result) for result in report.results])
     if not report.passed:
         sys.exit(1)
@@ -109,6 +112,9 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
     for result in results:
         if result.runtime:
             lines.append(f"  {result.target}: linked from the compiler's runtime: {', '.join(result.runtime)}")
+        for note in result.table_notes:
+            if "no price" in note:
+                lines.append(f"  {result.target}: {note}")
         for reason in result.varying:
             lines.append(f"  {result.target}: not the same path for all inputs: {reason}")
     return lines
@@ -116,12 +122,21 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
 
 def _cells(result: "KernelResult") -> list[str]:
     head = [result.target, f"{result.vectors}", f"{result.differing_bits}"]
-    if result.instructions is None or result.price is None:
+    if result.instructions is None:
         return [*head, *[""] * 10]
     n, price = result.instructions, result.price
-    counts = [f"{n.min:.0f}", f"{n.mean:.1f}", f"{n.max:.0f}", f"{price.mean:.1f}", f"{price.max:.0f}", result.unit]
+    counts = [f"{n.min:.0f}", f"{n.mean:.1f}", f"{n.max:.0f}"]
+    counts += [f"{price.mean:.1f}", f"{price.max:.0f}", result.unit] if price else ["no price", "", ""]
     memory = [f"{result.flash_bytes}", f"{result.ram_bytes}", f"{result.stack_bytes}"]
-    return [*head, *counts, *memory, "yes" if result.constant_time else f"no, {result.sequences}"]
+    return [*head, *counts, *memory, _path(result)]
+
+
+def _path(result: "KernelResult") -> str:
+    """Whether one sequence of instructions ran for all inputs, or for all secrets, and whether that is proved."""
+    if not result.constant_time:
+        return f"no, {result.sequences}"
+    ran = "yes" if result.sequences == 1 else "for all secrets"
+    return f"{ran}, proved" if result.proved_same_path else ran
 
 
 def _row(result: "KernelResult") -> dict[str, Any]:
@@ -145,6 +160,8 @@ def _row(result: "KernelResult") -> dict[str, Any]:
         "stack_bytes": result.stack_bytes,
         "runtime": " ".join(result.runtime),
         "sequences": result.sequences,
+        "sequences_by_secret": result.sequences_by_secret,
+        "same_path_proved": result.proved_same_path if result.sequences is not None else None,
     }
 
 

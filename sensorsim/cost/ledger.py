@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from sensorsim.cost.polynomial import Polynomial, parse
+from sensorsim.language.polynomial import Polynomial, parse
 from sensorsim.tables import folder
 
 

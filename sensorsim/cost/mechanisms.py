@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sensorsim.cost.symbolic import SymbolicCounts, symbolic
-from sensorsim.cost.trace import Counts, trace
-from sensorsim.kernels.arguments import arguments, array_length, lengths_of
 from sensorsim.kernels.formats import CLIP, HALF
-from sensorsim.kernels.language import Kernel
+from sensorsim.language.arguments import arguments, array_length
+from sensorsim.language.count import Counts, count
+from sensorsim.language.formula import Formula
+from sensorsim.language.kernel import Kernel
 
 
 class Mechanism(NamedTuple):
@@ -30,34 +30,34 @@ class Mechanism(NamedTuple):
         found: Kernel = getattr(importlib.import_module(f"sensorsim.kernels.{self.module}"), self.function)
         return found
 
+    def lengths_at(self, n: int, l: int) -> dict[str, int]:
+        """Every length of the kernel: n and l, and the typical value of those that do not follow them."""
+        given = {"n": n, "l": l, **self.lengths}
+        return self.kernel.lengths_at({name: value for name, value in given.items() if name in self.kernel.lengths})
+
     def record(self, n: int, l: int) -> dict[str, Any]:
         """The arguments of the one record that is counted."""
-        lengths = {"n": n, "l": l, **self.lengths}
-        chosen: dict[str, Any] = arguments(self.kernel, lengths, lambda name, lo, hi: self.values.get(name, lo))
-        return chosen
+        return arguments(self.kernel, self.lengths_at(n, l), lambda name, lo, hi: self.values.get(name, lo))
 
     def traced(self, n: int, l: int) -> Counts:
         """Operations counted by running the kernel on one record."""
-        return trace(self.kernel, self.record(n, l))
+        return count(self.kernel, self.record(n, l))
 
-    def symbolic(self) -> SymbolicCounts:
+    def symbolic(self) -> Formula:
         """Operations counted by reading the kernel's source."""
-        return symbolic(self.kernel, self.otherwise, self.lengths)
+        return self.kernel.formula(self.otherwise, **self.lengths)
 
     def random_bits(self, n: int, l: int) -> int:
         """Secret random bits that one record takes: a whole word for each draw, as firmware fetches them."""
         if not self.random:
             return 0
-        lengths = lengths_of(self.kernel, {"n": n, "l": l, **self.lengths})
-        words: int = array_length(self.kernel.parameters[self.random], lengths)
-        return WORD_BITS * words
+        return WORD_BITS * array_length(self.kernel, self.random, self.lengths_at(n, l))
 
 
 PAPER_C = 4 << CLIP.frac_bits  # the clipping threshold of the paper's experiment
 NEVER_CLIPS = {"clip": CLIP.hi, "sigma": HALF}
 ALWAYS_CLIPS = {"clip": CLIP.lo, "sigma": HALF}
 
-SMALL_TABLE = {"drop": 24}  # 2^8 entries; the counts do not depend on it
 WORD_BITS = 32
 
 MECHANISMS = (
@@ -68,7 +68,7 @@ MECHANISMS = (
     Mechanism(
         "dpsgd_lean_clipped", "DP-SGD, clipped", "lean", "dpsgd_lean", "dpsgd_lean", ALWAYS_CLIPS, True, random="word"
     ),
-    Mechanism("release", "release, all features", "lean", "release", "release", random="word", lengths=SMALL_TABLE),
+    Mechanism("release", "release, all features", "lean", "release", "release", random="word"),
     Mechanism(
         "release_sampled",
         "release, 1 feature per record",
@@ -76,7 +76,7 @@ MECHANISMS = (
         "release",
         "release_sampled",
         random="word",
-        lengths={"k": 1, **SMALL_TABLE},
+        lengths={"k": 1},
     ),
     Mechanism("chacha20", "ChaCha20, 512 random bits", "lean", "chacha20", "chacha20"),
 )

@@ -1,12 +1,12 @@
 """Counts times prices: what the operations of a record cost on a processor."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sensorsim.cost.polynomial import Polynomial
 from sensorsim.cost.prices import Chip, Cpu
-from sensorsim.cost.rows import Number
+from sensorsim.cost.rows import CLASSES, Number
+from sensorsim.language.polynomial import Polynomial
 
 # What the paper prices. Shifts, loads, stores, compares, selects, branches and index arithmetic cost nothing there.
 PAPER_PRICES = ("ADD", "SUB", "MUL", "DIV", "AND", "OR", "NOT")
@@ -34,7 +34,8 @@ ZERO = Total(0, 0, 0)
 class Pricing:
     """How operations are priced: a processor, an operand width and signedness, a metric, an accounting.
 
-    `flags` collects every disputed or estimated row that entered a total.
+    `own` are prices of operations that a stranger's primitives bring along. `flags` collects every disputed or
+    estimated row that entered a total.
     """
 
     cpu: Cpu
@@ -43,6 +44,7 @@ class Pricing:
     metric: str
     accounting: str
     chip: Chip | None = None
+    own: Mapping[str, Number] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.flags: dict[str, str] = {}
@@ -53,12 +55,14 @@ class Pricing:
 
     def prices(self, operation: str) -> bool:
         """Whether the accounting prices this operation at all."""
-        return self.accounting == "full" or operation in PAPER_PRICES
+        return self.accounting == "full" or operation in PAPER_PRICES or operation not in CLASSES
 
     def price(self, operation: str) -> Total:
         """What one operation costs; zero only when the accounting leaves it out."""
         if not self.prices(operation):
             return ZERO
+        if operation in self.own:
+            return Total(*[self.own[operation]] * 3)
         column = "latency" if self.metric == "latency" else "native"
         found = self.cpu.price(operation, self.width, self.signed, column)
         flag = found.row.flag(column)

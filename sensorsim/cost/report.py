@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.ledger import printed
 from sensorsim.cost.mechanisms import MECHANISMS, Mechanism
-from sensorsim.cost.polynomial import Polynomial
 from sensorsim.cost.prices import load_chip, load_cpu
 from sensorsim.cost.pricing import Pricing, Total
 from sensorsim.cost.rows import Number
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
+from sensorsim.language.polynomial import Polynomial
 
 if TYPE_CHECKING:
     import pandas as pd

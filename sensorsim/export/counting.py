@@ -1,5 +1,6 @@
 """What calls of a function executed: instructions by class, their price, and whether the sequence ever changed."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,8 +52,9 @@ class Tally:
         return _spread(self.instructions)
 
     @property
-    def price(self) -> Spread:
-        return _spread(self.prices)
+    def price(self) -> Spread | None:
+        """None where the table has no price for something that ran."""
+        return None if any(map(math.isnan, self.prices)) else _spread(self.prices)
 
     @property
     def constant_time(self) -> bool:
@@ -107,7 +109,7 @@ class BlockCounter:
         classes = {name: round(totals[place]) for place, name in enumerate(CLASSES) if totals[place]}
         prices = {name: float(totals[size + place]) for place, name in enumerate(CLASSES) if totals[place]}
         if extra:
-            prices["branch"] += extra
+            prices["branch"] = prices.get("branch", 0.0) + extra
         functions: dict[str, int] = {}
         for (start, _, count, _), row in zip(blocks, rows, strict=True):
             owner = self.owner(int(start))
@@ -127,7 +129,8 @@ class BlockCounter:
                 place = CLASSES.index(instruction.kind)
                 row[place] += 1
                 row[len(CLASSES) + place] += instruction.price
-            row[-1] = instructions[-1].price_taken - instructions[-1].price
+            more = instructions[-1].price_taken - instructions[-1].price
+            row[-1] = 0.0 if math.isnan(more) else more
             self.rows[start], self.known[start] = row, instructions
         for instruction in self.known[start]:
             if instruction.note:

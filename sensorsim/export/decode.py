@@ -1,5 +1,6 @@
 """Machine instructions: decoded once per block, sorted into classes, priced by the processor's table."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ CLASSES = (
     "divide",
     "branch",
     "call",
+    "other",
 )
 
 _PATTERNS = {
@@ -51,7 +53,7 @@ _PATTERNS = {
         "load": r"ldr(b|h|sb|sh|d)?|ldm\w*",
         "store": r"str(b|h|d)?|stm\w*",
         "address": r"adr|adr\.w",
-        "add": r"adds?|addw|subs?|subw|rsbs?|rsb|negs?|adcs?|sbcs?",
+        "add": r"adds?|addw|subs?|subw|rsbs?|rsb|negs?|adcs?|sbcs?|[us]xta[bh]",
         "logic": r"ands?|orrs?|orns?|eors?|bics?|mvns?",
         "shift": r"lsls?|lsrs?|asrs?|rors?|rrxs?|clz|rbit",
         "compare": r"cmp|cmn|tst|teq",
@@ -80,6 +82,9 @@ _PATTERNS = {
 }
 
 
+ALWAYS = (0, 15)  # conditions of an Arm instruction that is not conditional
+
+
 @dataclass(frozen=True)
 class Instruction:
     """One decoded instruction: its class, and its price when it falls through and when it jumps."""
@@ -90,11 +95,11 @@ class Instruction:
     price: float
     price_taken: float
     conditional: bool
-    note: str  # "disputed", "estimate" or nothing: what the table says of the row
+    note: str  # "disputed", "estimate" or nothing: what the table says of the row; or that it has none
 
 
 class Decoder:
-    """Decodes blocks for one core and prices them by its table; an instruction without a row is an error."""
+    """Decodes blocks for one core and prices them by its table; the price of an instruction without a row is NaN."""
 
     def __init__(self, target: Target, cpu: Cpu) -> None:
         import capstone
@@ -119,16 +124,22 @@ class Decoder:
 
     def instruction(self, raw: Any) -> Instruction:
         name, operands, width, registers = _FORMS[self.family](raw)
-        kind = self.classify(name, operands, f"{raw.mnemonic} {raw.op_str}")
-        row = self.cpu.instruction(name, operands, width)
-        cost = row.cost(registers)
-        conditional = kind == "branch" and name.upper() not in ("B", "JMP", "J")
+        kind = self.classify(name, operands)
+        returns_if = self.family == "arm" and name == "BX" and raw.cc not in ALWAYS  # in an IT block
+        conditional = returns_if or (kind == "branch" and name.upper() not in ("B", "JMP", "J"))
+        text = f"{raw.mnemonic} {raw.op_str}".strip()
+        try:
+            row = self.cpu.instruction(name, operands, width)
+            cost = row.cost(registers)
+        except InputError as error:
+            return Instruction(raw.address, text, kind, math.nan, math.nan, conditional, f"no price: {error}")
         # A conditional branch costs the least when it falls through and the most when it is taken.
         price, taken = (cost.min, cost.max) if conditional else (cost.typical, cost.typical)
-        text = f"{raw.mnemonic} {raw.op_str}".strip()
+        if returns_if:
+            price = 1  # an instruction of an IT block that is skipped takes its slot, whatever it is
         return Instruction(raw.address, text, kind, float(price), float(taken), conditional, row.flag("native"))
 
-    def classify(self, name: str, operands: str, text: str) -> str:
+    def classify(self, name: str, operands: str) -> str:
         for kind, pattern in self.classes.items():
             if pattern.fullmatch(name.lower()):
                 if self.family == "k7" and kind in ("move", "add", "logic", "compare") and "m" in operands:
@@ -136,7 +147,7 @@ class Decoder:
                 if self.family == "k7" and kind == "multiply" and "," not in operands:
                     return "wide multiply"
                 return kind
-        raise InputError(f"the instruction `{text}` of {self.target.name} belongs to no class.")
+        return "other"
 
 
 def _memory_class(kind: str, operands: str) -> str:
@@ -170,8 +181,8 @@ def _arm_form(raw: Any) -> tuple[str, str, int | str, int]:
     name = raw.mnemonic.removesuffix(".w").removesuffix(".n").upper()
     operands = raw.op_str
     registers = 0
-    conditional = raw.cc not in (0, 15) and not name.startswith("B") and not name.startswith("IT")  # in an IT block
-    if conditional:
+    own = name.startswith("IT") or (name.startswith("B") and not re.fullmatch("(BX|BIC)..", name))
+    if raw.cc not in ALWAYS and not own:  # in an IT block
         name = name[:-2]
     if name in ("LDMIA", "STMIA", "LDMDB", "STMDB"):
         name = name[:3]

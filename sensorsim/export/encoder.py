@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.export.ctext import ascii_text, storage, wrap
-from sensorsim.export.sources import Table
-from sensorsim.kernels.formats import Array
-from sensorsim.kernels.language import Kernel
+from sensorsim.language.c.files import Table
+from sensorsim.language.c.text import ascii_text, wrap
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import Array, Q
 
 KERNEL = "encoder"
 
@@ -42,9 +42,9 @@ def load_encoder(path: Path, kernel: Kernel, prefix: str) -> Encoder:
     tables: list[Table] = []
     for name, numbers in values.items():
         kind = kernel.parameters[name]
-        assert isinstance(kind, Array)
+        assert isinstance(kind, Array) and isinstance(kind.element, Q)
         stated = formats[name]
-        if (stated["storage"], stated["frac_bits"]) != (storage(kind.element), kind.element.frac_bits):
+        if (stated["storage"], stated["frac_bits"]) != (kind.storage, kind.element.frac_bits):
             raise InputError(
                 f"{path.name} has {name} in another number format than the kernel; train the encoder again."
             )
@@ -52,7 +52,7 @@ def load_encoder(path: Path, kernel: Kernel, prefix: str) -> Encoder:
             raise InputError(f"{path.name} has {name} outside the kernel's range; train the encoder again.")
         about = f"Encoder, the argument {name} of {prefix}{kernel.name}(): {l} hidden units of {n} features."
         macros = tuple((f"{prefix}ENCODER_{letter}".upper(), number) for letter, number in size) if not tables else ()
-        tables.append(Table(f"{prefix}encoder_{name}", storage(kind.element), numbers, tuple(wrap(about)), macros))
+        tables.append(Table(f"{prefix}encoder_{name}", kind.storage, numbers, tuple(wrap(about)), macros))
     provenance = {key: ascii_text(str(value)) for key, value in content.get("provenance", {}).items()}
     record = {"file": path.name, "n": n, "l": l, "columns": content.get("columns"), "provenance": provenance}
     return Encoder(tuple(tables), record, n, l)

@@ -5,20 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sensorsim.export.ctext import C_TYPES, comment, fold, storage
-from sensorsim.export.emit import written
-from sensorsim.export.sources import array, literal, table_name
-from sensorsim.export.vectors import RESULT, by_plain_python, lengths_for
-from sensorsim.kernels.arguments import arguments
-from sensorsim.kernels.formats import Array, Length
-from sensorsim.kernels.language import Kernel
+from sensorsim.export.vectors import RESULT, by_plain_python
+from sensorsim.language.arguments import arguments, array_length, test_lengths
+from sensorsim.language.c.files import array, literal
+from sensorsim.language.c.names import Names
+from sensorsim.language.c.text import C_TYPES, comment, fold
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import Array
 
 CANARY = 90  # stands behind every array that a kernel fills, and must still stand there afterwards
-SIZES = (
-    {"n": 1, "l": 1, "size": 2, "mask": 1, "k": 1, "drop": 31, "stair_bits": 1},
-    {"n": 3, "l": 2, "size": 8, "mask": 7, "k": 2, "drop": 29, "stair_bits": 15},
-    {"n": 14, "l": 7, "size": 16, "mask": 15, "k": 3, "drop": 28, "stair_bits": 10},
-)
+LARGEST = 2000  # values in a vector: the self-test is for a device with little memory
 
 
 @dataclass(frozen=True)
@@ -41,23 +37,37 @@ def golden_vectors(kernels: Sequence[Kernel]) -> list[Golden]:
         def random_value(name: str, lo: int, hi: int, generator: random.Random = generator) -> int:
             return generator.randint(lo, hi)
 
+        sizes = small_lengths(kernel)
+        middle = sizes[min(1, len(sizes) - 1)]
         cases = [
-            ("least values", SIZES[1], lambda name, lo, hi: lo),
-            ("largest values", SIZES[1], lambda name, lo, hi: hi),
-            *(("random values", size, random_value) for size in SIZES),
+            ("least values", middle, lambda name, lo, hi: lo),
+            ("largest values", middle, lambda name, lo, hi: hi),
+            *(("random values", size, random_value) for size in sizes),
         ]
         for about, size, value in cases:
-            inputs = arguments(kernel, lengths_for(kernel, size), value)
+            inputs = arguments(kernel, size, value)
             made.append(Golden(len(made) + 1, kernel, about, inputs, by_plain_python(kernel, inputs)))
     return made
 
 
-def golden_json(vectors: Sequence[Golden], prefix: str) -> list[dict[str, Any]]:
+def small_lengths(kernel: Kernel) -> list[dict[str, int]]:
+    """The short, the odd and the typical lengths, without those that make a vector too large for a device."""
+
+    def values(lengths: dict[str, int]) -> int:
+        own = [name for name, kind in kernel.arrays.items() if kind.contents is None]
+        return sum(array_length(kernel, name, lengths) for name in own)
+
+    found = [*test_lengths(kernel)[:2], kernel.lengths_at()]
+    sizes = [lengths for place, lengths in enumerate(found) if lengths not in found[:place]]
+    return [lengths for lengths in sizes if values(lengths) <= LARGEST] or [min(sizes, key=values)]
+
+
+def golden_json(vectors: Sequence[Golden], names: Names) -> list[dict[str, Any]]:
     """The vectors as data; constant tables are left out, they are in the package."""
     return [
         {
             "number": vector.number,
-            "function": prefix + vector.kernel.name,
+            "function": names.functions[vector.kernel],
             "about": vector.about,
             "inputs": {name: value for name, value in vector.inputs.items() if not _is_table(vector.kernel, name)},
             "expected": vector.expected,
@@ -66,9 +76,12 @@ def golden_json(vectors: Sequence[Golden], prefix: str) -> list[dict[str, Any]]:
     ]
 
 
-def selftest_source(vectors: Sequence[Golden], prefix: str) -> str:
+def selftest_source(vectors: Sequence[Golden], names: Names) -> str:
     """The self-test: one function for each vector, and one that runs them all."""
-    kinds = sorted({storage(_kind(v.kernel, name)) for v in vectors for name in v.expected if name != RESULT})
+    prefix = names.prefix
+    filled = [(v.kernel, name) for v in vectors for name in v.expected if name != RESULT]
+    kinds = sorted({kernel.arrays[name].storage for kernel, name in filled})
+    kept = sorted({kernel.arrays[name].storage for kernel, name in filled if not kernel.arrays[name].written})
     head = [
         "The self-test: every vector in turn. Freestanding; needs no console, heap or libc.",
         f"{prefix}selftest() returns 0, or the number of the first vector that differs. It also sees when a",
@@ -76,8 +89,8 @@ def selftest_source(vectors: Sequence[Golden], prefix: str) -> str:
     ]
     parts = [comment(head) + f'\n#include <stdbool.h>\n#include "{prefix}kernels.h"\n#include "{prefix}selftest.h"\n']
     parts.append(f"#define CANARY {CANARY}\n")
-    parts += [_same(kind) for kind in kinds]
-    parts += [_vector(vector, prefix) for vector in vectors]
+    parts += [*(_same(kind) for kind in kinds), *(_copy(kind) for kind in kept)]
+    parts += [_vector(vector, names) for vector in vectors]
     calls = [f"    if (!vector_{vector.number}()) {{\n        return {vector.number}U;\n    }}" for vector in vectors]
     parts.append("\n".join([f"uint32_t {prefix}selftest(void)\n{{", *calls, "    return 0U;\n}\n"]))
     return "\n".join(parts)
@@ -101,52 +114,54 @@ def _same(kind: str) -> str:
     )
 
 
-def _vector(vector: Golden, prefix: str) -> str:
-    kernel, filled = vector.kernel, written(vector.kernel)
+def _copy(kind: str) -> str:
+    ctype = C_TYPES[kind]
+    text = comment(["Sets an array anew, so that the test can run again."])
+    return (
+        f"{text}\nstatic void copy_{kind}({ctype} to[], const {ctype} from[], uint32_t size)\n{{\n"
+        "    for (uint32_t i = 0U; i < size; i++) {\n        to[i] = from[i];\n    }\n}\n"
+    )
+
+
+def _vector(vector: Golden, names: Names) -> str:
+    kernel, function = vector.kernel, names.functions[vector.kernel]
     lines = [f"static bool vector_{vector.number}(void)", "{"]
     passed, checks = [], []
     for name, kind in kernel.parameters.items():
         value = vector.inputs[name]
         if _is_table(kernel, name):
-            passed.append(table_name(kernel, name, prefix))
-        elif name in filled:
-            element, size = storage(kind.element), len(value)
+            passed.append(names.tables[kernel, name])
+        elif isinstance(kind, Array) and name in kernel.written:
+            own, element, size = f"{name}_{kind.storage}", kind.storage, len(value)
             lines += _indented(array(f"{name}_expected", element, vector.expected[name], str(size), static=True))
-            lines.append(f"    static {C_TYPES[element]} {name}[{size + 1}];")
-            if not kind.written:  # read and written: set anew, so that the test can run again
+            lines.append(f"    static {C_TYPES[element]} {own}[{size + 1}];")
+            if not kind.written:
                 lines += _indented(array(f"{name}_start", element, value, str(size), static=True))
-                copy = f"{name}[i] = {name}_start[i];"
-                lines.append(f"    for (uint32_t i = 0U; i < {size}U; i++) {{\n        {copy}\n    }}")
-            lines.append(f"    {name}[{size}] = CANARY;")
-            passed.append(name)
-            checks.append(f"same_{element}({name}, {name}_expected, {size}U)")
+                lines.append(f"    copy_{element}({own}, {name}_start, {size}U);")
+            lines.append(f"    {own}[{size}] = CANARY;")
+            passed.append(own)
+            checks.append(f"same_{element}({own}, {name}_expected, {size}U)")
         elif isinstance(kind, Array):
-            lines += _indented(array(name, storage(kind.element), value, str(len(value)), static=True))
-            passed.append(name)
+            own = f"{name}_{kind.storage}"
+            lines += _indented(array(own, kind.storage, value, str(len(value)), static=True))
+            passed.append(own)
         else:
-            passed.append(literal(value, "u32" if isinstance(kind, Length) else storage(kind)))
-    call = f"{prefix}{kernel.name}({', '.join(passed)})"
-    if RESULT in vector.expected:
-        lines.append(
-            fold(f"    const bool right = {call} == {literal(vector.expected[RESULT], storage(kernel.result))};")
-        )
+            passed.append(literal(value, kind.storage))
+    call = f"{function}({', '.join(passed)})"
+    if kernel.result is not None:
+        want = literal(vector.expected[RESULT], kernel.result.storage)
+        lines.append(fold(f"    const bool right = {call} == {want};"))
         checks.insert(0, "right")
     else:
         lines.append(fold(f"    {call};"))
-    lines += ["    return " + "\n        && ".join(checks) + ";", "}", ""]
-    sizes = ", ".join(
-        f"{name} = {vector.inputs[name]}" for name, k in kernel.parameters.items() if isinstance(k, Length)
-    )
-    title = f"Vector {vector.number}: {prefix}{kernel.name}(), {vector.about}" + (f", {sizes}." if sizes else ".")
+    lines += ["    return " + ("\n        && ".join(checks) or "true") + ";", "}", ""]
+    sizes = ", ".join(f"{name} = {vector.inputs[name]}" for name in kernel.lengths)
+    title = f"Vector {vector.number}: {function}(), {vector.about}" + (f", {sizes}." if sizes else ".")
     return comment([title]) + "\n" + "\n".join(lines)
 
 
 def _indented(text: str) -> list[str]:
     return ["    " + line if line else line for line in text.rstrip("\n").split("\n")]
-
-
-def _kind(kernel: Kernel, name: str) -> Any:
-    return kernel.parameters[name].element
 
 
 def _is_table(kernel: Kernel, name: str) -> bool:
@@ -156,7 +171,5 @@ def _is_table(kernel: Kernel, name: str) -> bool:
 
 def inputs_of(vector: Mapping[str, Any], kernel: Kernel) -> dict[str, Any]:
     """The arguments of a vector read from golden.json, with the constant tables put back."""
-    kinds = kernel.parameters
-    return {
-        name: list(kind.contents) if _is_table(kernel, name) else vector["inputs"][name] for name, kind in kinds.items()
-    }
+    tables = {name: list(kind.contents) for name, kind in kernel.arrays.items() if kind.contents is not None}
+    return {name: tables[name] if name in tables else vector["inputs"][name] for name in kernel.parameters}

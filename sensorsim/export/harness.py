@@ -5,13 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sensorsim.errors import InputError
 from sensorsim.export.counting import BlockCounter, Tally
-from sensorsim.export.ctext import C_TYPES, storage
-from sensorsim.export.emit import written
 from sensorsim.export.machine import ARGUMENT_BYTES, ARGUMENTS, Machine
 from sensorsim.export.vectors import RESULT, Vectors
-from sensorsim.kernels.formats import Array, Length
-from sensorsim.kernels.language import Kernel
+from sensorsim.language.c.text import C_TYPES
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import Array, Length
+
+
+class TooLargeError(InputError):
+    """Arguments that the emulated memory has no room for."""
+
 
 GUARD = 16  # bytes behind every array on a core, which must stay as they are
 GUARD_BYTE = 0x5C
@@ -29,30 +34,29 @@ def differing_bits(got: dict[str, Any], want: dict[str, Any]) -> int:
     return total
 
 
-def driver_source(kernel: Kernel, prefix: str) -> str:
-    """A C function that calls the kernel for many vectors; `_step` is 0 for an array that all calls share."""
-    parameters, passed = ["uint32_t count"], []
+def driver_source(kernel: Kernel, function: str) -> str:
+    """A C function that calls the kernel's for many vectors; `_step` is 0 for an array that all calls share."""
+    parameters, passed = ["uint32_t driver_calls"], []
     for name, kind in kernel.parameters.items():
         if isinstance(kind, Length):
-            parameters.append(f"uint32_t {name}")
-            passed.append(name)
+            parameters.append(f"uint32_t {name}_all")
+            passed.append(f"{name}_all")
             continue
-        const = "" if name in written(kernel) else "const "
-        element = C_TYPES[storage(kind.element if isinstance(kind, Array) else kind)]
-        parameters += [f"{const}{element} *{name}_all", f"uint32_t {name}_step"]
-        at = f"{name}_all + ((uint64_t){name}_step * call)"
+        const = "" if name in kernel.written else "const "
+        parameters += [f"{const}{C_TYPES[kind.storage]} *{name}_all", f"uint32_t {name}_step"]
+        at = f"{name}_all + ((uint64_t){name}_step * driver_call)"
         passed.append(at if isinstance(kind, Array) else f"*({at})")
-    function = f"{prefix}{kernel.name}({', '.join(passed)})"
-    result = C_TYPES[storage(kernel.result)] if kernel.result is not None else None
-    if result:
-        parameters.append(f"{result} *result")
-    head = f"void drive_{kernel.name}({', '.join(parameters)})"
-    body = f"result[call] = {function};" if result else f"{function};"
-    return f"{head};\n{head}\n{{\n    for (uint32_t call = 0U; call < count; call++) {{\n        {body}\n    }}\n}}\n"
+    call = f"{function}({', '.join(passed)})"
+    if kernel.result is not None:
+        parameters.append(f"{C_TYPES[kernel.result.storage]} *driver_result")
+    head = f"void {function}_driver({', '.join(parameters)})"
+    body = f"driver_result[driver_call] = {call};" if kernel.result is not None else f"{call};"
+    loop = "for (uint32_t driver_call = 0U; driver_call < driver_calls; driver_call++)"
+    return f"{head};\n{head}\n{{\n    {loop} {{\n        {body}\n    }}\n}}\n"
 
 
-def run_on_host(library: ctypes.CDLL, vectors: Vectors) -> dict[str, Any]:
-    """The outputs of all calls."""
+def run_on_host(library: ctypes.CDLL, vectors: Vectors, function: str) -> dict[str, Any]:
+    """The outputs of all calls of the C function."""
     import numpy as np
 
     kernel = vectors.kernel
@@ -63,26 +67,25 @@ def run_on_host(library: ctypes.CDLL, vectors: Vectors) -> dict[str, Any]:
             arguments.append(ctypes.c_uint32(vectors.lengths[name]))
             continue
         values = vectors.values[name]
-        if name in written(kernel):
+        if name in kernel.written:
             values = outputs[name] = np.array(np.broadcast_to(values, (vectors.count, *values.shape[1:])))
         step = 0 if len(values) == 1 else values[0].size
         arguments += [ctypes.c_void_p(values.ctypes.data), ctypes.c_uint32(step)]
     if kernel.result is not None:
-        outputs[RESULT] = np.zeros(vectors.count, storage(kernel.result).replace("u", "uint").replace("i3", "int3"))
+        outputs[RESULT] = np.zeros(vectors.count, C_TYPES[kernel.result.storage].removesuffix("_t"))
         arguments.append(ctypes.c_void_p(outputs[RESULT].ctypes.data))
-    getattr(library, f"drive_{kernel.name}")(*arguments)
+    getattr(library, f"{function}_driver")(*arguments)
     return outputs
 
 
 class CoreRun:
     """Vectors on an emulated core: where each argument lies, and one call after the other."""
 
-    def __init__(self, machine: Machine, vectors: Vectors, prefix: str) -> None:
+    def __init__(self, machine: Machine, vectors: Vectors, function: str) -> None:
         import numpy as np
 
-        self.machine, self.vectors = machine, vectors
-        self.name = prefix + vectors.kernel.name
-        self.filled = [name for name in vectors.kernel.parameters if name in written(vectors.kernel)]
+        self.machine, self.vectors, self.name = machine, vectors, function
+        self.filled = [name for name in vectors.kernel.parameters if name in vectors.kernel.written]
         arrays = [name for name, kind in vectors.kernel.parameters.items() if isinstance(kind, Array)]
         place, self.address = ARGUMENTS, {}
         for name in sorted(arrays, key=lambda n: (n in self.filled, len(vectors.values[n]) > 1)):  # shared first
@@ -93,7 +96,7 @@ class CoreRun:
         self.out_start = getattr(self, "out_start", place)
         self.out_bytes = place - self.out_start
         if place > ARGUMENTS + ARGUMENT_BYTES:
-            raise ValueError("the vectors do not fit the emulator's memory")
+            raise TooLargeError(f"the arguments of {function} take {place - ARGUMENTS} bytes, {ARGUMENT_BYTES} fit.")
         machine.uc.mem_write(ARGUMENTS, bytes([GUARD_BYTE]) * (place - ARGUMENTS))
         own = [name for name in arrays if name not in self.filled]
         self.inputs = [name for name in own if len(vectors.values[name]) > 1]
@@ -132,9 +135,9 @@ class CoreRun:
         for name in self.filled:
             self._part(right, name)[:] = np.ascontiguousarray(want[name]).view(np.uint8).reshape(len(right), -1)
         total = int(np.unpackbits(self.after ^ right).sum()) if not np.array_equal(self.after, right) else 0
-        if RESULT in want:
-            expected = want[RESULT].astype(np.int64) & 0xFFFFFFFF
-            total += int(np.unpackbits((self.results ^ expected.astype(np.uint32)).view(np.uint8)).sum())
+        if RESULT in want:  # of a narrow result only its own bits count: a caller must not look at the others
+            returned = self.results.astype(want[RESULT].dtype)
+            total += differing_bits({RESULT: returned}, {RESULT: want[RESULT]})
         return total
 
     def _part(self, region: Any, name: str) -> Any:
@@ -151,10 +154,10 @@ class CoreRun:
 
 
 def run_on_core(
-    machine: Machine, vectors: Vectors, want: dict[str, Any], prefix: str, counter: BlockCounter | None, tally: Tally
+    machine: Machine, vectors: Vectors, want: dict[str, Any], function: str, counter: BlockCounter | None, tally: Tally
 ) -> int:
     """Run all calls, count them where there is a counter, and return how many bits differ."""
-    run = CoreRun(machine, vectors, prefix)
+    run = CoreRun(machine, vectors, function)
     for _ in run.calls():
         if counter is not None:
             counter.take(tally)

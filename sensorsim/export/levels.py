@@ -2,7 +2,7 @@
 
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from sensorsim.export.decode import CLASSES, Decoder
 from sensorsim.export.elf import Program, read_elf
 from sensorsim.export.harness import run_on_core
 from sensorsim.export.machine import Machine
-from sensorsim.export.sources import c_sources, known_tables
 from sensorsim.export.targets import SHOWN_FLAGS, TARGETS, Target, compile_elf, compiler_version
 from sensorsim.export.vectors import as_arrays, by_plain_python, of_one_call
 from sensorsim.export.write import fill
-from sensorsim.kernels.language import Kernel
+from sensorsim.language.arguments import arguments
+from sensorsim.language.c.files import c_sources, known_tables
+from sensorsim.language.c.names import Names
+from sensorsim.language.kernel import Kernel
 
 SCHEMA_VERSION = 1
 PREFIX = "ss_"
@@ -151,7 +153,9 @@ def _cases(
     paper = cost(n, l, cpu=cpu.name)
     full = cost(n, l, cpu=cpu.name, accounting="full", width=KERNEL_WIDTH)
     for mechanism in mechanisms:
-        sums, program, stack, notes = _run(mechanism, n, l, cpu, target, build)
+        sums, program, stack, notes = _run(mechanism.kernel, mechanism.record(n, l), cpu, target, build)
+        if math.isnan(sums.price):
+            raise InputError(f"{cpu.path.name} has no price for all of {mechanism.name} ({'; '.join(notes)}).")
         printed = paper.mechanisms[mechanism.name].printed
         joules = sums.price * chip.pJ_per_cycle * 1e-12 if chip else None
         charge = battery_mah * COULOMB_PER_MAH * chip.supply_V if chip and battery_mah else None
@@ -186,22 +190,48 @@ def _kernel_level(report: CostReport, name: str) -> Level:
     return Level(float(view.total), costs, counts)
 
 
+def kernel_machine(kernel: Kernel, at: Mapping[str, int], cpu: str) -> dict[str, Any]:
+    """What the compiled code of any kernel executes for one call: lengths as given or typical, other inputs least.
+
+    Empty for a processor that there is no compiler for.
+    """
+    try:
+        target = target_of(cpu)
+    except InputError:
+        return {}
+    lengths = kernel.lengths_at({name: value for name, value in at.items() if name in kernel.lengths})
+    record = {**arguments(kernel, lengths, lambda name, lo, hi: lo), **at}
+    with tempfile.TemporaryDirectory() as build:
+        sums, program, stack, notes = _run(kernel, record, load_cpu(cpu), target, Path(build))
+    price = None if math.isnan(sums.price) else sums.price
+    shown = f"{price:.0f} {load_cpu(cpu).unit}" if price is not None else "no price for every instruction"
+    size = f"{program.flash_bytes} bytes of code, {stack} of stack"
+    return {
+        "machine_instructions": sums.instructions,
+        "machine_cost": price,
+        "machine_classes": sums.classes,
+        "machine_notes": list(notes),
+        "flash_bytes": program.flash_bytes,
+        "stack_bytes": stack,
+        "compiler": f"{compiler_version()}, {SHOWN_FLAGS}",
+        "machine_text": f"{sums.instructions} instructions, {shown}, {size}",
+    }
+
+
 def _run(
-    mechanism: Mechanism, n: int, l: int, cpu: Cpu, target: Target, build: Path
+    kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Target, build: Path
 ) -> tuple[Sums, Program, int, tuple[str, ...]]:
     """One record through the compiled kernel; its bits must be those of the kernel run in plain Python."""
-    kernel: Kernel = mechanism.kernel
-    folder = build / kernel.name
+    folder, function = build / kernel.name, Names([kernel], PREFIX).functions[kernel]
     if not folder.exists():
         fill(folder, c_sources([kernel], PREFIX, known_tables([kernel], PREFIX), ""))
     sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
-    out = compile_elf(target, sources, include, PREFIX + kernel.name, build / f"{kernel.name}-{target.name}.elf")
+    out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
     program = read_elf(out.read_bytes())
     machine, tally = Machine(target, program), Tally()
-    record = mechanism.record(n, l)
-    vectors = of_one_call(kernel, record)
     counter = BlockCounter(machine, Decoder(target, cpu))
-    if run_on_core(machine, vectors, as_arrays(kernel, by_plain_python(kernel, record)), PREFIX, counter, tally):
+    want = as_arrays(kernel, by_plain_python(kernel, record))
+    if run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally):
         raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
     (sums,) = tally.parts.values()
     return sums, program, machine.stack_bytes(), tuple(sorted(tally.notes))

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.export.package import MANIFEST, SCHEMA, sha256
-from sensorsim.export.sources import load_kernels
-from sensorsim.kernels.language import Kernel
+from sensorsim.export.origins import kernels_behind, sha256
+from sensorsim.export.package import MANIFEST, SCHEMA
+from sensorsim.language.c.names import Names
+from sensorsim.language.kernel import Kernel
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,20 @@ class Package:
         return [self.folder / "include", self.folder / "src"]
 
     @cached_property
+    def names(self) -> Names:
+        return Names(self.kernels, self.prefix)
+
+    @cached_property
     def _vectors(self) -> list[dict[str, Any]]:
         vectors: list[dict[str, Any]] = json.loads((self.folder / "test" / "golden.json").read_text("utf-8"))["vectors"]
         return vectors
 
     def golden(self, kernel: Kernel) -> list[dict[str, Any]]:
         """The golden vectors of one kernel."""
-        return [vector for vector in self._vectors if vector["function"] == self.prefix + kernel.name]
+        return [vector for vector in self._vectors if vector["function"] == self.names.functions[kernel]]
 
 
-def open_package(folder: Path) -> Package:
+def open_package(folder: Path, trust: bool = False) -> Package:
     """Read the manifest and check every hash; InputError names the file that differs."""
     try:
         text = (folder / MANIFEST).read_bytes().decode("utf-8")
@@ -65,7 +70,7 @@ def open_package(folder: Path) -> Package:
     for path in sorted((folder / "src").iterdir()):
         if path.relative_to(folder).as_posix() not in listed:
             raise InputError(f"{path} does not belong to the package; remove it.")
-    return Package(folder, manifest, tuple(_kernels(folder, manifest)))
+    return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)))
 
 
 def _check_manifest(folder: Path, text: str, manifest: dict[str, Any]) -> None:
@@ -74,19 +79,3 @@ def _check_manifest(folder: Path, text: str, manifest: dict[str, Any]) -> None:
     whole = json.dumps(rest, indent=1, ensure_ascii=True) + "\n"
     if sha256(whole) != manifest.get("sha256_of_this_file_without_this_line") or len(lines) != len(whole.split("\n")):
         raise InputError(f"{folder / MANIFEST} was altered: its own hash does not match; export the package again.")
-
-
-def _kernels(folder: Path, manifest: dict[str, Any]) -> list[Kernel]:
-    known = load_kernels()
-    names = manifest["parameters"]["kernels"]
-    for name in names:
-        if name not in known:
-            raise InputError(
-                f"{folder} has the kernel {name}, which this sensorsim does not; use the one that made it."
-            )
-    home = known[names[0]].path.parent
-    for path, digest in manifest["kernel_sources"].items():
-        source = home / Path(path).name
-        if not source.exists() or sha256(source.read_bytes()) != digest:
-            raise InputError(f"{path} changed since {folder} was exported; export the package again.")
-    return [known[name] for name in names]

@@ -11,8 +11,8 @@ from sensorsim.errors import InputError
 
 # Rule: why the code deviates. A finding under any other rule is a defect of the emitter.
 DEVIATIONS = {
-    "1.2": "An empty piece of assembly (GNU C only, and only where a core has no conditional move) keeps the compiler "
-    "from turning a mask back into a branch: constant time is worth more here than pure ISO C.",
+    "1.2": "An empty piece of assembly (GNU C only) in one function keeps the compiler from turning a choice that is "
+    "made with a mask back into a branch: the same time for all data is worth more here than pure ISO C.",
     "2.2": "An operation that could be left out (0 - a for -a) stands as in the kernel whose cost is counted.",
     "2.3": "The typedefs of the compile-time checks are there to be checked, not used.",
     "2.4": "As 2.3: a check declares a type and nothing else.",
@@ -21,8 +21,8 @@ DEVIATIONS = {
     "8.9": "Golden data stands beside the vector that uses it.",
     "10.1": "The arithmetic right shift of a signed value, in one function; a compile-time check proves that the "
     "compiler keeps the sign.",
-    "10.8": "A kernel reads a word as signed or unsigned where it says so; the width stays, and the range check proves "
-    "that the value fits.",
+    "10.8": "A word is read as signed or unsigned where the kernel says so, in index arithmetic and in the masks of "
+    "helpers; the width stays, and the range check proves that the value fits.",
     "12.2": "A shift count that is a variable; the range check follows it and it stays below 32.",
     "15.5": "An early return, where the kernel has one.",
     "17.3": "The checker takes __asm__ for a call; see 1.2.",

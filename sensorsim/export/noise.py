@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.export.ctext import C_TYPES, storage, wrap
-from sensorsim.export.sources import Table
-from sensorsim.kernels.formats import FRAC, STORAGE, Array
-from sensorsim.kernels.language import Kernel
-from sensorsim.kernels.table_arguments import table_arguments
+from sensorsim.kernels.formats import FRAC
+from sensorsim.language.c.files import Table
+from sensorsim.language.c.text import C_TYPES, wrap
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import STORAGE
+from sensorsim.privacy.releases import table_arguments
 
 UNCERTIFIED = "WARNING: the noise table of this package is NOT certified. Records made with it are not proved private."
 
@@ -107,7 +108,7 @@ def _refuse_more_than_certified(name: str, kernels: list[Kernel], release: int, 
 def _storage(kernels: list[Kernel], stair_bits: int) -> str:
     """The element type of the array that such a table goes into: `table` where noise is in stairs, else `noise`."""
     name, wanted = ("table", "release or sampled") if stair_bits else ("noise", "spof or dpsgd")
-    arrays = [kernel.parameters[name] for kernel in kernels if isinstance(kernel.parameters.get(name), Array)]
+    arrays = [kernel.arrays[name] for kernel in kernels if name in kernel.arrays]
     if not arrays:
         raise InputError(f"no exported kernel can use this noise table; add {wanted} to --kernels.")
-    return storage(arrays[0].element)
+    return arrays[0].storage

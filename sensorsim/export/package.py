@@ -1,77 +1,71 @@
 """The package: every file of it, made from the kernels and tables alone. The same input gives the same bytes."""
 
-import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
-from sensorsim.cost.symbolic import symbolic
 from sensorsim.errors import InputError
-from sensorsim.export.ctext import C_TYPES, comment, fold, storage
-from sensorsim.export.emit import written
+from sensorsim.export.choose import Options, choose
 from sensorsim.export.encoder import KERNEL as ENCODER
-from sensorsim.export.encoder import Encoder, load_encoder
+from sensorsim.export.encoder import load_encoder
 from sensorsim.export.golden import golden_json, golden_vectors, selftest_header, selftest_source
 from sensorsim.export.misra import misra_report
-from sensorsim.export.noise import UNCERTIFIED, Noise, load_noise
+from sensorsim.export.noise import UNCERTIFIED, load_noise
+from sensorsim.export.origins import Origins, origins, sha256
+from sensorsim.export.readme import readme
 from sensorsim.export.sizes import code_sizes
-from sensorsim.export.sources import Table, c_sources, choose, known_tables, reachable, table_name, with_prefix
 from sensorsim.export.targets import SHOWN_FLAGS, compiler_version
-from sensorsim.export.vectors import TYPICAL, lengths_for
 from sensorsim.export.write import in_temporary_folder
-from sensorsim.kernels import formats, ops
-from sensorsim.kernels.arguments import array_length
-from sensorsim.kernels.formats import Array, Length
-from sensorsim.kernels.language import Kernel
-from sensorsim.ranges import check_ranges
+from sensorsim.language.c.files import Table, c_sources, known_tables
+from sensorsim.language.c.names import Names
+from sensorsim.language.c.text import comment, with_prefix
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.parse import LanguageError
 
-SCHEMA = 1
+__all__ = ["MANIFEST", "SCHEMA", "Options", "make_package"]
+SCHEMA = 2
 MANIFEST = "MANIFEST.json"
-DEFAULT_KERNELS = ("spof", "dpsgd", "release", "sampled")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to export. `kernels` are the names that users give; `variant` picks paper or lean where there are both."""
-
-    kernels: tuple[str, ...] = DEFAULT_KERNELS
-    variant: str = "lean"
-    noise: Path | None = None
-    encoder: Path | None = None
-    prefix: str = "ss_"
-    spdx: str = "MIT"
-    allow_uncertified: bool = False
 
 
 def make_package(options: Options) -> dict[str, str]:
     """Every file of the package by its path; the manifest lists the hashes of all the others."""
     _check(options)
     kernels, prefix = choose(options.kernels, options.variant), options.prefix
+    names = Names(kernels, prefix)
     noise = load_noise(options.noise, kernels, prefix, options.allow_uncertified) if options.noise else None
-    for kernel in kernels:
-        check_ranges(kernel)  # what the C relies on: no signed operation overflows
     warning = [] if noise is None or noise.certified else [UNCERTIFIED]
     encoder = load_encoder(options.encoder, _encoder_kernel(kernels), prefix) if options.encoder else None
     tables = known_tables(kernels, prefix) + ([noise.table] if noise else []) + list(encoder.tables if encoder else ())
-    banner = comment([f"SPDX-License-Identifier: {options.spdx}"]) + "\n"
-    banner += comment([f"Made by sensorsim {version('sensorsim')} from its kernels.", *warning]) + "\n"
+    lines = [options.command, f"SPDX-License-Identifier: {options.spdx}", *warning]
+    banner = "".join(comment([line]) + "\n" for line in lines)
     vectors = golden_vectors(kernels)
     texts = c_sources(kernels, prefix, tables, banner)
-    texts[f"test/{prefix}selftest.c"] = banner + selftest_source(vectors, prefix)
+    texts[f"test/{prefix}selftest.c"] = banner + selftest_source(vectors, names)
     texts[f"test/{prefix}selftest.h"] = banner + selftest_header(prefix)
     texts["test/main.c"] = banner + with_prefix(_template("main.c"), prefix)
-    golden = {"schema_version": SCHEMA, "vectors": golden_json(vectors, prefix)}
+    golden = {"schema_version": SCHEMA, "vectors": golden_json(vectors, names)}
     texts["test/golden.json"] = _json(_with_warning(golden, warning))
-    texts |= _build_files(sorted(p for p in texts if p.startswith("src/") and p.endswith(".c")), options, warning)
+    texts |= _build_files(sorted(p for p in texts if p.startswith("src/") and p.endswith(".c")), options, lines)
     misra, findings = in_temporary_folder(texts, misra_report)
-    texts["MISRA.md"] = _marked(misra, warning)
-    sizes = code_sizes(texts, kernels, prefix)
-    texts["README.md"] = _readme(kernels, options, len(vectors), sizes, noise, warning)
-    texts[MANIFEST] = _manifest(texts, kernels, options, tables, noise, encoder, sizes, findings, warning)
+    mark = f"<!-- {options.command} -->\n"
+    texts["MISRA.md"] = mark + _marked(misra, warning)
+    sizes = code_sizes(texts, names)
+    texts["README.md"] = mark + readme(names, options, len(vectors), sizes, noise, warning)
+    sources = origins(kernels, names)
+    texts |= sources.copies
+    data = _facts(kernels, options, tables, sources)
+    data |= {
+        "noise_table": noise.record if noise else None,
+        "encoder": encoder.record if encoder else None,
+        "sizes": {"compiler": compiler_version(), "flags": SHOWN_FLAGS, "by_function": sizes},
+        "misra_findings": findings,
+        "files": {path: sha256(text) for path, text in sorted(texts.items())},
+    }
+    data = _with_warning(data, warning)
+    data["sha256_of_this_file_without_this_line"] = sha256(_json(data))
+    texts[MANIFEST] = _json(data)
     return dict(sorted(texts.items()))
 
 
@@ -90,19 +84,19 @@ def _check(options: Options) -> None:
         raise InputError(f"{options.spdx!r} is no SPDX licence identifier; give one as MIT or Apache-2.0.")
 
 
-def _build_files(sources: Sequence[str], options: Options, warning: Sequence[str]) -> dict[str, str]:
+def _build_files(sources: Sequence[str], options: Options, lines: Sequence[str]) -> dict[str, str]:
     prefix = options.prefix
     name = f"{prefix}kernels".replace("_", "-")
     library = {
         "name": name,
         "version": version("sensorsim"),
-        "description": " ".join(["Private records for body-worn sensors, in integers.", *warning]),
+        "description": " ".join(["Private records for body-worn sensors, in integers.", *lines[2:]]),
         "license": options.spdx,
         "frameworks": "*",
         "platforms": "*",
         "build": {"includeDir": "include", "srcDir": "src", "flags": ["-std=c99"]},
     }
-    remark = "".join(f"# {line}\n" for line in [f"SPDX-License-Identifier: {options.spdx}", *warning])
+    remark = "".join(f"# {line}\n" for line in lines)
     cmake, zephyr, kconfig = (
         remark + with_prefix(_template(file), prefix) for file in ("CMakeLists.txt", "zephyr.cmake", "Kconfig")
     )
@@ -115,81 +109,12 @@ def _build_files(sources: Sequence[str], options: Options, warning: Sequence[str
     }
 
 
-def _readme(
-    kernels: Sequence[Kernel],
-    options: Options,
-    vectors: int,
-    sizes: Mapping[str, Any],
-    noise: Noise | None,
-    warning: Sequence[str],
-) -> str:
-    cores = list(next(iter(sizes.values())))
-    rows = [f"| kernel | {' | '.join(cores)} |", "|---|" + "---|" * len(cores)]
-    for kernel in kernels:
-        cells = (sizes[kernel.name][core] for core in cores)
-        shown = (f"{cell['code_bytes']}" + "".join(f" + `{name}`" for name in cell["runtime"]) for cell in cells)
-        rows.append(f"| `{options.prefix}{kernel.name}` | {' | '.join(shown)} |")
-    names = ", ".join(f"`{options.prefix}{kernel.name}`" for kernel in kernels)
-    fill = {
-        "TITLE": f"{options.prefix}kernels",
-        "KERNELS": names,
-        "VERSION": version("sensorsim"),
-        "WARNING": "".join(f"\n**{line}**\n" for line in warning),
-        "EXAMPLE": example(kernels[0], options.prefix, noise),
-        "PREFIX": options.prefix,
-        "MACRO": options.prefix.upper(),
-        "VECTORS": str(vectors),
-        "COMPILER": f"{compiler_version()}, {SHOWN_FLAGS}",
-        "SIZES": "\n".join(rows),
-    }
-    text = _template("README.md")
-    for key, value in fill.items():
-        text = text.replace(f"@{key}@", value)
-    return text
-
-
-def example(kernel: Kernel, prefix: str, noise: Noise | None) -> str:
-    """How a firmware calls the kernel, complete enough to compile."""
-    given = noise.arguments(kernel, prefix) if noise else {}  # what the noise table fixes
-    lengths = lengths_for(kernel, TYPICAL) | ({k: v for k, v in noise.lengths.items() if k in given} if noise else {})
-    lines = [f'#include "{prefix}kernels.h"', ""]
-    passed = []
-    for name, kind in kernel.parameters.items():
-        if name in given:
-            passed.append(given[name])
-        elif isinstance(kind, Array) and kind.contents:
-            passed.append(table_name(kernel, name, prefix))
-        elif isinstance(kind, Array):
-            kept = "set up by you once, kept by the kernel" if name in written(kernel) else "filled by you"
-            about = "filled by the kernel" if kind.written else kept
-            lines.append(
-                f"static {C_TYPES[storage(kind.element)]} {name}[{array_length(kind, lengths)}]; /* {about} */"
-            )
-            passed.append(name)
-        elif isinstance(kind, Length):
-            passed.append(f"{lengths[name]}U")
-        else:
-            lines.append(f"static {C_TYPES[storage(kind)]} {name}; /* set by you */")
-            passed.append(name)
-    call = fold(f"    {prefix}{kernel.name}({', '.join(passed)});")
-    return "\n".join([*lines, "", "void on_record(void);", "void on_record(void)", "{", call, "}"])
-
-
-def _manifest(
-    texts: Mapping[str, str],
-    kernels: Sequence[Kernel],
-    options: Options,
-    tables: Sequence[Table],
-    noise: Noise | None,
-    encoder: Encoder | None,
-    sizes: Mapping[str, Any],
-    findings: Mapping[str, int],
-    warning: Sequence[str],
-) -> str:
-    modules = {part.path for part in reachable(kernels)} | {Path(ops.__file__), Path(formats.__file__)}
-    data = {
+def _facts(kernels: Sequence[Kernel], options: Options, tables: Sequence[Table], sources: Origins) -> dict[str, Any]:
+    """What the manifest says of where the package comes from."""
+    return {
         "schema_version": SCHEMA,
         "sensorsim": version("sensorsim"),
+        "command": options.command,
         "parameters": {
             "kernels": [kernel.name for kernel in kernels],
             "variant": options.variant,
@@ -198,30 +123,24 @@ def _manifest(
             "noise": options.noise.name if options.noise else None,
             "encoder": options.encoder.name if options.encoder else None,
         },
-        "kernel_sources": {f"kernels/{path.name}": sha256(path.read_text("utf-8")) for path in sorted(modules)},
-        "noise_table": noise.record if noise else None,
-        "encoder": encoder.record if encoder else None,
+        "functions": sources.functions,
+        "kernel_sources": sources.records,
         "tables": {table.name: sha256(",".join(map(str, table.values))) for table in tables},
         "operations": {kernel.name: _operations(kernel) for kernel in kernels},
-        "sizes": {"compiler": compiler_version(), "flags": SHOWN_FLAGS, "by_kernel": sizes},
-        "misra_findings": findings,
-        "files": {path: sha256(text) for path, text in sorted(texts.items())},
+        "proved": {kernel.name: kernel.secrecy().verdict for kernel in kernels},
     }
-    data = _with_warning(data, warning)
-    data["sha256_of_this_file_without_this_line"] = sha256(_json(data))
-    return _json(data)
 
 
 def _operations(kernel: Kernel) -> dict[str, str]:
     """How many operations of each class one call takes, as polynomials in its lengths."""
     totals: dict[str, Any] = {}
-    for (_, operation), count in symbolic(kernel).items():
+    try:
+        formula = kernel.formula()
+    except LanguageError as error:  # rounds that depend on data have no polynomial
+        return {"unknown": str(error)}
+    for (_, operation), count in formula.items():
         totals[operation] = totals[operation] + count if operation in totals else count
     return {operation: str(count) for operation, count in sorted(totals.items())}
-
-
-def sha256(content: str | bytes) -> str:
-    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 def _template(name: str) -> str:

@@ -26,25 +26,24 @@ TRAP = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
 
 @dataclass(frozen=True)
 class Target:
-    """A core: how the compiler calls it, which processor table prices it, which divider it has."""
+    """A core: how the compiler calls it, and which processor table prices it."""
 
     name: str
     title: str
     triple: str
     mcpu: str
     cpu: str  # a table in tables/cpu
-    divides: bool
 
 
 HOST = "host"
 TARGETS = {
     target.name: target
     for target in (
-        Target("k7", "AMD K7", "x86-freestanding-none", "athlon", "k7", True),
-        Target("cortex-m0plus", "Arm Cortex-M0+", "thumb-freestanding-eabi", "cortex_m0plus", "cortex-m0plus", False),
-        Target("cortex-m3", "Arm Cortex-M3", "thumb-freestanding-eabi", "cortex_m3", "cortex-m3", True),
-        Target("cortex-m4", "Arm Cortex-M4", "thumb-freestanding-eabi", "cortex_m4", "cortex-m4", True),
-        Target("rv32imc", "RISC-V RV32IMC (Ibex)", "riscv32-freestanding-none", "generic_rv32+m+c", "ibex", True),
+        Target("k7", "AMD K7", "x86-freestanding-none", "athlon", "k7"),
+        Target("cortex-m0plus", "Arm Cortex-M0+", "thumb-freestanding-eabi", "cortex_m0plus", "cortex-m0plus"),
+        Target("cortex-m3", "Arm Cortex-M3", "thumb-freestanding-eabi", "cortex_m3", "cortex-m3"),
+        Target("cortex-m4", "Arm Cortex-M4", "thumb-freestanding-eabi", "cortex_m4", "cortex-m4"),
+        Target("rv32imc", "RISC-V RV32IMC (Ibex)", "riscv32-freestanding-none", "generic_rv32+m+c", "ibex"),
     )
 }
 

@@ -1,7 +1,7 @@
 """Verify a package: its files unaltered, its C the same bits as Numba on every target, and what it executes."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from sensorsim.export.counting import BlockCounter, Spread, Tally
 from sensorsim.export.decode import Decoder
 from sensorsim.export.elf import read_elf
 from sensorsim.export.golden import inputs_of
-from sensorsim.export.harness import differing_bits, driver_source, load_host, run_on_core, run_on_host
+from sensorsim.export.harness import TooLargeError, differing_bits, driver_source, load_host, run_on_core, run_on_host
 from sensorsim.export.machine import Machine
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.targets import (
@@ -28,17 +28,20 @@ from sensorsim.export.targets import (
     targets_named,
 )
 from sensorsim.export.timing import reasons
-from sensorsim.export.vectors import TYPICAL, Vectors, edge_vectors, expected, of_one_call, random_vectors
-from sensorsim.kernels.language import Kernel
-
-CONSTANT_TIME = ("spof", "release")  # kernels whose names begin so must execute the same instructions for every input
-SMALL = (
-    {"n": 1, "l": 1, "size": 2, "mask": 1, "k": 1, "drop": 31, "stair_bits": 1},
-    {"n": 2, "l": 3, "size": 5, "mask": 3, "k": 1, "drop": 30, "stair_bits": 15},
-    {"n": 3, "l": 2, "size": 8, "mask": 7, "k": 3, "drop": 29, "stair_bits": 7},
+from sensorsim.export.vectors import (
+    Vectors,
+    edge_vectors,
+    expected,
+    of_one_call,
+    random_vectors,
+    with_one_public_input,
 )
-LARGE = {"n": 4096, "l": 1, "size": 2**16, "mask": 2**16 - 1, "k": 4096, "drop": 16, "stair_bits": 15}
+from sensorsim.language.arguments import array_length, test_lengths
+from sensorsim.language.kernel import Kernel, reachable
+
 CHUNK = 10_000
+FEW = 3  # vectors of a long record
+LONG = 2000  # values in a vector that is long
 Progress = Callable[[str, int, int], None]  # what is done, step, of how many
 
 
@@ -71,16 +74,18 @@ class KernelResult:
     stack_bytes: int | None = None
     runtime: tuple[str, ...] = ()
     sequences: int | None = None
+    sequences_by_secret: int | None = None  # when only the secret inputs change
     varying: tuple[str, ...] = ()
+    proved_same_path: bool = False  # by the secrecy proof: the same instructions for every secret
 
     @property
     def constant_time(self) -> bool | None:
-        return None if self.sequences is None else self.sequences == 1
+        """Whether the secret inputs never changed what was executed."""
+        return None if self.sequences_by_secret is None else self.sequences_by_secret == 1
 
     @property
     def passed(self) -> bool:
-        must = self.kernel.startswith(CONSTANT_TIME)
-        return self.differing_bits == 0 and not (must and self.constant_time is False)
+        return self.differing_bits == 0 and not (self.proved_same_path and self.constant_time is False)
 
 
 @dataclass(frozen=True)
@@ -100,11 +105,16 @@ class Verification:
 
 
 def verify(
-    folder: Path, targets: Sequence[str], effort: Effort | None = None, seed: int = 0, progress: Progress | None = None
+    folder: Path,
+    targets: Sequence[str],
+    effort: Effort | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    trust: bool = False,
 ) -> Verification:
     """Verify the package on the targets; InputError when it was altered."""
     names = targets_named(targets)
-    package = open_package(folder)
+    package = open_package(folder, trust)
     with tempfile.TemporaryDirectory() as build:
         work = _Work(package, Path(build), effort or Effort(), seed)
         steps = [(name, kernel) for name in names for kernel in package.kernels]
@@ -124,23 +134,22 @@ def verify(
 class _Work:
     def __init__(self, package: Package, build: Path, effort: Effort, seed: int) -> None:
         self.package, self.build, self.effort, self.seed = package, build, effort, seed
-        self.known: dict[str, list[tuple[Vectors, dict[str, Any]]]] = {}
+        self.known: dict[Kernel, list[tuple[Vectors, dict[str, Any]]]] = {}
 
     def sets(self, kernel: Kernel) -> list[tuple[Vectors, dict[str, Any]]]:
         """Golden vectors, edges at several lengths and random ones, each with what Numba makes of it."""
-        if kernel.name not in self.known:
+        if kernel not in self.known:
             edges, seed = self.effort.edges, self.seed
             made = [of_one_call(kernel, inputs_of(vector, kernel)) for vector in self.package.golden(kernel)]
-            made += [edge_vectors(kernel, lengths, edges // 4, seed) for lengths in SMALL]
-            made += [edge_vectors(kernel, LARGE, 3, seed)]
-            made += [edge_vectors(kernel, TYPICAL, edges, seed)]
-            made += [random_vectors(kernel, TYPICAL, self.effort.core, seed)]
-            self.known[kernel.name] = [(vectors, expected(vectors)) for vectors in made]
+            made += [edge_vectors(kernel, lengths, _how_many(kernel, lengths, edges // 4), seed)
+                     for lengths in test_lengths(kernel)]  # fmt: skip
+            made += [edge_vectors(kernel, {}, edges, seed), random_vectors(kernel, {}, self.effort.core, seed)]
+            self.known[kernel] = [(vectors, expected(vectors)) for vectors in made]
             self.check_golden(kernel)
-        return self.known[kernel.name]
+        return self.known[kernel]
 
     def check_golden(self, kernel: Kernel) -> None:
-        for vector, (_, want) in zip(self.package.golden(kernel), self.known[kernel.name], strict=False):
+        for vector, (_, want) in zip(self.package.golden(kernel), self.known[kernel], strict=False):
             for name, values in vector["expected"].items():
                 if want[name].ravel().tolist() != (values if isinstance(values, list) else [values]):
                     raise InputError(
@@ -148,46 +157,41 @@ class _Work:
                     )
 
     def on_host(self, kernel: Kernel) -> KernelResult:
-        prefix = self.package.prefix
-        driver = self.build / f"drive_{kernel.name}.c"
-        driver.write_text(f'#include "{prefix}kernels.h"\n{driver_source(kernel, prefix)}', "utf-8")
+        prefix, function = self.package.prefix, self.package.names.functions[kernel]
+        driver = self.build / f"{function}_driver.c"
+        driver.write_text(f'#include "{prefix}kernels.h"\n{driver_source(kernel, function)}', "utf-8")
         selftest = self.package.folder / "test" / f"{prefix}selftest.c"
-        out = self.build / f"{kernel.name}.so"
+        out = self.build / f"{function}.so"
         include = [*self.package.include, selftest.parent]
         library = load_host(compile_host([*self.package.sources, selftest, driver], include, out))
         self.check_selftest(HOST, getattr(library, f"{prefix}selftest")())
         count = bits = 0
         for vectors, want in self.host_sets(kernel):
-            bits += differing_bits(run_on_host(library, vectors), want)
+            bits += differing_bits(run_on_host(library, vectors, function), want)
             count += vectors.count
         return KernelResult(kernel.name, HOST, count, bits)
 
     def host_sets(self, kernel: Kernel) -> Iterator[tuple[Vectors, dict[str, Any]]]:
         yield from self.sets(kernel)
         for start in range(self.effort.core, self.effort.host, CHUNK):
-            vectors = random_vectors(kernel, TYPICAL, min(CHUNK, self.effort.host - start), self.seed + start)
+            vectors = random_vectors(kernel, {}, min(CHUNK, self.effort.host - start), self.seed + start)
             yield vectors, expected(vectors)
 
     def on_core(self, target: Target, kernel: Kernel) -> KernelResult:
-        prefix, cpu = self.package.prefix, load_cpu(target.cpu)
-        out = self.build / f"{kernel.name}-{target.name}.elf"
-        entry = prefix + kernel.name
-        program = read_elf(compile_elf(target, self.package.sources, self.package.include, entry, out).read_bytes())
-        machine = Machine(target, program)
+        prefix, cpu, function = self.package.prefix, load_cpu(target.cpu), self.package.names.functions[kernel]
+        machine = self.machine(target, kernel)
         counter, tally = BlockCounter(machine, Decoder(target, cpu)), Tally()
-        count = bits = 0
-        sets = self.sets(kernel)
-        for vectors, want in sets:
-            typical = vectors.lengths == sets[-1][0].lengths and vectors.count > 1
-            bits += run_on_core(machine, vectors, want, prefix, counter if typical else None, tally)
-            count += vectors.count
+        bits, count = self.run_sets(machine, kernel, counter, tally)
         self.selftest_on(target)
+        program, proved = machine.program, _proved(kernel)
+        by_secret = self.sequences_by_secret(machine, kernel, counter, tally)
+        own = {part: self.package.names.functions[part] for part in reachable([kernel])}
         return KernelResult(
             kernel=kernel.name,
             target=target.name,
             vectors=count,
             differing_bits=bits,
-            lengths=sets[-1][0].lengths,
+            lengths=kernel.lengths_at(),
             instructions=tally.spread,
             classes=tally.mean("classes"),
             price=tally.price,
@@ -199,8 +203,45 @@ class _Work:
             stack_bytes=machine.stack_bytes(),
             runtime=tuple(sorted(name for name in program.symbols if not name.startswith((prefix, "compiler_rt")))),
             sequences=len(tally.sequences),
-            varying=reasons(tally, kernel, prefix),
+            sequences_by_secret=by_secret,
+            varying=reasons(tally, own, prefix) if function in own.values() else (),
+            proved_same_path=proved,
         )
+
+    def machine(self, target: Target, kernel: Kernel, options: Sequence[str] = ()) -> Machine:
+        function = self.package.names.functions[kernel]
+        out = self.build / f"{function}-{target.name}{'-trap' if options else ''}.elf"
+        compile_elf(target, self.package.sources, self.package.include, function, out, options)
+        return Machine(target, read_elf(out.read_bytes()))
+
+    def run_sets(self, machine: Machine, kernel: Kernel, counter: BlockCounter | None, tally: Tally) -> tuple[int, int]:
+        """How many bits differ, in how many vectors; those at typical lengths are counted."""
+        function, typical = self.package.names.functions[kernel], kernel.lengths_at()
+        bits = count = 0
+        for vectors, want in self.sets(kernel):
+            counted = counter if vectors.lengths == typical and vectors.count > FEW else None
+            try:
+                bits += run_on_core(machine, vectors, want, function, counted, tally)
+            except TooLargeError:
+                if vectors.lengths == typical:  # what is longer still runs on the host
+                    raise
+                continue
+            count += vectors.count
+        return bits, count
+
+    def sequences_by_secret(self, machine: Machine, kernel: Kernel, counter: BlockCounter, tally: Tally) -> int:
+        """How many sequences of instructions there are when what is public stays the same.
+
+        Asked only where it is proved that there is one: a few draws cannot show that there is never another.
+        """
+        if tally.constant_time or not _proved(kernel):
+            return len(tally.sequences)
+        most = 0
+        for known, _ in self.sets(kernel)[-2:]:  # edges and random values, each with a public input of its own
+            vectors, own = with_one_public_input(known), Tally()
+            run_on_core(machine, vectors, expected(vectors), self.package.names.functions[kernel], counter, own)
+            most = max(most, len(own.sequences))
+        return most
 
     def selftest_on(self, target: Target) -> None:
         """Run the package's own self-test once on each core."""
@@ -219,14 +260,21 @@ class _Work:
 
     def without_undefined_behaviour(self) -> int:
         """Run edges and random vectors on a build that traps on undefined behaviour; how many vectors ran."""
-        target, count = TARGETS["k7"], 0
+        count = 0
         for kernel in self.package.kernels:
-            out = self.build / f"{kernel.name}-trap.elf"
-            entry = self.package.prefix + kernel.name
-            compile_elf(target, self.package.sources, self.package.include, entry, out, TRAP)
-            machine = Machine(target, read_elf(out.read_bytes()))
-            for vectors, want in self.sets(kernel):
-                if run_on_core(machine, vectors, want, self.package.prefix, None, Tally()):
-                    raise InputError(f"{kernel.name} gives other bits when built with UBSan; export the package again.")
-                count += vectors.count
+            bits, ran = self.run_sets(self.machine(TARGETS["k7"], kernel, TRAP), kernel, None, Tally())
+            if bits:
+                raise InputError(f"{kernel.name} gives other bits when built with UBSan; export the package again.")
+            count += ran
         return count
+
+
+def _proved(kernel: Kernel) -> bool:
+    """Whether the kernel has secrets, and it is proved that they change nothing of what is executed."""
+    return bool(kernel.secrecy().secrets) and kernel.secrecy().same_path
+
+
+def _how_many(kernel: Kernel, lengths: Mapping[str, int], usual: int) -> int:
+    """Vectors at these lengths: few where each is long."""
+    size = sum(array_length(kernel, name, lengths) for name, kind in kernel.arrays.items() if kind.contents is None)
+    return FEW if size > LONG else max(usual, FEW)

@@ -5,7 +5,6 @@ makes of them. The last two know the table, as everyone does, and use a weakness
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.errors import InputError
@@ -41,38 +40,39 @@ def make_observer(table: "NoiseTable", mechanism: str | None) -> Observer:
 
 
 def _release(table: "NoiseTable") -> Observer:
-    from sensorsim.kernels.batch_release import release_records, table_arguments
+    from sensorsim.privacy.releases import release_records, table_arguments
 
     table_arguments(table)
 
     def draw(x: int, size: int, seed: Seed) -> Block:
         records = _records(x, -(-size // table.release), table.release)
-        y = release_records(records, table, seed, generator="chacha20")
+        y = release_records(records, table, seed)
         return y.reshape(-1)[:size], y.reshape(-1)[:size]
 
     return Observer("release", "the released value of a feature", draw, _promised(table), 0)
 
 
 def _sampled(table: "NoiseTable") -> Observer:
-    from sensorsim.kernels.batch_release import release_sampled_records, table_arguments
+    from sensorsim.privacy.releases import release_sampled_records, table_arguments
 
     table_arguments(table)
 
     def draw(x: int, size: int, seed: Seed) -> Block:
         records = _records(x, -(-size // table.release), table.features)
-        y = release_sampled_records(records, table, seed, generator="chacha20")[1]
+        y = release_sampled_records(records, table, seed)[1]
         return y.reshape(-1)[:size], y.reshape(-1)[:size]
 
     return Observer("sampled", "the released value of a picked feature", draw, _promised(table), 0)
 
 
 def _lean(table: "NoiseTable") -> Observer:
-    from sensorsim.kernels.batch import spof_lean_records
+    from sensorsim.kernels.spof_lean import spof_lean
 
     noise, shift = _noise(table, "lean"), _shift(table)
 
     def draw(x: int, size: int, seed: Seed) -> Block:
-        alpha2 = spof_lean_records(_records(x, -(-size // FEATURES), FEATURES), noise, seed)[0].reshape(-1)[:size]
+        records = _records(x, -(-size // FEATURES), FEATURES)
+        alpha2 = spof_lean.batch(x=records, noise=noise, seed=seed, out={"alpha3": None})["alpha2"].reshape(-1)[:size]
         return alpha2, alpha2
 
     return Observer("lean", "the noisy coefficient alpha2", draw, float(1 / table.scale), shift)
@@ -116,32 +116,20 @@ OBSERVERS: dict[str, Callable[["NoiseTable"], Observer]] = {
 
 
 def spof_in_order(x: Any, noise: Any, strides: Any) -> Block:
-    """The kernel `spof` on records of one feature with these strides, both pointers starting at 0."""
+    """The kernel `spof` on records of one feature with these strides, both pointers starting at 0.
+
+    A pointer is where the strides before it have led, so that every record can be given its own.
+    """
     import numpy as np
 
-    alpha = np.empty((2, len(x), 1), np.int32)
-    weights, stabilized, cursor = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(2, np.uint32)
-    _spof_runner()(x, weights, noise, strides, cursor, stabilized, alpha[0], alpha[1])
-    return alpha[0].reshape(-1), alpha[1].reshape(-1)
-
-
-@cache
-def _spof_runner() -> Callable[..., Any]:
-    import numba
-
-    from sensorsim.kernels.compiled import compiled
     from sensorsim.kernels.spof import spof
 
-    record, i32 = compiled(spof), numba.int32
-
-    def run(x, weights, noise, strides, cursor, stabilized, alpha2, alpha3):  # type: ignore[no-untyped-def]
-        size = i32(noise.shape[0])
-        for r in range(x.shape[0]):
-            outputs = stabilized, alpha2[r], alpha3[r]
-            record(x[r], weights, i32(0), noise, strides[r], cursor, *outputs, 1, 1, size)
-
-    runner: Callable[..., Any] = numba.njit(nogil=True, error_model="numpy")(run)
-    return runner
+    cursor = (np.cumsum(strides, axis=0, dtype=np.int64) - strides) % len(noise)
+    made = spof.batch(
+        x=x, weights=np.zeros(1, np.int32), constant=0, noise=noise, stride=strides, cursor=cursor,
+        out={"stabilized": None},
+    )  # fmt: skip
+    return made["alpha2"].reshape(-1), made["alpha3"].reshape(-1)
 
 
 def _records(x: int, rows: int, features: int) -> Any:

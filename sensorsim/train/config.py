@@ -12,7 +12,6 @@ from sensorsim.errors import InputError
 
 MECHANISMS = ("none", "spof", "fm", "dpsgd", "dpsgd-weights", "exact", "sampled")
 RELEASING = ("exact", "sampled")  # mechanisms whose every step is post-processing of one release
-EPSILONS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 
 CHOICES = {
     "optimiser": ("adam", "sgd"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sensorsim.encoders import Encoder
-from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT, HIDDEN, SIGMOID_TABLE, X
+from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT, HIDDEN, X
 from sensorsim.train.config import Config
 from sensorsim.train.data import PUBLIC_CAPS, Dataset
 
@@ -51,16 +51,11 @@ def quantise(
 
 def encode(rows: np.ndarray, weights: list[list[int]], bias: list[int]) -> np.ndarray:
     """Hidden units of every row by the integer kernel itself, as reals."""
-    from sensorsim.kernels.compiled import compiled
     from sensorsim.kernels.encoder import encoder
 
-    run = compiled(encoder)
     x = np.array([[X.quantise(float(value)) for value in row] for row in rows], dtype=np.uint16)
     flat, offsets = np.array(weights, dtype=np.int16).ravel(), np.array(bias, dtype=np.int32)
-    table = np.array(SIGMOID_TABLE, dtype=np.uint16)
-    hidden = np.zeros((len(rows), len(weights)), dtype=np.uint16)
-    for row in range(len(rows)):
-        run(x[row], flat, offsets, table, hidden[row], x.shape[1], len(weights), len(table))
+    hidden = encoder.batch(x=x, weights=flat, bias=offsets)["hidden"]
     return np.asarray(hidden / 2**HIDDEN.frac_bits)
 
 

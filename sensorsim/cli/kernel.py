@@ -1,0 +1,239 @@
+"""`sensorsim kernel`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sensorsim.cli.output import emit, format_option
+from sensorsim.errors import InputError
+
+if TYPE_CHECKING:
+    from sensorsim.cost.kernel import KernelReport
+    from sensorsim.language import Kernel
+
+SCHEMA_VERSION = 1
+
+
+@click.command()
+@click.argument("file", metavar="FILE.py[:NAME…]")
+@click.option(
+    "--at", metavar="n=14,rate=3", default="", help="Lengths to count at; the others take their typical value."
+)
+@click.option("--cpu", default="k7", show_default=True, help="Processors, with commas; `sensorsim cpus` lists them.")
+@click.option(
+    "--accounting",
+    type=click.Choice(["paper", "full"]),
+    default="full",
+    show_default=True,
+    help="full: price every operation; paper: what the SPOF paper prices.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["kernel", "machine"]),
+    default="kernel",
+    show_default=True,
+    help="machine: also compile it, run the machine code and count what it executes.",
+)
+@click.option(
+    "--c", "out", type=click.Path(path_type=Path), help="Write a C package into this folder, as `export` does."
+)
+@click.option("--verify", "targets", metavar="host,cortex-m0plus", default="", help="Prove its C there, bit for bit.")
+@format_option
+def command(
+    file: str, at: str, cpu: str, accounting: str, level: str, out: Path | None, targets: str, fmt: str
+) -> None:
+    """All that can be said of a kernel in a file of your own, or of one that ships, by name.
+
+    Formula and counts, price on each processor, the proved interval of every line, what an observer with a stopwatch
+    learns of its secrets, and its C. Exit code 0: all of it holds. 1: something is not proved, or a bit differs. 2: the
+    file is not in the kernel language, or the question cannot be answered.
+
+    Example: sensorsim kernel ema.py:ema --at n=14,rate=3 --cpu cortex-m0plus --verify host,cortex-m0plus
+    """
+    from sensorsim.cost.kernel import kernel_report
+    from sensorsim.language.load import find
+
+    kernels = find(file)
+    lengths, cpus = _numbers(at), _names(cpu)
+    if not cpus:
+        raise InputError("no processor is named; give --cpu k7, or see `sensorsim cpus`.")
+    _each_length_is_someones(kernels, lengths)
+    reports = {kernel.qualified: kernel_report(kernel, _own(kernel, lengths), cpus, accounting) for kernel in kernels}
+    if level == "machine":
+        reports = {name: _with_machine(report) for name, report in reports.items()}
+    if out is not None or targets:
+        reports = _with_package(file, reports, out, _names(targets))
+    emit(
+        fmt,
+        lambda: "\n\n".join(_text(report, file) for report in reports.values()),
+        lambda: {
+            "schema_version": SCHEMA_VERSION,
+            "kernels": {name: report.to_dict() for name, report in reports.items()},
+        },
+        lambda: [row for report in reports.values() for row in report.rows()],
+    )
+    if not all(report.holds for report in reports.values()):
+        sys.exit(1)
+
+
+def _names(text: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _numbers(text: str) -> dict[str, int]:
+    """`n=14,rate=3` as numbers."""
+    found: dict[str, int] = {}
+    for part in _names(text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name.isidentifier() or not value.lstrip("-").isdecimal() or len(value) > 12:
+            raise InputError(f"--at {part!r} is no length with its value; write --at n=14,rate=3.")
+        found[name] = int(value)
+    return found
+
+
+def _own(kernel: "Kernel", lengths: dict[str, int]) -> dict[str, int]:
+    return {name: value for name, value in lengths.items() if name in kernel.parameters}
+
+
+def _each_length_is_someones(kernels: list["Kernel"], lengths: dict[str, int]) -> None:
+    for name in lengths:
+        if not any(name in kernel.parameters for kernel in kernels):
+            known = ", ".join(dict.fromkeys(length for kernel in kernels for length in kernel.lengths)) or "none"
+            raise InputError(f"--at names {name}, which is no length of these kernels; they have {known}.")
+
+
+def _with_machine(report: "KernelReport") -> "KernelReport":
+    """The report with what compiled code executes on each processor that there is a compiler for."""
+    from dataclasses import replace
+
+    from sensorsim.export.levels import kernel_machine
+
+    if report.proof is None:
+        return report
+    machine = {name: kernel_machine(report.kernel, report.at, name) for name in report.prices}
+    return replace(report, machine=machine)
+
+
+def _with_package(
+    file: str, reports: dict[str, "KernelReport"], out: Path | None, targets: list[str]
+) -> dict[str, "KernelReport"]:
+    """Write the C package, and verify it where that is asked for."""
+    import tempfile
+    from dataclasses import replace
+
+    from sensorsim.export.package import Options, make_package
+    from sensorsim.export.targets import targets_named
+    from sensorsim.export.verify import verify
+    from sensorsim.export.write import fill, write_folder
+
+    unproved = [report for report in reports.values() if report.proof_error is not None]
+    if unproved:
+        raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
+    targets = targets_named(targets) if targets else []
+    texts = make_package(Options(kernels=_specs(file, reports), variant="paper"))
+    if out is not None:
+        write_folder(out, texts)
+    if not targets:
+        return reports
+    with tempfile.TemporaryDirectory() as folder:
+        fill(Path(folder), texts)
+        results = verify(Path(folder), targets, trust=True).results  # the user's own file, loaded already
+    rows = {name: tuple(_row(result) for result in results if result.kernel == report.kernel.name)
+            for name, report in reports.items()}  # fmt: skip
+    return {name: replace(report, verified=rows[name]) for name, report in reports.items()}
+
+
+def _specs(file: str, reports: dict[str, "KernelReport"]) -> tuple[str, ...]:
+    return tuple(part.strip() for part in file.split(",") if part.strip())
+
+
+def _row(result: Any) -> dict[str, Any]:
+    n, price = result.instructions, result.price
+    return {
+        "target": result.target,
+        "vectors": result.vectors,
+        "differing_bits": result.differing_bits,
+        "instructions": n.mean if n else None,
+        "cost": price.mean if price else None,
+        "unit": result.unit or None,
+        "same_path": result.constant_time,
+        "passed": result.passed,
+    }
+
+
+def _text(report: "KernelReport", file: str) -> str:
+    kernel = report.kernel
+    sizes = ", ".join(f"{name} = {value}" for name, value in report.at.items())
+    lines = [f"{kernel.name} ({kernel.at})" + (f"   {sizes}" if sizes else "")]
+    lines += [f" {text}" for text in _costs(report)]
+    lines += ["", *_counts(report), ""]
+    lines += _ranges(report)
+    lines += _paragraph("secrecy", report.secrecy.verdict)
+    for row in report.verified:
+        same = "every bit is the same" if not row["differing_bits"] else f"{row['differing_bits']} BITS DIFFER"
+        ran = f", {row['instructions']:.1f} instructions" if row["instructions"] else ""
+        lines.append(f" {'verified':<9} {row['target']}: {same} in {row['vectors']} vectors{ran}")
+    if report.proof is not None and not report.verified:
+        lines.append(f" {'C':<9} sensorsim kernel {file} --c DIR --verify host")
+    return "\n".join(lines)
+
+
+def _costs(report: "KernelReport") -> list[str]:
+    lines = []
+    for name, price in report.prices.items():
+        how = "" if price.accounting == "full" else ", the paper's accounting"
+        if price.total is None:
+            lines.append(f"no price on {price.cpu.title}: {' '.join(price.missing)}")
+        else:
+            spread = f" ({price.total.min} … {price.total.max})" if price.total.min != price.total.max else ""
+            formula = f"   {price.formula}" if price.formula is not None else ""
+            lines.append(f"{price.total.typical:g} {price.cpu.unit}{spread} on {price.cpu.title}{how}{formula}")
+        ran = report.machine.get(name)
+        if ran:
+            lines.append(f"  as machine code: {ran['machine_text']}")
+    words = report.random_words
+    lines.append(f"{32 * words} secret random bits" if words else "no secret random bits")
+    return lines
+
+
+def _counts(report: "KernelReport") -> list[str]:
+    """One row for each operation class: its formula, and how often it runs in each step."""
+    steps = report.steps()
+    if not steps:
+        return []
+    formula = report.to_dict()["formula"] or {}
+    rows = [["operation", "formula", "count", *(steps if len(steps) > 1 else [])]]
+    for operation in dict.fromkeys(name for counts in steps.values() for name in counts):
+        each = [counts.get(operation, 0) for counts in steps.values()]
+        cells = [str(count) if count else "" for count in each] if len(steps) > 1 else []
+        rows.append([operation, formula.get(operation, "–"), str(sum(each)), *cells])
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        left = f" {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}"
+        lines.append((left + "".join(f"  {cell:>{widths[k + 2]}}" for k, cell in enumerate(row[2:]))).rstrip())
+    if report.formula_error:
+        lines.append(f" {report.formula_error}")
+    if report.otherwise is not None:
+        lines.append(" The formula is of the way through every `if`; --format json has the other one too.")
+    return lines
+
+
+def _ranges(report: "KernelReport") -> list[str]:
+    from sensorsim.language.types import power_of_two
+
+    if report.proof is None:
+        return _paragraph("REFUSED", str(report.proof_error))
+    lines = [" proved    no operation wraps, no index leaves its array, for every input and length"]
+    for at, (lo, hi) in sorted(report.proof.lines.items()):
+        interval = power_of_two(lo) if lo == hi else f"{power_of_two(lo)} … {power_of_two(hi)}"
+        lines.append(f"   {at!s:<20} {interval}")
+    return lines
+
+
+def _paragraph(head: str, text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, 98, initial_indent=f" {head:<9} ", subsequent_indent=" " * 11)

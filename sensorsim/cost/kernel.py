@@ -1,0 +1,261 @@
+"""`kernel_report(kernel, …)`: all that the readers say of one kernel, for the command line and notebooks."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.cost.prices import Cpu, load_cpu
+from sensorsim.cost.pricing import Pricing, Total
+from sensorsim.cost.report import KERNEL_WIDTH
+from sensorsim.cost.rows import CLASSES, Number
+from sensorsim.errors import InputError
+from sensorsim.language import Kernel, LanguageError, ir
+from sensorsim.language.count import Counts
+from sensorsim.language.formula import Formula
+from sensorsim.language.kernel import reachable
+from sensorsim.language.polynomial import Polynomial
+from sensorsim.language.ranges import Proof, RangeError
+from sensorsim.language.secrecy import Finding, Secrecy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNSIGNED = False  # the tables' prices of signed operations differ for division alone
+
+
+@dataclass(frozen=True)
+class KernelPrice:
+    """What one call costs on one processor; `total` is None where an operation has no price: see `missing`."""
+
+    cpu: Cpu
+    accounting: str
+    total: Total | None
+    formula: Polynomial | None
+    flags: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        total = self.total
+        return {
+            "unit": self.cpu.unit,
+            "width": KERNEL_WIDTH,
+            "signed": UNSIGNED,
+            "accounting": self.accounting,
+            "typical": total.typical if total else None,
+            "min": total.min if total else None,
+            "max": total.max if total else None,
+            "formula": None if self.formula is None else str(self.formula),
+            "flags": list(self.flags),
+            "missing": list(self.missing),
+        }
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """A kernel by every reader. What a reader refuses is None here, with its sentence beside it."""
+
+    kernel: Kernel
+    at: dict[str, int]
+    counts: Counts
+    formula: Formula | None
+    formula_error: str | None
+    otherwise: Formula | None  # the other way at each `if`, where the kernel has one
+    prices: dict[str, KernelPrice]
+    proof: Proof | None
+    proof_error: RangeError | None
+    secrecy: Secrecy
+    machine: dict[str, dict[str, Any]] = field(default_factory=dict)  # by processor: what compiled code executed
+    verified: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the ranges are proved, nothing secret shows, and every compared bit is the same."""
+        return self.proof is not None and self.secrecy.proved and all(row["passed"] for row in self.verified)
+
+    @property
+    def random_words(self) -> int:
+        """Secret words that one call draws."""
+        from sensorsim.language.arguments import array_length
+        from sensorsim.language.types import Array, Length
+
+        words = 0
+        for name, kind in self.kernel.parameters.items():
+            element = kind.element if isinstance(kind, Array) else kind
+            if not isinstance(element, Length) and element.drawn:
+                words += array_length(self.kernel, name, self.at) if isinstance(kind, Array) else 1
+        return words
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "file": self.kernel.path.name,
+            "line": self.kernel.at.line,
+            "at": self.at,
+            "random_bits": 32 * self.random_words,
+            "formula": None if self.formula is None else _by_class(self.formula),
+            "formula_error": self.formula_error,
+            "formula_otherwise": None if self.otherwise is None else _by_class(self.otherwise),
+            "counts": {step: dict(counts) for step, counts in self.steps().items()},
+            "cost": {name: {**price.to_dict(), **self.machine.get(name, {})} for name, price in self.prices.items()},
+            "ranges": self._ranges(),
+            "secrecy": {
+                "proved": self.secrecy.proved,
+                "same_path": self.secrecy.same_path,
+                "verdict": self.secrecy.verdict,
+                "secrets": list(self.secrecy.secrets),
+                "findings": [_finding(found) for found in self.secrecy.findings],
+                "exceptions": [_finding(found) for found in self.secrecy.exceptions],
+            },
+            "verified": list(self.verified),
+        }
+
+    def _ranges(self) -> dict[str, Any]:
+        error = self.proof_error
+        lines = sorted(self.proof.lines.items()) if self.proof else []
+        return {
+            "proved": self.proof is not None,
+            "result": self.proof.result if self.proof else None,
+            "lines": [{"file": at.name, "line": at.line, "lo": lo, "hi": hi} for at, (lo, hi) in lines],
+            "error": None if error is None else {"file": error.at.name, "line": error.at.line, "text": str(error)},
+        }
+
+    def steps(self) -> dict[str, dict[str, int]]:
+        """The counts by step and class."""
+        made: dict[str, dict[str, int]] = {}
+        for (step, operation), count in self.counts.items():
+            made.setdefault(step, {})[operation] = count
+        return made
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row for each step, operation class and processor."""
+        for name, price in self.prices.items():
+            pricing = _pricing(self.kernel, price.cpu, price.accounting)
+            for (step, operation), count in self.counts.items():
+                cost = None if operation in _unpriced(pricing, [operation]) else pricing.price(operation).typical
+                yield {
+                    "kernel": self.kernel.qualified,
+                    "cpu": name,
+                    "step": step,
+                    "operation": operation,
+                    "count": count,
+                    "price": cost,
+                    "total": None if cost is None else count * cost,
+                    "unit": price.cpu.unit,
+                    "width": KERNEL_WIDTH,
+                    "signed": UNSIGNED,
+                    "accounting": price.accounting,
+                }
+
+    def to_frame(self) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+
+def kernel_report(
+    kernel: Kernel, at: Mapping[str, int] | None = None, cpus: Sequence[str] = ("k7",), accounting: str = "full"
+) -> KernelReport:
+    """Ask every reader about the kernel; `at` are lengths or scalars, other lengths take their typical value."""
+    given = dict(at or {})
+    for name in given:
+        if name not in kernel.parameters or name in kernel.arrays:
+            scalars = ", ".join(name for name in kernel.parameters if name not in kernel.arrays) or "none"
+            raise InputError(f"{kernel.name} has no parameter {name} that takes a number; it has {scalars}.")
+    lengths = kernel.lengths_at({name: value for name, value in given.items() if name in kernel.lengths})
+    formula, formula_error = _formula(kernel, otherwise=False)
+    branches = any(isinstance(node, ir.If) for part in reachable([kernel]) for node in part.nodes)
+    proof, proof_error = _proof(kernel)
+    try:
+        counts = kernel.count(**{**given, **lengths})
+    except LanguageError:
+        if proof is not None:
+            raise
+        counts = Counter()  # it reads outside an array here; the proof's error says where
+    prices = {name: _price(kernel, load_cpu(name), accounting, counts, formula) for name in cpus}
+    return KernelReport(
+        kernel,
+        {**given, **lengths},
+        counts,
+        formula,
+        formula_error,
+        _formula(kernel, otherwise=True)[0] if branches else None,
+        prices,
+        proof,
+        proof_error,
+        kernel.secrecy(),
+    )
+
+
+def _formula(kernel: Kernel, otherwise: bool) -> tuple[Formula | None, str | None]:
+    try:
+        return kernel.formula(otherwise), None
+    except LanguageError as error:
+        return None, str(error)
+
+
+def _proof(kernel: Kernel) -> tuple[Proof | None, RangeError | None]:
+    try:
+        return kernel.prove(), None
+    except RangeError as error:
+        return None, error
+
+
+def _price(kernel: Kernel, cpu: Cpu, accounting: str, counts: Counts, formula: Formula | None) -> KernelPrice:
+    pricing = _pricing(kernel, cpu, accounting)
+    whole: dict[str, int] = {}
+    for (_, operation), count in counts.items():
+        whole[operation] = whole.get(operation, 0) + count
+    missing = _unpriced(pricing, list(whole))
+    if not counts:
+        missing = {"": "nothing was counted, because it reads outside an array here."}
+    if missing:
+        return KernelPrice(cpu, accounting, None, None, missing=tuple(missing.values()))
+    symbolic: dict[str, Polynomial] = {}
+    for (_, operation), times in (formula or {}).items():
+        symbolic[operation] = symbolic.get(operation, Polynomial.constant(0)) + times
+    shown = pricing.formula(symbolic) if formula is not None else None
+    return KernelPrice(cpu, accounting, pricing.total(whole), shown, tuple(pricing.flags.values()))
+
+
+def _pricing(kernel: Kernel, cpu: Cpu, accounting: str) -> Pricing:
+    """The processor's table, and the prices that the kernel's own primitives bring along."""
+    own: dict[str, Number] = {}
+    for primitive in _primitives(kernel):
+        for operation in primitive.operations:
+            if operation not in CLASSES and cpu.name in primitive.prices:
+                own[operation] = primitive.prices[cpu.name]
+    return Pricing(cpu, KERNEL_WIDTH, UNSIGNED, cpu.unit, accounting, own=own)
+
+
+def _unpriced(pricing: Pricing, operations: Sequence[str]) -> dict[str, str]:
+    """The operations without a price, each with the sentence that says so."""
+    found: dict[str, str] = {}
+    for operation in operations:
+        try:
+            pricing.price(operation)
+        except InputError as error:
+            how = f"; give the primitive prices={{{pricing.cpu.name!r}: …}}" if operation not in CLASSES else ""
+            found[operation] = f"{operation}: {str(error).rstrip('.')}{how}."
+    return found
+
+
+def _primitives(kernel: Kernel) -> list[Any]:
+    nodes = (node for part in reachable([kernel]) for node in part.nodes)
+    return list(dict.fromkeys(node.primitive for node in nodes if isinstance(node, ir.Apply)))
+
+
+def _by_class(formula: Formula) -> dict[str, str]:
+    whole: dict[str, Polynomial] = {}
+    for (_, operation), times in formula.items():
+        whole[operation] = whole.get(operation, Polynomial.constant(0)) + times
+    return {operation: str(times) for operation, times in sorted(whole.items())}
+
+
+def _finding(found: Finding) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "file": found.at.name,
+        "line": found.at.line,
+        "text": found.text,
+        "reason": found.reason or None,
+    }

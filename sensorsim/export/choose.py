@@ -1,0 +1,61 @@
+"""Which kernels a package is made of, and the command that makes it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+
+from sensorsim.errors import InputError
+from sensorsim.language.c.text import ascii_text
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.load import FILE, find, shipped
+
+VARIANTS = ("paper", "lean")
+DEFAULT_KERNELS = ("spof", "dpsgd", "release", "sampled")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to export. `kernels` are the names that users give; `variant` picks paper or lean where there are both."""
+
+    kernels: tuple[str, ...] = DEFAULT_KERNELS
+    variant: str = "lean"
+    noise: Path | None = None
+    encoder: Path | None = None
+    prefix: str = "ss_"
+    spdx: str = "MIT"
+    allow_uncertified: bool = False
+
+    @property
+    def command(self) -> str:
+        """The command that makes the package: options that are not the usual ones, files without their folders."""
+        words = ["sensorsim", "export"]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value == field.default:
+                continue
+            words.append("--" + field.name.replace("_", "-"))
+            if isinstance(value, tuple):
+                words.append(",".join(map(_without_folder, value)))
+            elif not isinstance(value, bool):
+                words.append(value.name if isinstance(value, Path) else str(value))
+        return ascii_text(" ".join(words)) + f" (sensorsim {version('sensorsim')})"
+
+
+def choose(names: Iterable[str], variant: str) -> list[Kernel]:
+    """The kernels of these names; the lean variant of one that ships, where it is asked for and there is one."""
+    if variant not in VARIANTS:
+        raise InputError(f"variant {variant!r} is not known; there are {' and '.join(VARIANTS)}.")
+    known = {kernel.name: kernel for kernel in shipped().values()}
+    chosen: dict[Kernel, None] = {}
+    for kernel in find(",".join(names)):
+        lean = known.get(f"{kernel.name}_lean") if variant == "lean" and known.get(kernel.name) is kernel else None
+        chosen[lean or kernel] = None
+    return list(chosen)
+
+
+def _without_folder(spec: str) -> str:
+    match = FILE.fullmatch(spec)
+    if match is None:
+        return spec
+    return Path(match["path"]).name + (f":{match['names']}" if match["names"] else "")

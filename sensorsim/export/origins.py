@@ -1,0 +1,106 @@
+"""The Python sources behind a package: recorded by hash, and carried along where they are not sensorsim's own."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sensorsim.errors import InputError
+from sensorsim.export.vet import complaint
+from sensorsim.language.c.names import Names
+from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.language.load import files_behind, kernels_of, load_file, shipped
+
+FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
+LANGUAGE = ("ir", "parse", "types", "primitive", "primitives", "c.helpers")  # what gives a kernel its meaning
+OWN = "sensorsim."
+
+
+def sha256(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Origins:
+    """`records` for the manifest, `copies` for the package, and where each kernel that was asked for comes from."""
+
+    records: list[dict[str, str]]
+    copies: dict[str, str]
+    functions: dict[str, dict[str, str]]  # by C function
+
+
+def origins(kernels: Sequence[Kernel], names: Names) -> Origins:
+    """Where the kernels and all that they call come from."""
+    names_of_ours = [f"sensorsim.language.{name}" for name in LANGUAGE]
+    modules = {name: Path(str(import_module(name).__file__)) for name in names_of_ours}
+    paths: dict[Path, str] = {}  # of outside kernels: file in the package
+    folders: list[Path] = []
+    for kernel in kernels:
+        if kernel.module.startswith(OWN):
+            continue
+        path = kernel.path.resolve()
+        if not path.is_file():
+            raise InputError(f"kernel {kernel.name} is in no file, so a package cannot carry it; write it to one.")
+        if path.parent not in folders:
+            folders.append(path.parent)
+        place = folders.index(path.parent)
+        home = FOLDER if place == 0 else f"{FOLDER}/folder{place + 1}"
+        for file in files_behind(path):
+            paths[file] = f"{home}/{file.relative_to(path.parent).as_posix()}"
+    for part in reachable(list(kernels)):
+        if part.path.resolve() not in paths:
+            modules[part.module] = part.path
+    if any(name.startswith("sensorsim.kernels.") for name in modules):
+        from sensorsim.kernels import formats
+
+        modules[formats.__name__] = Path(str(formats.__file__))
+    records = [_record(name, path.name, path.read_text("utf-8")) for name, path in sorted(modules.items())]
+    copies = {name: path.read_text("utf-8") for path, name in paths.items()}
+    records += [_record(Path(name).stem, name, text) for name, text in sorted(copies.items())]
+    functions = {}
+    for kernel in kernels:
+        copy = paths.get(kernel.path.resolve())
+        functions[names.functions[kernel]] = {"kernel": kernel.name, "file": copy} if copy else {
+            "kernel": kernel.qualified
+        }  # fmt: skip
+    return Origins(records, copies, functions)
+
+
+def kernels_behind(folder: Path, manifest: dict[str, Any], trust: bool) -> list[Kernel]:
+    """The kernels of a package, from sensorsim and from the copies it carries; InputError where a source differs.
+
+    A copy that does more than declare kernels is loaded only with `trust`.
+    """
+    copies = [record["file"] for record in manifest["kernel_sources"] if record["file"].startswith(f"{FOLDER}/")]
+    beside = {Path(file).stem for file in copies}
+    for record in manifest["kernel_sources"]:
+        if record["file"] in copies:
+            path = folder / record["file"]
+            wrong = None if trust or not path.is_file() else complaint(path, beside)
+            if wrong:
+                raise InputError(f"{wrong}, and to load it is to run it; give --trust if you know where it is from.")
+        else:
+            path = _module_file(record["module"], folder)
+        if not path.is_file() or sha256(path.read_text("utf-8")) != record["sha256"]:
+            raise InputError(f"{record['file']} changed since {folder} was exported; export the package again.")
+    found = []
+    for origin in manifest["functions"].values():
+        name, file = origin["kernel"], origin.get("file")
+        known = kernels_of(load_file(folder / file)) if file else shipped()
+        if name not in known:
+            raise InputError(f"{folder} has the kernel {name}, which this sensorsim has not; use the one that made it.")
+        found.append(known[name])
+    return found
+
+
+def _module_file(module: str, folder: Path) -> Path:
+    try:
+        return Path(str(import_module(module).__file__))
+    except ImportError:
+        raise InputError(f"{folder} needs the module {module}, which is not here; use what made it.") from None
+
+
+def _record(module: str, file: str, text: str) -> dict[str, str]:
+    return {"module": module, "file": file, "sha256": sha256(text)}

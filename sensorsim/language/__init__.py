@@ -1,0 +1,82 @@
+"""The kernel language: everything that a kernel is written with. `sensorsim/language/ir.py` is its definition.
+
+from sensorsim.language import Length, Q, add, kernel, out
+"""
+
+from sensorsim.language.intervals import Span
+from sensorsim.language.kernel import Kernel, kernel
+from sensorsim.language.parse import LanguageError
+from sensorsim.language.primitive import Primitive, primitive
+from sensorsim.language.primitives import (
+    add,
+    addu,
+    and_,
+    asr,
+    div,
+    divu,
+    ge,
+    geu,
+    i32,
+    max_,
+    maxu,
+    min_,
+    minu,
+    mul,
+    mulu,
+    not_,
+    or_,
+    rotlu,
+    selectu,
+    shl,
+    shlu,
+    shru,
+    sign_mask,
+    sub,
+    subu,
+    u32,
+    wrapping_addu,
+    xor,
+)
+from sensorsim.language.types import Array, Below, Length, Q, out
+
+__all__ = [
+    "Array",
+    "Below",
+    "Kernel",
+    "LanguageError",
+    "Length",
+    "Primitive",
+    "Q",
+    "Span",
+    "add",
+    "addu",
+    "and_",
+    "asr",
+    "div",
+    "divu",
+    "ge",
+    "geu",
+    "i32",
+    "kernel",
+    "max_",
+    "maxu",
+    "min_",
+    "minu",
+    "mul",
+    "mulu",
+    "not_",
+    "or_",
+    "out",
+    "primitive",
+    "rotlu",
+    "selectu",
+    "shl",
+    "shlu",
+    "shru",
+    "sign_mask",
+    "sub",
+    "subu",
+    "u32",
+    "wrapping_addu",
+    "xor",
+]

@@ -1,0 +1,282 @@
+"""The C reader: a kernel's nodes, printed as a C99 function.
+
+Lengths, loop counters and flags are uint32_t; index arithmetic is modulo 2^32 and read as signed where a signed word is
+wanted, which is exact because an index fits a signed word. The range check proves that signed arithmetic never
+overflows and that no loop bound and no index that is shifted right is negative, so the plain operators are right.
+Nothing is computed in `int`, which has 16 bits on some cores.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sensorsim.language import ir
+from sensorsim.language.c.comments import comments
+from sensorsim.language.c.forms import form_of, is_atom, is_number, is_test, widened
+from sensorsim.language.c.names import Constants, Names, fresh, number, spelled
+from sensorsim.language.c.text import C_TYPES, WIDTH, Expression, comment, fold, prose, with_prefix
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import Array, word
+
+SIGNED = {kind: kind.startswith("i") and kind != "index" for kind in C_TYPES}
+
+
+def signature(kernel: Kernel, names: Names, static: bool = False, inline: bool = False) -> str:
+    """The function's head, one parameter per line where it would be too long."""
+    result = C_TYPES[kernel.result.storage] if kernel.result is not None else "void"
+    start = f"{'static ' if static else ''}{'inline ' if inline else ''}{result} {names.functions[kernel]}("
+    spelling = spelled(kernel, names.prefix)
+    parameters = [_parameter(kernel, name, spelling[name]) for name in kernel.parameters]
+    line = start + (", ".join(parameters) or "void") + ")"
+    if len(line) <= WIDTH:
+        return line
+    return start + "\n" + ",\n".join(f"    {parameter}" for parameter in parameters) + ")"
+
+
+def function(kernel: Kernel, names: Names, constants: Constants, head: str) -> str:
+    """The whole function under the given head."""
+    return head + "\n{\n" + "\n".join(fold(line) for line in _Body(kernel, names, constants).lines()) + "\n}\n"
+
+
+def has_loop(kernel: Kernel) -> bool:
+    return any(isinstance(node, ir.For) for node in kernel.nodes)
+
+
+def _parameter(kernel: Kernel, name: str, spelling: str) -> str:
+    kind = kernel.parameters[name]
+    if isinstance(kind, Array):
+        const = "" if name in kernel.written else "const "
+        return f"{const}{C_TYPES[kind.storage]} {spelling}[]"
+    return f"{C_TYPES[kind.storage]} {spelling}"
+
+
+class _Body:
+    """One kernel's body, printed."""
+
+    def __init__(self, kernel: Kernel, names: Names, constants: Constants) -> None:
+        self.kernel, self.names, self.constants = kernel, names, constants
+        self.spelled = spelled(kernel, names.prefix)
+        self.kinds = {name: "u32" if kind == "index" else kind for name, kind in kernel.names.items()}
+        for name, kind in kernel.parameters.items():
+            if not isinstance(kind, Array):
+                self.kinds[name] = kind.storage
+        self.declared = set(kernel.parameters)
+        self.ends = 0  # ends of loops that have a name
+        self.lets = [node for node in kernel.nodes if isinstance(node, ir.Let)]
+        self.read = _read(*kernel.body)
+        self.comments = comments(kernel.at.file)
+        self.last = self.comments.body_of(kernel)
+
+    def lines(self) -> Iterator[str]:
+        kernel = self.kernel
+        sizes = {part.name for size in kernel.sizes.values() for part in ir.walk(size) if isinstance(part, ir.Name)}
+        stored = {node.array for node in kernel.nodes if isinstance(node, ir.Store)}
+        for name in kernel.parameters:
+            if name not in self.read | stored:
+                why = "says how long an array is" if name in sizes else "not used"
+                yield f"    (void){self.spelled[name]}; /* {why} */"
+        for name in dict.fromkeys(let.name for let in self.lets):
+            wide = word(kernel.parameters[name]) if name in kernel.parameters else ""
+            if wide and self.kinds[name] != wide:  # a parameter that gets new values, which need a word
+                copy = fresh(f"{self.spelled[name]}_now", set(self.spelled.values()))
+                yield f"    {C_TYPES[wide]} {copy} = {self.spelled[name]};"
+                self.spelled[name], self.kinds[name] = copy, wide
+        yield from self.block(kernel.body, "    ")
+
+    # statements
+
+    def block(self, statements: Sequence[ir.Statement], indent: str) -> Iterator[str]:
+        own: set[str] = set()  # names declared in this block
+        for place, node in enumerate(statements):
+            for line in range(self.last + 1, node.at.line + 1):
+                if node.at.file == self.kernel.at.file and line in self.comments.at:
+                    yield comment(prose(self.comments.at[line], self.names.short), indent)
+            self.last = max(self.last, node.at.line)
+            for name in _needed_later(node, statements[place + 1 :]):
+                if name not in self.declared:  # first given a value inside an inner block, read after it
+                    own.add(name)
+                    self.declared.add(name)
+                    zero = number(0, SIGNED[self.kinds[name]])
+                    yield f"{indent}{C_TYPES[self.kinds[name]]} {self.spelled[name]} = {zero};"
+            if isinstance(node, ir.Let):
+                own |= {node.name} - self.declared
+                yield from (indent + line for line in self.let(node, _read(*statements[place + 1 :])))
+            else:
+                yield from self.statement(node, indent)
+        self.declared -= own
+
+    def statement(self, node: ir.Statement, indent: str) -> Iterator[str]:
+        match node:
+            case ir.Store(array=array, index=index, value=value):
+                kind = self.kernel.arrays[array].storage
+                yield f"{indent}{self.spelled[array]}[{self.text(index, 'u32')}] = {self.text(value, kind)};"
+            case ir.For():
+                yield from self.loop(node, indent)
+            case ir.If(test=test, then=then, otherwise=otherwise):
+                yield f"{indent}if ({self.condition(test)}) {{"
+                yield from self.block(then, indent + "    ")
+                if otherwise:
+                    yield f"{indent}}} else {{"
+                    yield from self.block(otherwise, indent + "    ")
+                yield f"{indent}}}"
+            case ir.Do(call=call):
+                ignored = "(void)" if call.kernel.result is not None else ""
+                yield f"{indent}{ignored}{self.expression(call).text};"
+            case ir.Return(value=value):
+                result = self.kernel.result
+                yield f"{indent}return {self.text(value, result.storage)};" if value and result else f"{indent}return;"
+
+    def let(self, node: ir.Let, read_later: set[str]) -> Iterator[str]:
+        name, spelling, kind = node.name, self.spelled[node.name], self.kinds[node.name]
+        value = self.text(node.value, kind)
+        if name in self.declared:
+            yield f"{spelling} = {value};" if value != spelling else f"(void){spelling}; /* as it is */"
+            return
+        self.declared.add(name)
+        const = "const " if sum(let.name == name for let in self.lets) == 1 else ""
+        yield f"{const}{C_TYPES[kind]} {spelling} = {value};"
+        if name not in read_later:
+            yield f"(void){spelling}; /* not used */"
+
+    def loop(self, node: ir.For, indent: str) -> Iterator[str]:
+        name = node.counter
+        counter = fresh("round", set(self.spelled.values()), "{}{}") if name == "_" else self.spelled[name]
+        first = self.text(node.first, "u32")
+        last = self.text(node.last, "u32", operand=True, beside_word=True)  # neither end is ever negative
+        if self.moves(node):  # a kernel looks at the end once, C in every round
+            name_of_end = self.end_name()
+            yield f"{indent}const uint32_t {name_of_end} = {self.text(node.last, 'u32')};"
+            last = name_of_end
+        test = f"{counter} < {last}"
+        outside = dict(self.spelled), dict(self.kinds)
+        self.spelled[name], self.kinds[name] = counter, "u32"
+        yield f"{indent}for (uint32_t {counter} = {first}; {test}; {counter}++) {{"
+        yield from self.block(node.body, indent + "    ")
+        yield f"{indent}}}"
+        self.spelled, self.kinds = outside
+
+    def moves(self, node: ir.For) -> bool:
+        """Whether the end of a loop may be another one when a round has run."""
+        changed = {part.name for part in ir.walk(*node.body) if isinstance(part, ir.Let)}
+        return any(
+            isinstance(part, ir.Load | ir.Call) or (isinstance(part, ir.Name) and part.name in changed)
+            for part in ir.walk(node.last)
+        )
+
+    def end_name(self) -> str:
+        self.ends += 1
+        taken = {*self.kernel.parameters, *self.kernel.names}
+        return fresh(f"end{self.ends}", taken, "{}_{}")
+
+    def condition(self, test: ir.Expression) -> str:
+        if isinstance(test, ir.Apply) and is_test(self.kernel, test):
+            return self.apply(test, as_test=True).text
+        value = self.expression(test)
+        return f"{value.operand} != 0U"
+
+    # expressions
+
+    def expression(self, node: ir.Node) -> Expression:
+        match node:
+            case ir.Name(name=name):
+                return Expression(self.spelled[name], self.kinds[name])
+            case ir.Load(array=array, index=index):
+                kind = self.kernel.arrays[array].storage
+                return Expression(f"{self.spelled[array]}[{self.text(index, 'u32')}]", kind)
+            case ir.Whole(array=array):
+                return Expression(self.spelled[array], "array")
+            case ir.Index(operands=(one,)):
+                return Expression(f"-{self.text(one, 'i32', operand=True)}", "i32", atom=False)
+            case ir.Index(operator=operator, operands=(left, right)):
+                return self.index(operator, left, right)
+            case ir.Call(kernel=called, arguments=values):
+                pairs = zip(called.parameters.values(), values, strict=True)
+                passed = [self.text(value, "array" if isinstance(k, Array) else k.storage) for k, value in pairs]
+                kind = called.result.storage if called.result is not None else "none"
+                return Expression(f"{self.names.functions[called]}({', '.join(passed)})", kind)
+            case ir.Apply():
+                return self.apply(node)
+        raise TypeError(node)
+
+    def index(self, operator: str, left: ir.Expression, right: ir.Expression) -> Expression:
+        a = self.text(left, "u32", operand=True, wide=operator in ("<<", ">>"))
+        return Expression(f"{a} {operator} {self.text(right, 'u32', operand=True)}", "u32", atom=False)
+
+    def apply(self, node: ir.Apply, as_test: bool = False) -> Expression:
+        target = node.primitive
+        if not target.operations and len(node.operands) == 1:  # a cast, needed only where the type is another
+            return self.cast(node.operands[0], target.result)
+        form = form_of(self.kernel, node, as_test)
+        wide, call = widened(form, node.operands), is_atom(form) and form.startswith("ss_")
+        operands = [
+            self.text(operand, kind, operand=not call, wide=place in wide, beside_word=f"_t){{{place}}}" in form)
+            for place, (operand, kind) in enumerate(zip(node.operands, target.operands, strict=True))
+        ]
+        text = with_prefix(form, self.names.prefix).format(*operands)
+        if target.result == "flag" and not as_test and not call:
+            return Expression(f"(uint32_t)({text})", "flag")
+        return Expression(text, target.result, atom=is_atom(form))
+
+    def cast(self, node: ir.Expression, kind: str) -> Expression:
+        """A word read with the other sign. A number is written as what it becomes."""
+        if not isinstance(node, ir.Const):
+            return Expression(self.text(node, kind, cast=True), kind, atom=not self._same_kind(node, kind))
+        signed = SIGNED[kind]
+        fits = -(2**31) <= node.value < 2**31 if signed else node.value >= 0
+        if fits:
+            return Expression(self.text(node, kind), kind, atom=node.value >= 0)
+        if node.name is None:
+            wrapped = node.value % 2**32 - (2**32 if signed and node.value % 2**32 >= 2**31 else 0)
+            return Expression(number(wrapped, signed), kind, atom=wrapped >= 0)
+        return Expression(f"({C_TYPES[kind]}){self.constants.use(node, not signed)}", kind)
+
+    def _same_kind(self, node: ir.Expression, kind: str) -> bool:
+        made = self.expression(node)
+        return made.kind == kind and not made.atom
+
+    def text(
+        self,
+        node: ir.Node,
+        kind: str,
+        operand: bool = False,
+        cast: bool = False,
+        wide: bool = False,
+        beside_word: bool = False,
+    ) -> str:
+        """The expression as a value of type `kind`; as an `operand`, with parentheses where it needs them.
+
+        A `cast` is written in any case; a `wide` number has one too. `beside_word`: what it meets is a whole word.
+        """
+        if isinstance(node, ir.Const):
+            signed = SIGNED[kind]
+            literal = self.constants.use(node, signed) if node.name else number(node.value, signed)
+            literal = f"({literal})" if literal.startswith("-") and (operand or wide) else literal
+            return f"({C_TYPES[kind]}){literal}" if wide and not literal.startswith("(uint32_t)") else literal
+        value = self.expression(node)
+        if wide and is_number(node):
+            return f"({C_TYPES[kind]}){value.operand}"
+        if value.kind == kind or kind in ("array", "flag"):
+            return value.operand if operand else value.text
+        if kind == "u32" and not beside_word and value.kind in ("i8", "i16"):
+            return f"(0U + (uint32_t){value.operand})"  # without the sum gcc warns of a sign that the cast has settled
+        widens = SIGNED[value.kind] == SIGNED[kind] and int(value.kind[1:]) < int(kind[1:])
+        if widens and (beside_word or not operand) and not cast:  # C widens by itself, but an operand to int
+            return value.operand if operand else value.text
+        return f"({C_TYPES[kind]}){value.operand}"
+
+
+def _read(*nodes: ir.Node) -> set[str]:
+    """The names whose value is used: scalars that are read, arrays that are read or passed on."""
+    found: set[str] = set()
+    for node in ir.walk(*nodes):
+        match node:
+            case ir.Name(name=name) | ir.Load(array=name) | ir.Whole(array=name):
+                found.add(name)
+    return found
+
+
+def _needed_later(node: ir.Statement, rest: Sequence[ir.Statement]) -> list[str]:
+    """The names that an inner block of `node` gives a value and a later statement reads."""
+    if not isinstance(node, ir.For | ir.If):
+        return []
+    given = dict.fromkeys(inner.name for inner in ir.walk(node) if isinstance(inner, ir.Let))
+    read = _read(*rest)
+    return [name for name in given if name in read]

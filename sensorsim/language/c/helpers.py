@@ -1,0 +1,232 @@
+"""The C functions behind primitives that are no plain C operator. A package gets those that its kernels use.
+
+A choice between two words must not become a branch: its direction would show in the time taken. A compiler is free to
+make one of `?:`, and does (clang on the M0+, on RISC-V, and on Thumb-2 in a debug build). So the sign or the borrow of
+a difference gives a mask that makes the choice, and an empty piece of assembly keeps the compiler from seeing through.
+"""
+
+ASR = """\
+/* a / 2^k rounded toward minus infinity, for k < 32: the arithmetic shift (checked above). */
+static inline int32_t ss_asr(int32_t a, uint32_t k)
+{
+    return a >> k;
+}
+"""
+
+OPAQUE = """\
+/*
+ * The word itself; the compiler does not see what it holds, so it cannot turn the choice that is made
+ * with it back into a branch, whose direction would show in the time taken.
+ */
+static inline uint32_t ss_opaque(uint32_t word)
+{
+    uint32_t hidden = word;
+#ifdef __GNUC__
+    __asm__("" : "+r"(hidden));
+#endif
+    return hidden;
+}
+"""
+
+MINU = (
+    """\
+/* The smaller of two words: b, or b + (a - b) where a - b borrows. */
+static inline uint32_t ss_minu(uint32_t a, uint32_t b)
+{
+    const uint64_t wide = (uint64_t)a - b;
+    return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
+}
+""",
+    """\
+/* The same for words whose difference is proved to fit 31 bits: its sign says it all. */
+static inline uint32_t ss_minu_near(uint32_t a, uint32_t b)
+{
+    const uint32_t over = a - b;
+    return b + (over & ss_opaque((uint32_t)ss_asr((int32_t)over, 31U)));
+}
+""",
+)
+
+MAXU = (
+    """\
+/* The larger of two words: b, or b + (a - b) where b - a borrows. */
+static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
+{
+    const uint64_t wide = (uint64_t)b - a;
+    return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
+}
+""",
+    """\
+/* The same for words whose difference is proved to fit 31 bits. */
+static inline uint32_t ss_maxu_near(uint32_t a, uint32_t b)
+{
+    const uint32_t over = b - a;
+    return b - (over & ss_opaque((uint32_t)ss_asr((int32_t)over, 31U)));
+}
+""",
+)
+
+MIN = (
+    """\
+/* The smaller of two signed words; the difference of two words fits 33 bits. */
+static inline int32_t ss_min(int32_t a, int32_t b)
+{
+    const uint64_t wide = (uint64_t)((int64_t)a - b);
+    return (int32_t)((uint32_t)b + (((uint32_t)a - (uint32_t)b) & ss_opaque((uint32_t)(wide >> 32))));
+}
+""",
+    """\
+/* The same for words whose difference is proved to fit 32 bits. */
+static inline int32_t ss_min_near(int32_t a, int32_t b)
+{
+    const int32_t over = a - b;
+    return (int32_t)((uint32_t)b + ((uint32_t)over & ss_opaque((uint32_t)ss_asr(over, 31U))));
+}
+""",
+)
+
+MAX = (
+    """\
+/* The larger of two signed words. */
+static inline int32_t ss_max(int32_t a, int32_t b)
+{
+    const uint64_t wide = (uint64_t)((int64_t)b - a);
+    return (int32_t)((uint32_t)b + (((uint32_t)a - (uint32_t)b) & ss_opaque((uint32_t)(wide >> 32))));
+}
+""",
+    """\
+/* The same for words whose difference is proved to fit 32 bits. */
+static inline int32_t ss_max_near(int32_t a, int32_t b)
+{
+    const int32_t over = b - a;
+    return (int32_t)((uint32_t)b - ((uint32_t)over & ss_opaque((uint32_t)ss_asr(over, 31U))));
+}
+""",
+)
+
+# Hidden as a mask: of (a - b) >> 63 clang makes a branch on the M0+, which has no instruction that gives 0 or 1.
+GE = (
+    OPAQUE,
+    """\
+/* 1 where a >= b, else 0, without a branch: the sign of the difference, which fits 33 bits, is 0 or -1. */
+static inline uint32_t ss_ge(int32_t a, int32_t b)
+{
+    const uint64_t wide = (uint64_t)((int64_t)a - b);
+    return 1U + ss_opaque((uint32_t)(wide >> 32));
+}
+""",
+)
+
+GEU = (
+    OPAQUE,
+    """\
+/* 1 where a >= b, else 0, without a branch: the borrow of the difference is 0 or -1. */
+static inline uint32_t ss_geu(uint32_t a, uint32_t b)
+{
+    const uint64_t wide = (uint64_t)a - b;
+    return 1U + ss_opaque((uint32_t)(wide >> 32));
+}
+""",
+)
+
+SELECTU = """\
+/* a where the condition is 1, b where it is 0. */
+static inline uint32_t ss_selectu(uint32_t condition, uint32_t a, uint32_t b)
+{
+    return b + ((a - b) & ss_opaque(0U - condition));
+}
+"""
+
+ROTLU = """\
+/* a rotated left by k bits, for 0 < k < 32. */
+static inline uint32_t ss_rotlu(uint32_t a, uint32_t k)
+{
+    return (a << k) | (a >> (32U - k));
+}
+"""
+
+DIVU = """\
+#ifdef SS_NO_HW_DIV
+
+/* a / b rounded down, 0 when b is 0: one bit of the quotient in each of 32 steps, no branch on data. */
+static inline uint32_t ss_divu(uint32_t a, uint32_t b)
+{
+    uint32_t dividend = a;
+    uint32_t rest = 0U;
+    uint32_t quotient = 0U;
+    for (uint32_t bit = 0U; bit < 32U; bit++) {
+        /* The rest with the next bit of the dividend, 33 bits, less the divisor: a borrow says it did not fit. */
+        const uint64_t wide = (((uint64_t)rest << 1) | (dividend >> 31)) - b;
+        const uint32_t borrow = (uint32_t)(wide >> 32);
+        dividend <<= 1;
+        rest = (uint32_t)wide + (b & borrow);
+        quotient = (quotient << 1) | (1U + borrow);
+    }
+    /* Every step "fits" a divisor of 0; its borrow with 1 taken off clears the quotient. */
+    const uint64_t zero = (uint64_t)b - 1U;
+    return quotient & ~(uint32_t)(zero >> 32);
+}
+
+#else
+
+/* a / b rounded down, 0 when b is 0. */
+static inline uint32_t ss_divu(uint32_t a, uint32_t b)
+{
+    return (b == 0U) ? 0U : (a / b);
+}
+
+#endif
+"""
+
+DIV = """\
+/* a / b rounded toward zero; 0 when b is 0, INT32_MIN for INT32_MIN / -1. */
+static inline int32_t ss_div(int32_t a, int32_t b)
+{
+#ifdef SS_NO_HW_DIV
+    const uint32_t sign_a = (uint32_t)ss_asr(a, 31U);
+    const uint32_t sign_b = (uint32_t)ss_asr(b, 31U);
+    const uint32_t sign = sign_a ^ sign_b;
+    /* (v ^ sign) - sign is the magnitude of v, and gives it back its sign. */
+    const uint32_t quotient = ss_divu(((uint32_t)a ^ sign_a) - sign_a, ((uint32_t)b ^ sign_b) - sign_b);
+    const uint32_t signed_quotient = (quotient ^ sign) - sign;
+    return (int32_t)signed_quotient;
+#else
+    const uint32_t negated = 0U - (uint32_t)a;
+    int32_t quotient;
+    if (b == 0) {
+        quotient = 0;
+    } else if (b == -1) {
+        quotient = (int32_t)negated;
+    } else {
+        quotient = a / b;
+    }
+    return quotient;
+#endif
+}
+"""
+
+HEADER = """\
+/*
+ * The few operations that C leaves open, made exact: shifts of negative numbers, division by zero,
+ * INT32_MIN / -1. Every other operation of the kernels is a plain C operator.
+ *
+ * Define SS_NO_HW_DIV on cores without a divider (Cortex-M0, M0+): division is then done here, in a
+ * number of steps that does not depend on the operands, and no compiler runtime is linked.
+ */
+#ifndef SS_ARITHMETIC_H
+#define SS_ARITHMETIC_H
+
+#include <stdint.h>
+
+/* What the kernels rely on. A compiler that differs stops here: the array size becomes negative. */
+#define SS_CHECK(name, holds) typedef char ss_check_##name[(holds) ? 1 : -1]
+
+SS_CHECK(char_has_8_bits, ((unsigned char)-1) == 255U);
+SS_CHECK(int32_has_32_bits, sizeof(int32_t) == 4U);
+SS_CHECK(uint16_has_16_bits, sizeof(uint16_t) == 2U);
+SS_CHECK(int_has_16_bits_or_more, sizeof(int) >= 2U);
+SS_CHECK(negative_numbers_are_two_s_complement, (-1 & 3) == 3);
+SS_CHECK(unsigned_to_signed_keeps_the_bits, (int32_t)0x80000000U == INT32_MIN);
+SS_CHECK(right_shift_keeps_the_sign, ((int32_t)-5 >> 1) == -3);
+SS_CHECK(division_rounds_toward_zero, ((-7 / 2) == -3) && ((-7 % 2) == -1));
+"""

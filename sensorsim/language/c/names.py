@@ -1,0 +1,160 @@
+"""The names of a C package: functions, files, tables, macros, variables. No two things get the same one."""
+
+import re
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from sensorsim.language import ir
+from sensorsim.language.kernel import Kernel, reachable
+
+# What a parameter or a local may not be called, because the header is for C++ as well or the name is taken in C.
+TAKEN = frozenset(
+    [
+        *("and", "and_eq", "asm", "bitand", "bitor", "bool", "catch", "class", "compl", "const_cast", "delete"),
+        *("dynamic_cast", "explicit", "export", "false", "friend", "mutable", "namespace", "new", "not", "not_eq"),
+        *("operator", "or", "or_eq", "private", "protected", "public", "reinterpret_cast", "static_cast"),
+        *("template", "this", "throw", "true", "try", "typeid", "typename", "using", "virtual", "wchar_t", "xor"),
+        *("xor_eq", "alignas", "alignof", "constexpr", "decltype", "noexcept", "nullptr", "static_assert"),
+        *("thread_local", "char16_t", "char32_t", "typeof", "unix", "linux", "int8_t", "int16_t", "int32_t"),
+        *("int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "INT32_MIN"),
+    ]
+)
+FILES = ("kernels", "arithmetic", "constants", "tables", "selftest")  # that every package has, or may have
+MACROS = re.compile(r"CHECK|NO_HW_DIV|BUILD_SELFTEST|NOISE_\w+|ENCODER_\w+|\w+_H|\w+_ENTRIES")  # of the package's own
+
+
+def fresh(wanted: str, taken: Container[str], pattern: str = "{}_{}") -> str:
+    """The wanted name, or with the first number that makes it a new one."""
+    number, name = 2, wanted
+    while name in taken:
+        name = pattern.format(wanted, number)
+        number += 1
+    return name
+
+
+def stem(kernel: Kernel) -> str:
+    """The name of the kernel's file, as part of a C name; `notebook` for one that was typed into a session."""
+    name = re.sub(r"\W", "_", Path(kernel.at.file).stem, flags=re.ASCII)
+    return name if kernel.at.file.endswith(".py") and name.isidentifier() else "notebook"
+
+
+def _source(kernel: Kernel) -> str:
+    """The file that a kernel comes from; all cells of a session are one."""
+    return kernel.at.file if stem(kernel) != "notebook" else "notebook"
+
+
+def spelled(kernel: Kernel, prefix: str) -> dict[str, str]:
+    """How each parameter and local of a kernel is called in C: as in the kernel, where C allows it."""
+    found: dict[str, str] = {}
+    own = {*kernel.parameters, *kernel.names}
+    for name in dict.fromkeys([*kernel.parameters, *kernel.names]):
+        free = name not in TAKEN and not name.startswith((prefix, prefix.upper(), "_"))
+        found[name] = name if free else fresh(f"{name.lstrip('_')}_", own | set(found.values()))
+    return found
+
+
+class Names:
+    """The names of the functions, files and tables of one package."""
+
+    def __init__(self, entries: Sequence[Kernel], prefix: str) -> None:
+        self.entries, self.prefix = tuple(entries), prefix
+        self.kernels = reachable(list(entries))  # callees first
+
+    @cached_property
+    def helpers(self) -> dict[str, str]:
+        """The C functions behind the primitives, each text once, and the functions that it defines."""
+        from sensorsim.language.c.forms import helpers_of
+
+        return helpers_of(self.kernels)
+
+    @cached_property
+    def functions(self) -> dict[Kernel, str]:
+        """The C function of each kernel; where two kernels share a name, the one asked for keeps it."""
+        own = {re.sub("^ss_", self.prefix, name) for names in self.helpers.values() for name in names.split()}
+        taken = {*own, f"{self.prefix}selftest"}
+        found: dict[Kernel, str] = {}
+        for kernel in [*self.entries, *(one for one in self.kernels if one not in self.entries)]:
+            name = self.prefix + kernel.name
+            if name in taken:
+                name = fresh(f"{self.prefix}{stem(kernel)}_{kernel.name}", taken)
+            taken.add(name)
+            found[kernel] = name
+        return found
+
+    @cached_property
+    def short(self) -> dict[str, str]:
+        """The C function of a kernel by its own name, for comments that speak of it."""
+        return {kernel.name: name for kernel, name in reversed(self.functions.items())}
+
+    @cached_property
+    def units(self) -> dict[Kernel, str]:
+        """The file, without its ending, that each kernel goes into: one for each file of kernels."""
+        files: dict[str, str] = {}
+        taken = {self.prefix + name for name in FILES}
+        for kernel in sorted(self.kernels, key=lambda one: not one.module.startswith("sensorsim.")):  # ours keep theirs
+            if _source(kernel) not in files:
+                files[_source(kernel)] = fresh((self.prefix + stem(kernel)).lower(), taken)
+                taken.add(files[_source(kernel)])
+        return {kernel: files[_source(kernel)] for kernel in self.kernels}
+
+    @cached_property
+    def tables(self) -> dict[tuple[Kernel, str], str]:
+        """The C name of each constant table that is a parameter of a kernel that was asked for."""
+        contents: dict[str, tuple[int, ...]] = {}
+        found: dict[tuple[Kernel, str], str] = {}
+        for kernel in self.entries:
+            for name, kind in kernel.arrays.items():
+                if kind.contents is None:
+                    continue
+                wanted = f"{self.prefix}{kernel.name if name == 'table' else name}_table"
+                if contents.get(wanted, kind.contents) != kind.contents:
+                    wanted = fresh(f"{self.functions[kernel]}_{name}_table", contents)
+                contents[wanted] = kind.contents
+                found[kernel, name] = wanted
+        return found
+
+    def unit_kernels(self) -> Iterable[tuple[str, list[Kernel]]]:
+        """Each file and its kernels, in order."""
+        for unit in dict.fromkeys(self.units.values()):
+            yield unit, [kernel for kernel in self.kernels if self.units[kernel] == unit]
+
+
+@dataclass
+class Constants:
+    """The named numbers that the kernels use, and whether as signed or unsigned words.
+
+    The sources are written twice: the first time shows with which signs and values a name is used, so that the second
+    time knows its macro.
+    """
+
+    prefix: str
+    uses: dict[tuple[str, int], set[bool]] = field(default_factory=dict)
+    origins: dict[tuple[str, int], str] = field(default_factory=dict)  # the file it was first used in
+
+    def macro(self, name: str, value: int) -> str:
+        plain = f"{self.prefix.upper()}{name}" + ("_" if MACROS.fullmatch(name) else "")
+        if sum(other == name for other, _ in self.uses) == 1:
+            return plain
+        return f"{plain}_{value}".replace("-", "M")  # two modules use the name for two numbers
+
+    def use(self, node: ir.Const, signed: bool) -> str:
+        """The constant as a word of that sign."""
+        assert node.name is not None
+        key = node.name, node.value
+        self.origins.setdefault(key, node.at.file)
+        uses = self.uses.setdefault(key, set())
+        uses.add(signed)
+        # A macro that is needed with both signs is defined signed, and cast where an unsigned one is wanted.
+        return f"(uint32_t){self.macro(*key)}" if uses == {True, False} and not signed else self.macro(*key)
+
+    def define(self, name: str, value: int) -> str:
+        return f"#define {self.macro(name, value)} {number(value, signed=True in self.uses[name, value])}"
+
+
+def number(value: int, signed: bool) -> str:
+    """A C literal; large unsigned words, which are bit patterns, in hexadecimal."""
+    if signed:
+        return "INT32_MIN" if value == -(2**31) else str(value)
+    return f"0x{value:08X}U" if value > 0xFFFF and value & (value - 1) else f"{value}U"

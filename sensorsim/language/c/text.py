@@ -1,0 +1,167 @@
+"""Pieces of C: expressions with their types, comments made from docstrings, the notation of number formats."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from unicodedata import combining, normalize
+from unicodedata import name as name_of
+
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import Array, Below, Kind, Length, Q, power_of_two
+
+WIDTH = 100  # columns of the exported code
+C_TYPES = {
+    **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32)},
+    **{f"i{bits}": f"int{bits}_t" for bits in (8, 16, 32)},
+    **{"flag": "uint32_t", "index": "uint32_t"},
+}
+NOTHING: Mapping[str, str] = MappingProxyType({})
+# Firmware sources are plain ASCII: not every embedded compiler and editor agrees on anything else.
+ASCII = {
+    **{"·": "*", "×": "x", "…": "..", "²": "^2", "³": "^3", "±": "+/-"},
+    **{"–": "-", "−": "-", "≤": "<=", "≥": ">=", "ᵀ": "^T", "→": "->"},
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A C expression and its type: a storage type, or flag."""
+
+    text: str
+    kind: str
+    atom: bool = True  # needs no parentheses as an operand
+
+    @property
+    def operand(self) -> str:
+        return self.text if self.atom else f"({self.text})"
+
+
+def ascii_text(text: str) -> str:
+    """The text without characters beyond ASCII: accents are dropped, Greek letters spelled, the rest is a `?`."""
+    for character, plain in ASCII.items():
+        text = text.replace(character, plain)
+    return "".join(map(_plain, (c for c in normalize("NFKD", text) if not combining(c))))
+
+
+def _plain(character: str) -> str:
+    if character.isascii():
+        return character
+    words = name_of(character, "").split()
+    if words[:1] != ["GREEK"]:
+        return "?"
+    return words[-1].capitalize() if "CAPITAL" in words else words[-1].lower()
+
+
+def with_prefix(text: str, prefix: str) -> str:
+    """The text with its ss_ and SS_ names under another prefix."""
+    return re.sub(r"\bSS_", prefix.upper(), re.sub(r"\bss_", prefix, text))
+
+
+def prose(doc: str, functions: Mapping[str, str] = NOTHING) -> list[str]:
+    """A docstring as lines of plain text, with `kernel` turned into the name of its C function where it has one."""
+
+    def called(found: re.Match[str]) -> str:
+        return f"{functions[found[1]]}()" if found[1] in functions else found[1]
+
+    text = re.sub(r"`([^`]+)`", called, textwrap.dedent(_hanging(doc)).strip())
+    lines: list[str] = []
+    for paragraph in ascii_text(text).split("\n\n"):
+        for block in re.split(r"\n(?=\* )", paragraph):
+            item = block.startswith("* ")
+            text = " ".join(block.removeprefix("* ").split())
+            lines += textwrap.wrap(("- " if item else "") + text, WIDTH - 3, subsequent_indent="  " * item)
+        lines.append("")
+    return lines[:-1]
+
+
+def _hanging(doc: str) -> str:
+    """A docstring's first line has no indentation; give it that of the others."""
+    first, _, rest = doc.partition("\n")
+    return first + "\n" + textwrap.dedent(rest)
+
+
+def wrap(text: str) -> list[str]:
+    """A paragraph in lines that fit into a comment."""
+    return textwrap.wrap(text, WIDTH - 3)
+
+
+def fold(line: str) -> str:
+    """A statement that is too long, with the arguments of its longest call below each other."""
+    if len(line) <= WIDTH:
+        return line
+    best = (0, 0, 0)  # length, opening and closing parenthesis
+    stack: list[int] = []
+    for place, character in enumerate(line):
+        if character == "(":
+            stack.append(place)
+        elif character == ")" and stack:
+            start = stack.pop()
+            if line[start - 1].isalnum() and ", " in line[start:place]:
+                best = max(best, (place - start, start, place))
+    if best[0] == 0:
+        return line
+    _, start, _ = best
+    parts, depth, last = [], 0, 0
+    for place, character in enumerate(line):
+        depth += (character == "(") - (character == ")")
+        if character == "," and place > start and depth == line[: start + 1].count("(") - line[:start].count(")"):
+            parts.append(line[last : place + 1])
+            last = place + 2
+    parts.append(line[last:])
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + 1 + len(part) <= WIDTH:
+            lines[-1] += " " + part
+        else:
+            lines.append(" " * (start + 1) + part)
+    return "\n".join(lines)
+
+
+def comment(lines: Iterable[str], indent: str = "") -> str:
+    """A block comment; a single short line stays on one line."""
+    lines = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/") for line in lines]
+    if len(lines) == 1 and len(lines[0]) + len(indent) <= WIDTH - 6:
+        return f"{indent}/* {lines[0]} */"
+    body = [f"{indent} * {line}".rstrip() for line in lines]
+    return "\n".join([f"{indent}/*", *body, f"{indent} */"])
+
+
+def fixed_point(kind: Q) -> str:
+    """How an integer stands for a number: `Q15`, or `integer` where there are no fraction bits."""
+    if kind.frac_bits == 0:
+        return "integer"
+    return f"{'U' if kind.storage.startswith('u') else ''}Q{kind.frac_bits}"
+
+
+def describe(kind: Kind, filled: bool = False) -> str:
+    """What a parameter holds, in one line: format, range, meaning; `filled` says that the kernel writes it."""
+    if isinstance(kind, Array):
+        what = "written" if kind.written else "read and written" if filled else "read"
+        return f"{kind.length} values, {what}; {describe(kind.element)}"
+    if isinstance(kind, Below):
+        return f"index, 0 .. {kind.limit}-1"
+    if isinstance(kind, Length):
+        return ascii_text(f"{kind.lo} .. {kind.hi}" + (f": {kind.about}" if kind.about else ""))
+    about = f": {kind.about}" if kind.about else ""
+    return ascii_text(f"{fixed_point(kind)} in {C_TYPES[kind.storage]}, {interval(kind.lo, kind.hi)}{about}")
+
+
+def interval(lo: int, hi: int) -> str:
+    """Both ends, by powers of two where that says more than the digits."""
+    return " .. ".join(min(power_of_two(end), str(end), key=len) for end in (lo, hi))
+
+
+def parameter_lines(kernel: Kernel, spelled: Mapping[str, str]) -> list[str]:
+    """One entry for each parameter and the result, aligned, for the comment above a prototype."""
+    entries = {spelled[name]: describe(kind, name in kernel.written) for name, kind in kernel.parameters.items()}
+    if kernel.result is not None:
+        entries["returns"] = describe(kernel.result)
+    width = max(map(len, entries), default=0)
+    lines: list[str] = []
+    for name, text in entries.items():
+        lines += textwrap.wrap(
+            f"{name:<{width}}  {text}", WIDTH - 5, initial_indent="  ", subsequent_indent=" " * (width + 4)
+        )
+    return lines

@@ -1,0 +1,245 @@
+"""The kernel language, whole. Every reader walks these nodes and nothing else.
+
+    kernel      ::=  @kernel(…)  def name(parameter: kind, …) -> format | None:  docstring  statement…
+    kind        ::=  format | Below("p") | length | format["size"] | out(format["size"])
+
+    statement   ::=  name = expression                                   Let
+                  |  array[index] = expression                           Store
+                  |  for i in range([first,] last): statement…           For
+                  |  if flag: statement… [else: statement…]              If
+                  |  kernel(argument, …)                                 Do
+                  |  return [expression]                                 Return
+
+    expression  ::=  5 | NAME_OF_A_NUMBER                                Const
+                  |  name                                                Name
+                  |  array[index]                                        Load
+                  |  index + index | - | * | << | >> | -index            Index
+                  |  primitive(expression, …)                            Apply
+                  |  kernel(argument, …)                                 Call
+    argument    ::=  expression | array                                  Whole
+
+Types. A value is a 32-bit word, `u32` or `i32`, whatever width its memory has; a comparison is a `flag`; lengths, loop
+counters and what is computed from them with Python's operators are an `index`, which fits a signed word. A number takes
+the type of its place. Operators on values are not in the language: a primitive says what it costs and whether it wraps.
+
+Every name has one type, a value on every way that leads to its use, and no second meaning; there is no `while`, no
+`break`, no recursion. What a value may be (no wrap, no index outside its array, no cell read before it is written) is
+proved by `ranges`; what it may show to someone with a stopwatch by `secrecy`.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, Union
+
+from sensorsim.language.record import Record
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+    from sensorsim.language.primitive import Primitive
+
+
+class Place(NamedTuple):
+    """Where a node stands: the path of its file and the line."""
+
+    file: str
+    line: int
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.file.replace("\\", "/").rpartition("/")[2]
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.line}"
+
+
+class Node(Record, identity=True):
+    """What every node has. Nodes are compared by identity, so that a reader can keep notes on them."""
+
+    at: Place
+    type: str  # u32, i32, flag, index; const: a number; array; none: a statement, a call without a result
+
+
+class Const(Node):
+    """A whole number; `name` is that of the constant it was written as."""
+
+    value: int
+    name: str | None = None
+
+
+class Name(Node):
+    """A scalar: parameter, local or loop counter."""
+
+    name: str
+
+
+class Load(Node):
+    """One element of an array."""
+
+    array: str
+    index: "Expression"
+
+
+class Index(Node):
+    """Arithmetic on lengths and counters: + - * << >> of two operands, `-` of one."""
+
+    operator: str
+    operands: tuple["Expression", ...]
+
+
+class Apply(Node):
+    """A primitive and its operands."""
+
+    primitive: "Primitive"
+    operands: tuple["Expression", ...]
+
+
+class Whole(Node):
+    """An array, passed on to another kernel."""
+
+    array: str
+
+
+class Call(Node):
+    """Another kernel and its arguments."""
+
+    kernel: "Kernel"
+    arguments: tuple[Union["Expression", Whole], ...]
+
+
+class Let(Node):
+    """A name gets a value."""
+
+    name: str
+    value: "Expression"
+
+
+class Store(Node):
+    """An element of an array gets a value."""
+
+    array: str
+    index: "Expression"
+    value: "Expression"
+
+
+class For(Node):
+    """counter = first … last-1; `_` is a counter that is not read."""
+
+    counter: str
+    first: "Expression"
+    last: "Expression"
+    body: tuple["Statement", ...]
+
+
+class If(Node):
+    """One of two ways."""
+
+    test: "Expression"
+    then: tuple["Statement", ...]
+    otherwise: tuple["Statement", ...]
+
+
+class Do(Node):
+    """A call for what it writes."""
+
+    call: Call
+
+
+class Return(Node):
+    """The end of the kernel, with its result if it has one."""
+
+    value: "Expression | None"
+
+
+Expression = Const | Name | Load | Index | Apply | Call
+Statement = Let | Store | For | If | Do | Return
+
+
+def parts(node: Node) -> Iterator[Node]:
+    """The nodes directly below a node, in the order in which they are evaluated."""
+    match node:
+        case Load(index=index):
+            yield index
+        case Index(operands=below) | Apply(operands=below) | Call(arguments=below):
+            yield from below
+        case Let(value=value):
+            yield value
+        case Store(index=index, value=value):
+            yield value
+            yield index
+        case For(first=first, last=last, body=body):
+            yield first
+            yield last
+            yield from body
+        case If(test=test, then=then, otherwise=otherwise):
+            yield test
+            yield from then
+            yield from otherwise
+        case Do(call=call):
+            yield call
+        case Return(value=value) if value is not None:
+            yield value
+
+
+def walk(*nodes: Node) -> Iterator[Node]:
+    """These nodes and all below them."""
+    for node in nodes:
+        yield node
+        yield from walk(*parts(node))
+
+
+def shown(node: Node) -> str:
+    """The node as a person would write it, for messages."""
+    match node:
+        case Const(value=value, name=name):
+            return name or str(value)
+        case Name(name=name):
+            return name
+        case Whole(array=array):
+            return array
+        case Load(array=array, index=index):
+            return f"{array}[{shown(index)}]"
+        case Index(operator=operator, operands=(one,)):
+            return f"{operator}{_bracketed(one)}"
+        case Index(operator=operator, operands=(left, right)):
+            return f"{_bracketed(left)} {operator} {_bracketed(right)}"
+        case Apply(primitive=target, operands=below):
+            return f"{target.name}({', '.join(map(shown, below))})"
+        case Call(kernel=called, arguments=below):
+            return f"{called.name}({', '.join(map(shown, below))})"
+        case Let(name=name, value=value):
+            return f"{name} = {shown(value)}"
+        case Store(array=array, index=index, value=value):
+            return f"{array}[{shown(index)}] = {shown(value)}"
+        case For(counter=counter, first=first, last=last):
+            return f"for {counter} in range({shown(first)}, {shown(last)})"
+        case If(test=test):
+            return f"if {shown(test)}"
+        case Do(call=call):
+            return shown(call)
+        case Return(value=value):
+            return f"return {shown(value)}" if value is not None else "return"
+    raise TypeError(node)
+
+
+def _bracketed(node: Node) -> str:
+    return f"({shown(node)})" if isinstance(node, Index) else shown(node)
+
+
+def same(a: Node, b: Node) -> bool:
+    """Whether two expressions are written alike and so have the same value where they stand side by side."""
+    match a, b:
+        case Const(value=one), Const(value=other):
+            return one == other
+        case (Name(name=one), Name(name=other)) | (Whole(array=one), Whole(array=other)):
+            return one == other
+        case Load(array=one), Load(array=other):
+            return one == other and same(a.index, b.index)
+        case Index(operator=one), Index(operator=other):
+            return one == other and _all_same(a.operands, b.operands)
+        case Apply(primitive=one), Apply(primitive=other):
+            return one is other and _all_same(a.operands, b.operands)
+    return False  # a call may write between the two
+
+
+def _all_same(a: tuple[Expression, ...], b: tuple[Expression, ...]) -> bool:
+    return len(a) == len(b) and all(same(one, other) for one, other in zip(a, b, strict=True))

@@ -1,0 +1,231 @@
+"""A kernel: a function over 32-bit integers that is read once and answers for itself.
+
+@kernel(step="average")
+def blend(old: UNIT, x: X, rate: RATE) -> UNIT: …
+
+blend(0, 32768, 3)          runs it in plain Python
+blend.count(rate=3)         operations, counted by running
+blend.formula()             operations, counted by reading: polynomials in the lengths
+blend.prove()               no value leaves its type, no index its array, for any input
+blend.secrecy()             what an observer with a stopwatch learns of the secret parameters
+blend.run(old=…, x=…)       Numba, one call
+blend.batch(x=…, …)         Numba, many records, with a generator for the random words
+blend.c()                   C99
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import FunctionType, MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.errors import InputError
+from sensorsim.language.ir import Call, Node, Place, walk
+from sensorsim.language.parse import LanguageError, parse
+from sensorsim.language.types import Array, Kind, Length
+
+if TYPE_CHECKING:
+    from sensorsim.language.count import Counts
+    from sensorsim.language.formula import Formula
+    from sensorsim.language.ranges import Proof
+    from sensorsim.language.secrecy import Secrecy
+
+EXPOSURES = ("branch", "loop", "address", "operation")
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Kernel:
+    """A kernel and what is declared about it.
+
+    `step` is the step of the algorithm that its operations belong to; a kernel without one counts toward its caller's.
+    `split` names a parameter whose range the range check takes apart: a word one bit length at a time, an index one
+    value at a time. `exposes` says what of its secrets the kernel's own lines show, and why that is accepted: a reason
+    for each of branch, loop, address, operation.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], step: str | None, split: str | None, exposes: Mapping[str, str]
+    ) -> None:
+        read = parse(function)
+        self.name: str = function.__name__
+        self.module: str = function.__module__
+        self.step, self.split, self.exposes = step, split, dict(exposes)
+        self.at: Place = read.at
+        self.parameters: dict[str, Kind] = read.parameters
+        self.result = read.result
+        self.sizes, self.body, self.names, self.written = read.sizes, read.body, read.names, read.written
+        self.doc = function.__doc__ or ""
+        self.function = _bound(function, read.used)
+        if split is not None and not (split in self.parameters and not isinstance(self.parameters[split], Array)):
+            raise LanguageError(f"{self.at}: kernel {self.name} splits {split}, which is no scalar parameter of it.")
+        for kind in exposes:
+            if kind not in EXPOSURES:
+                raise LanguageError(f"{self.at}: kernel {self.name} exposes {kind!r}; give {', '.join(EXPOSURES)}.")
+
+    def __call__(self, *values: Any) -> Any:
+        return self.function(*values)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.qualified}>"
+
+    def __reduce__(self) -> Any:  # for worker processes: found again by its name
+        return _found_again, (self.module, self.name)
+
+    @property
+    def qualified(self) -> str:
+        """The name with that of its module, as `dpsgd.total`; of a file of your own, with the file's."""
+        ours = self.module.startswith("sensorsim.kernels.")
+        home = self.module.rpartition(".")[2] if ours or not self.at.name.endswith(".py") else self.path.stem
+        return f"{home}.{self.name}"
+
+    @property
+    def path(self) -> Path:
+        return Path(self.at.file)
+
+    @cached_property
+    def lengths(self) -> dict[str, Length]:
+        return {name: kind for name, kind in self.parameters.items() if isinstance(kind, Length)}
+
+    @cached_property
+    def arrays(self) -> dict[str, Array]:
+        return {name: kind for name, kind in self.parameters.items() if isinstance(kind, Array)}
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node of the body."""
+        return tuple(walk(*self.body))
+
+    @cached_property
+    def called(self) -> tuple["Kernel", ...]:
+        """The kernels that this one calls, in the order of their calls."""
+        return tuple(dict.fromkeys(node.kernel for node in self.nodes if isinstance(node, Call)))
+
+    def lengths_at(self, given: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
+        """A value for each length: the one given, or the typical one; InputError for one that is not allowed."""
+        for name in given:
+            if name not in self.lengths:
+                own = ", ".join(self.lengths) or "none"
+                raise InputError(f"{self.name} has no length {name}; its lengths are {own}.")
+        chosen = {name: given.get(name, kind.typical) for name, kind in self.lengths.items()}
+        for name, kind in self.lengths.items():
+            if kind.at_most is not None and name not in given:
+                chosen[name] = min(chosen[name], chosen[kind.at_most])
+            most = min(kind.hi, chosen[kind.at_most] if kind.at_most is not None else kind.hi)
+            if not kind.lo <= chosen[name] <= most:
+                raise InputError(f"{name} = {chosen[name]} is outside {kind.lo} … {most} of {self.name}.")
+        return chosen
+
+    def count(self, **given: Any) -> "Counts":
+        """How often each operation class runs in each step, counted by running one call.
+
+        Lengths that are not given take their typical value; other parameters their least.
+        """
+        from sensorsim.language.arguments import arguments, bounds
+        from sensorsim.language.count import count
+
+        lengths = self.lengths_at({name: value for name, value in given.items() if name in self.lengths})
+        values = arguments(self, lengths, lambda name, lo, hi: lo)
+        for name, value in given.items():
+            if name not in self.parameters:
+                raise InputError(f"{self.name} has no parameter {name}; it has {', '.join(self.parameters)}.")
+            kind = self.parameters[name]
+            if not isinstance(kind, Length):
+                numbers = value if isinstance(kind, Array) else [value]
+                lo, hi = bounds(kind.element if isinstance(kind, Array) else kind, lengths)
+                if len(numbers) != (len(values[name]) if isinstance(kind, Array) else 1):
+                    raise InputError(f"{name} of {self.name} has {len(values[name])} elements, not {len(numbers)}.")
+                if not all(lo <= number <= hi for number in numbers):
+                    raise InputError(f"{name} of {self.name} is outside {lo} … {hi}.")
+                values[name] = [int(number) for number in numbers] if isinstance(kind, Array) else int(value)
+        return count(self, values)
+
+    def formula(self, otherwise: bool = False, **fixed: int) -> "Formula":
+        """The same as polynomials in the lengths, counted by reading; `otherwise` takes the other way at each `if`."""
+        from sensorsim.language.formula import formula
+
+        return formula(self, otherwise, fixed)
+
+    def prove(self) -> "Proof":
+        """Prove that nothing wraps and no index leaves its array, for every input; RangeError names the line."""
+        return self._proof
+
+    @cached_property
+    def _proof(self) -> "Proof":
+        from sensorsim.language.ranges import prove
+
+        return prove(self)
+
+    def secrecy(self) -> "Secrecy":
+        """Prove that no branch, loop, address or time of an operation depends on a secret, or say which line does."""
+        return self._secrecy
+
+    @cached_property
+    def _secrecy(self) -> "Secrecy":
+        from sensorsim.language.secrecy import secrecy
+
+        return secrecy(self)
+
+    def run(self, **values: Any) -> Any:
+        """One call by Numba. Arrays that the kernel fills may be left out; the result is what it returns and fills."""
+        from sensorsim.language.run import run
+
+        return run(self, values)
+
+    def batch(self, count: int | None = None, /, **values: Any) -> dict[str, Any]:
+        """Many calls by Numba, with generator=, seed=, threads=, out=; see `sensorsim.language.run.batch`."""
+        from sensorsim.language.run.batch import batch
+
+        return batch(self, count, **values)
+
+    def c(self, prefix: str = "ss_") -> dict[str, str]:
+        """The kernel and all it calls as C99, by file name."""
+        from sensorsim.language.c.files import c_sources
+
+        return c_sources([self], prefix, (), "")
+
+
+def kernel(
+    step: str | None = None, split: str | None = None, exposes: Mapping[str, str] = NOTHING
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Declare a kernel; see `Kernel` for what may be said of it."""
+    if callable(step):
+        code = step.__code__
+        raise LanguageError(f"{Place(code.co_filename, code.co_firstlineno)}: write @kernel(), with parentheses.")
+
+    def declare(function: Callable[..., Any]) -> Kernel:
+        return Kernel(function, step, split, exposes)
+
+    return declare
+
+
+def reachable(entries: "tuple[Kernel, ...] | list[Kernel]") -> list[Kernel]:
+    """The kernels and all that they call, callees first."""
+    order: dict[Kernel, None] = {}
+
+    def visit(one: Kernel) -> None:
+        if one not in order:
+            for callee in one.called:
+                visit(callee)
+            order[one] = None
+
+    for entry in entries:
+        visit(entry)
+    # Within a file the order of its source, which defines before it uses, is the one a reader knows.
+    files = list(dict.fromkeys(one.at.file for one in order))
+    return sorted(order, key=lambda one: (files.index(one.at.file), one.at.line))
+
+
+def _bound(function: Callable[..., Any], used: Mapping[str, Any]) -> Callable[..., Any]:
+    """The same code over the very names that were read, so that plain Python and the readers cannot come apart."""
+    assert isinstance(function, FunctionType)
+    names = {**used, "__builtins__": function.__globals__.get("__builtins__", __builtins__), "range": range}
+    bound = FunctionType(function.__code__, names, function.__name__, None, function.__closure__)
+    bound.__doc__, bound.__annotations__ = function.__doc__, function.__annotations__
+    return bound
+
+
+def _found_again(module: str, name: str) -> Kernel:
+    from importlib import import_module
+
+    found: Kernel = getattr(import_module(module), name)
+    return found

@@ -1,0 +1,406 @@
+"""Running a kernel on intervals, statement by statement."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.language import intervals, ir
+from sensorsim.language.arguments import polynomial
+from sensorsim.language.intervals import Flag, Mask, Masked, Span, Value, as_word, number
+from sensorsim.language.polynomial import OPERATORS, Polynomial
+from sensorsim.language.primitive import Primitive
+from sensorsim.language.ranges.check import Check
+from sensorsim.language.ranges.loops import Loop, loosened
+from sensorsim.language.ranges.states import Cells, Proof, RangeError, State
+from sensorsim.language.ranges.written import Facts, Written
+from sensorsim.language.types import STORAGE, Array, Below, Kind, Length, power_of_two
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+
+INDEX_RULES: dict[str, Callable[..., Span]] = {
+    **{"+": intervals.add, "-": intervals.sub, "*": intervals.mul, "<<": intervals.left, ">>": intervals.right}
+}
+MOST_PARTS = 1 << 12  # values that `split` takes one at a time
+UNROLL = 64  # loops of a known, small number of rounds run round by round
+
+
+def prove(kernel: "Kernel") -> Proof:
+    """Prove the kernel for all inputs within its declared formats, or raise RangeError."""
+    check = Check()
+    for name, length in kernel.lengths.items():
+        check.bounds.length(name, length.lo, length.hi, length.at_most)
+    names: dict[str, Any] = {}
+    for name in kernel.lengths:
+        names[name] = check.symbol(name)
+    for name, kind in kernel.parameters.items():
+        if isinstance(kind, Array):
+            size = polynomial(kernel.sizes[name])
+            if check.bounds.lowest(size) < 1:
+                raise RangeError(kernel.at, f"in {kernel.name}, the array {name} can be empty; see its length")
+            if kind.contents is not None and check.bounds.highest(size) > len(kind.contents):
+                raise RangeError(kernel.at, f"in {kernel.name}, the table {name} is shorter than it declares")
+            names[name] = Cells(name, kind, check.declared(kind.element, names), size)
+        elif not isinstance(kind, Length):
+            names[name] = check.declared(kind, names)
+    written = {name: Facts(()) for name, kind in kernel.arrays.items() if kind.written}
+    result = run_kernel(check, kernel, names, written)[0]
+    span = as_word(result) if result is not None else None
+    return Proof(kernel.name, check.lines, (span.lo, span.hi) if span else None, check.operands)
+
+
+def run_kernel(check: Check, kernel: "Kernel", names: dict[str, Any], written: Written) -> tuple[Value | None, Written]:
+    """The kernel once, or once for each part of the parameter it splits; what it returns and has written."""
+    if kernel.split is None:
+        return Body(check, kernel, State(names, written)).result()
+    returned: Value | None = None
+    after: Written | None = None
+    whole, kind = as_word(names[kernel.split]), kernel.parameters[kernel.split]
+    if isinstance(kind, Below | Length) and whole.hi - whole.lo >= MOST_PARTS:
+        text = f"in {kernel.name}, {kernel.split} can be {whole}, too many to split one by one; split a shorter one"
+        raise RangeError(kernel.at, text)
+    for part in _parts(as_word(names[kernel.split]), kernel.parameters[kernel.split]):
+        value, now = Body(check, kernel, State({**names, kernel.split: part}, dict(written))).result()
+        returned = value if returned is None or value is None else check.join(returned, value)
+        after = now if after is None else {key: after[key].both(now[key]) for key in now}
+    assert after is not None
+    return returned, after
+
+
+class Body:
+    """One kernel's body over one state."""
+
+    def __init__(self, check: Check, kernel: "Kernel", state: State) -> None:
+        self.check, self.kernel, self.state = check, kernel, state
+        self.returned: list[tuple[Value | None, Written]] = []
+
+    def result(self) -> tuple[Value | None, Written]:
+        after = self.block(self.kernel.body, self.state)
+        if after is not None:
+            self.returned.append((None, after.written))
+        value: Value | None
+        value, written = self.returned[0]
+        for other, now in self.returned[1:]:
+            value = value if value is None or other is None else self.check.join(value, other)
+            written = {key: written[key].both(now[key]) for key in written}
+        return value, written
+
+    # statements: each gives the state after it, None where it returned
+
+    def block(self, body: tuple[ir.Statement, ...], state: State) -> State | None:
+        now: State | None = state
+        for statement in body:
+            if now is None:
+                break
+            now = self.statement(statement, now)
+        return now
+
+    def statement(self, node: ir.Statement, state: State) -> State | None:
+        match node:
+            case ir.Let(name=name, value=value):
+                found = self.value(value, state)
+                if node.type in ("u32", "i32"):
+                    found = self.fits(node, found, node.type)
+                state.names[name] = found
+                self.check.note(node.at, found)
+            case ir.Store(array=array, index=index, value=value):
+                found = self.value(value, state)
+                self.check.note(node.at, found)
+                cells, at = self.cells(node, array, index, state)
+                self.within(node, f"{array}[{ir.shown(index)}]", as_word(found), cells.kind.element, cells.element)
+                self.write(cells, at, state)
+            case ir.Do(call=call):
+                self.call(call, state)
+            case ir.Return(value=value):
+                returned = None if value is None else self.value(value, state)
+                if returned is not None and self.kernel.result is not None:
+                    declared = self.check.declared(self.kernel.result, state.names)
+                    self.within(node, "the result", as_word(returned), self.kernel.result, declared)
+                    self.check.note(node.at, returned)
+                self.returned.append((returned, dict(state.written)))
+                return None
+            case ir.If(test=test):
+                return self.branch(node, self.value(test, state), state)
+            case ir.For():
+                return self.loop(node, state)
+        return state
+
+    def branch(self, node: ir.If, flag: Value, state: State) -> State | None:
+        assert isinstance(flag, Flag)
+        ways: list[State | None] = []
+        for holds, body in ((True, node.then), (False, node.otherwise)):
+            if flag.holds in (None, holds):
+                side = state.copy()
+                self.narrow(node.test, holds, side)
+                ways.append(self.block(body, side))
+        return ways[0] if len(ways) == 1 else self.check.joined(*ways)
+
+    def narrow(self, test: ir.Expression, holds: bool, state: State) -> None:
+        """What a comparison of two names or numbers says about them on one of its ways."""
+        if not (isinstance(test, ir.Apply) and test.primitive.interval is intervals.at_least):
+            return
+        a, b = (state.names.get(node.name) if isinstance(node, ir.Name) else self.plain(node) for node in test.operands)
+        if not (isinstance(a, Span) and isinstance(b, Span)):
+            return
+        narrowed = (
+            (a.narrowed(b.lo, a.hi), b.narrowed(b.lo, a.hi))
+            if holds
+            else (a.narrowed(a.lo, b.hi - 1), b.narrowed(a.lo + 1, b.hi))
+        )
+        for node, span in zip(test.operands, narrowed, strict=True):
+            if isinstance(node, ir.Name) and span.lo <= span.hi:
+                state.names[node.name] = span
+
+    def plain(self, node: ir.Expression) -> Span | None:
+        return number(node.value) if isinstance(node, ir.Const) else None
+
+    # loops
+
+    def loop(self, node: ir.For, state: State) -> State | None:
+        first, last = as_word(self.value(node.first, state)), as_word(self.value(node.last, state))
+        for end, span in ((node.first, first), (node.last, last)):
+            if span.lo < 0:
+                raise self.error(node, f"the loop bound `{ir.shown(end)}` can be {span}; it must not be negative")
+        rounds = last.hi - first.lo
+        if first.exact is not None and last.exact is not None:
+            rounds = min(rounds, self.check.bounds.highest(last.exact - first.exact))
+        if rounds <= 0:
+            return state
+        if first.lo == first.hi and last.lo == last.hi and rounds <= UNROLL:
+            return self.unrolled(node, range(first.lo, last.hi), state)
+        self.check.fresh += 1
+        counter = f"{node.counter}#{self.check.fresh}"
+        ends = [span.exact if span.exact is not None else Polynomial.constant(edge)
+                for span, edge in ((first, first.lo), (last, last.hi))]  # fmt: skip
+        self.check.bounds.counter(counter, ends[0], ends[1] - 1)
+        kept = len(self.returned)
+        certain = [span.exact if span.exact is not None else Polynomial.constant(edge)
+                   for span, edge in ((first, first.hi), (last, last.lo))]  # fmt: skip
+        try:
+            after = Loop(self, node, counter, certain, rounds).run(state)
+        finally:
+            self.check.bounds.forget(counter)
+        for place, (value, written) in enumerate(self.returned[kept:], kept):
+            facts = {owner: runs.without(counter) for owner, runs in written.items()}
+            self.returned[place] = loosened(value, counter), facts
+        return after
+
+    def unrolled(self, node: ir.For, rounds: range, state: State) -> State | None:
+        now: State | None = state
+        for i in rounds:
+            if now is None:
+                return None
+            now.names[node.counter] = number(i)
+            now = self.block(node.body, now)
+        if now is not None:
+            now.names.pop(node.counter, None)
+        return now
+
+    # expressions
+
+    def value(self, node: ir.Expression, state: State) -> Value:
+        match node:
+            case ir.Const(value=value):
+                return number(value)
+            case ir.Name(name=name):
+                found: Value = state.names[name]
+                return found
+            case ir.Load(array=array, index=index):
+                return self.load(node, array, index, state)
+            case ir.Index():
+                return self.index(node, state)
+            case ir.Apply(primitive=primitive, operands=operands):
+                return self.apply(node, primitive, [self.value(operand, state) for operand in operands])
+            case ir.Call():
+                result = self.call(node, state)
+                assert result is not None
+                return result
+        raise TypeError(node)
+
+    def index(self, node: ir.Index, state: State) -> Span:
+        spans = [as_word(self.value(operand, state)) for operand in node.operands]
+        if node.operator in ("<<", ">>"):
+            count = spans[1]
+            if not (count.lo >= 0 and count.hi <= 31):
+                raise self.error(node, f"`{ir.shown(node)}` shifts by {count}; a count must be within 0 … 31")
+            if spans[0].lo < 0:
+                raise self.error(node, f"`{ir.shown(node)}` shifts {spans[0]}, which can be negative")
+        if len(spans) == 1:
+            made = intervals.negated(spans[0])
+        else:
+            made = INDEX_RULES[node.operator](*spans)
+            exact = [span.exact for span in spans]
+            if exact[0] is not None and exact[1] is not None:
+                made.exact = OPERATORS[node.operator](exact[0], exact[1])
+        span = self.check.refined(made)
+        self.fits(node, span, "i32")
+        return span
+
+    def apply(self, node: ir.Apply, primitive: Primitive, values: list[Value]) -> Value:
+        for operand, value, kind in zip(node.operands, values, primitive.operands, strict=True):
+            if kind != "flag" and primitive.operations and not isinstance(value, Flag):
+                self.fits(operand, value, kind, f"`{primitive.name}` reads")
+        if primitive.interval is None:
+            raise self.error(
+                node, f"the primitive {primitive.name} ({primitive.at}) has no interval rule; give interval=…"
+            )
+        words = [value if isinstance(value, Flag) else as_word(value) for value in values]
+        wrong = primitive.needs(*words) if primitive.needs is not None else None
+        if wrong:
+            raise self.error(node, f"`{primitive.name}` {wrong}")
+        ranges = tuple((w.lo, w.hi) if isinstance(w, Span) else (0, 1) for w in words)
+        seen = self.check.operands.get(node, ranges)
+        self.check.operands[node] = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(seen, ranges, strict=True))
+        result = self.rule(node, primitive, values, words)
+        if isinstance(result, Span):
+            result = self.check.refined(result)
+            if not primitive.wraps and primitive.result != "flag":
+                least, most = STORAGE[primitive.result]
+                if not (least <= result.lo and result.hi <= most):
+                    raise self.error(node, f"`{ir.shown(node)}` can be {result}, outside {primitive.result}")
+        return result
+
+    def rule(self, node: ir.Apply, primitive: Primitive, values: list[Value], words: list[Any]) -> Value:
+        assert primitive.interval is not None
+        match values:
+            case [Masked() as a, Masked() as b] if primitive.interval is intervals.or_:
+                if a.mask.test is b.mask.test and a.mask.complemented != b.mask.complemented:
+                    # exactly one of the two is kept: a value where the test is negative, the other where it is not
+                    one, other = (self.check.refined(intervals.where(part)) for part in (a, b))
+                    return intervals.unsigned(self.check.join(one, other))
+        if primitive.interval is intervals.mul and ir.same(*node.operands):
+            return intervals.square(words[0])
+        if primitive.interval in (intervals.and_, intervals.not_, intervals.unsigned, intervals.signed):
+            found: Value = primitive.interval(*values)  # these look at masks and at what a word was before
+            return found
+        made = primitive.interval(*words)
+        if not isinstance(made, Span | Flag | Mask):
+            raise self.error(node, f"the interval rule of {primitive.name} ({primitive.at}) gives no Span or Flag")
+        return made
+
+    def call(self, node: ir.Call, state: State) -> Value | None:
+        called = node.kernel
+        names: dict[str, Any] = {}
+        written: Written = {}
+        for name, argument in zip(called.parameters, node.arguments, strict=True):
+            if isinstance(argument, ir.Whole):
+                names[name] = state.names[argument.array]
+            else:
+                names[name] = self.value(argument, state)
+        for (name, kind), argument in zip(called.parameters.items(), node.arguments, strict=True):
+            if isinstance(argument, ir.Whole):
+                self.passed(node, called, name, names)
+                if names[name].owner in state.written:
+                    written[names[name].owner] = state.written[names[name].owner]
+            else:
+                assert not isinstance(kind, Array)
+                if isinstance(kind, Length) and as_word(names[name]).exact is None:
+                    raise self.error(argument, f"the length {name} of {called.name} differs from way to way here")
+                self.within(argument, f"{name} of {called.name}", as_word(names[name]), kind,
+                            self.check.declared(kind, names))  # fmt: skip
+                if isinstance(kind, Length) and kind.at_most is not None:
+                    limit = as_word(names[kind.at_most]).exact
+                    if limit is None or not self.check.at_most(as_word(names[name]), limit):
+                        raise self.error(argument, f"{name} of {called.name} may exceed {kind.at_most}")
+        result, after = run_kernel(self.check, called, names, written)
+        state.written.update(after)
+        return result
+
+    def passed(self, node: ir.Call, called: "Kernel", name: str, names: dict[str, Any]) -> None:
+        """An array argument must be as long as the kernel declares, and hold and take what it declares."""
+        cells: Cells = names[name]
+        kind = called.parameters[name]
+        assert isinstance(kind, Array)
+        wanted = polynomial(called.sizes[name])
+        for length in called.lengths:  # in two steps, because the two kernels may use one name for two lengths
+            wanted = wanted.replace(length, Polynomial.variable(f"{length} passed"))
+        for length in called.lengths:
+            exact = as_word(names[length]).exact
+            if exact is None:
+                raise self.error(node, f"the length {length} of {called.name} differs from way to way here")
+            wanted = wanted.replace(f"{length} passed", exact)
+        if self.check.bounds.lowest(cells.size - wanted) < 0:
+            raise self.error(node, f"{cells.owner} has {cells.size} elements, and {called.name} wants {wanted}")
+        own = self.check.declared(kind.element, names)
+        if not kind.written:
+            self.within(node, f"an element of {cells.owner}", cells.element, kind.element, own)
+
+    # arrays
+
+    def cells(self, node: ir.Node, array: str, index: ir.Expression, state: State) -> tuple[Cells, Span]:
+        """The array and the place in it, after a check that it is inside."""
+        cells, at = state.names[array], as_word(self.value(index, state))
+        assert isinstance(cells, Cells)
+        inside = at.lo >= 0 and self.check.at_most(at, cells.size - 1)
+        if not inside:
+            raise self.error(node, self.outside(array, index, at, cells))
+        return cells, at
+
+    def outside(self, array: str, index: ir.Expression, at: Span, cells: Cells) -> str:
+        text = f"the index `{ir.shown(index)}` of {array} can be {at}, and its length is {_plain(cells.size)}"
+        if at.exact is None:
+            return text
+        for short in (cells.size - 1 - at.exact, at.exact):
+            least = self.check.bounds.least(short)
+            if least.value < 0 and least.at:
+                where = ", ".join(f"{name} = {value}" for name, value in sorted(least.at.items()) if "#" not in name)
+                return f"{text}; it is not inside for {where}" if where else text
+        return text
+
+    def load(self, node: ir.Load, array: str, index: ir.Expression, state: State) -> Span:
+        cells, at = self.cells(node, array, index, state)
+        if cells.kind.contents is not None:
+            part = cells.kind.contents[at.lo : at.hi + 1]
+            return Span(min(part), max(part))
+        facts = state.written.get(cells.owner)
+        if facts is not None and not self.check.lenient and not facts.cover(at, self.check.bounds):
+            raise self.error(node, f"{array}[{ir.shown(index)}] may be read before it is written")
+        return Span(cells.element.lo, cells.element.hi, above=cells.element.above)
+
+    def write(self, cells: Cells, at: Span, state: State) -> None:
+        if cells.owner in state.written and at.exact is not None:
+            state.written[cells.owner] = state.written[cells.owner].with_cell(at.exact)
+
+    # checks
+
+    def fits(self, node: ir.Node, value: Value, kind: str, what: str = "") -> Any:
+        """The value, after a check that it is a word of this type."""
+        if isinstance(value, Flag):
+            return value
+        span, (least, most) = as_word(value), STORAGE[kind]
+        if not (least <= span.lo and span.hi <= most):
+            told = (
+                f"{what} {span}, which is not all {kind}"
+                if what
+                else f"`{ir.shown(node)}` can be {span}, outside {kind}"
+            )
+            raise self.error(node, told)
+        return value
+
+    def within(self, node: ir.Node, what: str, span: Span, kind: Kind, declared: Span) -> None:
+        """A value where a format is declared."""
+        inside = declared.lo <= span.lo and span.hi <= declared.hi
+        if isinstance(kind, Below):
+            inside = span.lo >= 0 and (inside if not declared.above else self.check.at_most(span, declared.above[0]))
+        if not inside:
+            limits = f"0 … {kind.limit}-1" if isinstance(kind, Below) else f"{declared.lo} … {declared.hi}"
+            raise self.error(node, f"{what} can be {span} where {limits} is declared")
+
+    def error(self, node: ir.Node, what: str) -> RangeError:
+        return RangeError(node.at, f"in {self.kernel.name}, {what}")
+
+
+def _parts(span: Span, kind: Kind) -> Iterator[Span]:
+    """A word one bit length at a time, an index one value at a time."""
+    if isinstance(kind, Below | Length):
+        yield from (number(value) for value in range(span.lo, span.hi + 1))
+        return
+    if span.lo < 0:
+        yield Span(span.lo, min(span.hi, -1))
+    for bits in range(33):
+        lo, hi = (0, 0) if bits == 0 else (1 << (bits - 1), (1 << bits) - 1)
+        if span.lo <= hi and lo <= span.hi:
+            yield Span(max(lo, span.lo), min(hi, span.hi))
+
+
+def _plain(size: Polynomial) -> str:
+    return power_of_two(int(size.number)) if size.number is not None else str(size)

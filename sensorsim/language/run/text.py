@@ -1,0 +1,138 @@
+"""A kernel's nodes as Python text that Numba compiles, and what the names in that text mean.
+
+Every name of the kernel gets a prefix (`v_`, or `f` and a number for names that a reader made up), so that none can
+collide with the helpers: `t_…` are Numba's types, `p_…` primitives, `k_…` kernels.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numba
+
+from sensorsim.language import ir
+from sensorsim.language.types import Array, Kind, word
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+
+TYPES = {"u32": numba.uint32, "i32": numba.int32, "index": numba.int64, "flag": numba.boolean}
+CASTS = ("i32", "u32")
+Lines = list[str]
+
+
+def variable(name: str) -> str:
+    """The name as it stands in the text. Readers write the names that they make up as `number.name`."""
+    return "f" + name.replace(".", "_") if "." in name else "v_" + name
+
+
+class Text:
+    """Writes nodes as text and collects in `scope` what they refer to."""
+
+    def __init__(self, compiled: Callable[[Any], Any]) -> None:
+        self.compiled = compiled
+        self.scope: dict[str, Any] = {f"t_{name}": kind for name, kind in TYPES.items()}
+        self.scope["t_place"] = numba.uint64  # unsigned: Numba then does not look whether a place counts from the end
+        self.known: dict[Any, str] = {}
+
+    def block(self, statements: Iterable[ir.Statement], indent: int) -> Lines:
+        lines = [line for statement in statements for line in self.statement(statement, indent)]
+        return lines or [f"{' ' * indent}pass"]
+
+    def statement(self, node: ir.Statement, indent: int) -> Lines:
+        pad = " " * indent
+        match node:
+            case ir.Let(name=name, value=value):
+                return [f"{pad}{variable(name)} = {self.cast(node.type, value)}"]
+            case ir.Store(value=value):
+                return [f"{pad}{self.element(node)} = {self.expression(value)}"]
+            case ir.For(counter=counter, first=first, last=last, body=body):
+                from_zero = isinstance(first, ir.Const) and first.value == 0
+                ends = ("" if from_zero else f"{self.cast('index', first)}, ") + self.cast("index", last)
+                return [f"{pad}for {variable(counter)} in range({ends}):", *self.block(body, indent + 1)]
+            case ir.If(test=test, then=then, otherwise=otherwise):
+                lines = [f"{pad}if {self.expression(test)}:", *self.block(then, indent + 1)]
+                return [*lines, f"{pad}else:", *self.block(otherwise, indent + 1)] if otherwise else lines
+            case ir.Do(call=call):
+                return [f"{pad}{self.expression(call)}"]
+            case ir.Return(value=value):
+                return [f"{pad}return {self.expression(value)}" if value is not None else f"{pad}return"]
+        raise TypeError(node)
+
+    def element(self, node: ir.Load | ir.Store) -> str:
+        return f"{variable(node.array)}[t_place({self.expression(node.index)})]"
+
+    def expression(self, node: ir.Node) -> str:
+        match node:
+            case ir.Const(value=value):
+                return f"({value})" if value < 0 else str(value)
+            case ir.Name(name=name):
+                return variable(name)
+            case ir.Whole(array=array):
+                return variable(array)
+            case ir.Load():
+                return f"t_{node.type}({self.element(node)})"
+            case ir.Index(operator=operator, operands=(one,)):
+                return f"({operator}{self.cast('index', one)})"
+            case ir.Index(operator=operator, operands=(left, right)):
+                return f"({self.cast('index', left)} {operator} {self.cast('index', right)})"
+            case ir.Apply(primitive=target, operands=below) if target.name in CASTS and not target.operations:
+                return f"t_{target.name}({self.expression(below[0])})"
+            case ir.Apply(primitive=target, operands=below):
+                given = (self.word(kind, value) for kind, value in zip(target.operands, below, strict=True))
+                return f"{self.named('p', target)}({', '.join(given)})"
+            case ir.Call(kernel=called, arguments=below):
+                return f"{self.named('k', called)}({', '.join(map(self.expression, below))})"
+        raise TypeError(node)
+
+    def word(self, kind: str, value: ir.Expression) -> str:
+        """An operand: a number or an index becomes a word of the type that the primitive takes."""
+        return self.cast(kind, value) if value.type in ("index", "const") else self.expression(value)
+
+    def cast(self, kind: str, value: ir.Expression) -> str:
+        text = self.expression(value)
+        return text if value.type == kind else f"t_{kind}({text})"
+
+    def named(self, prefix: str, target: Any) -> str:
+        """The name under which the text calls a kernel or primitive; two of one name get two."""
+        if target not in self.known:
+            self.known[target] = f"{prefix}{len(self.known)}_{target.name}"
+            self.scope[self.known[target]] = self.compiled(target)
+        return self.known[target]
+
+    def function(self, name: str, lines: Lines) -> Any:
+        """The plain Python function of this text."""
+        exec(compile("\n".join(lines) + "\n", f"<{name}>", "exec"), self.scope)  # made of the kernel's own nodes
+        return self.scope[name]
+
+
+def kernel_text(kernel: "Kernel", compiled: Callable[[Any], Any]) -> Any:
+    """A kernel as a plain function of machine words; scalars become words of their type on entry."""
+    text = Text(compiled)
+    lines = [f"def kernel({', '.join(map(variable, kernel.parameters))}):"]
+    lines += [entry(name, kind) for name, kind in kernel.parameters.items() if not isinstance(kind, Array)]
+    result = word(kernel.result) if kernel.result is not None else None
+    return text.function("kernel", lines + text.block(_returning(kernel.body, result), 1))
+
+
+def entry(name: str, kind: Kind) -> str:
+    return f" {variable(name)} = t_{word(kind)}({variable(name)})"
+
+
+def _returning(body: tuple[ir.Statement, ...], result: str | None) -> tuple[ir.Statement, ...]:
+    """The body with every result cast to the type of the kernel's, so that Numba sees one type on all ways."""
+    if result is None:
+        return body
+
+    def cast(node: ir.Statement) -> ir.Statement:
+        match node:
+            case ir.Return(at=at, value=value) if value is not None:
+                from sensorsim.language import primitives
+
+                return ir.Return(at, "none", ir.Apply(at, result, getattr(primitives, result), (value,)))
+            case ir.If(at=at, test=test, then=then, otherwise=otherwise):
+                return ir.If(at, "none", test, tuple(map(cast, then)), tuple(map(cast, otherwise)))
+            case ir.For(at=at, counter=counter, first=first, last=last, body=below):
+                return ir.For(at, "none", counter, first, last, tuple(map(cast, below)))
+        return node
+
+    return tuple(map(cast, body))

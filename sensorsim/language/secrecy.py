@@ -1,0 +1,206 @@
+"""The secrecy reader: what someone with a stopwatch learns of a kernel's secret parameters.
+
+A parameter is secret when its format says so. Secrecy is followed through every assignment, store, load and call; what
+is assigned under a secret condition is secret too. A finding is a place where time may depend on a secret: the
+condition of a branch, the bound of a loop, the address of a load or store, an operand of an operation whose time
+depends on it on some core. A kernel may accept such a thing in its own lines and say why (`exposes`): then it is an
+exception, which travels with its reason into the C header.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sensorsim.language import ir
+from sensorsim.language.ir import Place
+from sensorsim.language.types import Array, Length
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+
+TIMED = ("branch", "loop", "operation")  # what changes the instructions that run, or how long one takes
+
+
+class Finding(NamedTuple):
+    """A place where time depends on a secret; `reason` says why that is accepted, and is empty where it is not."""
+
+    kind: str  # branch, loop, address, operation
+    at: Place
+    text: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} at {self.at}" + (f": {self.reason}" if self.reason else "")
+
+
+class Secrecy(NamedTuple):
+    """What was found in one kernel and all that it calls."""
+
+    kernel: str
+    secrets: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    exceptions: tuple[Finding, ...]
+
+    @property
+    def proved(self) -> bool:
+        """Whether nothing depends on a secret but what the kernels declare."""
+        return not self.findings
+
+    @property
+    def same_path(self) -> bool:
+        """Whether the same instructions run for every secret, each as long."""
+        return not any(found.kind in TIMED for found in (*self.findings, *self.exceptions))
+
+    @property
+    def verdict(self) -> str:
+        """The whole answer in a sentence."""
+        if not self.secrets:
+            return "no parameter is declared secret"
+        names = ", ".join(self.secrets)
+        if self.findings:
+            return f"NOT proved for {names}: " + "; ".join(map(str, self.findings))
+        plain = f"proved: no branch, loop bound, address or time of an operation depends on {names}"
+        if not self.exceptions:
+            return plain
+        return f"{plain}, but for what the kernel declares: " + "; ".join(map(str, self.exceptions))
+
+
+def secrecy(kernel: "Kernel") -> Secrecy:
+    """Follow the kernel's secrets through it and all that it calls."""
+    walk = _Walk()
+    secret = {name: _declared(kernel, name) for name in kernel.parameters}
+    arrays = {name: name for name in kernel.arrays}
+    walk.arrays = {name: secret[name] for name in kernel.arrays}
+    while True:  # an array may turn secret late and be read early, in a loop of a caller
+        before = dict(walk.arrays)
+        walk.found.clear()
+        _Body(walk, kernel, {name: secret[name] for name in secret if name not in arrays}, arrays, False).result()
+        if walk.arrays == before:
+            break
+    ordered = sorted(walk.found, key=lambda found: (found.at, found.kind, found.text))
+    names = tuple(name for name, is_secret in secret.items() if is_secret)
+    accepted = tuple(found for found in ordered if found.reason)
+    return Secrecy(kernel.name, names, tuple(found for found in ordered if not found.reason), accepted)
+
+
+def _declared(kernel: "Kernel", name: str) -> bool:
+    kind = kernel.parameters[name]
+    element = kind.element if isinstance(kind, Array) else kind
+    return not isinstance(element, Length) and element.secret and not (isinstance(kind, Array) and kind.written)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.found: dict[Finding, None] = {}
+        self.arrays: dict[str, bool] = {}  # by the name that the outermost kernel gives it: whether it holds a secret
+
+
+class _Body:
+    """One kernel's body; `names` says which scalars are secret, `under` whether running it at all is."""
+
+    def __init__(
+        self, walk: _Walk, kernel: "Kernel", names: dict[str, bool], arrays: dict[str, str], under: bool
+    ) -> None:
+        self.walk, self.kernel, self.names, self.arrays = walk, kernel, names, arrays
+        # A name of this kernel is not known outside, so who calls it under which condition does not make it secret;
+        # what it stores and returns is.
+        self.called_under, self.under, self.returned = under, False, False
+
+    def result(self) -> bool:
+        """Whether what it returns is secret."""
+        self.block(self.kernel.body)
+        return self.returned
+
+    def block(self, body: tuple[ir.Statement, ...]) -> None:
+        for node in body:
+            self.statement(node)
+
+    def statement(self, node: ir.Statement) -> None:
+        match node:
+            case ir.Let(name=name, value=value):
+                self.names[name] = self.value(value) or self.under
+            case ir.Store(array=array, index=index, value=value):
+                secret = [self.value(value), self.address(node, array, index)]  # both are looked at
+                self.walk.arrays[self.arrays[array]] |= any(secret) or self.under or self.called_under
+            case ir.Do(call=call):
+                self.value(call)
+            case ir.Return(value=value):
+                self.returned |= (value is not None and self.value(value)) or self.under or self.called_under
+            case ir.If(test=test, then=then, otherwise=otherwise):
+                self.branch(node, self.value(test), then, otherwise)
+            case ir.For():
+                self.loop(node)
+
+    def branch(
+        self, node: ir.If, secret: bool, then: tuple[ir.Statement, ...], otherwise: tuple[ir.Statement, ...]
+    ) -> None:
+        if secret:
+            self.report("branch", node, f"the branch `{ir.shown(node)}` depends on a secret")
+        before = dict(self.names)
+        outer, inside = self.under, self.under or secret
+        self.under = inside
+        self.block(then)
+        left, self.under = self.under, inside
+        one, self.names = self.names, before
+        self.block(otherwise)
+        self.names = {name: one.get(name, False) or self.names.get(name, False) for name in one.keys() | self.names}
+        returns = any(isinstance(part, ir.Return) for part in ir.walk(*then, *otherwise))
+        # what runs after it shows which way was taken, here or in a branch or loop inside
+        self.under = outer or (returns and (left or self.under))
+
+    def loop(self, node: ir.For) -> None:
+        secret = any([self.value(node.first), self.value(node.last)])
+        if secret:
+            self.report("loop", node, f"the number of rounds of `{ir.shown(node)}` depends on a secret")
+        outer, self.under = self.under, self.under or secret
+        while True:
+            before = dict(self.names), self.under
+            self.names[node.counter] = secret
+            self.block(node.body)
+            self.names = {name: self.names.get(name, False) or before[0].get(name, False) for name in self.names}
+            self.names[node.counter] = secret
+            if {**before[0], node.counter: secret} == self.names and before[1] == self.under:
+                break
+        returns = any(isinstance(part, ir.Return) for part in ir.walk(*node.body))
+        self.under = self.under if returns else outer
+
+    def value(self, node: ir.Node) -> bool:
+        """Whether an expression's value is secret."""
+        match node:
+            case ir.Const() | ir.Whole():
+                return False
+            case ir.Name(name=name):
+                return self.names[name]
+            case ir.Load(array=array, index=index):
+                return self.address(node, array, index) or self.walk.arrays[self.arrays[array]]
+            case ir.Apply(primitive=primitive, operands=operands):
+                secret = [self.value(operand) for operand in operands]
+                slow = [cores for is_secret, cores in zip(secret, primitive.varies, strict=True) if is_secret and cores]
+                if slow:
+                    cores = ", ".join(dict.fromkeys(core for cores in slow for core in cores))
+                    text = f"the time of `{primitive.name}` depends on a secret operand on {cores},"
+                    self.report("operation", node, text)
+                return any(secret)
+            case ir.Call():
+                return self.call(node)
+        secret = [self.value(part) for part in ir.parts(node)]  # every part is looked at
+        return any(secret)
+
+    def address(self, node: ir.Node, array: str, index: ir.Expression) -> bool:
+        if not self.value(index):
+            return False
+        what = "write to" if isinstance(node, ir.Store) else "read of"
+        self.report("address", node, f"the {what} {array}[{ir.shown(index)}] has a secret address")
+        return True
+
+    def call(self, node: ir.Call) -> bool:
+        called = node.kernel
+        names: dict[str, bool] = {}
+        arrays: dict[str, str] = {}
+        for name, argument in zip(called.parameters, node.arguments, strict=True):
+            if isinstance(argument, ir.Whole):
+                arrays[name] = self.arrays[argument.array]
+            else:
+                names[name] = self.value(argument)
+        return _Body(self.walk, called, names, arrays, self.under or self.called_under).result()
+
+    def report(self, kind: str, node: ir.Node, text: str) -> None:
+        self.walk.found[Finding(kind, node.at, text, self.kernel.exposes.get(kind, ""))] = None

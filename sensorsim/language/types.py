@@ -1,0 +1,142 @@
+"""Number formats and lengths: what a kernel's parameters are declared with.
+
+`x: X["n"]` is an array of n values in the format X, `n: N` a length, `cursor: Below("size")` a word below another
+parameter, as an index is below the length. A format may be `secret`: the secrecy reader then proves that nothing an
+observer can time depends on it.
+"""
+
+from typing import TYPE_CHECKING
+
+from sensorsim.errors import InputError
+from sensorsim.language.record import Record
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+STORAGE = {
+    "u8": (0, 2**8 - 1),
+    "u16": (0, 2**16 - 1),
+    "u32": (0, 2**32 - 1),
+    "i8": (-(2**7), 2**7 - 1),
+    "i16": (-(2**15), 2**15 - 1),
+    "i32": (-(2**31), 2**31 - 1),
+}
+LONGEST = 2**31 - 1  # a length fits a signed word, so that index arithmetic does
+USUAL = 14  # features of a wearable's record: what a length without a typical value is taken near
+LONG = 257  # a length without test values is tried up to here: past every unrolled loop, odd
+
+
+class Q(Record):
+    """A fixed-point format: value = integer / 2^frac_bits, kept in `storage`, never outside lo … hi (ends included)."""
+
+    name: str
+    storage: str
+    frac_bits: int
+    lo: int
+    hi: int
+    about: str
+    secret: bool = False  # a feature, a key, a random word, or what follows from one
+    drawn: bool = False  # a uniform word that a generator makes
+
+    def check(self) -> None:
+        if self.storage not in STORAGE:
+            raise InputError(f"format {self.name}: storage {self.storage!r} is not one of {', '.join(STORAGE)}.")
+        least, most = STORAGE[self.storage]
+        if not least <= self.lo <= self.hi <= most:
+            raise InputError(f"format {self.name}: {self.lo} … {self.hi} does not fit {self.storage}; widen either.")
+
+    def __getitem__(self, length: str | int) -> "Array":
+        return Array(self, str(length))
+
+    def quantise(self, value: "float | Fraction") -> int:
+        """The integer nearest to `value` (halves to even), or the end of the range that it lies beyond."""
+        from fractions import Fraction  # here, because the command line starts without it
+
+        nearest: int = round(Fraction(value) * 2**self.frac_bits)
+        return min(max(nearest, self.lo), self.hi)
+
+    def value(self, integer: int) -> "Fraction":
+        """The real number that `integer` stands for."""
+        from fractions import Fraction
+
+        return Fraction(integer, 2**self.frac_bits)
+
+
+class Below(Record):
+    """An unsigned word below another parameter."""
+
+    limit: str
+    secret: bool = False
+    drawn: bool = False
+
+    storage = "u32"
+
+    def __getitem__(self, length: str | int) -> "Array":
+        return Array(self, str(length))
+
+
+class Array(Record):
+    """An array parameter: its element format and its length, an expression in the kernel's lengths."""
+
+    element: Q | Below
+    length: str
+    contents: tuple[int, ...] | None = None  # known entries, for constant tables
+    written: bool = False  # the kernel writes a cell before it reads it
+
+    @property
+    def storage(self) -> str:
+        return self.element.storage
+
+
+class Length(Record):
+    """A whole-number parameter that bounds loops and arrays.
+
+    `typical` is what costs are shown at; `tests` are the values (short, odd, long) that every check runs at. Both have
+    sensible values when left out.
+    """
+
+    name: str
+    lo: int
+    hi: int
+    about: str
+    at_most: str | None = None  # another length of the same kernel that this one never exceeds
+    typical: int = -1
+    tests: tuple[int, ...] = ()
+
+    storage = "u32"
+
+    def check(self) -> None:
+        if not 0 <= self.lo <= self.hi <= LONGEST:
+            raise InputError(f"length {self.name}: {self.lo} … {self.hi} is not within 0 … {LONGEST}.")
+        typical = min(max(USUAL, self.lo), self.hi) if self.typical < 0 else self.typical
+        tests = self.tests or tuple(sorted({self.lo, min(self.lo | 1 + 2, self.hi), min(max(LONG, self.lo), self.hi)}))
+        if not all(self.lo <= value <= self.hi for value in (typical, *tests)):
+            raise InputError(f"length {self.name}: a typical or test value is outside {self.lo} … {self.hi}.")
+        self.__dict__.update(typical=typical, tests=tests)
+
+
+Scalar = Q | Below | Length
+Kind = Scalar | Array
+
+
+def out(array: Array) -> Array:
+    """The same array, as one that the kernel fills."""
+    return Array(array.element, array.length, array.contents, written=True)
+
+
+def word(kind: Kind) -> str:
+    """The type that a value of this parameter has inside a kernel: u32, i32, or index for a length."""
+    return "index" if isinstance(kind, Length) else kind.storage[0] + "32"
+
+
+def power_of_two(value: int) -> str:
+    """A large number as it was meant: 2^30, -2^30-32768, 2^32-1."""
+    size = abs(value)
+    if size < 2**16:
+        return str(value)
+    bits = (size + 1).bit_length() - 1  # of the power just below, or one above
+    sign = "-" if value < 0 else ""
+    rest = size - 2**bits
+    if abs(rest) > 2**16:
+        return str(value)
+    return f"{sign}2^{bits}" + (f"{sign or '+'}{rest}" if rest > 0 else "-1" if rest < 0 else "")

@@ -1,0 +1,186 @@
+"""The expressions of generated kernels: text, with the lowest and the highest value that it can have, roughly."""
+
+STORAGE = {"u8": (0, 255), "u16": (0, 65535), "u32": (0, 2**32 - 1), "i8": (-128, 127), "i16": (-32768, 32767)}
+STORAGE["i32"] = (-(2**31), 2**31 - 1)
+WORD = {"u32": STORAGE["u32"], "i32": STORAGE["i32"]}
+SIGNED = ("add", "sub", "mul", "div", "shl", "asr", "min_", "max_", "i32")
+UNSIGNED = (
+    *("addu", "subu", "mulu", "divu", "shlu", "shru", "and_", "or_", "xor", "not_", "selectu", "minu", "maxu"),
+    *("wrapping_addu", "rotlu", "sign_mask", "u32"),
+)
+
+
+class Expressions:
+    """What a writer of kernels needs to write a value; it keeps the names that are in sight."""
+
+    # expressions: text, lowest, highest
+
+    def fitting(self, storage, lo, hi):
+        return self.within(storage[0] + "32", lo, hi)
+
+    def within(self, kind, lo, hi):
+        """An expression whose value is clamped to lo … hi, most of the time."""
+        text, least, most = self.expression(kind, self.one(0, 1, 2, 3))
+        if self.chance(0.02):
+            return text
+        low, high = ("max_", "min_") if kind == "i32" else ("maxu", "minu")
+        if least < lo:
+            text = f"{low}({text}, {lo})"
+        if most > hi:
+            text = f"{high}({text}, {hi})"
+        return text
+
+    def flag(self):
+        kind = self.one("u32", "i32")
+        a, b = self.expression(kind, 1)[0], self.expression(kind, 1)[0]
+        names = [name for name, (own, lo, hi) in self.values.items() if own == kind]
+        if names and self.chance(0.5):
+            a, b = self.one(*names), self.one(b, str(self.random.randint(0, 50)))
+        return f"{'geu' if kind == 'u32' else 'ge'}({a}, {b})"
+
+    def loads(self, kind):
+        found = []
+        for name, (storage, lo, hi, size, how) in self.arrays.items():
+            if storage[0] == kind[0] and (how != "out" or name in self.filled or self.chance(0.05)):
+                found.append((f"{name}[{self.place(size)}]", lo, hi))
+        return found
+
+    def leaf(self, kind):
+        found = [(name, lo, hi) for name, (own, lo, hi) in self.values.items() if own == kind]
+        found += self.loads(kind)
+        found += [(name, 0, 200) for name in [*self.counters, *self.lengths, *self.indices]]
+        number = self.random.choice([0, 1, 2, 7, 255, 65535, self.random.randint(0, 2**31 - 1)])
+        found.append((str(number), number, number))
+        return self.one(*found)
+
+    def expression(self, kind, depth):
+        if depth == 0:
+            return self.leaf(kind)
+        name = self.one(*(SIGNED if kind == "i32" else UNSIGNED))
+        a, b = self.expression(kind, depth - 1), self.expression(kind, depth - 1)
+        return getattr(self, "apply_" + name.rstrip("_"), self.plain)(name, kind, a, b)
+
+    def fit(self, part, lo, hi):
+        """The expression, clamped where it leaves lo … hi."""
+        text, least, most = part
+        low, high = ("max_", "min_") if lo < 0 else ("maxu", "minu")
+        if self.chance(0.01):
+            return part
+        if most > hi:
+            text = (
+                f"and_({text}, {hi})"
+                if lo == 0 and self.chance(0.5) and hi & (hi + 1) == 0
+                else f"{high}({text}, {hi})"
+            )
+        if least < lo:
+            text = f"{low}({text}, {lo})"
+        return text, max(least, lo), min(most, hi)
+
+    def plain(self, name, kind, a, b):
+        return f"{name}({a[0]}, {b[0]})", *WORD[kind]
+
+    def sized(self, kind, bits):
+        return (-(2**bits), 2**bits - 1) if kind == "i32" else (0, 2**bits - 1)
+
+    def apply_add(self, name, kind, a, b):
+        a, b = (self.fit(part, *self.sized(kind, 30)) for part in (a, b))
+        return f"{name}({a[0]}, {b[0]})", a[1] + b[1], a[2] + b[2]
+
+    apply_addu = apply_add
+
+    def apply_sub(self, name, kind, a, b):
+        a, b = (self.fit(part, *self.sized(kind, 30)) for part in (a, b))
+        return f"{name}({a[0]}, {b[0]})", a[1] - b[2], a[2] - b[1]
+
+    def apply_subu(self, name, kind, a, b):
+        return f"subu(maxu({a[0]}, 5000), {self.fit(b, 0, 4095)[0]})", 0, WORD[kind][1]
+
+    def apply_mul(self, name, kind, a, b):
+        a, b = self.fit(a, *self.sized(kind, 14)), self.fit(b, *self.sized(kind, 16))
+        if self.chance(0.2):
+            b = a
+        ends = [x * y for x in a[1:] for y in b[1:]]
+        return f"{name}({a[0]}, {b[0]})", min(ends), max(ends)
+
+    apply_mulu = apply_mul
+
+    def apply_div(self, name, kind, a, b):
+        largest = "max_" if kind == "i32" else "maxu"
+        return f"{name}({self.fit(a, *self.sized(kind, 31))[0]}, {largest}({b[0]}, 1))", *WORD[kind]
+
+    apply_divu = apply_div
+
+    def count(self, least):
+        if "b" in self.lengths and least == 0 and self.chance(0.4):
+            return "b"
+        return self.one(str(self.random.randint(least, 31)), f"minu(maxu({self.leaf('u32')[0]}, {least}), 31)")
+
+    def apply_shl(self, name, kind, a, b):
+        return f"{name}({self.fit(a, *self.sized(kind, 9))[0]}, {self.random.randint(0, 20)})", *WORD[kind]
+
+    apply_shlu = apply_shl
+
+    def apply_asr(self, name, kind, a, b):
+        return f"{name}({a[0]}, {self.count(0)})", a[1], a[2]
+
+    def apply_shru(self, name, kind, a, b):
+        return f"{name}({a[0]}, {self.count(0)})", 0, a[2]
+
+    def apply_rotlu(self, name, kind, a, b):
+        return f"rotlu({a[0]}, {self.count(1)})", *WORD[kind]
+
+    def apply_min(self, name, kind, a, b):
+        return f"{name}({a[0]}, {b[0]})", min(a[1], b[1]), min(a[2], b[2])
+
+    apply_minu = apply_min
+
+    def apply_max(self, name, kind, a, b):
+        return f"{name}({a[0]}, {b[0]})", max(a[1], b[1]), max(a[2], b[2])
+
+    apply_maxu = apply_max
+
+    def apply_and(self, name, kind, a, b):
+        if self.chance(0.3):  # one of two, picked by a sign
+            test, x = self.fit(self.leaf("i32"), -(2**20), 2**20), a[0]
+            mask = f"sign_mask(sub({test[0]}, {self.random.randint(0, 9)}))"
+            return f"or_(and_({x}, {mask}), and_(u32({test[0]}), not_({mask})))", *WORD[kind]
+        return f"and_({a[0]}, {b[0]})", 0, min(a[2], b[2])
+
+    def apply_not(self, name, kind, a, b):
+        return f"not_({a[0]})", *WORD[kind]
+
+    def apply_sign_mask(self, name, kind, a, b):
+        return f"sign_mask({self.leaf('i32')[0]})", *WORD[kind]
+
+    def apply_selectu(self, name, kind, a, b):
+        flag = self.one(*self.flags) if self.flags and self.chance(0.5) else self.flag()
+        return f"selectu({flag}, {a[0]}, {b[0]})", min(a[1], b[1]), max(a[2], b[2])
+
+    def apply_u32(self, name, kind, a, b):
+        return f"u32({self.leaf('i32')[0]})", *WORD[kind]
+
+    def apply_i32(self, name, kind, a, b):
+        return f"i32({self.leaf('u32')[0]})", *WORD[kind]
+
+    # places
+
+    def place(self, size):
+        """An index that is inside, nearly always."""
+        if self.chance(0.02):
+            return self.one("n", *self.counters, *self.lengths)
+        inside = ["0", f"({size}) - 1"] if not size.isdigit() else ["0", str(int(size) - 1)]
+        for counter, last in self.counters.items():
+            if last == size:
+                inside += [counter] * 3 + [f"({size}) - 1 - {counter}"]
+            if size == "2 * n" and last == "n":
+                inside += [f"2 * {counter}", f"2 * {counter} + 1", f"n + {counter}"]
+            if last == "n" and size in ("n + 1", "n + m", "n * n"):
+                inside.append(counter)
+            if size == "n * n" and last == "n":
+                inside += [f"{counter} * n + {self.one(*(c for c in self.counters if self.counters[c] == 'n'))}"]
+        if self.below and size in ("n", "n + 1", "2 * n"):
+            inside += [self.below] * 2
+        if size == "7":
+            words = [name for name, (kind, lo, hi) in self.values.items() if kind == "u32"]
+            inside += [f"minu({self.one(*words)}, 6)"] * 2 if words else []
+        return self.one(*inside)

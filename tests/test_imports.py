@@ -1,0 +1,104 @@
+"""Who may import whom, read off the source; and what a plain command does not load."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = {name: ROOT / "sensorsim" / name for name in ("language", "cost", "privacy", "export", "train", "cli")}
+FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
+SMALL = {"errors", "files", "encoders", "drawing"}  # single modules that anyone may use
+ALLOWED = {
+    "language": {"language", "errors", "kernels"},  # kernels: `load` finds those that ship, by name, when asked
+    "kernels": {"kernels", "language"},
+    "tables": set(),
+    "cost": {"cost", "language", "kernels", "tables", *SMALL},
+    "privacy": {"privacy", "language", "kernels", "tables", *SMALL},
+    "export": {"export", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "train": {"train", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "cli": {"cli", "cost", "privacy", "export", "train", "language", "kernels", "tables", *SMALL},
+}
+HEAVY = {"torch", "numba", "pandas", "matplotlib", "scipy", "llvmlite"}
+
+
+def imported(path):
+    """The parts of the package that a file imports, with the line of each."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == "sensorsim":
+                yield (*name.split("."), "")[1], node.lineno
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_imports_go_one_way(folder):
+    files = list(FOLDERS[folder].rglob("*.py"))
+    assert files
+    wrong = [f"{path.relative_to(ROOT)}:{line} imports {part}" for path in files for part, line in imported(path)
+             if part not in ALLOWED[folder] and part != "__version__"]  # fmt: skip
+    assert wrong == []
+
+
+LOOKS_FOR_KERNELS = {
+    "load.py": "finds those that ship, by name",
+    "comments.py": "remarks beside their constants",
+    "generators.py": "the cipher is one of them",
+}
+
+
+def test_the_language_does_not_need_the_kernels():
+    """A few of its files look at them when asked to, inside a function; to import the language loads none."""
+    for path in FOLDERS["language"].rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        inner = {id(node) for part in ast.walk(tree) if isinstance(part, ast.FunctionDef) for node in ast.walk(part)}
+        for node in ast.walk(tree):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if any(name.startswith("sensorsim.kernels") for name in names):
+                assert path.name in LOOKS_FOR_KERNELS and id(node) in inner, f"{path}:{node.lineno}"
+
+
+def test_every_folder_has_a_rule():
+    packages = {path.parent.name for path in (ROOT / "sensorsim").glob("*/__init__.py")}
+    assert packages | {"kernels", "tables"} == set(ALLOWED)
+
+
+KERNEL = """from sensorsim.language import Q, add, kernel
+X = Q("x", "i32", 0, 0, 9, "")
+WIDE = Q("wide", "i32", 0, 0, 99, "")
+@kernel()
+def twice(x: X) -> WIDE:
+    return add(x, x)
+"""
+COMMANDS = {
+    "help": (["--help"], {"numpy", *HEAVY}),
+    "kernel help": (["kernel", "--help"], {"numpy", *HEAVY}),
+    "cost help": (["cost", "--help"], {"numpy", *HEAVY}),
+    "cost": (["cost"], {"numpy", *HEAVY}),
+    "kernel": (["kernel", "{file}:twice"], HEAVY),
+    "kernel that ships": (["kernel", "spof"], HEAVY),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_plain_command_loads_nothing_heavy(command, tmp_path):
+    words, heavy = COMMANDS[command]
+    (tmp_path / "mine.py").write_text(KERNEL)
+    words = [word.format(file=tmp_path / "mine.py") for word in words]
+    program = "import json, sys\nfrom sensorsim.cli import main\ntry:\n    main(json.loads(sys.argv[1]))\n"
+    program += "except SystemExit as end:\n    assert not end.code, end.code\n"
+    program += "print('LOADED', json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
+    done = subprocess.run([sys.executable, "-c", program, json.dumps(words)], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout.rpartition("LOADED ")[2])
+    assert heavy.isdisjoint(loaded), heavy & set(loaded)

@@ -1,0 +1,200 @@
+"""`sensorsim kernel`: a stranger's file from the outside, as the page on kernels shows it."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sensorsim.cli import group, main
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "kernels.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.S | re.M)
+SHOWN = re.findall(r"^```\n\$ (sensorsim [^\n]*)\n(.*?)^```", PAGE, re.S | re.M)
+
+HEAD = """from sensorsim.language import *
+
+BYTE = Q('byte', 'u32', 0, 0, 255, '')
+SECRET = Q('s', 'u32', 0, 0, 255, '', secret=True)
+"""
+WORDS = """from sensorsim.language import Q, kernel
+
+WORD = Q('w', 'u32', 0, 0, 2**32 - 1, '')
+BIT = Q('b', 'u32', 0, 0, 1, '')
+
+"""
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """A folder that has nothing to do with the package, with the page's file in it."""
+    (tmp_path / "smooth.py").write_text(BLOCKS[0], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def kernel(*words):
+    return CliRunner().invoke(group, ["kernel", *words])
+
+
+def answer(*words):
+    return json.loads(kernel(*words, "--format", "json").stdout)["kernels"]
+
+
+def refused(capsys, *words):
+    with pytest.raises(SystemExit) as left:
+        main(["kernel", *words])
+    assert left.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ") and error.count("\n") == 1 and len(error) < 300, error
+    return error
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_the_page_shows_what_is_printed(command, output, outside):
+    """Run as a stranger would: another folder, another process."""
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command)], cwd=outside, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    printed, wanted = [line.rstrip() for line in done.stdout.splitlines()], output.splitlines()
+    if wanted[-1] == " …":  # the page shows the beginning
+        wanted.pop()
+        printed = printed[: len(wanted)]
+    assert printed == wanted
+
+
+def test_the_page_s_python_works(outside):
+    program = "import numpy as np\nsamples = np.arange(50, dtype=np.int16)\nwindows = np.stack([samples, -samples])\n"
+    program += (
+        BLOCKS[2]
+        + "assert smooth.batch(sample=windows)['returns'].tolist()[0] == smooth.run(sample=samples)['returns']\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=outside, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_s_primitive_goes_through_every_reader(tmp_path):
+    file = tmp_path / "odd.py"
+    use = '\n\n@kernel()\ndef odd(x: WORD) -> BIT:\n    """x. Scaling and overflow: none."""\n    return parity(x)\n'
+    file.write_text(WORDS + BLOCKS[3] + use, "utf-8")
+    done = kernel(f"{file}:odd", "--cpu", "cortex-m0plus,k7", "--verify", "host,cortex-m0plus", "--format", "json")
+    assert done.exit_code == 0, done.stdout
+    found = json.loads(done.stdout)["kernels"]["odd.odd"]
+    assert found["cost"]["cortex-m0plus"]["typical"] == 11
+    assert found["cost"]["k7"]["typical"] is None
+    assert "prices={'k7': …}" in found["cost"]["k7"]["missing"][0]
+    assert [row["differing_bits"] for row in found["verified"]] == [0, 0]
+    assert found["ranges"]["result"] == [0, 1]
+
+
+def test_the_whole_answer_as_json(outside):
+    found = answer("smooth.py:smooth", "--at", "count=20", "--cpu", "k7,cortex-m0plus", "--accounting", "full")
+    (name, one) = next(iter(found.items()))
+    assert name == "smooth.smooth"
+    assert one["at"] == {"count": 20, "taps": 4}
+    assert one["formula"]["MUL"] == "4count - 12"
+    assert one["counts"]["filter"] == {"MUL": 68}
+    assert set(one["cost"]) == {"k7", "cortex-m0plus"}
+    for price in one["cost"].values():
+        assert {"unit", "width", "signed", "accounting", "typical", "min", "max", "formula"} <= price.keys()
+        assert price["typical"] == sum(
+            row["total"] for row in csv_rows("smooth.py:smooth", "--at", "count=20", "--cpu", cpu_of(price, one))
+        )
+    assert one["ranges"]["proved"] and one["ranges"]["result"] == [-32768, 32767]
+    assert one["secrecy"]["proved"] and one["secrecy"]["secrets"] == ["sample"]
+
+
+def cpu_of(price, one):
+    return next(name for name, other in one["cost"].items() if other is price)
+
+
+def csv_rows(*words):
+    import csv
+    import io
+
+    rows = list(csv.DictReader(io.StringIO(kernel(*words, "--format", "csv").stdout)))
+    return [{**row, "total": float(row["total"])} for row in rows]
+
+
+def test_both_kernels_of_a_file_and_one_that_ships(outside):
+    assert list(answer("smooth.py")) == ["smooth.weighted", "smooth.smooth"]
+    assert list(answer("smooth.py:weighted,root")) == ["smooth.weighted", "root.root"]
+    assert (
+        answer("sampled", "--at", "n=14,k=1", "--accounting", "paper")["release.release_sampled"]["cost"]["k7"][
+            "typical"
+        ]
+        == 9
+    )
+
+
+def test_what_is_not_proved_is_exit_1_with_its_line(tmp_path):
+    file = tmp_path / "past.py"
+    file.write_text(
+        HEAD + "N = Length('n', 1, 9, '')\n@kernel()\ndef past(x: BYTE['n'], n: N) -> BYTE:\n    return x[n]\n"
+    )
+    done = kernel(str(file), "--format", "json")
+    found = json.loads(done.stdout)["kernels"]["past.past"]
+    assert done.exit_code == 1
+    assert found["ranges"]["proved"] is False
+    assert (found["ranges"]["error"]["file"], found["ranges"]["error"]["line"]) == ("past.py", 8)
+    assert found["cost"]["k7"]["typical"] is None  # what was not counted does not cost nothing
+    assert kernel(str(file)).exit_code == 1
+
+
+def test_a_leak_is_exit_1_with_its_line(tmp_path):
+    file = tmp_path / "leak.py"
+    file.write_text(
+        HEAD + "@kernel()\ndef leak(x: SECRET) -> BYTE:\n    if geu(x, 9):\n        return u32(1)\n    return u32(0)\n"
+    )
+    done = kernel(str(file), "--format", "json")
+    found = json.loads(done.stdout)["kernels"]["leak.leak"]["secrecy"]
+    assert done.exit_code == 1
+    assert [(f["kind"], f["file"], f["line"]) for f in found["findings"]] == [("branch", "leak.py", 7)]
+    assert "leak.py:7" in kernel(str(file)).stdout
+
+
+BAD = {
+    ("no-such-file.py",): "there is no such file",
+    ("smooth.py:nobody",): "declares no kernel 'nobody'",
+    ("nobody",): "kernel 'nobody' is not known",
+    ("smooth.py", "--at", "rounds=3"): "no length of these kernels",
+    ("smooth.py", "--at", "count"): "write --at n=14,rate=3",
+    ("smooth.py", "--at", "count=3"): "outside 4 … 1024",
+    ("smooth.py", "--at", "count=" + "9" * 50): "write --at",
+    ("smooth.py", "--cpu", "z80"): "z80",
+    ("smooth.py", "--cpu", ","): "no processor is named",
+    ("smooth.py", "--verify", "z80"): "z80",
+    ("smooth.py", "--c", "smooth.py"): "is a file",
+    ("broken.py",): "broken.py:1",
+    ("empty.py",): "declares no kernel",
+}
+
+
+@pytest.mark.parametrize("words", BAD, ids=" ".join)
+def test_bad_questions(words, outside, capsys):
+    (outside / "broken.py").write_text("def x(:\n")
+    (outside / "empty.py").write_text("x = 1\n")
+    before = sorted(outside.iterdir())
+    assert BAD[words] in refused(capsys, *words)
+    assert sorted(outside.iterdir()) == before
+
+
+def test_c_is_written_of_proved_kernels_only(tmp_path, capsys):
+    file = tmp_path / "past.py"
+    file.write_text(
+        HEAD + "N = Length('n', 1, 9, '')\n@kernel()\ndef past(x: BYTE['n'], n: N) -> BYTE:\n    return x[n]\n"
+    )
+    assert "proved kernels only" in refused(capsys, str(file), "--c", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_package_it_writes_is_one_that_verify_takes(outside):
+    assert kernel("smooth.py:smooth", "--c", "package").exit_code == 0
+    done = CliRunner().invoke(group, ["verify", "package", "--target", "host", "--random-host", "1000"])
+    assert done.exit_code == 0, done.output
