@@ -132,7 +132,7 @@ def _with_package(
     if unproved:
         raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
     targets = targets_named(targets) if targets else []
-    texts = make_package(Options(kernels=_specs(file, reports), variant="paper"))
+    texts = make_package(Options(kernels=tuple(_names(file)), variant="paper"))
     if out is not None:
         write_folder(out, texts)
     if not targets:
@@ -143,10 +143,6 @@ def _with_package(
     rows = {name: tuple(_row(result) for result in results if result.kernel == report.kernel.name)
             for name, report in reports.items()}  # fmt: skip
     return {name: replace(report, verified=rows[name]) for name, report in reports.items()}
-
-
-def _specs(file: str, reports: dict[str, "KernelReport"]) -> tuple[str, ...]:
-    return tuple(part.strip() for part in file.split(",") if part.strip())
 
 
 def _row(result: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -108,7 +107,6 @@ def _results(
 
 def _task(dataset: Dataset, config: Config) -> tuple[str, dict[str, Any]]:
     """What a worker runs: it imports this by name and gets small data and a seed."""
-    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     return config.key, run_cell(dataset, config)
 
 
