@@ -8,7 +8,7 @@ from checking import Checker, TooLongError
 from generated_kernels import arguments_of, copied
 from sensorsim.kernels.noise import advance
 
-from sensorsim.language.arguments import test_lengths as lengths_to_test
+from sensorsim.language.arguments import lengths_to_check as lengths_to_test
 from sensorsim.language.count import count
 from sensorsim.language.ranges.states import RangeError
 

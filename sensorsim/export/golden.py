@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sensorsim.export.vectors import RESULT, by_plain_python
-from sensorsim.language.arguments import arguments, array_length, test_lengths
+from sensorsim.language.arguments import arguments, array_length, lengths_to_check
 from sensorsim.language.c.files import array, literal
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.text import C_TYPES, comment, fold
@@ -57,7 +57,7 @@ def small_lengths(kernel: Kernel) -> list[dict[str, int]]:
         own = [name for name, kind in kernel.arrays.items() if kind.contents is None]
         return sum(array_length(kernel, name, lengths) for name in own)
 
-    found = [*test_lengths(kernel)[:2], kernel.lengths_at()]
+    found = [*lengths_to_check(kernel)[:2], kernel.lengths_at()]
     sizes = [lengths for place, lengths in enumerate(found) if lengths not in found[:place]]
     return [lengths for lengths in sizes if values(lengths) <= LARGEST] or [min(sizes, key=values)]
 

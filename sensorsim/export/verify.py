@@ -36,7 +36,7 @@ from sensorsim.export.vectors import (
     random_vectors,
     with_one_public_input,
 )
-from sensorsim.language.arguments import array_length, test_lengths
+from sensorsim.language.arguments import array_length, lengths_to_check
 from sensorsim.language.kernel import Kernel, reachable
 
 CHUNK = 10_000
@@ -142,7 +142,7 @@ class _Work:
             edges, seed = self.effort.edges, self.seed
             made = [of_one_call(kernel, inputs_of(vector, kernel)) for vector in self.package.golden(kernel)]
             made += [edge_vectors(kernel, lengths, _how_many(kernel, lengths, edges // 4), seed)
-                     for lengths in test_lengths(kernel)]  # fmt: skip
+                     for lengths in lengths_to_check(kernel)]  # fmt: skip
             made += [edge_vectors(kernel, {}, edges, seed), random_vectors(kernel, {}, self.effort.core, seed)]
             self.known[kernel] = [(vectors, expected(vectors)) for vectors in made]
             self.check_golden(kernel)

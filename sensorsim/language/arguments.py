@@ -50,7 +50,7 @@ def polynomial(size: ir.Expression) -> Polynomial:
     raise TypeError(size)
 
 
-def test_lengths(kernel: "Kernel") -> list[dict[str, int]]:
+def lengths_to_check(kernel: "Kernel") -> list[dict[str, int]]:
     """The lengths that every check runs at: all short, all odd, and each in turn long with the others typical."""
     kinds = kernel.lengths
     chosen = [{name: kind.tests[min(place, len(kind.tests) - 1)] for name, kind in kinds.items()} for place in (0, 1)]

@@ -35,13 +35,13 @@ def fresh(wanted: str, taken: Container[str], pattern: str = "{}_{}") -> str:
 
 
 def stem(kernel: Kernel) -> str:
-    """The name of the kernel's file, as part of a C name; `notebook` for one that was typed into a session."""
+    """The name of the kernel's file, as part of a C name; `notebook` for one that was typed in."""
     name = re.sub(r"\W", "_", Path(kernel.at.file).stem, flags=re.ASCII)
     return name if kernel.at.file.endswith(".py") and name.isidentifier() else "notebook"
 
 
 def _source(kernel: Kernel) -> str:
-    """The file that a kernel comes from; all cells of a session are one."""
+    """The file that a kernel comes from; all cells of a notebook are one."""
     return kernel.at.file if stem(kernel) != "notebook" else "notebook"
 
 
