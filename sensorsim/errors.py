@@ -1,4 +1,4 @@
-"""The one exception for input that a user can put right."""
+"""The exceptions that a user sees as one sentence."""
 
 
 class InputError(ValueError):
@@ -6,3 +6,9 @@ class InputError(ValueError):
 
     The command line prints it and exits with code 2; a notebook sees an ordinary exception.
     """
+
+
+class FailedProofError(InputError):
+    """What was to be proved does not hold: no fault of the input, so the command line exits with code 1."""
+
+    exit_code = 1

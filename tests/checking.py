@@ -45,11 +45,14 @@ EXACT = {
     "max_": lambda a, b: sorted([a, b])[1],
     "sign_mask": lambda a: 2**32 - 1 if a < 0 else 0,
     "wrapping_addu": lambda a, b: (a + b) % 2**32,
+    "wrapping_subu": lambda a, b: (a - b) % 2**32,
+    "wrapping_mulu": lambda a, b: (a * b) % 2**32,
+    "wrapping_shlu": lambda a, k: (a * 2**k) % 2**32,
     "rotlu": lambda a, k: (a * 2**k) % 2**32 + a // 2 ** (32 - k),
     "u32": lambda a: a % 2**32,
     "i32": lambda a: (a + 2**31) % 2**32 - 2**31,
 }
-COUNTS = {"shl": 0, "asr": 0, "shlu": 0, "shru": 0, "rotlu": 1}
+COUNTS = {"wrapping_shlu": 0, "shl": 0, "asr": 0, "shlu": 0, "shru": 0, "rotlu": 1}
 
 
 def _bytes(word):

@@ -115,3 +115,50 @@ def test_comments_come_from_a_cell_that_has_no_file():
     scope = {"__name__": "__main__"}
     exec(compile(text, name, "exec"), scope)
     assert "    /* typed, not saved */\n    return 0 - a;" in scope["cell"].c()["src/ss_notebook.c"]
+
+
+PLAIN = """
+from sensorsim.kernels.formats import WORD32, X
+from sensorsim.language import Length, Q, geu, i32, kernel, u32
+H = Q("h", "i16", 0, -5, 5, "h")
+"""
+
+
+def plain(folder, text):
+    folder.mkdir(exist_ok=True)
+    (folder / "plain.py").write_text(PLAIN + text, "utf-8")
+    return find(str(folder / "plain.py"))
+
+
+def without_warnings(kernels, folder):
+    """The package's C, compiled by the compiler and by gcc with all warnings as errors; it gives Numba's bits."""
+    from sensorsim.export.targets import check_with_gcc
+
+    texts, host = library(kernels, folder)
+    check_with_gcc(sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"])
+    assert sum(off(host, kernel) for kernel in kernels) == 0
+    return texts
+
+
+def test_a_parameter_that_is_given_a_value_and_never_read_is_no_warning(tmp_path):
+    text = "@kernel()\ndef k(x: H, y: X) -> X:\n    x = i32(5)\n    return y\n"
+    made = without_warnings(plain(tmp_path, text), tmp_path / "package")["src/ss_plain.c"]
+    assert "    int32_t x_now = x;\n    (void)x_now; /* not used */\n    x_now = 5;\n" in made
+
+
+def test_names_in_capitals_are_not_those_of_macros(tmp_path):
+    text = (
+        "@kernel()\ndef k(UINT32_MAX: WORD32, NULL: H['SIZE_MAX'], SIZE_MAX: Length('SIZE_MAX', 1, 9, '')) -> WORD32:\n"
+        "    EOF = UINT32_MAX\n    INT8_MIN = i32(0)\n    for I in range(SIZE_MAX):\n        INT8_MIN = i32(NULL[I])\n"
+        "    if geu(u32(INT8_MIN), EOF):\n        EOF = u32(7)\n    return EOF\n"
+    )
+    kernels = plain(tmp_path, text)
+    texts = without_warnings(kernels, tmp_path / "package")
+    assert "ss_k(uint32_t UINT32_MAX_, const int16_t NULL_[], uint32_t SIZE_MAX_);" in texts["include/ss_kernels.h"]
+
+
+@pytest.mark.parametrize("other", ["f", "u32(f)"])
+def test_a_value_beside_itself_is_no_comparison_of_c(other, tmp_path):
+    text = f"@kernel()\ndef k(f: WORD32) -> WORD32:\n    if geu(f, {other}):\n        f = 7\n    return f\n"
+    made = without_warnings(plain(tmp_path, text), tmp_path / "package")["src/ss_plain.c"]
+    assert "    if (ss_geu(f, f) != 0U) {" in made

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+import usual_kernels
 from checking import Checker, TooLongError, WrongError, load
 from doubtful_kernels import NEVER, PRELUDE
 from doubtful_places import MAY
@@ -241,6 +242,10 @@ def goes_wrong(kernel, proof):
         except WrongError as error:
             return str(error)
     return None
+
+
+NEVER |= usual_kernels.NEVER
+MAY |= usual_kernels.MAY
 
 
 @pytest.mark.parametrize("title", NEVER)

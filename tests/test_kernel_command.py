@@ -198,3 +198,101 @@ def test_the_package_it_writes_is_one_that_verify_takes(outside):
     assert kernel("smooth.py:smooth", "--c", "package").exit_code == 0
     done = CliRunner().invoke(group, ["verify", "package", "--target", "host", "--random-host", "1000"])
     assert done.exit_code == 0, done.output
+
+
+BRANCHES = """
+N = Length("n", 1, 64, "")
+
+
+@kernel()
+def some(x: BYTE["n"], n: N) -> BYTE:
+    last = u32(0)
+    for i in range(n):
+        if geu(x[i], 100):
+            last = and_(x[i], 15)
+    return last
+
+
+@kernel()
+def rounds(x: BYTE) -> BYTE:
+    last = u32(0)
+    for i in range(x):
+        last = u32(7)
+    return last
+
+
+@kernel()
+def endless(n: N) -> BYTE:
+    last = u32(0)
+    for i in range(n * 30000000):
+        last = u32(7)
+    return last
+"""
+
+
+def test_what_depends_on_the_data_has_two_ends(tmp_path):
+    """The least input is no price of a kernel that branches: the ways that were read stand beside it."""
+    (tmp_path / "some.py").write_text(HEAD + BRANCHES)
+    found = answer(f"{tmp_path}/some.py:some:rounds", "--at", "n=10")
+    cost = found["some.some"]["cost"]["k7"]
+    counted = sum(found["some.some"]["counts"]["loops and memory"].values())
+    assert cost["by_data"][0] <= cost["typical"] < cost["by_data"][1]
+    assert "AND" not in found["some.some"]["counts"]["loops and memory"] and counted == 5 * 10 + 2 + 10
+    assert found["some.rounds"]["cost"]["k7"]["by_data"] == [2, 255 * 3 + 2]
+    shown = kernel(f"{tmp_path}/some.py:some", "--at", "n=10").stdout
+    assert "by the data" in shown and " AND " in shown
+
+
+def test_a_kernel_that_runs_too_long_is_told_so(tmp_path, capsys):
+    (tmp_path / "some.py").write_text(HEAD + BRANCHES)
+    assert "runs too long to be counted" in refused(capsys, f"{tmp_path}/some.py:endless")
+
+
+DECLARATIONS = {
+    "S = Q('s', 'i8', 0, 0.5, 10, '')": "0.5 is no whole number",
+    "S = Q('s', 'i8', 0, 0, 1000, '')": "does not fit i8",
+    "S = Q('s', 'i8', 0, 0, 10)": "about",
+    "N = Length('n', 1.5, 9, '')": "1.5 is no whole number",
+    "T = Array(BYTE, '2', contents=(1.0, 2))": "1.0 is no whole number",
+    "T = Array(BYTE, 4)": "a length in quotes",
+    "T = out(BYTE)": "is for an array",
+    "raise ValueError('two\\nlines')": "ValueError: two lines",
+    "raise SystemExit(3)": "SystemExit: 3",
+    "kernel(1)(2)": "",
+}
+
+
+@pytest.mark.parametrize("line", DECLARATIONS)
+def test_a_bad_declaration_is_the_strangers_line(line, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(HEAD + line + "\n")
+    error = refused(capsys, f"{tmp_path}/mine.py")
+    assert error.startswith("Error: mine.py:5: ") and DECLARATIONS[line] in error, error
+
+
+def test_rules_of_a_stranger_that_fail(tmp_path):
+    text = (
+        HEAD
+        + """
+@primitive("EQUAL", operands="u32 u32", result="flag", c="(uint32_t)({{0}} == {{1}})")
+def equal(a, b):
+    return a == b
+
+
+@primitive("HALF", operands="u32", result="u32", c="{{0}} / 2U", interval={rule})
+def half(a):
+    return a // 2
+
+
+@kernel()
+def one(a: BYTE) -> BYTE:
+    if equal(a, 3):
+        return u32(1)
+    return selectu(equal(a, 4), half(a), 0)
+"""
+    )
+    rules = {"lambda a: Span(0, a.hi // 2)": True, "lambda a: Span(0, a.hi / 2)": False, "lambda a: a.high": False}
+    for rule, proved in rules.items():
+        (tmp_path / "mine.py").write_text(text.format(rule=rule))
+        found = answer(f"{tmp_path}/mine.py:one")["mine.one"]["ranges"]
+        assert found["proved"] is proved, rule
+        assert proved or "half (mine.py:" in found["error"]["text"]

@@ -42,6 +42,9 @@ KNOWN = {
     "min_": (("COMPARE", "SELECT"), [((1, 2), 1), ((2, -1), -1), ((LEAST, MOST), LEAST), ((-3, -3), -3)]),
     "max_": (("COMPARE", "SELECT"), [((1, 2), 2), ((2, -1), 2), ((LEAST, MOST), MOST), ((-3, -3), -3)]),
     "wrapping_addu": (("ADD",), [((2, 3), 5), ((ALL, 1), 0), ((2**31, 2**31), 0)]),
+    "wrapping_subu": (("SUB",), [((3, 2), 1), ((0, 1), ALL)]),
+    "wrapping_mulu": (("MUL",), [((3, 7), 21), ((65536, 65536), 0), ((ALL, ALL), 1)]),
+    "wrapping_shlu": (("SHIFT",), [((3, 4), 48), ((ALL, 31), 2**31), ((2**31, 1), 0)]),
     "xor": (("XOR",), [((12, 10), 6), ((ALL, 5), ALL - 5)]),
     "rotlu": (("ROTATE",), [((1, 1), 2), ((2**31, 1), 1), ((0x12345678, 8), 0x34567812)]),
 }
@@ -51,7 +54,7 @@ WORDS = {
     "flag": st.booleans(),
 }
 TYPES = {"i32": np.int32, "u32": np.uint32, "flag": np.bool_}
-SHIFTS = {"shl", "asr", "shlu", "shru", "rotlu"}
+SHIFTS = {"shl", "asr", "shlu", "shru", "rotlu", "wrapping_shlu"}
 
 
 def test_every_primitive_has_known_answers_a_range_rule_and_a_c_form():

@@ -15,7 +15,7 @@ from sensorsim.errors import InputError
 from sensorsim.language import Below, Length, Q, add, addu, and_, ge, i32, kernel, out, primitive, selectu, sub, u32
 from sensorsim.language import arguments as made_up
 from sensorsim.language.run import compiled, run
-from sensorsim.language.run.batch import BLOCK, LANES
+from sensorsim.language.run.batch import BLOCK, LANES, batch_of
 from sensorsim.language.run.batch_text import Roles, lanes_of
 from sensorsim.language.run.generators import generator_fill, generator_state
 from sensorsim.language.run.passes import two_passes
@@ -386,3 +386,26 @@ def test_refusals_of_batches():
     with pytest.raises(InputError, match="share memory"):
         spof_lean.batch(x=np.ones((2, 4), int), noise=[1, 2], out={"alpha2": shared, "alpha3": shared})
     assert elementwise.batch(**good | {"x": np.ones((0, 2), int), "pairs": np.ones((0, 4), int)})["y"].shape == (0, 2)
+
+
+@kernel()
+def named_as_options(out: WIDE, seed: WIDE, threads: V["n"], generator: V, n: N) -> V:
+    """Its parameters are called as options of batch are."""
+    last = generator
+    for i in range(n):
+        last = threads[i]
+    return last
+
+
+def test_a_kernel_whose_parameters_are_called_as_options_of_batch():
+    from sensorsim.export.vectors import by_plain_python, expected, random_vectors
+
+    vectors = random_vectors(named_as_options, {}, 20, 1)
+    made = expected(vectors)["returns"]
+    for call in range(vectors.count):
+        given = {name: np.asarray(value).tolist() for name, value in vectors.of(call).items()}
+        assert made[call] == by_plain_python(named_as_options, given)["returns"]
+    rows = {name: vectors.values[name] for name in ("out", "seed", "threads", "generator")}
+    assert np.array_equal(batch_of(named_as_options, None, rows, threads=2)["returns"], made)
+    with pytest.raises(InputError, match="named_as_options has a parameter generator, which batch takes for its own"):
+        named_as_options.batch(**rows)

@@ -9,7 +9,7 @@ import pytest
 
 from sensorsim.cli import main
 from sensorsim.cost.prices import load_cpu
-from sensorsim.errors import InputError
+from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.choose import Options
 from sensorsim.export.counting import BlockCounter, Tally
 from sensorsim.export.decode import Decoder
@@ -61,11 +61,11 @@ def test_bits_counts_and_memory_on_one_core(package):
     assert report.ubsan_vectors > 400
 
 
-def test_altered_code_with_its_hash_altered_too_fails_when_run(package, tmp_path, capsys):
-    """The C altered together with its hash in the manifest: only running it can tell."""
+def altered(package, folder):
+    """A copy whose C is altered together with its hash in the manifest: only running it can tell."""
     from sensorsim.export.origins import sha256
 
-    copy = shutil.copytree(package, tmp_path / "package")
+    copy = shutil.copytree(package, folder / "package")
     source = copy / "src" / "ss_spof_lean.c"
     source.write_text(source.read_text().replace("ss_asr(noisy, 1U)", "ss_asr(noisy, 2U)"))
     manifest = json.loads((copy / "MANIFEST.json").read_text())
@@ -74,12 +74,39 @@ def test_altered_code_with_its_hash_altered_too_fails_when_run(package, tmp_path
     del manifest[key]
     manifest[key] = sha256(json.dumps(manifest, indent=1) + "\n")
     (copy / "MANIFEST.json").write_text(json.dumps(manifest, indent=1) + "\n")
-    with pytest.raises(InputError, match="self-test fails on cortex-m3 at vector 1"):
-        verify(copy, ["cortex-m3"], FEW)
+    return copy
+
+
+@pytest.mark.parametrize("target", ["host", "cortex-m3"])
+def test_altered_code_with_its_hash_altered_too_fails_when_run(target, package, tmp_path, capsys):
+    copy = altered(package, tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(["verify", str(copy), "--target", target, "--random-core", "50", "--random-host", "50"])
+    assert caught.value.code == 1
+    message = f"the self-test fails on {target} at vector 1 (ss_spof_lean): the C and the kernel differ there"
+    assert message in capsys.readouterr().err
     with pytest.raises(SystemExit) as caught:
         main(["verify", str(package / "absent")])
     assert caught.value.code == 2
     assert "no package" in capsys.readouterr().err
+
+
+def test_other_bits_or_a_stop_of_the_build_with_ubsan_is_a_failed_proof(package, tmp_path, monkeypatch):
+    from sensorsim.export.manifest import open_package
+    from sensorsim.export.verify import _Work
+
+    work = _Work(open_package(altered(package, tmp_path)), tmp_path, FEW, 0)
+    with pytest.raises(
+        FailedProofError, match=r"UBSan fails at vector 1 \(ss_spof_lean\): the C and the kernel differ"
+    ):
+        work.without_undefined_behaviour()
+
+    def stop(self, name, arguments):
+        raise InputError(f"{name} stopped on k7.")
+
+    monkeypatch.setattr(Machine, "call", stop)
+    with pytest.raises(FailedProofError, match="undefined behaviour: ss_spof_lean stopped on k7"):
+        work.without_undefined_behaviour()
 
 
 def test_json_has_a_version_and_every_number(package, capsys):

@@ -54,12 +54,12 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Run a command; bad input is one sentence on stderr and exit code 2, Ctrl-C is exit code 130."""
+    """Run a command; bad input is one sentence on stderr and exit code 2, a failed proof 1, Ctrl-C 130."""
     try:
         return group.main(args=args, prog_name="sensorsim", standalone_mode=False)
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
+        sys.exit(getattr(error, "exit_code", 2))
     except click.exceptions.NoArgsIsHelpError as error:  # no command given: the help is the answer
         click.echo(error.ctx.get_help() if error.ctx else error.format_message())
         sys.exit(0)

@@ -169,7 +169,7 @@ def _text(report: "KernelReport", file: str) -> str:
     lines += _paragraph("secrecy", report.secrecy.verdict)
     for row in report.verified:
         same = "every bit is the same" if not row["differing_bits"] else f"{row['differing_bits']} BITS DIFFER"
-        ran = f", {row['instructions']:.1f} instructions" if row["instructions"] else ""
+        ran = f", {row['instructions']:g} instructions" if row["instructions"] else ""
         lines.append(f" {'verified':<9} {row['target']}: {same} in {row['vectors']} vectors{ran}")
     if report.proof is not None and not report.verified:
         lines.append(f" {'C':<9} sensorsim kernel {file} --c DIR --verify host")
@@ -185,7 +185,9 @@ def _costs(report: "KernelReport") -> list[str]:
         else:
             spread = f" ({price.total.min} … {price.total.max})" if price.total.min != price.total.max else ""
             formula = f"   {price.formula}" if price.formula is not None else ""
-            lines.append(f"{price.total.typical:g} {price.cpu.unit}{spread} on {price.cpu.title}{how}{formula}")
+            most = f"{price.by_data[0]:g} to {price.by_data[1]:g}" if price.by_data else f"{price.total.typical:g}"
+            data = ", by the data" if price.by_data else ""
+            lines.append(f"{most} {price.cpu.unit}{'' if data else spread} on {price.cpu.title}{data}{how}{formula}")
         ran = report.machine.get(name)
         if ran:
             lines.append(f"  as machine code: {ran['machine_text']}")
@@ -201,7 +203,7 @@ def _counts(report: "KernelReport") -> list[str]:
         return []
     formula = report.to_dict()["formula"] or {}
     rows = [["operation", "formula", "count", *(steps if len(steps) > 1 else [])]]
-    for operation in dict.fromkeys(name for counts in steps.values() for name in counts):
+    for operation in dict.fromkeys([*(name for counts in steps.values() for name in counts), *formula]):
         each = [counts.get(operation, 0) for counts in steps.values()]
         cells = [str(count) if count else "" for count in each] if len(steps) > 1 else []
         rows.append([operation, formula.get(operation, "–"), str(sum(each)), *cells])
@@ -213,7 +215,7 @@ def _counts(report: "KernelReport") -> list[str]:
     if report.formula_error:
         lines.append(f" {report.formula_error}")
     if report.otherwise is not None:
-        lines.append(" The formula is of the way through every `if`; --format json has the other one too.")
+        lines.append(" The formula is of the way into every `if`, the count of one call; JSON has the other way too.")
     return lines
 
 

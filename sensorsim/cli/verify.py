@@ -31,8 +31,8 @@ def command(folder: Path, target: str, random_host: int, random_core: int, seed:
     Compiles the package for every target, runs it (cores in an emulator) and compares golden vectors, edges and random
     vectors with the Numba kernels. Kernels that are not sensorsim's are loaded from the copies in the package, if
     these do nothing but declare kernels. On the target host the package's C runs on this machine: leave it out for a
-    package of someone you do not know. Exit code 0: every bit is the same. 1: it is not. 2: the package was altered, or
-    a tool is missing.
+    package of someone you do not know. Exit code 0: every bit is the same. 1: it is not, or the self-test fails, or the
+    build with UBSan stops. 2: the package was altered, or a tool is missing.
 
     Example: sensorsim verify firmware/privacy --target host,cortex-m0plus
     """

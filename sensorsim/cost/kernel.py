@@ -10,7 +10,8 @@ from sensorsim.cost.pricing import Pricing, Total
 from sensorsim.cost.report import KERNEL_WIDTH
 from sensorsim.cost.rows import CLASSES, Number
 from sensorsim.errors import InputError
-from sensorsim.language import Kernel, LanguageError, ir
+from sensorsim.language import Below, Kernel, LanguageError, Q, ir
+from sensorsim.language.arguments import array_length, bounds
 from sensorsim.language.count import Counts
 from sensorsim.language.formula import Formula
 from sensorsim.language.kernel import reachable
@@ -26,12 +27,17 @@ UNSIGNED = False  # the tables' prices of signed operations differ for division 
 
 @dataclass(frozen=True)
 class KernelPrice:
-    """What one call costs on one processor; `total` is None where an operation has no price: see `missing`."""
+    """What one call costs on one processor; `total` is None where an operation has no price: see `missing`.
+
+    `by_data` are the least and the largest typical cost over the ways that were read, where the kernel branches or
+    loops to a value; `total` is then that of the call that was counted.
+    """
 
     cpu: Cpu
     accounting: str
     total: Total | None
     formula: Polynomial | None
+    by_data: tuple[Number, Number] | None = None
     flags: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
@@ -46,6 +52,7 @@ class KernelPrice:
             "min": total.min if total else None,
             "max": total.max if total else None,
             "formula": None if self.formula is None else str(self.formula),
+            "by_data": self.by_data,
             "flags": list(self.flags),
             "missing": list(self.missing),
         }
@@ -76,7 +83,6 @@ class KernelReport:
     @property
     def random_words(self) -> int:
         """Secret words that one call draws."""
-        from sensorsim.language.arguments import array_length
         from sensorsim.language.types import Array, Length
 
         words = 0
@@ -164,21 +170,24 @@ def kernel_report(
     lengths = kernel.lengths_at({name: value for name, value in given.items() if name in kernel.lengths})
     formula, formula_error = _formula(kernel, otherwise=False)
     branches = any(isinstance(node, ir.If) for part in reachable([kernel]) for node in part.nodes)
+    otherwise = _formula(kernel, otherwise=True)[0] if branches else None
     proof, proof_error = _proof(kernel)
+    uncounted = ""
     try:
         counts = kernel.count(**{**given, **lengths})
-    except LanguageError:
+    except LanguageError as error:
         if proof is not None:
             raise
-        counts = Counter()  # it reads outside an array here; the proof's error says where
-    prices = {name: _price(kernel, load_cpu(name), accounting, counts, formula) for name in cpus}
+        counts, uncounted = Counter(), str(error)
+    ways = [formula, otherwise] if otherwise is not None else [formula]
+    prices = {name: _price(kernel, load_cpu(name), accounting, counts, ways, lengths, uncounted) for name in cpus}
     return KernelReport(
         kernel,
         {**given, **lengths},
         counts,
         formula,
         formula_error,
-        _formula(kernel, otherwise=True)[0] if branches else None,
+        otherwise,
         prices,
         proof,
         proof_error,
@@ -200,21 +209,49 @@ def _proof(kernel: Kernel) -> tuple[Proof | None, RangeError | None]:
         return None, error
 
 
-def _price(kernel: Kernel, cpu: Cpu, accounting: str, counts: Counts, formula: Formula | None) -> KernelPrice:
+def _price(
+    kernel: Kernel,
+    cpu: Cpu,
+    accounting: str,
+    counts: Counts,
+    ways: Sequence[Formula | None],
+    lengths: Mapping[str, int],
+    uncounted: str,
+) -> KernelPrice:
     pricing = _pricing(kernel, cpu, accounting)
+    read = [_whole(way) for way in ways if way is not None]
     whole: dict[str, int] = {}
     for (_, operation), count in counts.items():
         whole[operation] = whole.get(operation, 0) + count
-    missing = _unpriced(pricing, list(whole))
-    if not counts:
-        missing = {"": "nothing was counted, because it reads outside an array here."}
+    missing = _unpriced(pricing, list(dict.fromkeys([*whole, *(name for way in read for name in way)])))
+    if uncounted:
+        missing = {"": f"nothing was counted ({uncounted.rstrip('.')})."}
     if missing:
         return KernelPrice(cpu, accounting, None, None, missing=tuple(missing.values()))
-    symbolic: dict[str, Polynomial] = {}
-    for (_, operation), times in (formula or {}).items():
-        symbolic[operation] = symbolic.get(operation, Polynomial.constant(0)) + times
-    shown = pricing.formula(symbolic) if formula is not None else None
-    return KernelPrice(cpu, accounting, pricing.total(whole), shown, tuple(pricing.flags.values()))
+    shown = pricing.formula(read[0]) if ways[0] is not None else None
+    total = pricing.total(whole)
+    totals = [total.typical, *(_at(pricing, way, kernel, lengths, end) for way in read for end in ("lo", "hi"))]
+    by_data = (min(totals), max(totals)) if min(totals) != max(totals) else None
+    return KernelPrice(cpu, accounting, total, shown, by_data, tuple(pricing.flags.values()))
+
+
+def _at(
+    pricing: Pricing, way: Mapping[str, Polynomial], kernel: Kernel, lengths: Mapping[str, int], end: str
+) -> Number:
+    """The cost of a way; values that a loop runs to are taken at one end of their formats."""
+    values = dict(lengths)
+    for name, kind in kernel.parameters.items():
+        if isinstance(kind, Q | Below):
+            values[name] = bounds(kind, lengths)[end == "hi"]
+    return pricing.total({operation: times.value(values) for operation, times in way.items()}).typical
+
+
+def _whole(formula: Formula) -> dict[str, Polynomial]:
+    """The counts of all steps together, by class."""
+    whole: dict[str, Polynomial] = {}
+    for (_, operation), times in formula.items():
+        whole[operation] = whole.get(operation, Polynomial.constant(0)) + times
+    return whole
 
 
 def _pricing(kernel: Kernel, cpu: Cpu, accounting: str) -> Pricing:
@@ -245,10 +282,7 @@ def _primitives(kernel: Kernel) -> list[Any]:
 
 
 def _by_class(formula: Formula) -> dict[str, str]:
-    whole: dict[str, Polynomial] = {}
-    for (_, operation), times in formula.items():
-        whole[operation] = whole.get(operation, Polynomial.constant(0)) + times
-    return {operation: str(times) for operation, times in sorted(whole.items())}
+    return {operation: str(times) for operation, times in sorted(_whole(formula).items())}
 
 
 def _finding(found: Finding) -> dict[str, Any]:

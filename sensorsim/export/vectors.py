@@ -29,6 +29,11 @@ class Vectors:
             made[name] = value[call % len(value)]
         return {name: made[name] for name in self.kernel.parameters}
 
+    def only(self, call: int) -> "Vectors":
+        """That call alone."""
+        values = {name: value[call % len(value)][None] for name, value in self.values.items()}
+        return Vectors(self.kernel, self.lengths, 1, values)
+
 
 def with_one_public_input(vectors: Vectors) -> Vectors:
     """The same secrets, with what is public as in the first call: only the secrets change from call to call."""
@@ -87,13 +92,14 @@ def of_one_call(kernel: Kernel, inputs: Mapping[str, Any]) -> Vectors:
 
 def expected(vectors: Vectors) -> dict[str, Any]:
     """What Numba's reading of the kernel writes and returns, for every call."""
+    from sensorsim.language.run.batch import batch_of
+
     kernel, given = vectors.kernel, dict(vectors.lengths)
     for name, value in vectors.values.items():
         if not _given(kernel.parameters[name]):
             shared = len(value) == 1 < vectors.count and name in kernel.arrays
             given[name] = value[0] if shared else value
-    made: dict[str, Any] = kernel.batch(vectors.count, **given)
-    return made
+    return batch_of(kernel, vectors.count, given)
 
 
 def by_plain_python(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.cost.prices import load_cpu
-from sensorsim.errors import InputError
+from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.counting import BlockCounter, Spread, Tally
 from sensorsim.export.decode import Decoder
 from sensorsim.export.elf import read_elf
@@ -112,7 +112,7 @@ def verify(
     progress: Progress | None = None,
     trust: bool = False,
 ) -> Verification:
-    """Verify the package on the targets; InputError when it was altered."""
+    """Verify the package on the targets; InputError when it was altered, FailedProofError when its self-test fails."""
     names = targets_named(targets)
     package = open_package(folder, trust)
     with tempfile.TemporaryDirectory() as build:
@@ -255,18 +255,54 @@ class _Work:
         self.check_selftest(target.name, Machine(target, read_elf(out.read_bytes())).call(f"{prefix}selftest", []))
 
     def check_selftest(self, where: str, number: int) -> None:
-        if number:
-            raise InputError(f"the package's self-test fails on {where} at vector {number}; export the package again.")
+        if not number:
+            return
+        function = ""
+        for kernel in self.package.kernels:
+            if any(vector["number"] == number for vector in self.package.golden(kernel)):
+                function = f" ({self.package.names.functions[kernel]})"
+                self.sets(kernel)  # where the vector itself is not the kernel's, that is said instead
+        raise FailedProofError(
+            f"the self-test fails on {where} at vector {number}{function}: the C and the kernel differ there; look at "
+            "the vector in test/golden.json, and export the package again if its C was altered."
+        )
 
     def without_undefined_behaviour(self) -> int:
         """Run edges and random vectors on a build that traps on undefined behaviour; how many vectors ran."""
         count = 0
         for kernel in self.package.kernels:
-            bits, ran = self.run_sets(self.machine(TARGETS["k7"], kernel, TRAP), kernel, None, Tally())
+            machine = self.machine(TARGETS["k7"], kernel, TRAP)
+            try:
+                bits, ran = self.run_sets(machine, kernel, None, Tally())
+            except TooLargeError:
+                raise
+            except InputError as error:
+                raise FailedProofError(
+                    f"the build with UBSan stops, as it does on undefined behaviour: {error}"
+                ) from error
             if bits:
-                raise InputError(f"{kernel.name} gives other bits when built with UBSan; export the package again.")
+                raise FailedProofError(
+                    f"the build with UBSan fails at vector {self.first_differing(machine, kernel)} "
+                    f"({self.package.names.functions[kernel]}): the C and the kernel differ there; look at the C, and "
+                    "export the package again if it was altered."
+                )
             count += ran
         return count
+
+    def first_differing(self, machine: Machine, kernel: Kernel) -> int:
+        """The number of the first vector whose bits differ, of all that run: the golden ones, edges, random ones."""
+        function, number = self.package.names.functions[kernel], 0
+        for vectors, want in self.sets(kernel):
+            for call in range(vectors.count):
+                number += 1
+                own = {name: value[call : call + 1] for name, value in want.items()}
+                try:
+                    if run_on_core(machine, vectors.only(call), own, function, None, Tally()):
+                        return number
+                except TooLargeError:  # such vectors do not run here
+                    number -= 1
+                    break
+        return number
 
 
 def _proved(kernel: Kernel) -> bool:

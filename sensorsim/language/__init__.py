@@ -35,6 +35,9 @@ from sensorsim.language.primitives import (
     subu,
     u32,
     wrapping_addu,
+    wrapping_mulu,
+    wrapping_shlu,
+    wrapping_subu,
     xor,
 )
 from sensorsim.language.types import Array, Below, Length, Q, out
@@ -78,5 +81,8 @@ __all__ = [
     "subu",
     "u32",
     "wrapping_addu",
+    "wrapping_mulu",
+    "wrapping_shlu",
+    "wrapping_subu",
     "xor",
 ]

@@ -59,5 +59,6 @@ def lengths_to_check(kernel: "Kernel") -> list[dict[str, int]]:
     for lengths in chosen:
         for name, kind in kinds.items():
             if kind.at_most is not None:
+                lengths[kind.at_most] = max(lengths[kind.at_most], kind.lo)
                 lengths[name] = min(lengths[name], lengths[kind.at_most])
     return [lengths for place, lengths in enumerate(chosen) if lengths not in chosen[:place]]

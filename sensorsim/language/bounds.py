@@ -45,8 +45,18 @@ class Bounds:
         self.symbols[name] = Range(Polynomial.constant(lo), tuple(last), True)
         self.known.clear()
 
-    def counter(self, name: str, first: Polynomial, last: Polynomial) -> None:
-        self.symbols[name] = Range(first, (last,), False)
+    def counter(self, name: str, first: Polynomial, last: tuple[Polynomial, ...]) -> None:
+        self.symbols[name] = Range(first, last, False)
+
+    def without(self, bound: Polynomial, name: str) -> Polynomial | None:
+        """A polynomial that is never below this one, and does not speak of a counter; None where it is not affine."""
+        if max((key.count(name) for key, _ in bound.terms), default=0) != 1 or name in _shifted(bound):
+            return None
+        slope = sum(int(value) for key, value in bound.terms if key == (name,))
+        if any(name in key and key != (name,) for key, _ in bound.terms):
+            return None
+        ends = self.symbols[name]
+        return bound.replace(name, ends.last[0] if slope > 0 else ends.first)
 
     def forget(self, name: str) -> None:
         del self.symbols[name]
@@ -125,6 +135,8 @@ class Bounds:
 
     def _tried(self, wanted: Polynomial, names: list[str]) -> Least:
         """The least over every value of these symbols, each between numbers; nothing if they are too many."""
+        if not names:  # a shift by a number that is no count: a way that a tighter bound would rule out
+            return Least(UNKNOWN, {})
         ends = [(self.lowest(self.symbols[name].first), self._end(name)) for name in names]
         many = 1
         for lo, hi in ends:
@@ -156,3 +168,9 @@ class Bounds:
                 if end.names() <= at.keys() and sign * (value - end.value(at)) < 0:
                     return False
         return True
+
+
+def _shifted(bound: Polynomial) -> set[str]:
+    """The names inside what is opaque in a polynomial."""
+    inner = [symbol for symbol in bound.symbols() if isinstance(symbol, Opaque)]
+    return {name for symbol in inner for name in Polynomial.variable(symbol).names()}

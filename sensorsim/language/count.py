@@ -1,5 +1,6 @@
 """Counting by running: the kernel's nodes carried out one after the other on real numbers, each counted as it runs."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,9 @@ PER_ITERATION = ("INDEX", "COMPARE", "BRANCH")  # a counted loop: increment, com
 LOOP_EXIT = ("COMPARE", "BRANCH")
 
 
-def count(kernel: "Kernel", arguments: dict[str, Any], watch: Watch | None = None) -> Counts:
-    """Run the kernel on these arguments (lists for arrays, which it fills) and count."""
-    run = _Run(watch)
+def count(kernel: "Kernel", arguments: dict[str, Any], watch: Watch | None = None, most: float = math.inf) -> Counts:
+    """Run the kernel on these arguments (lists for arrays, which it fills) and count; not more rounds than `most`."""
+    run = _Run(watch, most)
     run.kernel(kernel, arguments, OWN_STEP)
     return run.counts
 
@@ -30,7 +31,8 @@ class _Returned(Exception):  # noqa: N818 - no error: the way out of nested loop
 
 
 class _Run:
-    def __init__(self, watch: Watch | None) -> None:
+    def __init__(self, watch: Watch | None, most: float) -> None:
+        self.left = most  # rounds of loops
         self.counts: Counts = Counter()
         self.watch = watch
         self.values: dict[type[ir.Node], Callable[[Any, dict[str, Any]], Any]] = {
@@ -84,6 +86,9 @@ class _Run:
         first, last = self.value(node.first, names), self.value(node.last, names)
         for i in range(first, last):
             self.counted(*PER_ITERATION)
+            self.left -= 1
+            if self.left < 0:
+                raise LanguageError(f"{node.at}: `{ir.shown(node)}` runs too long to be counted; give smaller lengths.")
             names[node.counter] = i
             self.block(node.body, names)
         self.counted(*LOOP_EXIT)

@@ -154,7 +154,7 @@ class _Body:
                 lo, hi = (value.lo, value.hi) if isinstance(value, Q) else (0, lengths[value.limit].hi - 1)
                 bounds.length(name, lo, hi, None)
         for counter, first, last in self.counters:
-            bounds.counter(counter, first, last)
+            bounds.counter(counter, first, (last,))
         if rounds.names() <= bounds.symbols.keys():
             return bounds.lowest(rounds)
         return 0 if all(value >= 0 for _, value in rounds.terms) else -1  # in a parameter that is no length

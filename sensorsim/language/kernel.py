@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sensorsim.language.ranges import Proof
     from sensorsim.language.secrecy import Secrecy
 
+MOST_ROUNDS = 5_000_000  # of loops that are counted one by one
 EXPOSURES = ("branch", "loop", "address", "operation")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -137,7 +138,7 @@ class Kernel:
                 if not all(lo <= number <= hi for number in numbers):
                     raise InputError(f"{name} of {self.name} is outside {lo} … {hi}.")
                 values[name] = [int(number) for number in numbers] if isinstance(kind, Array) else int(value)
-        return count(self, values)
+        return count(self, values, most=MOST_ROUNDS)
 
     def formula(self, otherwise: bool = False, **fixed: int) -> "Formula":
         """The same as polynomials in the lengths, counted by reading; `otherwise` takes the other way at each `if`."""

@@ -23,6 +23,8 @@ from sensorsim.errors import InputError
 from sensorsim.language.kernel import Kernel
 
 SHORT = {"sampled": "release_sampled"}  # names that users give to kernels called otherwise
+OURS = Path(__file__).parent.parent
+PLACE = re.compile(r"[^\s:]+:\d+: ")  # how a message begins that says where
 FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<names>.*))?")
 
 _loaded: dict[Path, tuple[str, ModuleType]] = {}  # with the hash of the text that it was loaded from
@@ -169,8 +171,10 @@ def _in_one_sentence(path: Path, full: Path) -> Iterator[None]:
     """Whatever goes wrong in a stranger's file is their line and one sentence."""
     try:
         yield
-    except InputError:
-        raise  # says where already
+    except InputError as error:
+        if PLACE.match(str(error)):
+            raise  # says where already
+        raise InputError(f"{_place(error, path)}: {error}") from None
     except FileNotFoundError as error:
         if error.filename != str(full):
             raise InputError(f"{_place(error, path)}: {error}; correct the file.") from None
@@ -179,15 +183,16 @@ def _in_one_sentence(path: Path, full: Path) -> Iterator[None]:
         raise InputError(f"cannot read {path}: {error.strerror}; give the path of a Python file.") from None
     except SyntaxError as error:
         file = Path(error.filename or full).name
-        raise InputError(f"{file}:{error.lineno}: {error.msg}; correct the file.") from None
+        raise InputError(f"{file}:{error.lineno or 1}: {error.msg}; correct the file.") from None
     except ImportError as error:
         raise InputError(f"{_place(error, path)}: {error}; install it, or put it beside the file.") from None
-    except Exception as error:
-        raise InputError(f"{_place(error, path)}: {type(error).__name__}: {error}; correct the file.") from None
+    except (Exception, SystemExit) as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{_place(error, path)}: {what[:200]}; correct the file.") from None
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """The last line of the traceback that is not of Python's import machinery."""
+    """The last line of the traceback that is the stranger's: not of Python's import machinery, and not ours."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
-    own = [frame for frame in frames if frame.filename != __file__]
+    own = [frame for frame in frames if not Path(frame.filename).is_relative_to(OURS)]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else path.name

@@ -9,7 +9,7 @@ from sensorsim.errors import InputError
 from sensorsim.language import ir
 from sensorsim.language.ir import Place
 from sensorsim.language.primitive import Primitive
-from sensorsim.language.refusals import C_WORDS, INSTEAD, OPERATORS, SYMBOLS, instead, words
+from sensorsim.language.refusals import BUILTINS, C_WORDS, INSTEAD, OPERATORS, SYMBOLS, instead, words
 from sensorsim.language.source import assigned, find, scope
 from sensorsim.language.types import STORAGE, Array, Below, Kind, Length, Q, word
 
@@ -322,6 +322,10 @@ class _Parser:
         """What a global name means, or an attribute of a module."""
         match node:
             case ast.Name(id=name):
+                if name == self.name and name not in self.scope:
+                    self.refuse(node, "calls itself, and the language has no recursion", "write a loop")
+                if name in BUILTINS and name not in self.function.__globals__:
+                    self.refuse(node, f"uses {name}, which is Python's own", f"write {BUILTINS[name]}")
                 if name not in self.scope:
                     self.refuse(node, f"uses {name}, which is not known here", "define or import it above")
                 self.used[name] = self.scope[name]

@@ -73,6 +73,9 @@ def primitive(
             raise InputError(f"{at}: primitive {function.__name__} takes other arguments than operands={operands!r}.")
         if not operations and function.__name__ not in TYPES:
             raise InputError(f"{at}: primitive {function.__name__} names no operation class, so it would cost nothing.")
+        if varies and len(varies) != len(kinds):
+            text = f"says for {len(varies)} operands on which cores they take longer"
+            raise InputError(f"{at}: primitive {function.__name__} {text}, and it has {len(kinds)}.")
         helpers = (helper,) if isinstance(helper, str) else helper
         return Primitive(
             function.__name__, function, operations, kinds, result, interval, needs, wraps, c, c_near, c_test, helpers,

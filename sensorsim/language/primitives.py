@@ -313,6 +313,33 @@ def wrapping_addu(a: Any, b: Any) -> Any:
     return u32(a + b)
 
 
+@primitive("SUB", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} - {1}")
+def wrapping_subu(a: Any, b: Any) -> Any:
+    """a - b modulo 2^32, unsigned; meant to wrap."""
+    return u32(a - b)
+
+
+@primitive("MUL", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} * {1}")
+def wrapping_mulu(a: Any, b: Any) -> Any:
+    """a · b modulo 2^32, unsigned; meant to wrap, as hashes do."""
+    return u32(a * b)
+
+
+@primitive(
+    "SHIFT",
+    operands="u32 u32",
+    result="u32",
+    interval=intervals.any_word,
+    needs=_count,
+    wraps=True,
+    c="{0} << {1}",
+    varies=BY_COUNT,
+)
+def wrapping_shlu(a: Any, k: Any) -> Any:
+    """a · 2^k modulo 2^32, unsigned, for 0 <= k < 32; bits that are shifted out are meant to go."""
+    return u32(a << k)
+
+
 @primitive(
     "ROTATE",
     operands="u32 u32",

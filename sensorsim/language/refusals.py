@@ -14,6 +14,11 @@ SYMBOLS: dict[type[ast.AST], str] = {
     **{ast.FloorDiv: "//", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Mod: "%"},
     **{ast.Pow: "**", ast.MatMult: "@", ast.Invert: "~", ast.Not: "not", ast.UAdd: "+"},
 }
+BUILTINS = {  # what strangers reach for
+    **{"abs": "max_(a, sub(0, a))", "min": "min_(a, b) or minu(a, b)", "max": "max_(a, b) or maxu(a, b)"},
+    **{"len": "the array's length, a parameter", "int": "i32(a) or u32(a)", "sum": "a loop with add(total, x[i])"},
+    **{"divmod": "divu(a, b) and subu(a, mulu(divu(a, b), b))", "pow": "a loop, or the number", "print": "nothing"},
+}
 KEYWORDS = (
     "auto bool break case char const continue default do double else enum extern false float for goto if inline int "
     "long register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile "
@@ -33,6 +38,8 @@ def instead(node: ast.AST) -> str:
             return "loop with `for i in range(n)`, which always ends"
         case ast.AugAssign() | ast.AnnAssign() | ast.Assign():
             return "write `name = primitive(name, …)` or `array[i] = …`, one at a time"
+        case ast.For():
+            return "leave out `else:`, and loop with one name over range(…)"
         case ast.IfExp():
             return "write selectu(flag, a, b), min_ or max_"
         case ast.Constant():

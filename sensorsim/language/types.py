@@ -39,6 +39,7 @@ class Q(Record):
     drawn: bool = False  # a uniform word that a generator makes
 
     def check(self) -> None:
+        _whole(f"format {self.name}", self.frac_bits, self.lo, self.hi)
         if self.storage not in STORAGE:
             raise InputError(f"format {self.name}: storage {self.storage!r} is not one of {', '.join(STORAGE)}.")
         least, most = STORAGE[self.storage]
@@ -83,6 +84,11 @@ class Array(Record):
     contents: tuple[int, ...] | None = None  # known entries, for constant tables
     written: bool = False  # the kernel writes a cell before it reads it
 
+    def check(self) -> None:
+        if not isinstance(self.element, Q | Below) or not isinstance(self.length, str):
+            raise InputError("an array has a format (Q) or Below(…) and a length in quotes: write X['n'] or X['16'].")
+        _whole("a table's contents", *(self.contents or ()))
+
     @property
     def storage(self) -> str:
         return self.element.storage
@@ -106,6 +112,7 @@ class Length(Record):
     storage = "u32"
 
     def check(self) -> None:
+        _whole(f"length {self.name}", self.lo, self.hi, self.typical, *self.tests)
         if not 0 <= self.lo <= self.hi <= LONGEST:
             raise InputError(f"length {self.name}: {self.lo} … {self.hi} is not within 0 … {LONGEST}.")
         typical = min(max(USUAL, self.lo), self.hi) if self.typical < 0 else self.typical
@@ -121,7 +128,15 @@ Kind = Scalar | Array
 
 def out(array: Array) -> Array:
     """The same array, as one that the kernel fills."""
+    if not isinstance(array, Array):
+        raise InputError("out(…) is for an array, as out(X['n']); a single value is what a kernel returns.")
     return Array(array.element, array.length, array.contents, written=True)
+
+
+def _whole(what: str, *values: object) -> None:
+    for value in values:
+        if type(value) is not int:
+            raise InputError(f"{what}: {value!r} is no whole number.")
 
 
 def word(kind: Kind) -> str:

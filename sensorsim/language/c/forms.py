@@ -31,15 +31,24 @@ def form_of(kernel: Kernel, node: ir.Apply, as_test: bool) -> str:
 def is_test(kernel: Kernel, node: ir.Expression) -> bool:
     """Whether the condition of an `if` is written as a C comparison.
 
-    Not one that the ranges decide, as x >= 0 of an unsigned x, and not one of ~x: compilers warn of both, so the value
-    of the comparison is asked for.
+    Not one that the ranges decide, as x >= 0 of an unsigned x, not x >= x, and not one of ~x: compilers warn of all
+    three, so the value of the comparison is asked for.
     """
     if not isinstance(node, ir.Apply) or not node.primitive.c_test:
         return False
     if any(isinstance(one, ir.Apply) and one.primitive.c.startswith("~") for one in node.operands):
         return False
+    if len(node.operands) == 2 and ir.same(*map(_bare, node.operands)):
+        return False
     spans = _spans(kernel, node)
     return spans is None or len(spans) != 2 or (spans[0][0] < spans[1][1] and spans[1][0] <= spans[0][1])
+
+
+def _bare(node: ir.Expression) -> ir.Expression:
+    """The operand without casts, which C may not show."""
+    while isinstance(node, ir.Apply) and not node.primitive.operations and len(node.operands) == 1:
+        node = node.operands[0]
+    return node
 
 
 def is_atom(form: str) -> bool:

@@ -69,16 +69,16 @@ class _Body:
         kernel = self.kernel
         sizes = {part.name for size in kernel.sizes.values() for part in ir.walk(size) if isinstance(part, ir.Name)}
         stored = {node.array for node in kernel.nodes if isinstance(node, ir.Store)}
-        for name in kernel.parameters:
-            if name not in self.read | stored:
-                why = "says how long an array is" if name in sizes else "not used"
-                yield f"    (void){self.spelled[name]}; /* {why} */"
         for name in dict.fromkeys(let.name for let in self.lets):
             wide = word(kernel.parameters[name]) if name in kernel.parameters else ""
             if wide and self.kinds[name] != wide:  # a parameter that gets new values, which need a word
                 copy = fresh(f"{self.spelled[name]}_now", set(self.spelled.values()))
                 yield f"    {C_TYPES[wide]} {copy} = {self.spelled[name]};"
                 self.spelled[name], self.kinds[name] = copy, wide
+        for name in kernel.parameters:
+            if name not in self.read | stored:
+                why = "says how long an array is" if name in sizes else "not used"
+                yield f"    (void){self.spelled[name]}; /* {why} */"
         yield from self.block(kernel.body, "    ")
 
     # statements

@@ -18,7 +18,7 @@ TAKEN = frozenset(
         *("template", "this", "throw", "true", "try", "typeid", "typename", "using", "virtual", "wchar_t", "xor"),
         *("xor_eq", "alignas", "alignof", "constexpr", "decltype", "noexcept", "nullptr", "static_assert"),
         *("thread_local", "char16_t", "char32_t", "typeof", "unix", "linux", "int8_t", "int16_t", "int32_t"),
-        *("int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "INT32_MIN"),
+        *("int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"),
     ]
 )
 FILES = ("kernels", "arithmetic", "constants", "tables", "selftest")  # that every package has, or may have
@@ -46,12 +46,15 @@ def _source(kernel: Kernel) -> str:
 
 
 def spelled(kernel: Kernel, prefix: str) -> dict[str, str]:
-    """How each parameter and local of a kernel is called in C: as in the kernel, where C allows it."""
+    """How each parameter and local of a kernel is called in C: as in the kernel, where C allows it.
+
+    A name in capitals may be a macro of some header, as NULL or SIZE_MAX, so it gets another spelling.
+    """
     found: dict[str, str] = {}
     own = {*kernel.parameters, *kernel.names}
     for name in dict.fromkeys([*kernel.parameters, *kernel.names]):
-        free = name not in TAKEN and not name.startswith((prefix, prefix.upper(), "_"))
-        found[name] = name if free else fresh(f"{name.lstrip('_')}_", own | set(found.values()))
+        taken = name in TAKEN or name.isupper() or name.startswith((prefix, prefix.upper(), "_"))
+        found[name] = fresh(f"{name.lstrip('_')}_", own | set(found.values())) if taken else name
     return found
 
 

@@ -1,6 +1,6 @@
 """Running a kernel on intervals, statement by statement."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import intervals, ir
@@ -169,19 +169,19 @@ class Body:
             return self.unrolled(node, range(first.lo, last.hi), state)
         self.check.fresh += 1
         counter = f"{node.counter}#{self.check.fresh}"
-        ends = [span.exact if span.exact is not None else Polynomial.constant(edge)
-                for span, edge in ((first, first.lo), (last, last.hi))]  # fmt: skip
-        self.check.bounds.counter(counter, ends[0], ends[1] - 1)
+        start = first.exact if first.exact is not None else Polynomial.constant(first.lo)
+        ends = (last.exact,) if last.exact is not None else last.limits()
+        self.check.bounds.counter(counter, start, tuple(end - 1 for end in ends))
         kept = len(self.returned)
         certain = [span.exact if span.exact is not None else Polynomial.constant(edge)
                    for span, edge in ((first, first.hi), (last, last.lo))]  # fmt: skip
         try:
             after = Loop(self, node, counter, certain, rounds).run(state)
         finally:
+            for place, (value, written) in enumerate(self.returned[kept:], kept):
+                facts = {owner: runs.without(counter) for owner, runs in written.items()}
+                self.returned[place] = loosened(value, counter, self.check.bounds), facts
             self.check.bounds.forget(counter)
-        for place, (value, written) in enumerate(self.returned[kept:], kept):
-            facts = {owner: runs.without(counter) for owner, runs in written.items()}
-            self.returned[place] = loosened(value, counter), facts
         return after
 
     def unrolled(self, node: ir.For, rounds: range, state: State) -> State | None:
@@ -189,9 +189,10 @@ class Body:
         for i in rounds:
             if now is None:
                 return None
-            now.names[node.counter] = number(i)
+            if node.counter != "_":  # which nobody reads, and which an outer loop may have too
+                now.names[node.counter] = number(i)
             now = self.block(node.body, now)
-        if now is not None:
+        if now is not None and node.counter != "_":
             now.names.pop(node.counter, None)
         return now
 
@@ -209,7 +210,7 @@ class Body:
             case ir.Index():
                 return self.index(node, state)
             case ir.Apply(primitive=primitive, operands=operands):
-                return self.apply(node, primitive, [self.value(operand, state) for operand in operands])
+                return self.apply(node, primitive, [self.value(operand, state) for operand in operands], state)
             case ir.Call():
                 result = self.call(node, state)
                 assert result is not None
@@ -235,22 +236,23 @@ class Body:
         self.fits(node, span, "i32")
         return span
 
-    def apply(self, node: ir.Apply, primitive: Primitive, values: list[Value]) -> Value:
+    def apply(self, node: ir.Apply, primitive: Primitive, values: list[Value], state: State) -> Value:
         for operand, value, kind in zip(node.operands, values, primitive.operands, strict=True):
             if kind != "flag" and primitive.operations and not isinstance(value, Flag):
                 self.fits(operand, value, kind, f"`{primitive.name}` reads")
-        if primitive.interval is None:
+        if primitive.interval is None and primitive.result != "flag":
             raise self.error(
                 node, f"the primitive {primitive.name} ({primitive.at}) has no interval rule; give interval=…"
             )
         words = [value if isinstance(value, Flag) else as_word(value) for value in values]
-        wrong = primitive.needs(*words) if primitive.needs is not None else None
+        wrong = self.asked(node, primitive, primitive.needs, words) if primitive.needs is not None else None
         if wrong:
-            raise self.error(node, f"`{primitive.name}` {wrong}")
+            told = wrong if isinstance(wrong, str) else f"does not take {', '.join(map(str, words))}"
+            raise self.error(node, f"`{primitive.name}` {told}")
         ranges = tuple((w.lo, w.hi) if isinstance(w, Span) else (0, 1) for w in words)
         seen = self.check.operands.get(node, ranges)
         self.check.operands[node] = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(seen, ranges, strict=True))
-        result = self.rule(node, primitive, values, words)
+        result = self.rule(node, primitive, values, words, state)
         if isinstance(result, Span):
             result = self.check.refined(result)
             if not primitive.wraps and primitive.result != "flag":
@@ -259,23 +261,47 @@ class Body:
                     raise self.error(node, f"`{ir.shown(node)}` can be {result}, outside {primitive.result}")
         return result
 
-    def rule(self, node: ir.Apply, primitive: Primitive, values: list[Value], words: list[Any]) -> Value:
-        assert primitive.interval is not None
+    def rule(self, node: ir.Apply, primitive: Primitive, values: list[Value], words: list[Any], state: State) -> Value:
+        rule = primitive.interval
         match values:
-            case [Masked() as a, Masked() as b] if primitive.interval is intervals.or_:
+            case [Masked() as a, Masked() as b] if rule is intervals.or_:
                 if a.mask.test is b.mask.test and a.mask.complemented != b.mask.complemented:
                     # exactly one of the two is kept: a value where the test is negative, the other where it is not
                     one, other = (self.check.refined(intervals.where(part)) for part in (a, b))
                     return intervals.unsigned(self.check.join(one, other))
-        if primitive.interval is intervals.mul and ir.same(*node.operands):
+        if rule is intervals.mul and ir.same(*node.operands):
             return intervals.square(words[0])
-        if primitive.interval in (intervals.and_, intervals.not_, intervals.unsigned, intervals.signed):
-            found: Value = primitive.interval(*values)  # these look at masks and at what a word was before
-            return found
-        made = primitive.interval(*words)
-        if not isinstance(made, Span | Flag | Mask):
-            raise self.error(node, f"the interval rule of {primitive.name} ({primitive.at}) gives no Span or Flag")
+        if rule is intervals.mul and (whole := _rounded_down(node)) is not None:
+            most = as_word(self.value(whole, state))
+            if most.lo >= 0 and words[1].lo >= 1:
+                return Span(0, most.hi, above=most.uppers())
+        if rule is intervals.either and values[0] == Flag(None):
+            return as_word(self.check.join(words[1], words[2]))
+        if rule is intervals.sub and (divisor := _remainder(node)) is not None:
+            by = as_word(self.value(divisor, state))
+            if words[0].lo >= 0 and by.lo >= 1:
+                return Span(0, min(words[0].hi, by.hi - 1), above=tuple(bound - 1 for bound in by.uppers()))
+        if rule is None:  # of a comparison: it may hold or not
+            return Flag(None)
+        # these look at masks and at what a word was before
+        plain = rule not in (intervals.and_, intervals.not_, intervals.unsigned, intervals.signed)
+        made = self.asked(node, primitive, rule, words if plain else values)
+        if primitive.result == "flag" and isinstance(made, Span):
+            return Flag(None)
+        if not isinstance(made, Span | Flag | Mask | Masked) or (
+            isinstance(made, Span) and not (type(made.lo) is type(made.hi) is int and made.lo <= made.hi)
+        ):
+            what = f"the interval rule of {primitive.name} ({primitive.at}) gives {made}"
+            raise self.error(node, f"{what}; it must give a Span of two whole numbers")
         return made
+
+    def asked(self, node: ir.Apply, primitive: Primitive, rule: Callable[..., Any], words: Sequence[Any]) -> Any:
+        """What a rule says; one of a stranger may fail, and that is theirs to see."""
+        try:
+            return rule(*words)
+        except Exception as error:
+            what = f"a rule of {primitive.name} ({primitive.at}) fails: {type(error).__name__}: {error}"
+            raise self.error(node, what) from error
 
     def call(self, node: ir.Call, state: State) -> Value | None:
         called = node.kernel
@@ -404,3 +430,19 @@ def _parts(span: Span, kind: Kind) -> Iterator[Span]:
 
 def _plain(size: Polynomial) -> str:
     return power_of_two(int(size.number)) if size.number is not None else str(size)
+
+
+def _rounded_down(node: ir.Expression) -> ir.Expression | None:
+    """The a where the node is (a / b) · b."""
+    match node:
+        case ir.Apply(primitive=times, operands=(ir.Apply(primitive=by, operands=(a, b)), factor)):
+            fits = times.interval is intervals.mul and by.interval is intervals.truncated
+            return a if fits and ir.same(b, factor) else None
+    return None
+
+
+def _remainder(node: ir.Apply) -> ir.Expression | None:
+    """The b where the node is a - (a / b) · b, what is left of a division."""
+    whole, product = node.operands
+    a = _rounded_down(product)
+    return product.operands[1] if isinstance(product, ir.Apply) and a is not None and ir.same(whole, a) else None

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import ir
+from sensorsim.language.bounds import Bounds
 from sensorsim.language.intervals import Flag, Mask, Masked, Span, Value, as_word
 from sensorsim.language.polynomial import Polynomial
 from sensorsim.language.ranges.states import Cells, RangeError, State
@@ -62,7 +63,8 @@ class Loop:
             if isinstance(value, Span):
                 inside.names[name] = value.restarted()
         self.starts = {name: value.start for name, value in inside.names.items() if isinstance(value, Span)}
-        inside.names[self.node.counter] = self.check.symbol(self.counter)
+        if self.node.counter != "_":
+            inside.names[self.node.counter] = self.check.symbol(self.counter)
         return self.body.block(self.node.body, inside)
 
     def joined_round(self, state: State) -> State:
@@ -74,7 +76,11 @@ class Loop:
 
     def with_round(self, value: Any, now: Any) -> Any:
         """A value before a round or after it."""
-        return value if isinstance(value, Cells) else loosened(self.check.join(value, now), self.counter)
+        return (
+            value
+            if isinstance(value, Cells)
+            else loosened(self.check.join(value, now), self.counter, self.check.bounds)
+        )
 
     def settled(self, before: State, now: State) -> bool:
         return all(_says(value) == _says(now.names[name]) for name, value in before.names.items())
@@ -164,7 +170,8 @@ class Loop:
         return before.names, state.names
 
     def leave(self, state: State, entry: State) -> State:
-        names = {name: loosened(value, self.counter) for name, value in state.names.items() if name in entry.names}
+        kept = {name: value for name, value in state.names.items() if name in entry.names}
+        names = {name: loosened(value, self.counter, self.check.bounds) for name, value in kept.items()}
         return State(names, state.written)
 
 
@@ -177,16 +184,20 @@ def _alone(span: Span) -> Span:
     return Span(span.lo, span.hi, span.exact, span.above)
 
 
-def loosened(value: Any, counter: str) -> Any:
-    """A value without what is said of it in terms of a loop's counter, which means nothing after the loop."""
+def loosened(value: Any, counter: str, bounds: Bounds) -> Any:
+    """A value without what is said of it in terms of a loop's counter, which means nothing after the loop.
+
+    What it does not exceed in terms of the counter it does not exceed at the counter's end.
+    """
     if isinstance(value, Mask | Masked):
-        return loosened(as_word(value), counter)
+        return loosened(as_word(value), counter, bounds)
     if not isinstance(value, Span) or not _speaks(value, counter):
         return value
     exact = value.exact if value.exact is None or counter not in value.exact.names() else None
-    above = tuple(bound for bound in value.above if counter not in bound.names())
-    view = loosened(value.view, counter) if value.view is not None else None
-    return Span(value.lo, value.hi, exact, above, view=view)
+    above = [bound if counter not in bound.names() else bounds.without(bound, counter) for bound in value.uppers()]
+    view = loosened(value.view, counter, bounds) if value.view is not None else None
+    kept = dict.fromkeys(bound for bound in above if bound is not None and bound != exact and bound.number is None)
+    return Span(value.lo, value.hi, exact, tuple(kept), view=view)
 
 
 def _speaks(span: Span, counter: str) -> bool:

@@ -54,6 +54,11 @@ class Facts(NamedTuple):
                 even = counter not in (end - start).names() and bounds.lowest(end - start) >= 0
                 if even or bounds.lowest(last - first) >= 0:
                     found.append((start.replace(counter, first), start.replace(counter, last)))
+            elif counter in start.names() and end.replace(counter, Polynomial.variable(counter) + 1) == start:
+                # from behind: a round ends where the one before began
+                even = counter not in (end - start).names() and bounds.lowest(end - start) >= 0
+                if even or bounds.lowest(last - first) >= 0:
+                    found.append((end.replace(counter, last), end.replace(counter, first)))
         return Facts(tuple(found))
 
     def cover(self, at: Span, bounds: Bounds) -> bool:

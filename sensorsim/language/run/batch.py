@@ -27,6 +27,7 @@ from sensorsim.language.run.generators import CIPHER, Seed, generator_fill, gene
 from sensorsim.language.run.values import array, dtype, given, lengths_of, scalar
 from sensorsim.language.types import Array, Length
 
+OPTIONS = ("generator", "seed", "threads", "out")  # keywords of `batch` that are no parameters of the kernel
 NO_WORDS = np.zeros(0, np.uint32)
 
 
@@ -41,13 +42,32 @@ def batch(
     out: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> dict[str, Any]:
+    """Call the kernel for every record, its parameters given by keyword; see `batch_of`."""
+    for name in OPTIONS:
+        if name in kernel.parameters:
+            raise InputError(
+                f"{kernel.name} has a parameter {name}, which batch takes for its own option; give the parameters in a "
+                "mapping to sensorsim.language.run.batch.batch_of, or rename it."
+            )
+    return batch_of(kernel, count, values, generator, seed, threads, out)
+
+
+def batch_of(
+    kernel: Kernel,
+    count: int | None,
+    values: Mapping[str, Any],
+    generator: str = "chacha20",
+    seed: Seed = None,
+    threads: int = 1,
+    out: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Call the kernel for every record: a dict of the arrays that it writes, and `returns` if it returns something.
 
     `out` gives arrays to write to, with at least as many rows as there are records; None for an array that nobody wants
     to see. Without a seed the generator's key is from the operating system. `count` is needed where no parameter has
     rows. A drawn word below a limit that is no power of two is up to limit/2^32 more likely than another.
     """
-    call = _Call(kernel, count, dict(out or {}), values)
+    call = _Call(kernel, count, dict(out or {}), dict(values))
     if threads < 1:
         raise InputError(f"threads = {threads} is too few; give 1 or more.")
     fill = generator_fill(generator)  # also where nothing is drawn, so that a wrong name is always seen

@@ -124,14 +124,16 @@ def below(words, found, limit):  # type: ignore[no-untyped-def]
     part of a product: a value has a probability within 2^-32 of 1/limit, so one is up to limit/2^32 more likely than
     another.
     """
-    if limit & (limit - 1) == 0:
-        mask = u32(limit - 1)
+    mask = u32(limit - 1)
+    if limit & (limit - 1) == 0 and limit <= 1 << 16:
+        high = found[words.shape[0] :]
+        for j in range(words.shape[0]):
+            word = words[j]
+            found[j] = word & mask
+            high[j] = (word >> u32(16)) & mask
+    elif limit & (limit - 1) == 0:
         for j in range(words.shape[0]):
             found[j] = words[j] & mask
-        if limit <= 1 << 16:
-            high = found[words.shape[0] :]
-            for j in range(words.shape[0]):
-                high[j] = (words[j] >> u32(16)) & mask
     else:
         for j in range(words.shape[0]):
             found[j] = u32((u64(words[j]) * u64(limit)) >> u64(32))
