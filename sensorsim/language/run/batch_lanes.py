@@ -91,8 +91,11 @@ class LanesRunner(Text):
         if not self.chains.once:
             return []
         lines = [f"    for lane in range({LANES}):", f"     row = block + lane * {block} + r", "     if row < last:"]
+        parts = list(ir.walk(*self.chains.once))
+        used = {part.name for part in parts if isinstance(part, ir.Name)}
+        used |= {part.array for part in parts if isinstance(part, ir.Load | ir.Store | ir.Whole)}
         for name, kind in self.kernel.parameters.items():
-            if name in self.roles.rows:
+            if name in self.roles.rows and name in used:
                 one = f"a_{name}[t_place(row)]"
                 lines += [f"      {variable(name)} = " + (one if isinstance(kind, Array) else f"t_{word(kind)}({one})")]
         return lines + self.block(self.chains.once, 6)
