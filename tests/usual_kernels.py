@@ -25,6 +25,11 @@ def k(x: U["n"], n: N) -> U:
 def k(v: W, x: U["n"], n: N) -> U:
     return x[subu(v, mulu(divu(v, n), n))]
 """,
+    "what is left of a division, returned": """
+@kernel()
+def k(v: W, n: N) -> Below("n"):
+    return subu(v, mulu(divu(v, n), n))
+""",
     "filled from behind": """
 @kernel()
 def k(x: U["n"], y: out(U["n"]), n: N) -> U:
