@@ -15,12 +15,18 @@ L = Length("l", 1, 4096, "hidden units of the encoder", typical=7, tests=(1, 3, 
 ENTRIES = Length("size", 2, 2**16, "entries of the noise table", typical=256, tests=(2, 5, 2**16))
 MASK = Length("mask", 1, 2**16 - 1, "entries of the noise table, less one", typical=255, tests=(1, 7, 2**16 - 1))
 K = Length("k", 1, 4096, "features released of a record", at_most="n", typical=3, tests=(1, 3, 4096))
+REMAINING = Length("left", 1, 4096, "features that are not picked yet", at_most="n", typical=14, tests=(1, 3, 4096))
 STAIR_BITS = Length("stair_bits", 1, 15, "secret bits of the place on a stair", typical=10, tests=(1, 7, 15))
 DROP = Length(
     *("drop", 15, 31, "32 less the secret bits that pick an entry; at least 15, so the two share no bit"),
     typical=24,
     tests=(31, 29, 15),
 )
+KNOT_BITS = Length("knot_bits", 0, 5, "2^knot_bits steps between knots, one row more", typical=2, tests=(0, 1, 5))
+MIRRORED_BITS = Length("knot_bits", 1, 5, KNOT_BITS.about, typical=5, tests=(1, 2, 5))
+KNOTS = Length("knots", 2, 33, "rows of a table", typical=5, tests=(2, 3, 33))
+CUTS = Length("cuts", 1, 31, "thresholds of a row: its symbols, less one", typical=5, tests=(1, 3, 31))
+SEARCHED = Length("cuts", 4, 7, "thresholds of a row of five to eight symbols", typical=5, tests=(4, 6, 7))
 PLACE = Length("place", 0, 15, "a word of a cipher block", typical=0, tests=(0, 3, 15))
 
 # A noise pointer and the secret stride that moves it.
@@ -51,6 +57,16 @@ LOWEST = Q("lowest", "i32", FRAC, -(2**23), -1, "smallest value that is released
 LEFT = Q("left", "u32", 0, 1, 4096, "features that are not picked yet")
 LIMIT = Q("limit", "i32", FRAC, 1, 2**23, "largest value that is released, and its negative the smallest")
 RELEASED = Q("released", "i32", FRAC, -(2**23), 2**23, "a feature less one half, with its noise, up to ±256")
+
+# Rows: a feature is rounded at random to a knot, whose row says how likely each symbol is.
+ROW = Q("row", "u32", 0, 0, 2**KNOT_BITS.hi, "the knot that a feature is rounded to", secret=True)
+CUT = Q("cut", "u16", 0, 0, 2**16 - 1, "of 2^16 words how many give a symbol below this one")
+DRAWN_BITS = 16  # of a word that draw a symbol by thresholds
+DRAWN = Q("drawn", "u32", 0, 2**DRAWN_BITS, 2 ** (DRAWN_BITS + 1) - 1, "the drawn bits, a one above them", secret=True)
+SYMBOL = Q("symbol", "u8", 0, 0, CUTS.hi, "a released symbol")
+CHANCE_BITS = 31  # of the word that a single released bit is drawn with
+BASE = Q("base", "u32", CHANCE_BITS, 0, 2**CHANCE_BITS, "how likely symbol 1 is at x = 0")
+SLOPE = Q("slope", "u32", CHANCE_BITS - FRAC, 0, 2**16 - 1, "how much likelier symbol 1 is at x = 1")
 
 # The squared norm has 20 fraction bits: 4096 squares below 1 fit 32 bits. Its root then has 10.
 SQUARE_SHIFT = 2 * FRAC - 20
@@ -101,3 +117,21 @@ DIVISION = (
     "a divider that ends early shows about how large the norm is; define SS_NO_HW_DIV for one that takes the same "
     "number of steps for all operands"
 )
+
+# DINAR's bit shifter.
+NOISE_SHIFT = Q("noise shift", "u32", 0, 0, FRAC, "how often a noise sample is halved")
+
+# DP-ZO. Weights as the encoder's, with room for a direction; a change of the loss has the sums' fraction bits.
+DIRECTION = Q("direction", "i8", ENCODER_FRAC, -127, 127, "mu times the public direction, for one weight or bias")
+DIRECTION_SHIFT = SUM_FRAC - ENCODER_FRAC
+ZO_WEIGHT = Q("zo weight", "i16", ENCODER_FRAC, 128 - 2**15, 2**15 - 128, "a weight of ±15.9, of encoder or decoder")
+ZO_BIAS = Q("zo bias", "i32", SUM_FRAC, 512 - 2**28, 2**28 - 512, "a bias, with what rounding down takes away")
+ZO_HIDDEN = Q("zo hidden", "u16", FRAC, HIDDEN.lo, HIDDEN.hi, "a hidden unit that stays on the body", secret=True)
+PART = Q("part", "i32", SIGMOID_SHIFT, 0, 2**SIGMOID_SHIFT - 1, "how far into a step of the table", secret=True)
+SIGMOID_STEPS = Length("sigmoid_steps", 2**SIGMOID_BITS - 1, 2**SIGMOID_BITS - 1, "steps between the table's entries")
+STEP = Below("sigmoid_steps", secret=True)
+LOGIT = Q("logit", "i32", SUM_FRAC, -SIGMOID_ZERO, SIGMOID_ZERO, "z, saturated to ±8", secret=True)
+CHANGE_FRAC = SUM_FRAC - 1  # of the slope: its product with a difference of logits then fits 32 bits
+CHANGE = Q("change", "i32", SUM_FRAC, -40 << SUM_FRAC, 40 << SUM_FRAC, "the change of one feature's loss", secret=True)
+CHANGES = Q("changes", "i32", SUM_FRAC, 4096 * CHANGE.lo, 4096 * CHANGE.hi, "the change of a whole loss", secret=True)
+ZO_CLIP = Q("zo clip", "i32", SUM_FRAC, 1, 1 << SUM_FRAC, "the clipping threshold C of the change, up to 1")

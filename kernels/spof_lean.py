@@ -44,7 +44,7 @@ def spof_lean(
     * The index is k secret random bits: one AND in place of two additions and a multiplexer.
 
     Privacy: epsilon-DP for the record only with ideal noise of scale n/epsilon. No finite table of Laplace samples
-    gives that, and none is certified for this kernel; what is certified is `release` and `release_sampled`.
+    gives that, and none is certified for this kernel; what is certified is `rows` and `stairs`.
 
     Scaling and overflow: u is Q15.15, at most 2^30 + 2^15; alpha3 is u/2 rounded down, negated.
     """

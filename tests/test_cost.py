@@ -74,9 +74,9 @@ def test_formulas_by_hand(n, l):
 def test_lean_kernels_are_leaner():
     report = cost(14, 7)
     totals = {name: each.traced.total for name, each in report.mechanisms.items()}
-    assert totals["spof_lean"] == 14 * (1 + 1 + 1 + 1)  # SUB, ADD, AND, and the SUB that negates alpha3
-    assert totals["dpsgd_lean"] == 14 * (1 + 3 + 1 + 1 + 1 + 1) + 3  # A_i twice, its square, sum, noise, index; C²
-    assert totals["dpsgd_lean_clipped"] == totals["dpsgd_lean"] + 14 * 3 + 7 * (1 + 3 + 32) + 32 + 1
+    assert totals["spof-lean"] == 14 * (1 + 1 + 1 + 1)  # SUB, ADD, AND, and the SUB that negates alpha3
+    assert totals["dpsgd-lean"] == 14 * (1 + 3 + 1 + 1 + 1 + 1) + 3  # A_i twice, its square, sum, noise, index; C²
+    assert totals["dpsgd-lean-clipped"] == totals["dpsgd-lean"] + 14 * 3 + 7 * (1 + 3 + 32) + 32 + 1
 
 
 def test_full_accounting_prices_everything_by_hand():
@@ -97,7 +97,7 @@ def test_energy_is_cycles_times_the_chips_energy_per_cycle():
 
 def test_json_has_what_it_promises():
     data = json.loads(run("cost", "--n", "14", "--l", "7", "--format", "json").output)
-    assert data["schema_version"] == 1
+    assert data["schema_version"] == 2
     head = [data[key] for key in ("n", "l", "cpu", "unit", "width", "signed", "accounting", "saving_percent")]
     assert head == [14, 7, "k7", "macro-ops", 8, False, "paper", 74.06]
     assert data["mechanisms"]["dpsgd"]["printed"]["total"] == 1403

@@ -126,7 +126,7 @@ def compare_primitive(host, primitive, field):
 CHANGES = [
     ("spof_lean", "spof_lean", "sub(0, asr(noisy, 1))", "add(0, asr(noisy, 1))"),
     ("root", "root", "return minu(x, v)", "return minu(minu(x, 999), v)"),
-    ("release", "release", "min_(max_(noisy, lowest), limit)", "min_(min_(noisy, lowest), limit)"),
+    ("stairs", "release_stairs", "min_(max_(noisy, lowest), limit)", "min_(min_(noisy, lowest), limit)"),
     pytest.param(
         *("chacha20", "chacha20", "wrapping_addu(block[i], state[i])", "xor(block[i], state[i])"),
         marks=pytest.mark.slow,
@@ -310,8 +310,8 @@ def test_nothing_is_computed_in_a_short_int(odd):
     assert "(int32_t)30000 + 30000" in text
     assert "(uint32_t)300U * 300U" in text
     assert "((uint32_t)3U << (a & 15U)) + ((uint32_t)40000U >> 3U)" in text
-    release = c_sources(choose(["release"], "lean"), "ss_", [], "")["src/ss_release.c"]
-    assert "((uint32_t)1U << stair_bits) - 1U" in release
+    stairs = c_sources(choose(["release_stairs"], "lean"), "ss_", [], "")["src/ss_stairs.c"]
+    assert "((uint32_t)1U << stair_bits) - 1U" in stairs
 
 
 def test_a_core_with_a_short_int_takes_the_sources(odd, tmp_path):
@@ -319,7 +319,7 @@ def test_a_core_with_a_short_int_takes_the_sources(odd, tmp_path):
     avr = shutil.which("avr-gcc")
     if avr is None:
         pytest.skip("no avr-gcc on this machine")
-    kernels = choose(["spof", "dpsgd", "release", "sampled", "encoder", "chacha20"], "paper")
+    kernels = choose(["spof", "dpsgd", "dp-zo", "release", "sampled", "sampled_stairs", "encoder", "chacha20"], "paper")
     fill(tmp_path, c_sources(kernels, "ss_", known_tables(kernels, "ss_"), ""))
     for folder in (tmp_path, odd[3]):
         for source in sorted((folder / "src").glob("*.c")):
@@ -341,7 +341,7 @@ def test_gcc_agrees(tmp_path):
     gcc = shutil.which("gcc")
     if gcc is None:
         pytest.skip("no gcc on this machine")
-    kernels = choose(["spof", "release"], "lean")
+    kernels = choose(["spof", "release", "release_stairs"], "lean")
     library(kernels, tmp_path)
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-shared", "-fPIC"]
     sources = [str(p) for p in sorted((tmp_path / "src").glob("*.c"))] + [str(tmp_path / "drive.c")]

@@ -144,8 +144,35 @@ def test_an_interrupted_write_leaves_nothing(failure, texts, tmp_path, monkeypat
     assert isinstance(failure, KeyboardInterrupt) or "No space left" in str(caught.value)
 
 
-def test_a_certified_noise_table_comes_with_its_arguments(tmp_path):
-    write_table(tmp_path / "noise.txt", ready_table(1, 1))
+def test_a_rows_table_comes_with_its_arguments_and_what_its_symbols_stand_for(tmp_path):
+    table = ready_table(1, 1)
+    write_table(tmp_path / "noise.txt", table)
+    texts = make_package(Options(("sampled",), noise=tmp_path / "noise.txt"))
+    header, readme = texts["include/ss_kernels.h"], " ".join(texts["README.md"].split())
+    assert "extern const uint16_t ss_noise_table[SS_NOISE_TABLE_ENTRIES];" in header
+    assert f"#define SS_NOISE_CUTS {table.rows.symbols - 1}\n" in header
+    assert "#define SS_NOISE_K 1\n" in header
+    for value in table.rows.values():
+        assert f"{float(value):.9g}" in header
+    assert "ss_sampled_rows_search_one(x, ss_noise_table, word, chosen, y, SS_NOISE_N, SS_NOISE_CUTS" in readme
+    assert "order" not in readme
+    record = json.loads(texts["MANIFEST.json"])["noise_table"]
+    assert record["certified"] is True and record["kind"] == "rows"
+
+
+def test_one_bit_needs_no_table(tmp_path):
+    table = ready_table("0.1", "all")
+    write_table(tmp_path / "noise.txt", table)
+    texts = make_package(Options(("release",), noise=tmp_path / "noise.txt"))
+    base, slope = table.rows.one_bit()
+    header = texts["include/ss_kernels.h"]
+    assert f"#define SS_NOISE_BASE {base}\n" in header and f"#define SS_NOISE_SLOPE {slope}\n" in header
+    assert "ss_noise_table" not in header and "src/ss_tables.c" not in texts
+    assert "SS_NOISE_BASE, SS_NOISE_SLOPE, y, SS_NOISE_N" in " ".join(texts["README.md"].split())
+
+
+def test_a_stairs_table_comes_with_its_arguments(tmp_path):
+    write_table(tmp_path / "noise.txt", ready_table(1, 1, "stairs"))
     texts = make_package(Options(("sampled",), noise=tmp_path / "noise.txt"))
     header = texts["include/ss_kernels.h"]
     assert "extern const int8_t ss_noise_table[SS_NOISE_TABLE_ENTRIES];" in header
@@ -155,8 +182,11 @@ def test_a_certified_noise_table_comes_with_its_arguments(tmp_path):
     assert record["certificate"]["epsilon_record"].startswith(("0.9", "1"))
     assert "ss_noise_table, word, SS_NOISE_LIMIT" in texts["README.md"]
     assert "#define SS_NOISE_K 1\n" in header  # what the certificate speaks of is what the example calls
-    assert "SS_NOISE_N, SS_NOISE_K, SS_NOISE_DROP" in " ".join(texts["README.md"].split())
-    assert "static uint32_t order[14]; /* set up by you once" in texts["README.md"]
+    assert "SS_NOISE_N, SS_NOISE_DROP" in " ".join(texts["README.md"].split())
+    write_table(tmp_path / "three.txt", make_table("stairs", 3, 14, 3, entries=2**8))
+    readme = make_package(Options(("sampled",), noise=tmp_path / "three.txt"))["README.md"]
+    assert "SS_NOISE_N, SS_NOISE_K, SS_NOISE_DROP" in " ".join(readme.split())
+    assert "static uint32_t order[14]; /* set up by you once" in readme
     with pytest.raises(InputError, match="no exported kernel can use"):
         make_package(Options(("spof",), noise=tmp_path / "noise.txt"))
 
@@ -321,7 +351,7 @@ def test_a_stranger_s_kernel_goes_through_export_and_verify(stranger, tmp_path, 
     manifest = json.loads((tmp_path / "p" / "MANIFEST.json").read_text())
     assert manifest["functions"] == {
         "ss_ema": {"kernel": "ema", "file": "kernel_sources/ema.py"},
-        "ss_release": {"kernel": "release.release"},
+        "ss_release_rows_search": {"kernel": "rows_search.release_rows_search"},
     }
     files = {record["file"]: record["sha256"] for record in manifest["kernel_sources"]}
     assert files["kernel_sources/near.py"] == sha256(NEAR)
@@ -381,4 +411,4 @@ def test_kernels_are_found_by_every_way_of_naming_them(stranger):
     assert [k.qualified for k in find(f"spof,{path}:ema,blend,dpsgd.total")][0::3] == ["spof.spof", "dpsgd.total"]
     with pytest.raises(InputError, match="declares no kernel 'emma'; it has blend, ema"):
         find(f"{path}:emma")
-    assert "release.release" in shipped()
+    assert "stairs.release_stairs" in shipped()

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from sensorsim.privacy import pld
-from sensorsim.privacy.certificate import EVERY_PAIR, _dominating, certify
-from sensorsim.privacy.outputs import on_coarse_lattice, output_counts
+from sensorsim.privacy.certificate import EVERY_PAIR, certify
+from sensorsim.privacy.holes import _dominating
+from sensorsim.privacy.kinds.stairs import StairsTable
 from sensorsim.privacy.rational import exp_bounds, log_above
-from sensorsim.privacy.tables import READY_EPSILONS, NoiseTable, make_table, ready_table
+from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
 
 READY = [(epsilon, release) for epsilon in READY_EPSILONS for release in ("all", 1)]
 
 
-def brute(table: NoiseTable) -> Fraction | None:
+def brute(table: StairsTable) -> Fraction | None:
     assert table.limit is not None
     return naive.worst_ratio(table.counts, 1 << table.frac_bits, 1 << table.stair_bits, table.limit)
 
@@ -66,22 +67,22 @@ def test_brute_force_equals_the_certificate_of_any_counts(per_range: int) -> Non
         counts = tuple((j, int(c)) for j, c in zip(range(-K, K + 1), rng.integers(1, 50, 2 * K + 1), strict=True))
         limit = (1 << stair_bits) * (2 * K - per_range - 1) // 2
         frac_bits = stair_bits + per_range.bit_length() - 1
-        table = NoiseTable("stairs", Decimal(1), 1, 1, 1, frac_bits, stair_bits, limit, None, counts)
+        table = StairsTable(Decimal(1), 1, 1, frac_bits, 1, stair_bits, limit, None, counts)
         assert certify(table).ratio == brute(table)
 
 
 @pytest.mark.parametrize(("epsilon", "release"), READY)
 def test_ready_tables_hold_and_their_file_says_what_is_proved(epsilon: str, release: int | str) -> None:
-    table = ready_table(epsilon, release)
+    table = ready_table(epsilon, release, "stairs")
     proved = certify(table)
     assert proved == table.certificate
     assert proved.holds(Decimal(epsilon)) and proved.delta_record == 0
-    coarse = on_coarse_lattice(table, 1)
+    coarse = table.on_coarse_lattice(1)
     assert certify(coarse).ratio == brute(coarse)
     assert naive.is_private(brute(coarse), table.epsilon, table.release)
 
 
-def moved(table: NoiseTable, source: int, target: int, amount: int) -> NoiseTable:
+def moved(table: StairsTable, source: int, target: int, amount: int) -> StairsTable:
     counts = dict(table.counts)
     counts[source] -= amount
     counts[target] += amount
@@ -90,7 +91,7 @@ def moved(table: NoiseTable, source: int, target: int, amount: int) -> NoiseTabl
 
 @pytest.mark.parametrize(("epsilon", "release"), [("1.6", 1), ("3.2", 1)])
 def test_every_move_of_counts_is_judged_as_brute_force_judges_it(epsilon: str, release: int) -> None:
-    table = on_coarse_lattice(ready_table(epsilon, release), 1)
+    table = ready_table(epsilon, release, "stairs").on_coarse_lattice(1)
     verdicts = set()
     for (source, count), (target, _) in itertools.permutations(table.counts, 2):
         for amount in {1, (count + 1) // 2, count}:
@@ -103,7 +104,7 @@ def test_every_move_of_counts_is_judged_as_brute_force_judges_it(epsilon: str, r
 
 @pytest.mark.parametrize(("epsilon", "release"), READY)
 def test_neighbouring_moves_that_break_the_bound_are_rejected(epsilon: str, release: int | str) -> None:
-    table = on_coarse_lattice(ready_table(epsilon, release), 1)
+    table = ready_table(epsilon, release, "stairs").on_coarse_lattice(1)
     broken = 0
     for (source, count), (target, _) in list(itertools.pairwise(table.counts))[:: max(1, len(table.counts) // 8)]:
         for amount in {1, 2, (count + 1) // 2, count}:
@@ -147,7 +148,8 @@ def test_clamping_makes_quantile_tables_usable_at_small_f_only() -> None:
 @pytest.mark.parametrize("limit_scales", [None, 1.5])
 def test_delta_of_a_small_table_equals_brute_force(limit_scales: float | None) -> None:
     """Two features, one coefficient each: every pair of inputs for each, all combinations of outputs."""
-    table = make_table("quantile", 6, features=2, release=2, frac_bits=2, entries=64, limit_scales=limit_scales)
+    shape = {"entries": 64, "coefficients": 1, "limit_scales": limit_scales}
+    table = make_table("quantile", 6, features=2, release=2, frac_bits=2, **shape)
     proof = table.certificate
     assert proof is not None and table.coefficients == 1 and proof.neighbours == EVERY_PAIR
     D = 1 << table.frac_bits
@@ -177,10 +179,11 @@ def test_the_dominating_curve_lies_above_that_of_every_pair() -> None:
 def test_outputs_are_those_of_the_naive_draws() -> None:
     for table in (make_table("stairs", 3.2, release=1, entries=2**8, frac_bits=5), make_table("naive", 4, frac_bits=3)):
         for x_q in (0, 3, 1 << table.frac_bits):
-            first, counts = output_counts(table, x_q)
+            values, counts = table.distribution(x_q)
             D, S = 1 << table.frac_bits, 1 << table.stair_bits
             ref = naive.release_counts(table.counts, D, S, table.limit, x_q)
-            assert {first + i: int(c) for i, c in enumerate(counts) if c} == {y: c for y, c in ref.items() if c}
+            found = {int(y): int(c) for y, c in zip(values, counts, strict=True) if c}
+            assert found == {y: c for y, c in ref.items() if c}
 
 
 def test_composition_agrees_with_dp_accounting() -> None:

@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pytest
 from sensorsim.kernels.dpsgd import dpsgd
-from sensorsim.kernels.release import release, release_sampled
 from sensorsim.kernels.root import root
 from sensorsim.kernels.spof import feature, spof, stabilize
 from sensorsim.kernels.spof_lean import spof_lean
+from sensorsim.kernels.stairs import release_stairs, sampled_stairs
 
 from sensorsim.errors import InputError
 from sensorsim.language import Below, Length, Q, add, addu, and_, ge, i32, kernel, out, primitive, selectu, sub, u32
@@ -218,12 +218,12 @@ def test_only_what_is_elementwise_is_joined():
     assert joined(elementwise, "x", "y") is None or not joined(elementwise, "x", "y").flat  # pairs are shared
     rows = {"x", "pairs", "y", "shift"}  # another shift for each record: no record is like the next
     assert two_passes(elementwise, frozenset(rows), frozenset({"n"})) is None
-    for one, rows in ((release, ("x", "word", "y")), (spof_lean, ("x", "word", "alpha2", "alpha3"))):
+    for one, rows in ((release_stairs, ("x", "word", "y")), (spof_lean, ("x", "word", "alpha2", "alpha3"))):
         found = joined(one, *rows)
         assert found is not None and found.flat and len(found.kept) == 1
     for one, rows in (
         (spof, ("x", "stride", "alpha2", "alpha3")),
-        (release_sampled, ("x", "word", "y", "chosen")),
+        (sampled_stairs, ("x", "word", "y", "chosen")),
         (walking, ("x", "y")),
         (running, ("x", "y")),
     ):
@@ -255,8 +255,8 @@ def test_only_pointers_that_are_the_whole_state_run_in_lanes():
     assert lanes(leaping, ("y", "hop"), ("at",), ()) is None  # words that are given have rows of their own
     assert lanes(leaping, ("y", "at"), (), ("hop",)) is None  # so has a pointer for each record
     assert lanes(walking, ("x", "y"), ("at",), ()) is None
-    assert lanes(release_sampled, ("x", "y", "chosen"), ("order",), ("word",)) is None
-    assert lanes(release, ("x", "y"), (), ("word",)) is None
+    assert lanes(sampled_stairs, ("x", "y", "chosen"), ("order",), ("word",)) is None
+    assert lanes(release_stairs, ("x", "y"), (), ("word",)) is None
 
 
 def hops_of(seed, record, n, entries):

@@ -107,6 +107,8 @@ def test_the_default_encoder_can_be_made_again(tmp_path):
             "1",
             "--normalise",
             "public",
+            "--seed",
+            "0",
             "--encoder",
             str(path),
         ]

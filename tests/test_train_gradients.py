@@ -4,13 +4,28 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sensorsim.train import mechanisms, model, optimiser  # noqa: E402
+from sensorsim.train import model, optimiser  # noqa: E402
 from sensorsim.train.config import Config  # noqa: E402
-from sensorsim.train.mechanisms import Batch  # noqa: E402
-from sensorsim.train.run import clipped_backward  # noqa: E402
+from sensorsim.train.noise import Source  # noqa: E402
+from sensorsim.train.step import Batch, Step, noise_factor  # noqa: E402
 
 UNITS, N, L = 3, 5, 2
 LAYOUTS = [(1, True), (1, False), (4, False)]
+
+
+class Silent(Source):
+    """No noise where a mechanism asks for some."""
+
+    def discrete(self, shape, t):
+        return torch.zeros(tuple(shape), dtype=torch.int64)
+
+    def normal(self, shape):
+        return torch.zeros(tuple(shape))
+
+
+def take_step(config, batch, weights, gradient):
+    """One step of a mechanism, as the training loop takes it."""
+    config.object.step(Step(config, batch, weights, gradient, Silent(0)))
 
 
 def nets(bias, inside, seed=0):
@@ -44,8 +59,7 @@ def test_cross_entropy_gradient_equals_autograd(bias, batch, inside):
     leaf = leaves(weights)
     _, z = plain_forward(leaf, x)
     loss = torch.nn.functional.binary_cross_entropy_with_logits(z, x, reduction="sum")
-    h = model.encode(weights, x)
-    model.backward(weights, gradient, x, h, torch.sigmoid(model.decode(weights, h)) - x)
+    take_step(Config("none"), Batch(x), weights, gradient)
     check(leaf, loss, gradient)
 
 
@@ -56,36 +70,46 @@ def test_spof_gradient_equals_autograd_of_the_printed_loss(c, noisy, batch, insi
     weights, gradient = nets(False, inside)
     generator = torch.Generator().manual_seed(2)
     x, noise2, noise3 = (torch.rand(UNITS, batch, N, generator=generator) for _ in range(3))
-    config = Config("spof", 1.0, c=c)
-    h = model.encode(weights, x)
-    z = model.decode(weights, h)
-    b = z_noisy = None
-    if noisy:
-        h_noisy = model.encode(weights, x + torch.randn(x.shape, generator=generator))
-        b, z_noisy = mechanisms.noise_factor(h, h_noisy), model.decode(weights, h_noisy)
-    data = Batch(x, noise2=noise2, noise3=noise3, scale=0.7)
-    model.backward(weights, gradient, x, h, mechanisms.spof_step(config, data, h, z, b, z_noisy), c)
+    seen = x + torch.randn(x.shape, generator=generator) if noisy else None
+    drawn = {"noise2": noise2, "noise3": noise3, "scale": torch.full((UNITS, batch, 1), 0.7)}
+    take_step(Config("spof", 1.0, c=c), Batch(x, seen, drawn=drawn), weights, gradient)
 
     leaf = leaves(weights)
     hidden, variable = plain_forward(leaf, x)
     alpha2, alpha3 = 0.5 - x + 0.7 * noise2, 0.5 * x - 0.25 + 0.7 * noise3
     if noisy:  # b_j and t_ji are numbers of the record, z is the variable
-        t = b * z - z_noisy
+        with torch.no_grad():
+            h_noisy, z_noisy = plain_forward(leaf, seen)
+            b = noise_factor(hidden, h_noisy)
+            t = b * variable - z_noisy
         alpha2, alpha3, variable = b * alpha2, b * alpha3, variable - t / b
     variable = variable + c * hidden.sum(2, keepdim=True)
     check(leaf, (alpha2 * variable + alpha3 * variable**2).sum(), gradient)
 
 
 @pytest.mark.parametrize(("batch", "inside"), LAYOUTS)
-def test_exact_gradient_equals_autograd(batch, inside):
+def test_release_gradient_equals_autograd(batch, inside):
     weights, gradient = nets(False, inside)
-    released = torch.randn(UNITS, batch, N, generator=torch.Generator().manual_seed(3))
-    h = model.encode(weights, released)
-    dz = mechanisms.exact_step(Batch(released, released=released), model.decode(weights, h))
-    model.backward(weights, gradient, released, h, dz)
+    released, x = (torch.randn(UNITS, batch, N, generator=torch.Generator().manual_seed(seed)) for seed in (3, 4))
+    take_step(Config("release", 1.0), Batch(x, drawn={"released": released}), weights, gradient)
     leaf = leaves(weights)
     _, z = plain_forward(leaf, released)
     check(leaf, ((0.5 - released) * z + z**2 / 8).sum(), gradient)
+
+
+@pytest.mark.parametrize(("batch", "inside"), LAYOUTS)
+def test_sampled_gradient_equals_autograd(batch, inside):
+    """What is released is weighed; what is not has no linear term."""
+    weights, gradient = nets(False, inside)
+    released = torch.randn(UNITS, batch, N, generator=torch.Generator().manual_seed(5))
+    weight = torch.zeros_like(released)
+    weight[..., 1] = N
+    take_step(
+        Config("sampled", 1.0), Batch(released, drawn={"released": released, "weight": weight}), weights, gradient
+    )
+    leaf = leaves(weights)
+    _, z = plain_forward(leaf, released)
+    check(leaf, (N * (0.5 - released[..., 1]) * z[..., 1]).sum() + (z**2 / 8).sum(), gradient)
 
 
 class Net(torch.nn.Module):
@@ -123,10 +147,8 @@ def test_clipped_gradients_equal_opacus(bias, C):
     torch.nn.functional.binary_cross_entropy_with_logits(wrapped(x), x, reduction="sum").div(batch).backward()
     peer.pre_step()
 
-    ours = x.expand(UNITS, -1, -1).contiguous()
-    h = model.encode(weights, ours)
-    dz = (torch.sigmoid(model.decode(weights, h)) - ours) / batch
-    clipped_backward(weights, gradient, ours, h, dz, Config("dpsgd-weights", 1.0, C=C, batch=batch, bias=bias))
+    ours = Batch(x.expand(UNITS, -1, -1).contiguous(), present=torch.full((UNITS, batch, 1), 1 / batch))
+    take_step(Config("dpsgd-weights", 1.0, C=C, batch=batch, bias=bias), ours, weights, gradient)
     torch.testing.assert_close(gradient.W[0], net.encoder.weight.grad.T, rtol=0, atol=1e-6)
     torch.testing.assert_close(gradient.V[0], net.decoder.weight.grad.T, rtol=0, atol=1e-6)
     if bias:
@@ -137,9 +159,7 @@ def test_clipped_gradients_equal_opacus(bias, C):
 def test_group_clipping_bounds_each_group_and_the_whole():
     weights, gradient = nets(False, False)
     x = torch.rand(UNITS, 1, N, generator=torch.Generator().manual_seed(5)) * 3
-    h = model.encode(weights, x)
-    dz = torch.sigmoid(model.decode(weights, h)) - x
-    clipped_backward(weights, gradient, x, h, dz, Config("dpsgd-weights", 1.0, C=0.5, clipping="group"))
+    take_step(Config("dpsgd-weights", 1.0, C=0.5, clipping="group"), Batch(x), weights, gradient)
     encoder, decoder = (t.flatten(1).norm(dim=1) for t in (gradient.W, gradient.V))
     assert (encoder <= 0.5 / 2**0.5 + 1e-6).all()
     torch.testing.assert_close(decoder, torch.full((UNITS,), 0.5 / 2**0.5))

@@ -10,12 +10,16 @@ torch = pytest.importorskip("torch")
 
 import naive_train as naive  # noqa: E402
 
-from sensorsim.train import data, estimator, mechanisms, model, noise, run, synthetic  # noqa: E402
+from sensorsim.mechanisms import dpsgd_weights, find  # noqa: E402
+from sensorsim.mechanisms.release import Release, table_for  # noqa: E402
+from sensorsim.train import data, estimator, model, run, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402
-from sensorsim.train.mechanisms import Batch  # noqa: E402
-from sensorsim.train.statement import statement, weight_noise_scale  # noqa: E402
+from sensorsim.train.noise import Source  # noqa: E402
+from sensorsim.train.statement import REPRODUCIBLE, statement  # noqa: E402
+from sensorsim.train.step import Batch, Step, noise_factor  # noqa: E402
 
 COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "Calories")
+L = 3
 
 
 @pytest.fixture(scope="module")
@@ -23,118 +27,184 @@ def small():
     return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
+class Caught(Step):
+    """A step that keeps what it would have gone backward with."""
+
+    def backward(self, x, h, dz, c=0.0):
+        self.read, self.dz, self.c = x, dz, c
+
+
+def caught(config, batch):
+    weights = model.allocate(1, 4, L, False, True)
+    model.initialise(weights, generator())
+    step = Caught(config, batch, weights, weights, Source(0))
+    config.object.step(step)
+    return step, weights.W[0].tolist(), weights.V[0].tolist()
+
+
+def uniform(count, seed):
+    g = generator(seed)
+    return [torch.rand(1, 1, 4, generator=g) for _ in range(count)]
+
+
+def plain(*tensors):
+    return [None if t is None else t.flatten().tolist() for t in tensors]
+
+
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("c", [0.0, 1.5])
 def test_spof_step_equals_the_printed_formulas(noisy, c):
-    generator = torch.Generator().manual_seed(0)
-    weights = model.allocate(1, 4, 3, False, True)
-    model.initialise(weights, generator)
-    x, noise2, noise3 = (torch.rand(1, 1, 4, generator=generator) for _ in range(3))
-    seen = x + torch.randn(x.shape, generator=generator) if noisy else None
-    h = model.encode(weights, x)
-    z = model.decode(weights, h)
-    b = z_noisy = None
-    if seen is not None:
-        h_noisy = model.encode(weights, seen)
-        b, z_noisy = mechanisms.noise_factor(h, h_noisy), model.decode(weights, h_noisy)
-    comp = mechanisms.spof_step(Config("spof", 0.8, c=c), Batch(x, seen, noise2, noise3), h, z, b, z_noisy)
-    plain = [t.flatten().tolist() for t in (x, noise2, noise3)]
-    ref = naive.spof_z_gradient(
-        *plain, weights.W[0].tolist(), weights.V[0].tolist(), c, 0.8, None if seen is None else seen.flatten().tolist()
-    )
-    np.testing.assert_allclose(comp.flatten().numpy(), ref, rtol=2e-4)
+    x, noise2, noise3, far = uniform(4, 0)
+    seen = x + 3 * (far - 0.5) if noisy else None
+    config = Config("spof", 0.8, c=c)
+    step, W, V = caught(config, Batch(x, seen, drawn={"noise2": noise2, "noise3": noise3}))
+    x_, noise2_, noise3_, seen_ = plain(x, noise2, noise3, seen)
+    ref = naive.spof_z_gradient(x_, noise2_, noise3_, W, V, c, 0.8, seen_)
+    np.testing.assert_allclose(step.dz.flatten().numpy(), ref, rtol=2e-4)
+    assert step.c == c and torch.equal(step.read, x)
 
 
+@pytest.mark.parametrize("noisy", [False, True])
+def test_noise_that_was_frozen_keeps_its_scale(noisy):
+    """The scale of the first weights, by the obvious loop, whatever the weights are later."""
+    x, far = uniform(2, 6)
+    seen = x + 3 * (far - 0.5) if noisy else None
+    config = Config("spof", 0.8, c=1.5, m=1)
+    weights = model.allocate(1, 4, L, False, True)
+    model.initialise(weights, generator())
+    rows = run.Records(x[0], torch.tensor([[0]]), 1, {}, seen)
+    scale = config.object.prepare(run.Setting(config, rows, weights))["scale"].item()
+    x_, seen_ = plain(x, seen)
+    c_j = sum(1.5 * h for h in naive.encode(x_, weights.W[0].tolist()))
+    b = 1.0 if seen is None else sum(naive.noise_factors(x_, seen_, weights.W[0].tolist()))
+    assert scale == pytest.approx((1.5 * 4 + 4 * c_j * (c_j / 2 + 2) / b) / (math.sqrt(2) * 0.8), rel=1e-5)
+    assert config.object.prepare(run.Setting(replace(config, redraw=True), rows, weights)) == {}
+
+
+@pytest.mark.parametrize("point", ["zero", "prediction"])
 @pytest.mark.parametrize("C", [0.3, 4.0])
-@pytest.mark.parametrize("b", [None, 2.5])
-def test_dpsgd_step_equals_the_printed_formulas(C, b):
-    generator = torch.Generator().manual_seed(1)
-    x, drawn = (torch.rand(1, 1, 4, generator=generator) for _ in range(2))
-    factor = None if b is None else torch.full((1, 1, 1), b)
-    comp = mechanisms.dpsgd_step(Config("dpsgd", 0.8, C=C), Batch(x, noise2=drawn), torch.zeros_like(x), factor)
-    ref = naive.dpsgd_z_gradient(x.flatten().tolist(), drawn.flatten().tolist(), C, 0.8, b or 1.0)
-    np.testing.assert_allclose(comp.flatten().numpy(), ref, rtol=1e-5)
+@pytest.mark.parametrize("noisy", [False, True])
+def test_dpsgd_step_equals_the_printed_formulas(C, noisy, point):
+    x, drawn, far = uniform(3, 1)
+    seen = x + 3 * (far - 0.5) if noisy else None
+    config = Config("dpsgd", 0.8, C=C, point=point)
+    given = {"noise2": drawn} if C < 1 else {"less_x": drawn * 4 / 0.8 - x}
+    step, W, V = caught(config, Batch(x, seen, drawn=given))
+    x_, drawn_, seen_ = plain(x, drawn, seen)
+    b = 1.0 if seen is None else sum(naive.noise_factors(x_, seen_, W))
+    z = naive.decode(naive.encode(x_, W), V) if point == "prediction" else None
+    ref = naive.dpsgd_z_gradient(x_, drawn_, C, 0.8, b, z)
+    np.testing.assert_allclose(step.dz.flatten().numpy(), ref, rtol=2e-5)
+
+
+@pytest.mark.parametrize(("C", "name"), [(0.3, "noise2"), (4.0, "less_x")])
+def test_dpsgd_draws_the_sum_where_nothing_clips(C, name):
+    assert name in find("dpsgd").draw(torch.rand(5, 4), Config("dpsgd", 0.8, C=C), Source(0))
 
 
 def test_noise_factor_is_l_and_not_one_without_noise():
     h = torch.rand(2, 1, 7) + 0.1
-    assert mechanisms.noise_factor(h, h).flatten().tolist() == pytest.approx([7, 7])
+    assert noise_factor(h, h).flatten().tolist() == pytest.approx([7, 7])
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.6, 6.4])
-def test_release_is_unbiased_and_has_the_stated_spread(epsilon):
-    used = noise.table(epsilon, 14, 1)
-    assert noise.certified_epsilon(used) <= epsilon
+@pytest.mark.parametrize(("kind", "epsilon"), [("stairs", 0.3), ("stairs", 1.6), ("stairs", 6.4), ("rows", 0.3)])
+def test_release_is_unbiased_and_has_the_stated_spread(kind, epsilon):
+    used = table_for(kind, epsilon, 3, 1)
+    assert float(used.certificate.epsilon_record) <= epsilon
+    config = Config("sampled", epsilon, kind=kind)
     x = torch.tensor([0.0, 0.3, 1.0]).expand(200_000, 3)
-    released, picked = noise.release(x, used, torch.Generator().manual_seed(2))
+    drawn = find("sampled").draw(x, config, Source(2))
+    released, picked = drawn["released"], drawn["weight"] > 0
     assert (picked.sum(1) == 1).all()  # one feature of each record, and nothing of the others
     assert (released[~picked] == 0.5).all()
     for column in range(3):
         values = released[picked[:, column], column].double()
         assert abs(len(values) - len(x) / 3) < 5 * math.sqrt(len(x) * 2 / 9)
-        assert abs(values.mean() - x[0, column]) < 5 * math.sqrt(noise.variance(used) / len(values))
-        assert values.var() <= 1.05 * noise.variance(used)
+        assert abs(values.mean() - x[0, column]) < 5 * used.estimate_sd / math.sqrt(len(values))
+        assert values.var() <= 1.05 * used.estimate_sd**2
 
 
-def test_sampled_coefficients_are_unbiased(small):
-    config = checked(Config("sampled", 3.0, k=2, l=2, estimator="loss"), small.n)
+def test_a_release_of_all_features_is_unbiased():
+    x = torch.tensor([0.0, 0.3, 0.8, 1.0]).expand(100_000, 4)
+    drawn = find("release").draw(x, Config("release", 1.0), Source(4))  # one bit for each feature
+    assert drawn.keys() == {"released"} and all(len(column.unique()) == 2 for column in drawn["released"].T)
+    spread = drawn["released"].double().std(0) / math.sqrt(len(x))
+    assert ((drawn["released"].double().mean(0) - x[0]).abs() < 5 * spread).all()
+
+
+def test_sampled_coefficients_are_unbiased():
+    config = checked(Config("sampled", 3.0, k=2, l=2, estimator="loss", kind="stairs"), 4)
     x = torch.tensor([[0.0, 0.2, 0.7, 1.0]]).expand(100_000, 4)
-    drawn = run.draw_release(x, config, torch.Generator().manual_seed(3))
+    drawn = find("sampled").draw(x, config, Source(3))
     alpha2 = drawn["weight"] * (0.5 - drawn["released"])
     assert ((drawn["weight"] > 0).sum(1) == 2).all()
     assert (alpha2.mean(0) - (0.5 - x[0])).abs().max() < 5 * float(alpha2.std() / math.sqrt(len(x)))
 
 
-@pytest.mark.parametrize("mechanism", ["exact", "sampled"])
-@pytest.mark.parametrize("kind", ["marginals", "loss"])
-def test_weights_depend_on_the_release_alone(small, mechanism, kind, monkeypatch):
+@pytest.mark.parametrize("mechanism", ["release", "sampled"])
+@pytest.mark.parametrize("sigma", [0.0, 5.0])
+@pytest.mark.parametrize("made", ["marginals", "loss"])
+def test_weights_depend_on_the_release_alone(small, mechanism, made, sigma, monkeypatch):
     """Other records behind the same release give the same weights to the last bit."""
-    config = checked(Config(mechanism, 1.0, runs=2, l=2, epochs=1, estimator=kind), small.n)
-    kept = run.draw_release(torch.tensor(small.x, dtype=torch.float32)[:, None].expand(-1, 2, -1), config, generator())
+    fixed = {"runs": 2, "l": 2, "epochs": 1, "kind": "stairs"}
+    config = checked(Config(mechanism, 1.0, estimator=made, sigma=sigma, **fixed), small.n)
+    kept = config.object.draw(torch.tensor(small.x, dtype=torch.float32)[:, None].expand(-1, 2, -1), config, Source(0))
     train = torch.tensor(~small.held_out)
 
-    def same(x, *_):
+    def same(self, x, *_):
         fixed = {name: t[train].transpose(0, 1) if x.shape[0] == 2 else t for name, t in kept.items()}
         return {name: t.clone() for name, t in fixed.items()}
 
-    monkeypatch.setattr(run, "draw_release", same)
     other = replace(small, x=1 - small.x)
-    first, second = (run.train_block(d, config, 2, generator()) for d in (small, other))
+    with monkeypatch.context() as patch:
+        patch.setattr(Release, "draw", same)
+        first, second = (run.train_block(d, config, 2, Source(0)) for d in (small, other))
     assert torch.equal(first.flat, second.flat)
-    monkeypatch.undo()
-    assert not torch.equal(
-        run.train_block(small, config, 2, generator()).flat, run.train_block(other, config, 2, generator()).flat
-    )
+    free = [run.train_block(d, config, 2, Source(0)).flat for d in (small, other)]
+    assert not torch.equal(*free)
 
 
-@pytest.mark.parametrize("mechanism", ["dpsgd", "spof"])
-def test_released_forward_reads_no_raw_record(small, mechanism, monkeypatch):
+class Moved(Source):
+    """Laplace noise of a seed, moved by whole steps of the lattice: the k-th draw by the k-th number."""
+
+    def __init__(self, seed, *steps):
+        super().__init__(seed)
+        self.steps = list(steps)
+
+    def discrete(self, shape, t):
+        return super().discrete(shape, t) + self.steps.pop(0)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Config("dpsgd", 50.0),
+        Config("dpsgd", 50.0, sigma=5.0),
+        Config("dpsgd", 50.0, point="prediction"),
+        Config("spof", 50.0, c=0.0),
+        Config("spof", 50.0, c=2.5),
+        Config("spof", 50.0, c=2.5, sigma=5.0),
+        Config("fm", 50.0),
+    ],
+    ids=lambda config: f"{config.mechanism} c={config.c} sigma={config.sigma} {config.point}",
+)
+def test_released_forward_reads_no_raw_record(small, config):
     """Moving x and its noise against each other leaves what is released, and so the weights, as they were."""
-    config = checked(Config(mechanism, 500.0, runs=1, l=2, epochs=2, forward="released", c=0.0), small.n)
-    shift = 0.25
-    scale = small.n / 500.0 if mechanism == "dpsgd" else 1.5 * small.n / (math.sqrt(2) * 500.0)
-    base = data.Dataset(
-        0.3 + 0.4 * small.x, *(getattr(small, f) for f in ("columns", "person", "user", "held_out")), "", "max"
-    )
-    moved = replace(base, x=base.x - shift)
-
-    def drawn(offset2, offset3):
-        def draw(x, *_):
-            g = generator(9)
-            noise2, noise3 = (noise.laplace(tuple(x.shape), g) * 0.1 for _ in range(2))
-            found = {"noise2": noise2 - offset2 / scale}
-            return found if mechanism == "dpsgd" else found | {"noise3": noise3 + offset3 / scale}
-
-        return draw
-
-    monkeypatch.setattr(run, "_draw", drawn(0.0, 0.0))
-    first = run.train_block(base, config, 1, generator())
-    monkeypatch.setattr(run, "_draw", drawn(shift, shift / 2))
-    second = run.train_block(moved, config, 1, generator())
-    torch.testing.assert_close(first.flat, second.flat, rtol=0, atol=2e-3)
-    monkeypatch.setattr(run, "_draw", drawn(0.0, 0.0))
-    third = run.train_block(moved, config, 1, generator())
-    assert (first.flat - third.flat).abs().max() > 0.01
+    step = 1 << 13  # a quarter, on the lattice of x
+    config = checked(replace(config, runs=1, l=2, m=1, epochs=2, forward="released"), small.n)
+    assert statement(config, small.n).spent_epsilon is not None
+    base = replace(small, x=np.round((0.3 + 0.4 * small.x) * 2**15) / 2**15, user=np.zeros_like(small.user))
+    moved = replace(base, x=base.x - 0.25)
+    back = (-step,) if config.mechanism == "dpsgd" else (-step, step)
+    still = (0,) * len(back)
+    first = run.train_block(base, config, 1, Moved(0, *still))
+    second = run.train_block(moved, config, 1, Moved(0, *back))
+    assert torch.equal(first.flat, second.flat)
+    assert not torch.equal(first.flat, run.train_block(moved, config, 1, Moved(0, *still)).flat)
+    if not config.sigma and not config.c:  # and with a raw forward pass it is another model
+        raw = replace(config, forward="raw")
+        pair = [run.train_block(d, raw, 1, Moved(0, *by)).flat for d, by in ((base, still), (moved, back))]
+        assert not torch.equal(*pair)
 
 
 def test_posterior_goes_from_the_prior_to_the_mean(small):
@@ -144,8 +214,8 @@ def test_posterior_goes_from_the_prior_to_the_mean(small):
     grid = torch.tensor(estimator._grid(), dtype=torch.float32)
 
     def means(dataset, epsilon):
-        config = checked(Config("sampled", epsilon, l=2), dataset.n)
-        posterior = estimator.column_posterior(dataset, config, 5, generator(), settings, column_of)
+        config = checked(Config("sampled", epsilon, l=2, kind="stairs"), dataset.n)
+        posterior = estimator.column_posterior(dataset, config, 5, Source(0), settings, column_of)
         return (posterior * grid).sum(-1)
 
     prior = settings.prior_a / (settings.prior_a + settings.prior_b)
@@ -172,8 +242,11 @@ def test_posterior_goes_from_the_prior_to_the_mean(small):
         (Config("dpsgd", 1.0, sigma=5.0), None, "b_j"),
         (Config("dpsgd-weights", 1.0), 1.0, "weights"),
         (Config("dpsgd-weights", 1.0, noise="laplace"), 1.0, "weights"),
-        (Config("sampled", 1.0), 1.0, "weights included"),
-        (Config("exact", 1.0, estimator="loss", forward="raw", redraw=True), 10.0, "not covered"),
+        (Config("dp-zo", 1.0), 1.0, "every step"),
+        (Config("dp-zo", 1.0, noise="laplace"), 1.0, "every step"),
+        (Config("sampled", 1.0, kind="stairs"), 1.0, "weights included"),
+        (Config("exact", 1.0, kind="stairs"), 1.0, "weights included"),
+        (Config("exact", 1.0, kind="stairs", estimator="loss", forward="raw", redraw=True), 10.0, "not covered"),
     ],
 )
 def test_statement(config, spent, word):
@@ -185,6 +258,9 @@ def test_statement(config, spent, word):
         assert found.spent_epsilon == pytest.approx(spent, rel=0.01)
         assert "column maxima" in found.covers
         assert "column maxima" not in statement(checked(config, 14), 14, "public").covers
+    seeded = statement(checked(replace(config, seed=1), 14), 14)
+    assert not found.reproducible and "reproducible" not in found.covers and seeded.reproducible
+    assert seeded.covers.startswith(REPRODUCIBLE if spent else "nothing")
 
 
 def test_fresh_noise_in_every_epoch_is_composed_as_the_peer_does():
@@ -203,7 +279,7 @@ def test_gaussian_noise_spends_its_epsilon_by_the_peer():
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     config = checked(Config("dpsgd-weights", 1.5, C=2.0), 14)
-    scale = weight_noise_scale(config, 196)
+    scale = dpsgd_weights.noise_scale(config, 196)
     one = pld.from_gaussian_mechanism(scale, sensitivity=2 * config.C, value_discretization_interval=1e-3)
     assert one.self_compose(10).get_epsilon_for_delta(config.delta) == pytest.approx(1.5, rel=0.01)
 
@@ -217,7 +293,7 @@ def test_no_epsilon_is_stated_for_gradients_at_the_prediction():
 def test_laplace_noise_on_weights_spends_its_epsilon_over_all_epochs():
     """Basic composition by hand: each epoch gets epsilon/epochs, and moves the sum by 2C·sqrt(weights) in L1."""
     config = checked(Config("dpsgd-weights", 1.5, C=2.0, noise="laplace", epochs=10), 14)
-    assert weight_noise_scale(config, 196) == pytest.approx(2 * 2.0 * 14 / (1.5 / 10))
+    assert dpsgd_weights.noise_scale(config, 196) == pytest.approx(2 * 2.0 * 14 / (1.5 / 10))
 
 
 def generator(seed=0):

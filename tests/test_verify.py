@@ -27,7 +27,7 @@ DEBUG = ("-O0", "-fno-sanitize=all")  # ziglang adds the sanitizer to a debug bu
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("verify") / "package"
-    write_folder(folder, make_package(Options(("spof", "release"))))
+    write_folder(folder, make_package(Options(("spof", "release_stairs"))))
     return folder
 
 
@@ -42,9 +42,9 @@ def test_bits_counts_and_memory_on_one_core(package):
     assert report.passed
     assert [(r.kernel, r.target, r.differing_bits) for r in report.results] == [
         ("spof_lean", "host", 0),
-        ("release", "host", 0),
+        ("release_stairs", "host", 0),
         ("spof_lean", "cortex-m3", 0),
-        ("release", "cortex-m3", 0),
+        ("release_stairs", "cortex-m3", 0),
     ]
     spof = report.results[2]
     assert spof.vectors > 200
@@ -272,26 +272,27 @@ def test_the_debug_build_takes_one_path_too(package, tmp_path):
     from sensorsim.export.vectors import edge_vectors, expected
     from sensorsim.language.load import find
 
-    (kernel,) = find("release")
+    (kernel,) = find("release_stairs")
     sources, include = sorted((package / "src").glob("*.c")), [package / "include", package / "src"]
     for name in ("cortex-m3", "cortex-m4", "cortex-m0plus", "rv32imc"):
         target = TARGETS[name]
-        out = compile_elf(target, sources, include, "ss_release", tmp_path / f"{name}.elf", DEBUG)
+        out = compile_elf(target, sources, include, "ss_release_stairs", tmp_path / f"{name}.elf", DEBUG)
         machine, tally = Machine(target, read_elf(out.read_bytes())), Tally()
         counter = BlockCounter(machine, Decoder(target, load_cpu(target.cpu)))
         vectors = edge_vectors(kernel, {}, 100, 5)
-        assert run_on_core(machine, vectors, expected(vectors), "ss_release", counter, tally) == 0
+        assert run_on_core(machine, vectors, expected(vectors), "ss_release_stairs", counter, tally) == 0
         assert tally.constant_time, (name, tally.varying)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["paper", "lean"])
 def test_every_target_every_kernel(variant, tmp_path):
-    kernels = ("spof", "dpsgd", "release", "sampled", "chacha20", "encoder", "root")
+    kernels = ("spof", "dpsgd", "dp-zo", "release", "sampled", "release_stairs", "sampled_rows_lookup_one")
+    kernels = (*kernels, "sampled_rows_bit_one", "sampled_rows_mirrored", "chacha20", "encoder", "root")
     write_folder(tmp_path / "package", make_package(Options(kernels, variant)))
     report = verify(tmp_path / "package", ["host", *TARGETS], Effort(host=100_000))
     assert report.passed
-    assert len(report.results) == 7 * 6
+    assert len(report.results) == len(kernels) * 6
     assert sum(result.differing_bits for result in report.results) == 0
     for result in report.results:
         if result.target != "host" and result.kernel.startswith(("spof", "release", "chacha20")):
@@ -369,7 +370,7 @@ def test_another_compiler_and_another_emulator_agree(compiler, tmp_path):
     """Debian's arm-none-eabi-gcc and qemu-system-arm: the same bits, and for one binary the same instruction count."""
     if shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None:
         pytest.skip("needs arm-none-eabi-gcc and qemu-system-arm (apt-get install gcc-arm-none-eabi qemu-system-arm)")
-    fill(tmp_path, make_package(Options(("spof", "dpsgd", "release"), "paper")))
+    fill(tmp_path, make_package(Options(("spof", "dpsgd", "release_stairs"), "paper")))
     fill(tmp_path, {"start.c": STARTUP, "link.ld": LINK})
     sources = [*sorted((tmp_path / "src").glob("*.c")), tmp_path / "test" / "ss_selftest.c", tmp_path / "start.c"]
     flags = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.cli.sweep import run_with_progress
-from sensorsim.cli.training import data_options, load_data, numbers
+from sensorsim.cli.training import data_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ C_EPSILON = 1.6  # the paper names no epsilon for its sweep of c
 @click.option("--sigma", default="0,5", show_default=True, help="Environmental noise on the inputs.")
 @click.option("--runs", type=int, default=100, show_default=True, help="Monte-Carlo runs of each cell.")
 @data_options
+@seed_option
 @click.option("--results", metavar="FILE", help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
 @click.option("--jobs", type=int, help="Processes.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster.")
@@ -86,11 +87,12 @@ def _cells(
     dataset: Dataset, chosen: dict[str, Any], epsilons: list[float], sigmas: list[float]
 ) -> tuple[list[Config], list[Config]]:
     """The grid over epsilon, and the sweep of c with and without c in the decoder."""
+    from sensorsim.mechanisms import every
     from sensorsim.train import sweep
     from sensorsim.train.config import Config
 
     base = Config("none", runs=chosen["runs"], m=chosen["m"], seed=chosen["seed"])
-    names = ["none", "spof", "fm", "dpsgd", "dpsgd-weights", "exact", "sampled"]
+    names = [mechanism.name for mechanism in every()]
     main = sweep.grid(base, names, epsilons, sigmas, [base.c], dataset.n)
     constants = [
         config
@@ -105,13 +107,13 @@ def _cells(
 def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:
     """Executed operations per record of each mechanism whose kernel is known, and their unit."""
     from sensorsim.cost.report import cost
+    from sensorsim.mechanisms import every
 
     report = cost(n=n, l=l)
-    known = {name: made.traced for name, made in report.mechanisms.items()}
-    kernels = {"spof": "spof", "dpsgd": "dpsgd", "exact": "release", "sampled": "release_sampled"}
-    totals = {name: float(known[kernel].total) for name, kernel in kernels.items() if kernel in known}
-    stabilization = known["spof"].steps.get("stabilization")
-    if stabilization is not None:  # the functional mechanism is Algorithm 1 without the constant
-        totals["fm"] = totals["spof"] - float(stabilization.cost.typical)
+    totals = {}
+    for mechanism in every():
+        form = mechanism.cost_form()
+        if form is not None:
+            totals[mechanism.name] = float(report.mechanisms[form.name].traced.total)
     pricing = report.pricing
     return totals, f"{pricing.unit}, {pricing.cpu.name.upper()}, {pricing.width}-bit, {pricing.accounting} accounting"

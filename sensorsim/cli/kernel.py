@@ -53,9 +53,9 @@ def command(
     Example: sensorsim kernel ema.py:ema --at n=14,rate=3 --cpu cortex-m0plus --verify host,cortex-m0plus
     """
     from sensorsim.cost.kernel import kernel_report
-    from sensorsim.language.load import find
+    from sensorsim.export.choose import choose
 
-    kernels = find(file)
+    kernels = choose([file], "paper")
     lengths, cpus = _numbers(at), _names(cpu)
     if not cpus:
         raise InputError("no processor is named; give --cpu k7, or see `sensorsim cpus`.")

@@ -6,44 +6,53 @@ from typing import Any
 
 import click
 
-from sensorsim.cli import noise_audit, noise_show
+from sensorsim.cli import noise_audit, noise_peers, noise_show
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
+from sensorsim.privacy.kinds import DEFAULT, KINDS
 
 
-class Entries(click.ParamType[int]):
-    """A count that may be written as a power: 16384 or 2^14."""
+class Count(click.ParamType[int]):
+    """A count that may be written as a power: 16384 or 2^14, and 2^2+1."""
 
-    name = "entries"
+    name = "count"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        base, _, power = str(value).partition("^")
-        if not base.isdecimal() or (power and (not power.isdecimal() or int(power) > 64)) or str(value).endswith("^"):
-            raise InputError(f"entries is {value}; give a power of two, as in 16384 or 2^14.")
-        return int(base) ** int(power) if power else int(base)
+        words, _, more = str(value).partition("+")
+        base, mark, power = words.partition("^")
+        parts = [base, *([power] if mark else []), *([more] if "+" in str(value) else [])]
+        if not all(part.isdecimal() and len(part) < 12 for part in parts) or (mark and int(power) > 64):
+            what = param.name if param else "it"
+            raise InputError(f"{what} is {value}; give a whole number, as in 16384 or 2^14, and 2^2+1 for knots.")
+        return (int(base) ** int(power) if mark else int(base)) + (int(more) if more else 0)
 
 
 @click.group()
 def command() -> None:
     """Tables of noise with a proof of what they protect.
 
-    Example: sensorsim noise make --epsilon 1 && sensorsim noise check stairs-eps1-all.txt
+    Example: sensorsim noise make --epsilon 1 && sensorsim noise check rows-eps1-all.txt
     """
 
 
 @command.command()
-@click.option("--kind", default="stairs", show_default=True, help="naive, quantile or stairs; only stairs are private.")
+@click.option(
+    "--kind", default=DEFAULT, show_default=True, help=f"{', '.join(KINDS)}; only rows and stairs are private."
+)
 @click.option("--epsilon", required=True, help="Privacy budget of a whole record.")
 @click.option("--features", default=14, show_default=True, help="Features of a record.")
 @click.option("--release", default="all", show_default=True, metavar="all|K", help="Features released of each record.")
 @click.option("--frac-bits", default=15, show_default=True, help="Fraction bits of x.")
-@click.option("--entries", type=Entries(), default="2^14", show_default=True, help="Size, a power of two.")
-@click.option("--clamped", default=0.1, show_default=True, help="Largest share of draws that stairs may clamp.")
-@click.option("--limit", type=float, help="Clamp naive and quantile outputs to this many noise scales.")
+@click.option("--symbols", type=Count(), help="rows: how many symbols.  [default: the fewest that lose little]")
+@click.option("--knots", type=Count(), help="rows: how many knots, 2^j+1.  [default: the fewest that lose little]")
+@click.option("--count-bits", type=int, help="rows: 16, drawn by thresholds, or 8, by one load.  [default: 16]")
+@click.option("--entries", type=Count(), help="stairs, naive, quantile: size, a power of two.  [default: 2^14]")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For the samples of a naive table."
+    "--clamped", type=float, help="stairs: largest share of draws that may be clamped.  [default: what loses least]"
 )
+@click.option("--limit", type=float, help="naive, quantile: clamp outputs to this many noise scales.")
+@click.option("--seed", type=click.IntRange(min=0), help="naive: of its samples.  [default: 0]")
 @click.option("--out", help="File to write. [default: KIND-epsEPSILON-RELEASE.txt]")
 @format_option
 def make(
@@ -52,16 +61,19 @@ def make(
     features: int,
     release: str,
     frac_bits: int,
-    entries: int,
-    clamped: float,
+    symbols: int | None,
+    knots: int | None,
+    count_bits: int | None,
+    entries: int | None,
+    clamped: float | None,
     limit: float | None,
-    seed: int,
+    seed: int | None,
     out: str | None,
     fmt: str,
 ) -> None:
     """Make a table and prove what it protects.
 
-    Example: sensorsim noise make --epsilon 1.6 --release 1 --entries 2^8
+    Example: sensorsim noise make --epsilon 1.6 --release 1
     """
     from sensorsim.privacy.tablefile import write_table
     from sensorsim.privacy.tables import make_table
@@ -72,10 +84,13 @@ def make(
         features,
         int(release) if release.isdecimal() else release,
         frac_bits,
-        entries,
-        seed,
-        limit_scales=limit,
+        symbols=symbols,
+        knots=knots,
+        count_bits=count_bits,
+        entries=entries,
         most_clamped=clamped,
+        limit_scales=limit,
+        seed=seed,
     )
     path = out or f"{kind}-eps{table.epsilon}-{release}.txt"
     write_table(path, table)
@@ -87,17 +102,18 @@ def make(
 @click.option("--delta", default="0", show_default=True, help="Delta that is tolerated.")
 @format_option
 def check(file: str, delta: str, fmt: str) -> None:
-    """Prove again, from its counts, what a table protects. Exit code 1 if it does not keep its epsilon.
+    """Prove again, from its counts, what a table protects, and how much noise that takes beside others.
 
-    Example: sensorsim noise check stairs-eps1-all.txt
+    Exit code 1 if it does not keep its epsilon.
+
+    Example: sensorsim noise check rows-eps1-all.txt
     """
     from dataclasses import replace
 
-    from sensorsim.privacy.certificate import certify
     from sensorsim.privacy.tablefile import read_table
 
     table = read_table(file)
-    proved = certify(table)
+    proved = table.certify()
     same = proved == table.certificate
     table = replace(table, certificate=proved)
     holds = same and proved.holds(table.epsilon, _delta(delta))
@@ -131,3 +147,4 @@ def _delta(delta: str) -> Decimal:
 
 command.add_command(noise_show.command, "show")
 command.add_command(noise_audit.command, "audit")
+command.add_command(noise_peers.command, "peers")

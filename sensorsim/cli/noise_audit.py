@@ -3,69 +3,127 @@
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim.cli.noise_audit_report import data, rows, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.audit import Audit
-
-MECHANISMS = ("release", "sampled", "lean", "prefetch", "shared")
+    from sensorsim.privacy.audit import Source
+    from sensorsim.privacy.tables import NoiseTable
 
 
 @click.command()
 @click.argument("file", required=False)
 @click.option(
     "--mechanism",
-    type=click.Choice(MECHANISMS),
-    help="release, sampled: read stairs; lean: SPOF with one secret draw per feature; prefetch: SPOF that reads the "
-    "table in a fixed order; shared: SPOF with one draw for both coefficients.  [default: what the table is for]",
+    help="release, sampled: the certified kernels; lean: SPOF with one secret draw per feature; spof: as printed; "
+    "prefetch: SPOF that reads the table in a fixed order; shared: SPOF with one draw for both coefficients.  "
+    "[default: what the table is for]",
 )
 @click.option("--epsilon", help="Audit the ready table of this budget in place of a file.  [default: 1]")
-@click.option("--draws", default="1e8", show_default=True, help="Outputs to draw, half from each input.")
-@click.option("--confidence", default=0.9999, show_default=True, help="Of the lower bound and of the chi-square test.")
+@click.option(
+    "--samples",
+    nargs=2,
+    type=click.Path(),
+    help="Two files of packets of a real board, one a line in hex, for two records that differ.",
+)
+@click.option(
+    "--package", type=click.Path(path_type=Path), help="Run the C of this exported package in place of the kernel."
+)
+@click.option("--draws", default="1e8", show_default=True, help="Values to draw at most, over all inputs.")
+@click.option("--confidence", default=0.9999, show_default=True, help="Of the whole audit: all tests, all looks.")
 @click.option("--threads", default=2, show_default=True, help="Threads; the result does not depend on them.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the generators.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the words. Not secret.")
 @format_option
 def command(
     file: str | None,
     mechanism: str | None,
     epsilon: str | None,
+    samples: tuple[str, str] | None,
+    package: Path | None,
     draws: str,
     confidence: float,
     threads: int,
     seed: int,
     fmt: str,
 ) -> None:
-    """Run the real kernel on x = 0 and x = 1 and look for a leak. Exit code 1 if there is one.
+    """Run the real kernel on several inputs and look for a leak. Exit code 1 if there is one.
 
-    Example: sensorsim noise audit stairs-eps1-all.txt
+    It looks at every field of a packet, at two fields together, at packets that follow each other and at which features
+    were picked, after growing numbers of draws, and stops as soon as a leak is certain. With --samples it judges what a
+    board has sent: what is claimed then comes from FILE, the board's table, or from --epsilon. With --package it runs
+    compiled C on this machine; FILE is then the table that the package was made with.
+
+    \b
+    Example: sensorsim noise audit rows-eps1-all.txt
+             sensorsim noise audit --samples x0.hex x1.hex --epsilon 1
     """
-    from sensorsim.privacy.audit import audit
-    from sensorsim.privacy.tablefile import read_table
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.privacy.audit import examine, make_source
 
     count = _count(draws)
     if file and epsilon:
         raise InputError("a file and --epsilon are two tables; give one of them.")
     if threads < 1 or seed < 0:
         raise InputError("--threads is at least 1 and --seed at least 0.")
-    if file:
-        table, name = read_table(file), file
+    if samples and package:
+        raise InputError("--samples and --package are two things to audit; give one of them.")
+    if mechanism and (samples or package):
+        raise InputError("--mechanism is of a kernel that is run here; leave it out with --samples and --package.")
+    if samples:
+        source, count = _captures(samples, file, epsilon)
+        name = f"{samples[0]} and {samples[1]}"
+    elif package:
+        source, name = _package(package, file, epsilon), str(package)
     else:
-        release = 1 if mechanism == "sampled" else "all"
-        table, name = ready_table(epsilon or "1", release), f"ready table, epsilon {epsilon or 1}, release {release}"
-    with _Progress(count // 4 * 4) as progress:
-        found = audit(table, mechanism, count, seed, confidence, min(threads, os.cpu_count() or 1), progress)
-    emit(
-        fmt, lambda: _text(name, found), lambda: {"schema_version": 1, **_row(name, found)}, lambda: [_row(name, found)]
-    )
+        table, name = _table(file, mechanism, epsilon)
+        source = make_source(table, mechanism)
+    with _Progress(count) as progress:
+        found = examine(source, count, seed, confidence, min(threads, os.cpu_count() or 1), progress)
+    emit(fmt, lambda: text(name, found), lambda: data(name, found), lambda: rows(name, found))
     if not found.passed:
         sys.exit(1)
+
+
+def _table(file: str | None, mechanism: str | None, epsilon: str | None) -> tuple["NoiseTable", str]:
+    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.privacy.tables import ready_table
+
+    if file:
+        return read_table(file), file
+    release = 1 if mechanism == "sampled" else "all"
+    return ready_table(epsilon or "1", release), f"ready table, epsilon {epsilon or 1}, release {release}"
+
+
+def _captures(samples: tuple[str, str], file: str | None, epsilon: str | None) -> tuple["Source", int]:
+    """The packets of a board, and how many there are."""
+    from sensorsim.privacy.audit.captures import capture_source, read_capture
+    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.privacy.tables import budget_of
+
+    if file:
+        table = read_table(file)
+        proved = table.certificate and table.certificate.epsilon_record
+        claimed = float(proved or table.epsilon)
+    elif epsilon:
+        claimed = float(budget_of(epsilon))
+    else:
+        raise InputError("packets alone claim nothing; give the table that the board draws from, or --epsilon.")
+    packets = [read_capture(path) for path in samples]
+    return capture_source(packets, samples, claimed), 2 * min(map(len, packets))
+
+
+def _package(package: Path, file: str | None, epsilon: str | None) -> "Source":
+    from sensorsim.export.observed import package_source
+    from sensorsim.privacy.tablefile import read_table
+
+    if epsilon:
+        raise InputError("a package claims what its manifest says; leave --epsilon out, or give its table as FILE.")
+    return package_source(package, read_table(file) if file else None)
 
 
 def _count(draws: str) -> int:
@@ -99,38 +157,3 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         if self.bar.live.is_started:
             self.bar.stop()
-
-
-def _text(name: str, found: "Audit") -> str:
-    likelier, other = found.event_rates
-    matches = "as the certificate says" if found.matches else "NOT the certificate's distribution"
-    lines = [
-        f"{name}: {found.mechanism}, {found.draws:,} draws of the compiled kernel, x = 0 against x = 1",
-        f"  observed      {found.sees}",
-        f"  chi-square    {found.chi_square:.0f} on {found.degrees} degrees of freedom,"
-        f" p = {found.p_value:.3g}: {matches}",
-        f"  epsilon       claimed {found.epsilon_claimed:.6g} for one observation, {found.per_record} in a record",
-        f"                more than {found.epsilon_bound:.6g} with confidence {found.confidence:g} (Clopper–Pearson)",
-        f"  best event    {likelier:.4%} of draws under one x, {other:.4%} under the other",
-    ]
-    return "\n".join([*lines, "", _verdict(found)])
-
-
-def _verdict(found: "Audit") -> str:
-    if found.recovered:
-        return "LEAK: every observation gives x away exactly."
-    if found.leaks:
-        return (
-            f"LEAK: one observation costs more than {found.epsilon_bound:.4g}, {found.epsilon_claimed:.4g} was claimed."
-        )
-    if not found.matches:
-        return "MISMATCH: the kernel does not put out what the certificate is about."
-    return "No leak found. That is no proof; the proof is the certificate (sensorsim noise check)."
-
-
-def _row(name: str, found: "Audit") -> dict[str, Any]:
-    row = {"file": name, **asdict(found)}
-    row["rate_likelier"], row["rate_other"] = row.pop("event_rates")
-    if row["chi_square"] == float("inf"):
-        row["chi_square"] = None  # JSON has no infinity
-    return row | {"matches": found.matches, "leaks": found.leaks, "passed": found.passed, "verdict": _verdict(found)}

@@ -3,63 +3,72 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.privacy.outputs import summary
+from sensorsim.privacy.outputs import Delivered, delivered
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
+SCHEMA_VERSION = 2
+OTHERS = ("best known", "hybrid", "piecewise", "one bit", "Laplace")
+
 
 def text(path: str, table: "NoiseTable") -> str:
     """A few lines for the terminal."""
-    about, proof = summary(table), table.certificate
+    about, proof = delivered(table), table.certificate
     assert proof is not None
-    numbers = "" if table.coefficients == 1 else f", {table.coefficients} noisy coefficients each"
     lines = [
         path,
-        f"{table.kind} table for epsilon {table.epsilon}: {table.release} of {table.features} features{numbers}",
-        f"  size          {about.entries} entries of {about.bytes_per_entry} B, {about.secret_bits} secret bits a draw",
+        f"{table.kind} table for epsilon {table.epsilon}: {table.release} of {table.features} features",
+        f"  size          {about.table_bytes} B; {about.secret_bits} secret bits a draw; on the air "
+        f"{about.value_bits} bits a value, {about.bits_on_air} a record",
         f"  one draw      epsilon {_or_none(proof.epsilon_release)}, largest likelihood ratio {_or_none(proof.ratio)}",
         f"  one record    epsilon {_or_none(proof.epsilon_record)} with delta 0",
-    ]
-    if table.kind != "stairs":
-        lines += [
-            f"                delta {_short(proof.delta_record)} at epsilon {table.epsilon}"
-            f" (at least {_short(proof.delta_record_below)}); one draw {_short(proof.delta_release)}"
-        ]
-    lines += [
         f"  proved for    {proof.neighbours}",
-        f"  noise         sd {about.noise_sd:.4g} ranges of x as drawn; Laplace {about.laplace_sd:.4g}, "
-        f"best staircase {about.best_staircase_sd:.4g}",
+        *table.lines(),
+        *_yardstick(about),
     ]
-    if about.gain is not None and about.estimate_sd is not None:
-        lines += [
-            f"  estimate      y/gain is unbiased, gain {about.gain:.4f}, sd {about.estimate_sd:.4g}: "
-            f"{about.estimate_sd / about.best_staircase_sd:.3f} of the best staircase"
-        ]
     return "\n".join(lines)
+
+
+def _yardstick(about: Delivered) -> list[str]:
+    """Standard deviations of an unbiased estimate of one released feature, this table's first."""
+    others = "  ".join(f"{name} {_number(getattr(about, _field(name)))}" for name in OTHERS)
+    lines = []
+    if about.estimate_sd is not None:
+        beside = f", {about.estimate_sd / about.best_known_sd:.3f} of the best known" if about.best_known_sd else ""
+        lines.append(
+            f"  sd of x       {about.estimate_sd:.4g} at the worst x, {about.estimate_sd_mean:.4g} on average, "
+            f"in ranges of x{beside}"
+        )
+    return [*lines, f"  beside it     {others}"]
+
+
+def _field(name: str) -> str:
+    return name.lower().replace(" ", "_") + "_sd"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
 
 
 def data(path: str, table: "NoiseTable") -> dict[str, Any]:
     """The same for JSON."""
-    return {"schema_version": 1, **row(path, table)}
+    return {"schema_version": SCHEMA_VERSION, **row(path, table)}
 
 
 def row(path: str, table: "NoiseTable") -> dict[str, Any]:
-    """Parameters, certificate and noise side by side; exact numbers as text."""
-    names = ("kind", "features", "release", "coefficients", "frac_bits", "stair_bits", "limit", "seed")
+    """Parameters, certificate and what is delivered side by side; exact numbers as text."""
+    names = ("kind", "features", "release", "frac_bits")
     assert table.certificate is not None
     proof = {k: None if v is None else str(v) for k, v in asdict(table.certificate).items()}
     return (
         {"file": path, "epsilon": str(table.epsilon)}
         | {n: getattr(table, n) for n in names}
         | proof
-        | asdict(summary(table))
+        | asdict(delivered(table))
+        | table.details()
     )
 
 
 def _or_none(value: object) -> str:
     return "unbounded" if value is None else str(value)
-
-
-def _short(value: object) -> str:
-    return f"{float(str(value)):.6g}"

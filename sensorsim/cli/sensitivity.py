@@ -1,5 +1,6 @@
-"""sensorsim sensitivity: what the paper prints beside what holds."""
+"""sensorsim sensitivity: what the paper prints, the bound that its argument gives, and what holds."""
 
+import textwrap
 from dataclasses import asdict
 
 import click
@@ -19,7 +20,10 @@ from sensorsim.privacy.sensitivity import Sensitivity
 @click.option("--plot", help="Draw sensitivity against a to this .png, .svg or .pdf.")
 @format_option
 def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None, fmt: str) -> None:
-    """Sensitivities of SPOF and DP-SGD, printed and true, with the reason for each difference.
+    """Sensitivities of SPOF and DP-SGD, with the reason for each difference.
+
+    Printed: as in the paper. Bound: what its argument gives, put right. Sensitivity: the largest L1 distance of two
+    records, which is what noise must be scaled to.
 
     Example: sensorsim sensitivity --n 14 --l 7 --plot sensitivity.png
     """
@@ -41,16 +45,22 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
     emit(
         fmt,
         lambda: _text(head, rows),
-        lambda: {"schema_version": 1, **head, "rows": [asdict(r) for r in rows]},
+        lambda: {"schema_version": 2, **head, "rows": [asdict(r) for r in rows]},
         lambda: [asdict(r) for r in rows],
     )
 
 
 def _text(head: dict[str, float], rows: list[Sensitivity]) -> str:
     lines = ["L1 sensitivity of one record, x in [0, 1]; " + ", ".join(f"{k} = {v:g}" for k, v in head.items()), ""]
-    lines.append(f"  {'':33}{'printed':>10}{'true':>10}   formula as printed")
+    lines.append(f"  {'':29}{'printed':>11}{'bound':>11}  {'sensitivity':>13}   formula as printed")
     for r in rows:
-        mark = " " if abs(r.printed - r.true) < 1e-12 else "←"
-        lines.append(f"  {r.name:33}{r.printed:10.4f}{r.true:10.4f} {mark} {r.formula}")
-        lines.append(f"      {r.why}")
+        bound = f"{r.bound:11.4f}{_mark(r.printed, r.bound)}"
+        holds = f"{r.sensitivity:13.4f}{_mark(r.bound, r.sensitivity)}"
+        lines.append(f"  {r.name:29}{r.printed:11.4f}{bound}{holds} {r.formula}")
+        lines += textwrap.wrap(r.why, 108, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    lines += ["", "  ←: differs from the number on its left"]
     return "\n".join(lines)
+
+
+def _mark(left: float, right: float) -> str:
+    return "  " if abs(left - right) < 1e-12 * max(1.0, abs(left)) else " ←"

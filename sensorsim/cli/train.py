@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -18,19 +19,23 @@ from sensorsim.cli.training import (
     trivial_lines,
 )
 from sensorsim.errors import InputError
+from sensorsim.mechanisms import names
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @click.command()
-@click.option(
-    "--mechanism", default="sampled", show_default=True, help="none, spof, fm, dpsgd, dpsgd-weights, exact, sampled."
-)
+@click.option("--mechanism", default="sampled", show_default=True, help=f"{names()}.")
 @click.option("--epsilon", type=float, default=1.6, show_default=True, help="Nominal budget per record.")
 @click.option("--sigma", type=float, default=0.0, show_default=True, help="Environmental noise on the inputs.")
 @click.option("--c", "c", type=float, default=2.5, show_default=True, help="Stabilization constant of spof.")
 @data_options
 @model_options
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="Draw all noise from this seed: reproducible, so not private.  [default: secret noise]",
+)
 @click.option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
 @click.option("--encoder", metavar="FILE", help="Write user 0's encoder in the kernels' integers, as JSON for export.")
 @format_option
@@ -79,7 +84,7 @@ def train_one(
     result |= {
         "columns": list(dataset.columns),
         "column_mse": scores.column_mse[0].tolist(),
-        "config": config.as_dict(),
+        "config": without_seed(config.as_dict()),  # who knows the seed can take the noise off
     }
     if out is not None:
         save.save(out, save.tensors_of(weights, config), result)
@@ -89,6 +94,10 @@ def train_one(
             encoder, save.tensors_of(weights, config), config, dataset, dict(result)
         )
     return result, metrics.trivial_predictors(dataset, config)
+
+
+def without_seed(config: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name != "seed"}
 
 
 def _write_encoder(path: str, tensors: Any, config: Any, dataset: Any, provenance: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +116,7 @@ def table(result: dict[str, Any], trivial: dict[str, dict[str, float | None]]) -
     lines = [
         f"{result['mechanism']} on {result['data']} · nominal epsilon {shown(result['nominal_epsilon'])}, "
         f"spent {shown(result['spent_epsilon'], 4)} per record, delta {result['delta']:g}",
-        f"Covers {result['covers']}.",
+        *wrap(f"Covers {result['covers']}.", 118),
         "",
         f" {'accuracy, 1 - MSE in per cent':<34}{'all rows':>9}{'':>15}{'held out':>9}",
         f" {'this model':<34}{shown(result['accuracy']):>9}{'':>15}{shown(result['accuracy_held_out']):>9}",

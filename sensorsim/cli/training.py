@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.errors import InputError
+from sensorsim.mechanisms import resolve
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -35,9 +36,13 @@ data_options = options(
     click.option("--columns", help="Column names, separated by commas.  [default: 13 numeric ones, Calories twice]"),
     click.option("--normalise", default="max", show_default=True, help="max as printed, or public caps (no leak)."),
     click.option("--m", type=int, default=2, show_default=True, help="Users; whole persons go to one user."),
-    click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the split and of every draw."
-    ),
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the split and of every draw, so that a run can go on: reproducible, so not private.",
 )
 model_options = options(
     click.option("--l", "l", type=int, default=7, show_default=True, help="Hidden units of an encoder."),
@@ -49,12 +54,13 @@ model_options = options(
     click.option("--redraw", is_flag=True, help="Fresh noise at each step instead of once per record."),
     click.option("--forward", help="raw or released: what the forward pass reads.  [default: by mechanism]"),
     click.option("--k", type=int, help="Features per record that sampled releases.  [default: from epsilon]"),
-    click.option("--estimator", default="marginals", show_default=True, help="exact, sampled: marginals or loss."),
+    click.option("--estimator", default="marginals", show_default=True, help="release, sampled: marginals or loss."),
+    click.option("--kind", default="rows", show_default=True, help="release, sampled: rows or stairs tables."),
     click.option("--clip", "C", type=float, default=4.0, show_default=True, help="Clipping norm C."),
     click.option("--point", default="zero", show_default=True, help="dpsgd: z-gradient at zero or at the prediction."),
-    click.option("--noise", default="gaussian", show_default=True, help="dpsgd-weights: gaussian or laplace."),
+    click.option("--noise", default="gaussian", show_default=True, help="dpsgd-weights, dp-zo: gaussian or laplace."),
     click.option("--clipping", default="flat", show_default=True, help="dpsgd-weights: flat or group."),
-    click.option("--delta", type=float, default=1e-6, show_default=True, help="dpsgd-weights, Gaussian noise."),
+    click.option("--delta", type=float, default=1e-6, show_default=True, help="Of Gaussian noise."),
     click.option("--decode-c", is_flag=True, help="spof: keep c in the decoder when the model is used."),
 )
 
@@ -74,7 +80,7 @@ def load_data(chosen: dict[str, Any]) -> Dataset:
     columns = PAPER_COLUMNS
     if chosen["columns"]:
         columns = tuple(name.strip() for name in chosen["columns"].split(",") if name.strip())
-    return load(chosen["data"], m=chosen["m"], columns=columns, normalise=chosen["normalise"], seed=chosen["seed"])
+    return load(chosen["data"], m=chosen["m"], columns=columns, normalise=chosen["normalise"], seed=chosen["seed"] or 0)
 
 
 def base_config(chosen: dict[str, Any], runs: int) -> Config:
@@ -85,7 +91,17 @@ def base_config(chosen: dict[str, Any], runs: int) -> Config:
 
     known = {field.name for field in fields(Config)}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if name in known}
+    if "mechanism" in given:
+        given["mechanism"] = mechanism_name(given["mechanism"])
     return Config(**{"mechanism": "none", "runs": runs, **given})
+
+
+def mechanism_name(word: str) -> str:
+    """The name of a mechanism; an older one is understood, with a hint."""
+    mechanism, hint = resolve(word)
+    if hint:
+        click.echo(hint, err=True)
+    return mechanism.name
 
 
 MOST_VALUES = 10_000  # of one range; a sweep trains at each

@@ -21,12 +21,12 @@ def by_width(report: CostReport) -> dict[str, dict[str, Number]]:
     for width, signed in WIDTHS:
         pricing = Pricing(own.cpu, width, signed, own.metric, "paper", own.chip)
         try:
-            totals = {name: _listed(name, report, pricing) for name in ("spof", "dpsgd")}
+            totals = {name: _listed(name, report, pricing) for name in _printed(report)}
         except InputError:
             continue  # the table has no such width
         found[f"{'i' if signed else 'u'}{width}"] = totals
     if own.cpu.name == "k7" and own.metric in ("macro-ops", "latency"):
-        found["x87"] = {name: _x87(name, report) for name in ("spof", "dpsgd")}
+        found["x87"] = {name: _x87(name, report) for name in _printed(report)}
     return found
 
 
@@ -64,6 +64,10 @@ def sweep(make: Callable[[int, int], CostReport], name: str, values: range, n: i
             row["saving_percent"] = round(saving, 2)
         rows.append(row)
     return rows
+
+
+def _printed(report: CostReport) -> list[str]:
+    return [name for name, cost in report.mechanisms.items() if cost.printed]
 
 
 def _listed(name: str, report: CostReport, pricing: Pricing) -> Number:

@@ -5,19 +5,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sensorsim.cost.forms import forms
 from sensorsim.cost.ledger import printed
-from sensorsim.cost.mechanisms import MECHANISMS, Mechanism
 from sensorsim.cost.prices import load_chip, load_cpu
 from sensorsim.cost.pricing import Pricing, Total
 from sensorsim.cost.rows import Number
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
 from sensorsim.language.polynomial import Polynomial
+from sensorsim.mechanisms import Form
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PAPER_WIDTH = 8  # the K7's 8-bit unsigned division is what the paper's 32 macro-operations are
 KERNEL_WIDTH = 32  # what the kernels compute with
 ACCOUNTINGS = ("paper", "full")
@@ -46,11 +47,12 @@ class View(NamedTuple):
 class MechanismCost(NamedTuple):
     """A mechanism by every way of counting that there is for it."""
 
-    mechanism: Mechanism
+    mechanism: Form
     printed: View | None
     symbolic: View
     traced: View
     random_bits: int  # secret bits that a record takes, 32 for each draw; their making is not in the cost
+    bits_sent: int  # on the air, for a record; sending them is not in the cost
 
     def views(self) -> Iterator[tuple[str, View]]:
         for name in ("printed", "symbolic", "traced"):
@@ -101,6 +103,7 @@ class CostReport:
             "title": cost.mechanism.title,
             "variant": cost.mechanism.variant,
             "random_bits": cost.random_bits,
+            "bits_sent": cost.bits_sent,
         }
         for name, view in cost.views():
             made[name] = {
@@ -138,6 +141,7 @@ class CostReport:
                             "signed": pricing.signed,
                             "accounting": pricing.accounting,
                             "random_bits": cost.random_bits,
+                            "bits_sent": cost.bits_sent,
                         }
 
     def to_frame(self) -> "pd.DataFrame":
@@ -161,10 +165,7 @@ def cost(
     """What one private record of n features and an encoder of l hidden units costs, for each of m users."""
     check_sizes(n, l, m)
     pricing = make_pricing(cpu, width, signed, accounting, metric, chip)
-    wanted = [mechanism for mechanism in MECHANISMS if variant in ("all", mechanism.variant)]
-    if not wanted:
-        raise InputError(f"variant {variant!r} is not known; choose paper, lean or all.")
-    return CostReport(n, l, m, pricing, {each.name: _cost_of(each, n, l, pricing) for each in wanted})
+    return CostReport(n, l, m, pricing, {each.name: _cost_of(each, n, l, pricing) for each in forms(variant)})
 
 
 def check_sizes(n: int, l: int, m: int = 1) -> None:
@@ -205,7 +206,7 @@ def make_pricing(
     return Pricing(table, width, signed, metric, accounting, priced_chip)
 
 
-def _cost_of(mechanism: Mechanism, n: int, l: int, pricing: Pricing) -> MechanismCost:
+def _cost_of(mechanism: Form, n: int, l: int, pricing: Pricing) -> MechanismCost:
     ledger = printed(mechanism.name)
     listed = _by_step(((entry.step, entry.operation), entry.times) for entry in ledger)
     derived = _by_step(mechanism.symbolic().items())
@@ -222,6 +223,7 @@ def _cost_of(mechanism: Mechanism, n: int, l: int, pricing: Pricing) -> Mechanis
             {step: Step(dict(counts), pricing.total(counts)) for step, counts in executed.items()},
         ),
         mechanism.random_bits(n, l),
+        mechanism.bits_sent(n),
     )
 
 

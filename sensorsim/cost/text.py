@@ -12,8 +12,8 @@ from sensorsim.cost.rows import Number
 
 def cost_text(report: CostReport) -> str:
     """The whole screen."""
-    paper = [cost for cost in report.mechanisms.values() if cost.mechanism.variant == "paper"]
-    lean = [cost for cost in report.mechanisms.values() if cost.mechanism.variant != "paper"]
+    paper = [cost for cost in report.mechanisms.values() if cost.printed is not None]
+    lean = [cost for cost in report.mechanisms.values() if cost.printed is None]
     listed = report.pricing.accounting == "paper"
     lines = heading(report)
     if paper:
@@ -51,7 +51,7 @@ def notes(report: CostReport) -> list[str]:
             " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, selects (so also clamps),"
         )
         lines.append(" branches, index arithmetic, loop counters. See --accounting full.")
-    lines.append(" Random bits are secret, a word of 32 for each draw; making them is not in a mechanism's cost.")
+    lines.append(" Random bits are secret, a word of 32 for each draw; making them, and sending, is not in the cost.")
     if pricing.metric == "latency":
         lines.append(" Latencies are added up as if nothing overlapped; a real core overlaps.")
     if pricing.flags:
@@ -87,7 +87,8 @@ def _printed_block(cost: MechanismCost) -> list[str]:
     for name, view in (("printed", cost.printed), ("derived from source", cost.symbolic)):
         if view.formula is not None:
             lines.append(f"   {name:<20} {view.formula} = {number(view.total)}")
-    return [*lines, f"   {'random bits':<20} {cost.random_bits}"]
+    bits = f"{cost.random_bits}, {cost.bits_sent} sent"
+    return [*lines, f"   {'random bits':<20} {bits}"]
 
 
 def _full_block(cost: MechanismCost) -> list[str]:
@@ -97,7 +98,7 @@ def _full_block(cost: MechanismCost) -> list[str]:
     lines.append(f"   {'total':<26}{span(cost.traced.cost):>16}")
     if cost.symbolic.formula is not None:
         lines.append(f"   derived from source: {cost.symbolic.formula} = {number(cost.symbolic.total)}")
-    return [*lines, *_classes(cost.traced), f"   random bits {cost.random_bits}"]
+    return [*lines, *_classes(cost.traced), f"   random bits {cost.random_bits}, bits sent {cost.bits_sent}"]
 
 
 def _classes(view: View) -> list[str]:
@@ -137,11 +138,12 @@ def _change(percent: float) -> str:
 
 
 def _lean_panel(lean: list[MechanismCost]) -> list[str]:
-    lines = [f" {'leaner kernels':<34}{'executed':>16}{'random bits':>13}   formula"]
+    wide = max(len(cost.mechanism.title) for cost in lean) + 2
+    lines = [f" {'leaner kernels':<{wide}}{'executed':>16}{'random bits':>13}{'bits sent':>11}   formula"]
     for cost in lean:
         formula = "" if cost.symbolic.formula is None else str(cost.symbolic.formula)
-        bits = cost.random_bits or "–"
-        lines.append(f" {cost.mechanism.title:<34}{span(cost.traced.cost):>16}{bits:>13}   {formula}")
+        bits, sent = cost.random_bits or "–", cost.bits_sent or "–"
+        lines.append(f" {cost.mechanism.title:<{wide}}{span(cost.traced.cost):>16}{bits:>13}{sent:>11}   {formula}")
     return lines
 
 
@@ -150,7 +152,7 @@ def _width_panel(report: CostReport) -> list[str]:
     if len(panel) < 2:
         return []
     lines = [" " + f"{'the printed list, if operands are':<34}" + "".join(f"{key:>8}" for key in panel)]
-    for name in ("spof", "dpsgd"):
+    for name in next(iter(panel.values())):
         title = report.mechanisms[name].mechanism.title
         lines.append(f" {title:<34}" + "".join(f"{number(totals[name]):>8}" for totals in panel.values()))
     if report.pricing.metric == "macro-ops":

@@ -1,16 +1,18 @@
 """Which kernels a package is made of, and the command that makes it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 
+from sensorsim.cost.forms import VARIANTS
 from sensorsim.errors import InputError
 from sensorsim.language.c.text import ascii_text
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import FILE, find, shipped
+from sensorsim.mechanisms import known
+from sensorsim.privacy.tables import NoiseTable
 
-VARIANTS = ("paper", "lean")
 DEFAULT_KERNELS = ("spof", "dpsgd", "release", "sampled")
 
 
@@ -42,16 +44,15 @@ class Options:
         return ascii_text(" ".join(words)) + f" (sensorsim {version('sensorsim')})"
 
 
-def choose(names: Iterable[str], variant: str) -> list[Kernel]:
-    """The kernels of these names; the lean variant of one that ships, where it is asked for and there is one."""
+def choose(names: Sequence[str], variant: str, table: NoiseTable | None = None) -> list[Kernel]:
+    """The kernels of these names: a mechanism's, as printed or lean and for this table, or one by its own name."""
     if variant not in VARIANTS:
         raise InputError(f"variant {variant!r} is not known; there are {' and '.join(VARIANTS)}.")
-    known = {kernel.name: kernel for kernel in shipped().values()}
-    chosen: dict[Kernel, None] = {}
-    for kernel in find(",".join(names)):
-        lean = known.get(f"{kernel.name}_lean") if variant == "lean" and known.get(kernel.name) is kernel else None
-        chosen[lean or kernel] = None
-    return list(chosen)
+    wanted = {name: mechanism.kernel(variant, table) for name in names if (mechanism := known(name)) is not None}
+    ours = {name: kernel.qualified for name, kernel in wanted.items() if kernel.qualified in shipped()}
+    others = [kernel for name, kernel in wanted.items() if name not in ours]  # of mechanisms from other packages
+    left = [ours.get(name, name) for name in names if name in ours or name not in wanted]
+    return [*(find(",".join(left)) if left or not others else []), *others]
 
 
 def _without_folder(spec: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sensorsim.cost.mechanisms import MECHANISMS, Mechanism
+from sensorsim.cost.forms import forms
 from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
 from sensorsim.cost.report import KERNEL_WIDTH, PAPER_WIDTH, CostReport, check_sizes, cost
 from sensorsim.errors import InputError
@@ -23,6 +23,7 @@ from sensorsim.language.arguments import arguments
 from sensorsim.language.c.files import c_sources, known_tables
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel
+from sensorsim.mechanisms import Form
 
 SCHEMA_VERSION = 1
 PREFIX = "ss_"
@@ -112,7 +113,7 @@ def machine_cost(
     if battery_mah is not None and (known_chip is None or not 0 < battery_mah < math.inf):
         raise InputError("--battery-mah needs --chip and a number above 0.")
     names = _cpus(cpus, known_chip)
-    mechanisms = [mechanism for mechanism in MECHANISMS if variant in ("all", mechanism.variant)]
+    mechanisms = forms(variant)
     with tempfile.TemporaryDirectory() as build:
         cases = [
             case
@@ -141,7 +142,7 @@ def _cpus(cpus: Sequence[str], chip: Chip | None) -> list[str]:
 
 
 def _cases(
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[Form],
     n: int,
     l: int,
     cpu: Cpu,

@@ -12,7 +12,7 @@ from sensorsim.export.encoder import KERNEL as ENCODER
 from sensorsim.export.encoder import load_encoder
 from sensorsim.export.golden import golden_json, golden_vectors, selftest_header, selftest_source
 from sensorsim.export.misra import misra_report
-from sensorsim.export.noise import UNCERTIFIED, load_noise
+from sensorsim.export.noise import UNCERTIFIED, for_package, read_noise
 from sensorsim.export.origins import Origins, origins, sha256
 from sensorsim.export.readme import readme
 from sensorsim.export.sizes import code_sizes
@@ -32,9 +32,10 @@ MANIFEST = "MANIFEST.json"
 def make_package(options: Options) -> dict[str, str]:
     """Every file of the package by its path; the manifest lists the hashes of all the others."""
     _check(options)
-    kernels, prefix = choose(options.kernels, options.variant), options.prefix
+    source = read_noise(options.noise, options.allow_uncertified) if options.noise else None
+    kernels, prefix = choose(options.kernels, options.variant, source), options.prefix
     names = Names(kernels, prefix)
-    noise = load_noise(options.noise, kernels, prefix, options.allow_uncertified) if options.noise else None
+    noise = for_package(options.noise.name, source, kernels, prefix) if options.noise and source else None
     warning = [] if noise is None or noise.certified else [UNCERTIFIED]
     encoder = load_encoder(options.encoder, _encoder_kernel(kernels), prefix) if options.encoder else None
     tables = known_tables(kernels, prefix) + ([noise.table] if noise else []) + list(encoder.tables if encoder else ())

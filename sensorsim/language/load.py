@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -22,7 +23,6 @@ from types import ModuleType
 from sensorsim.errors import InputError
 from sensorsim.language.kernel import Kernel
 
-SHORT = {"sampled": "release_sampled"}  # names that users give to kernels called otherwise
 OURS = Path(__file__).parent.parent
 PLACE = re.compile(r"[^\s:]+:\d+: ")  # how a message begins that says where
 FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<names>.*))?")
@@ -132,16 +132,17 @@ def _named(name: str, own: dict[str, Kernel], path: str) -> Kernel:
 
 
 def _shipped(name: str) -> Kernel:
-    known, wanted = shipped(), SHORT.get(name, name)
-    if wanted in known:
-        return known[wanted]
-    same = [kernel for kernel in known.values() if kernel.name == wanted]
+    known = shipped()
+    if name in known:
+        return known[name]
+    same = [kernel for kernel in known.values() if kernel.name == name]
     if len(same) > 1:
         raise InputError(f"kernel {name!r} is one of {', '.join(kernel.qualified for kernel in same)}; say which.")
     if not same:
         parts = {part for kernel in known.values() for part in kernel.called}
         offered = sorted(kernel.name for kernel in known.values() if kernel not in parts)
-        raise InputError(f"kernel {name!r} is not known; there are {', '.join(offered)}; or give FILE.py:name.")
+        near = get_close_matches(name, offered, 4) or [each for each in offered if "_" not in each]
+        raise InputError(f"kernel {name!r} is not known; there are {', '.join(near)}, …; or give FILE.py:name.")
     return same[0]
 
 

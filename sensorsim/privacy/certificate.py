@@ -1,17 +1,15 @@
 """What a noise table protects: proved in integers, with no floating point where the answer is yes or no.
 
-Neighbours are any two records. A stairs table has delta = 0 and the epsilon of its worst likelihood ratio, exactly.
-A naive or quantile table has outputs that one input can give and another cannot; for it the certificate is the
+Neighbours are any two records. A rows or stairs table has delta = 0 and the epsilon of its worst likelihood ratio,
+exactly. A naive or quantile table has outputs that one input can give and another cannot; for it the certificate is the
 delta that remains at the nominal epsilon, composed over the record by privacy-loss distributions.
 """
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sensorsim.errors import InputError
-from sensorsim.privacy import pld
 from sensorsim.privacy.rational import exp_bounds, log_above
 
 if TYPE_CHECKING:
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 EVERY_PAIR = "every pair of records"
 THE_ENDS = "every feature 0 against every feature 1"
-_PAIR_WORK = 1 << 22  # runs of the table times pairs of inputs up to which every pair is examined
 
 
 @dataclass(frozen=True)
@@ -42,158 +39,18 @@ class Certificate:
 
 def certify(table: "NoiseTable") -> Certificate:
     """Prove what a table protects, from its counts alone."""
-    if table.kind == "stairs":
-        return _certify_stairs(table)
-    return _certify_samples(table)
+    return table.certify()
 
 
-def stairs_ratio(counts: dict[int, int], per_range: int, stair: int, top: int) -> Fraction | None:
-    """The largest likelihood ratio over all inputs and outputs: see the proof in stairs.py. None if it has no bound."""
-    r = per_range
-    c = [counts.get(j, 0) for j in range(-top, top + 1)]
-    if min(c[1:]) <= 0:  # the lower end may be empty: one lattice point of the next stair is clamped for every x
-        return None
-    worst = Fraction(1)
-    inside = c[1:-1]
-    for j in range(len(inside)):
-        window = inside[j : j + r + 1]
-        worst = max(worst, Fraction(max(window), min(window)))
-    upper = Fraction(sum(c[-1 - r :]), c[-1])
-    one_more = c[r + 1] if r + 1 < len(c) else 0
-    lower = Fraction(stair * sum(c[: r + 1]) + one_more, stair * c[0] + c[1])
-    return max(worst, upper, lower)
-
-
-def _certify_stairs(table: "NoiseTable") -> Certificate:
-    per_range, stair = 1 << (table.frac_bits - table.stair_bits), 1 << table.stair_bits
-    twice_top = 2 * (table.limit or 0) // stair + per_range + 1
-    top = twice_top // 2
-    if table.limit != stair * (2 * top - per_range - 1) // 2 or top <= per_range or stair < 2:
-        raise InputError("the limit of this stairs table does not stand on its stairs; make the table again.")
-    if any(abs(value) > top for value, _ in table.counts):
-        raise InputError(f"this stairs table has values beyond its last stair {top}; make the table again.")
-    ratio = stairs_ratio(dict(table.counts), per_range, stair, top)
-    if ratio is None:
-        one = Decimal(1)
-        return Certificate(None, None, None, one, one, Decimal(0), EVERY_PAIR)
-    within = ratio <= exp_bounds(Fraction(table.epsilon) / table.release)[0]
-    release = log_above(ratio)
-    record = release * table.release
-    if within:  # the sum of rounded logarithms may pass the budget by its last digit where the exact one does not
-        record = min(record, table.epsilon)
+def pure_certificate(ratio: Fraction | None, epsilon: Decimal, release: int) -> Certificate:
+    """The certificate of a largest likelihood ratio over all inputs and outputs of one value; None: it has no bound."""
     zero, one = Decimal(0), Decimal(1)
-    met = zero if record <= table.epsilon else one  # a pure bound above the budget says nothing about delta there
-    return Certificate(ratio, release, record, met, met, zero, EVERY_PAIR)
-
-
-def _certify_samples(table: "NoiseTable") -> Certificate:
-    """Delta of a record: alpha2 moves by up to D lattice steps, alpha3 (where it is released) by half as many."""
-    values, counts = _runs(table)
-    D = 1 << table.frac_bits
-    spans = [D, D // 2][: table.coefficients]
-    every = (D + 1) ** 2 * len(values) <= _PAIR_WORK
-    shares = [Fraction(span, D) / table.scale for span in spans]
-    pairs = [_pairs(values, counts, span, table.limit, every) for span in spans]
-    ratio = _worst_ratio(pairs)
-    delta_release = max(_exact_delta(p, q, share) for some, share in zip(pairs, shares, strict=True) for p, q in some)
-    above, below = _composed(pairs, table.release, float(table.epsilon), every)
-    release = None if ratio is None else log_above(ratio)
-    record = None if release is None else release * table.release * table.coefficients
-    return Certificate(
-        ratio, release, record, _up(delta_release), _up(above), Decimal(repr(below)), EVERY_PAIR if every else THE_ENDS
-    )
-
-
-def _runs(table: "NoiseTable") -> tuple[Any, Any]:
-    import numpy as np
-
-    return np.array([v for v, _ in table.counts]), np.array([c for _, c in table.counts])
-
-
-def _pairs(values: Any, counts: Any, span: int, limit: int | None, every: bool) -> list[tuple[Any, Any]]:
-    """Counts (p, q) over the outputs of two inputs, both orders: every pair, or only the two ends, which come last."""
-    import numpy as np
-
-    if every and limit is None:  # without a clamp only the difference matters
-        inputs = [(0, d) for d in range(1, span + 1)]
-    elif every:
-        inputs = [(a, b) for a in range(span + 1) for b in range(a + 1, span + 1) if b - a < span] + [(0, span)]
-    else:
-        inputs = [(0, span)]
-    found = []
-    for a, b in inputs:
-        outputs = np.concatenate([values + a - span // 2, values + b - span // 2])
-        if limit is not None:
-            outputs = np.clip(outputs, -limit, limit)
-        cells, where = np.unique(outputs, return_inverse=True)
-        p = np.bincount(where[: len(values)], counts, len(cells)).astype(np.int64)
-        q = np.bincount(where[len(values) :], counts, len(cells)).astype(np.int64)
-        found += [(p, q), (q, p)]
-    return found
-
-
-def _worst_ratio(pairs: list[list[tuple[Any, Any]]]) -> Fraction | None:
-    worst = Fraction(1)
-    for some in pairs:
-        for p, q in some:
-            if ((p > 0) & (q == 0)).any():
-                return None
-            at = (p[q > 0] / q[q > 0]).argmax()
-            worst = max(worst, Fraction(int(p[q > 0][at]), int(q[q > 0][at])))
-    return worst
-
-
-def _exact_delta(p: Any, q: Any, epsilon: Fraction) -> Fraction:
-    """Hockey-stick divergence in integers, with a lower bound of exp(epsilon), so never too small."""
-    import numpy as np
-
-    e = exp_bounds(epsilon)[0]
-    distinct, times = np.unique(np.stack([p, q]), axis=1, return_counts=True)
-    over = 0
-    for a, b, k in zip(*distinct.tolist(), times.tolist(), strict=True):
-        over += k * max(0, a * e.denominator - b * e.numerator)
-    return Fraction(over, int(p.sum()) * e.denominator)
-
-
-def _composed(pairs: list[list[tuple[Any, Any]]], times: int, epsilon: float, every: bool) -> tuple[float, float]:
-    """Upper and lower bound of the record's delta."""
-    import numpy as np
-
-    span = max(
-        float(abs(np.log(p[(p > 0) & (q > 0)] / q[(p > 0) & (q > 0)])).max(initial=1e-3)) for s in pairs for p, q in s
-    )
-    step = max(pld.step_for(span, times * len(pairs)), 1e-3 if every else 0.0)
-    ends = []
-    for way in (0, 1):  # x = 0 against x = 1, and the other way round: the two ends are the last pair
-        # alpha3 falls where alpha2 rises
-        parts = [(pld.from_counts(*some[-2 + (way + i) % 2], step), times) for i, some in enumerate(pairs)]
-        ends.append(pld.compose(parts))
-    below = max(end.delta_below(epsilon) for end in ends)
-    if not every:
-        return max(end.delta(epsilon) for end in ends), below
-    return pld.compose([(_dominating(some, step, span), times) for some in pairs]).delta(epsilon), below
-
-
-def _dominating(pairs: list[tuple[Any, Any]], step: float, span: float) -> pld.PLD:
-    """A PLD above that of every pair: the largest hockey-stick curve, point by point, is that of a dominating pair."""
-    import numpy as np
-
-    first = -int(span / step) - 2
-    grid = np.exp(np.arange(first, 1 - first, dtype=np.longdouble) * np.longdouble(step))
-    best = np.zeros(len(grid), dtype=np.longdouble)
-    for p, q in pairs:
-        with np.errstate(divide="ignore"):
-            ratio = p / q.astype(np.longdouble)
-        order = np.argsort(ratio, kind="stable")
-        at = np.searchsorted(ratio[order], grid, side="right")
-        above_p = np.append(np.cumsum(p[order][::-1])[::-1], 0)[at]
-        above_q = np.append(np.cumsum(q[order][::-1])[::-1], 0)[at]
-        best = np.maximum(best, (above_p - grid * above_q) / p.sum())
-    return pld.from_curve(best, first, step)
-
-
-def _up(x: Fraction | float) -> Decimal:
-    """Twelve decimals, rounded up."""
-    exact = Fraction(x)
-    scaled = -(-exact.numerator * 10**12 // exact.denominator)
-    return (Decimal(scaled) / 10**12).quantize(Decimal("1e-12"), rounding=ROUND_CEILING)
+    if ratio is None:
+        return Certificate(None, None, None, one, one, zero, EVERY_PAIR)
+    within = ratio <= exp_bounds(Fraction(epsilon) / release)[0]
+    of_one = log_above(ratio)
+    record = of_one * release
+    if within:  # the sum of rounded logarithms may pass the budget by its last digit where the exact one does not
+        record = min(record, epsilon)
+    met = zero if record <= epsilon else one  # a pure bound above the budget says nothing about delta there
+    return Certificate(ratio, of_one, record, met, met, zero, EVERY_PAIR)

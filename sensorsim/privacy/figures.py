@@ -1,63 +1,213 @@
 """The figures of the privacy commands. matplotlib is imported when one is drawn."""
 
 import os
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.privacy import sensitivity
-from sensorsim.privacy.outputs import on_coarse_lattice, pair_counts
-from sensorsim.privacy.tables import NoiseTable
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.kinds.counted import CountedTable
+    from sensorsim.privacy.kinds.rows import RowsTable
+    from sensorsim.privacy.kinds.samples import SampleTable
+    from sensorsim.privacy.kinds.stairs import StairsTable
+    from sensorsim.privacy.peers import Peers
 
 BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#888888"
 
 
-def draw_table(table: NoiseTable, path: str | os.PathLike[str]) -> None:
-    """Three panels: the noise against Laplace, the privacy loss of every output, the atoms at the ends or the holes."""
+def draw_stairs(table: "StairsTable", path: str | os.PathLike[str]) -> None:
+    """Three panels: the noise against Laplace, the privacy loss of every output, the atoms at the ends."""
+    import numpy as np
+
     figure, axes = _canvas(3, path, width=12)
-    outputs, from_0, from_1 = pair_counts(on_coarse_lattice(table))
-    _noise_panel(axes[0], table)
-    _loss_panel(axes[1], table, outputs, from_0, from_1)
-    _ends_panel(axes[2], table, from_0, from_1)
+    outputs, from_0, from_1 = _pair(table.on_coarse_lattice())
+    stair = 2.0 ** (table.stair_bits - table.frac_bits)
+    values, share = _shares(table, stair)
+    axes[0].bar(values[1:-1], share[1:-1], width=stair, color=BLUE, label="table")
+    axes[0].bar(values[[0, -1]], share[[0, -1]], width=stair, color=RED, label="ends, always clamped")
+    _against_laplace(axes[0], float(table.scale))
+    _loss_panel(axes[1], float(table.share), outputs, from_0, from_1, "-")
+    total = np.sum(from_0)
+    ends = {"lower end": (from_0[0], from_1[0]), "upper end": (from_0[-1], from_1[-1])}
+    _bars(axes[2], {name: (a / total, b / total) for name, (a, b) in ends.items()}, "atoms at the ends")
+    figure.suptitle(f"stairs table, {table.entries} entries, epsilon {table.epsilon} per record")
+    _save(figure, path)
+
+
+def draw_samples(table: "SampleTable", path: str | os.PathLike[str]) -> None:
+    """Three panels: the noise against Laplace, the privacy loss of every output, the holes."""
+    import numpy as np
+
+    figure, axes = _canvas(3, path, width=12)
+    outputs, from_0, from_1 = _pair(table)
+    step, scale = 2.0**-table.frac_bits, float(table.scale)
+    values, share = _shares(table, step)
+    shown = abs(values) < scale / 40  # at full width the holes between lattice points would not be seen
+    axes[0].vlines(values[shown], 0, share[shown], color=BLUE, linewidth=0.5, label="table, near 0")
+    _against_laplace(axes[0], scale)
+    _loss_panel(axes[1], 1 / scale, outputs, from_0, from_1, ".")
+    total = np.sum(from_0)
+    if table.limit is None:
+        one_way = (from_0[from_1 == 0].sum() / total, from_1[from_0 == 0].sum() / total)
+        _bars(axes[2], {"output that the other\ninput cannot give": one_way}, "holes")
+    else:
+        ends = {"lower end": (from_0[0], from_1[0]), "upper end": (from_0[-1], from_1[-1])}
+        _bars(axes[2], {name: (a / total, b / total) for name, (a, b) in ends.items()}, "atoms at the ends")
     figure.suptitle(f"{table.kind} table, {table.entries} entries, epsilon {table.epsilon} per record")
     _save(figure, path)
 
 
-def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) -> None:
-    """The paper's figure: per-feature sensitivities against the expansion point a, printed and true."""
+def draw_rows(table: "RowsTable", path: str | os.PathLike[str]) -> None:
+    """Three panels: the probability of each symbol against x, the loss of each between any two x, sd against x."""
     import numpy as np
+    from matplotlib import colormaps
 
-    figure, (axis,) = _canvas(1, path, width=7)
-    a = np.linspace(-3, 3, 601)
-    curves = (
-        (sensitivity.spof_term_printed, "SPOF, printed", RED, "--"),
-        (sensitivity.spof_term, "SPOF, true bound", RED, "-"),
-        (sensitivity.dpsgd_term_printed, "DP-SGD unclipped, printed", BLUE, "--"),
-        (sensitivity.dpsgd_term, "DP-SGD unclipped, true bound", BLUE, "-"),
-    )
-    for curve, label, colour, line in curves:
-        axis.plot(a, [curve(float(x)) for x in a], line, color=colour, label=label)
-    axis.axhline(2 * C, color=GREY, linestyle="--", label=f"DP-SGD clipped at C = {C:g}, printed")
-    true = sensitivity.dpsgd_clipped(C, n) / n
-    axis.axhline(true, color=GREY, linestyle="-", label=f"DP-SGD clipped, true bound 2C/√n, n = {n}")
-    axis.set(xlabel="expansion point a", ylabel="sensitivity per feature", ylim=(0, max(12, 2.2 * C)))
-    axis.legend(frameon=False, fontsize=8)
+    figure, axes = _canvas(3, path, width=13)
+    rows = table.rows
+    every, total = np.array(rows.all_counts()), 1 << table.count_bits
+    x = np.linspace(0, 1, rows.knots)
+    shades = [colormaps["viridis"](s / max(1, rows.symbols - 1)) for s in range(rows.symbols)]
+    axes[0].stackplot(x, every.T / total, colors=shades, edgecolor="white", linewidth=0.6)
+    for s in range(rows.symbols):
+        widest = int(np.argmax(every[:, s]))
+        middle = (every[widest, :s].sum() + every[widest, s] / 2) / total
+        place = min(max(x[widest], 0.04), 0.96)
+        if every[widest, s] / total > 0.03:
+            axes[0].annotate(str(s), (place, middle), ha="center", va="center", fontsize=8, color="white")
+    axes[0].set(title="probability of each symbol", xlabel="x", ylabel="probability", xlim=(0, 1), ylim=(0, 1))
+    loss = np.log(every.max(0) / every.min(0))
+    axes[1].bar(range(rows.symbols), loss, color=shades)
+    axes[1].axhline(float(table.share), color="black", linewidth=1, linestyle="--", label="allowed")
+    axes[1].set(title="largest privacy loss, any x against any other", xlabel="symbol", ylabel="log likelihood ratio")
+    axes[1].set_ylim(0, 1.2 * float(table.share))
+    axes[1].legend(frameon=False, fontsize=8, loc="upper right")
+    fine = [Fraction(k, 256) for k in range(257)]
+    axes[2].plot([float(v) for v in fine], [float(rows.variance(v)) ** 0.5 for v in fine], color=BLUE, label="rows")
+    for name, line, value in _levels(float(table.share)):
+        axes[2].axhline(value, color="black", linewidth=1, linestyle=line, label=name)
+    axes[2].set(title="standard deviation of the estimate", xlabel="x", ylabel="in ranges of x", xlim=(0, 1))
+    axes[2].set_ylim(bottom=0)
+    axes[2].legend(frameon=False, fontsize=8)
+    shape = f"{rows.knots} knots × {rows.symbols} symbols"
+    figure.suptitle(f"rows table, {shape}, {table.table_bytes} bytes, epsilon {table.epsilon} per record")
     _save(figure, path)
 
 
-def _noise_panel(axis: Any, table: NoiseTable) -> None:
+def _levels(share: float) -> list[tuple[str, str, float]]:
+    """What stands beside a rows table: name, line, standard deviation."""
+    from sensorsim.privacy import yardstick
+
+    best = yardstick.best_known_sd(share)
+    found = [("hybrid", "-.", yardstick.hybrid_sd(share)), ("Laplace", ":", yardstick.laplace_sd(share))]
+    return [("best known", "--", best), *found] if best is not None else found
+
+
+def draw_records_needed(found: "list[Peers]", path: str | os.PathLike[str]) -> None:
+    """Two panels: the measured error of a mean against the records, and the records for the same error by epsilon."""
+    figure, axes = _canvas(2, path, width=12)
+    _error_panel(axes[0])
+    budgets = [row.epsilon for row in found]
+    curves = (
+        ("Laplace", "laplace_sd", GREY, ":", "x"),
+        ("one bit", "one_bit_sd", GREY, "--", "v"),
+        ("piecewise", "piecewise_sd", RED, ":", "^"),
+        ("hybrid", "hybrid_sd", RED, "--", "s"),
+        ("stairs, 1 in 10 clamped", "stairs_tenth_sd", BLUE, ":", "."),
+        ("stairs", "stairs_sd", BLUE, "-.", "o"),
+        ("rows", "rows_sd", BLUE, "-", "D"),
+        ("best known", "best_known_sd", "black", "-", "None"),
+    )
+    for name, field, colour, line, marker in curves:
+        needed = [((getattr(row, field) or float("nan")) / row.rows_sd) ** 2 for row in found]
+        axes[1].plot(budgets, needed, line, color=colour, marker=marker, markersize=5, label=name)
+    axes[1].set_xscale("log")
+    axes[1].set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
+    axes[1].minorticks_off()
+    axes[1].set(xlabel="epsilon of one feature", ylabel="records for the same error, rows = 1", ylim=(0.8, 3.2))
+    axes[1].set_title("at the worst x, every estimate unbiased")
+    axes[1].legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
+    for axis in axes:
+        axis.grid(color="0.92", linewidth=0.6)
+    _save(figure, path)
+
+
+def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 2000) -> None:
+    """What the kernels deliver at one epsilon: rows with half the records against stairs with all of them."""
+    from sensorsim.privacy.peers import error_of_mean, error_of_mean_laplace, little_clamped
+    from sensorsim.privacy.tables import ready_table
+
+    records = [2**k for k in range(3, 10)]
+    tables = (("stairs, 1 in 10 clamped", little_clamped(epsilon), ":", "."),)
+    tables += (("stairs", ready_table(epsilon, 1, "stairs"), "-.", "o"), ("rows", ready_table(epsilon, 1), "-", "D"))
+    laplace = error_of_mean_laplace(float(epsilon), records, runs, seed=0)
+    axis.plot(records, laplace, ":", color=GREY, marker="x", markersize=5, label="Laplace")
+    for name, table, line, marker in tables:
+        error = error_of_mean(table, records, runs, x, seed=0)
+        axis.plot(records, error, line, color=BLUE, marker=marker, markersize=5, label=name)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_xticks(records, [str(count) for count in records])
+    axis.set(xlabel="released values", ylabel="error of their mean (root mean square, ranges of x)")
+    axis.annotate(
+        "", (records[3], laplace[4]), (records[4], laplace[4]), arrowprops={"arrowstyle": "->", "color": "black"}
+    )
+    axis.annotate("half the records", (records[4], laplace[4]), (4, 4), textcoords="offset points", fontsize=8)
+    axis.set_title(f"measured, x = {x:g}, epsilon {epsilon}, {runs:,} runs")
+    axis.legend(frameon=False, fontsize=8)
+
+
+def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) -> None:
+    """The paper's figure: per-feature sensitivities against the expansion point a; printed, bound and what holds."""
     import numpy as np
 
-    stair = 2.0 ** (table.stair_bits - table.frac_bits)
-    values = np.array([v for v, _ in table.counts]) * stair
-    share = np.array([c for _, c in table.counts]) / table.entries / stair
-    scale = float(table.scale)
-    if table.kind == "stairs":
-        axis.bar(values[1:-1], share[1:-1], width=stair, color=BLUE, label="table")
-        axis.bar(values[[0, -1]], share[[0, -1]], width=stair, color=RED, label="ends, always clamped")
-    else:
-        shown = abs(values) < scale / 40  # at full width the holes between lattice points would not be seen
-        axis.vlines(values[shown], 0, share[shown], color=BLUE, linewidth=0.5, label="table, near 0")
+    figure, (axis,) = _canvas(1, path, width=8)
+    a = np.linspace(-3, 3, 601)
+    families = (
+        ("SPOF", RED, sensitivity.spof_term_printed, sensitivity.spof_term, sensitivity.spof_term_distance),
+        ("DP-SGD unclipped", BLUE, sensitivity.dpsgd_term_printed, sensitivity.dpsgd_term, lambda a: 1.0),
+        (
+            *(f"DP-SGD clipped, C = {C:g}, n = {n}", GREY, lambda a: sensitivity.dpsgd_clipped_printed(C, n) / n),
+            *(lambda a: sensitivity.dpsgd_clipped(C, n) / n, lambda a: sensitivity.dpsgd(C, n, a) / n),
+        ),
+    )
+    kinds = {"printed": "--", "bound": ":", "sensitivity": "-"}
+    for family, colour, *curves in families:
+        for curve, (kind, line) in zip(curves, kinds.items(), strict=True):
+            width = 4 if colour == BLUE and line == "-" else 1.5  # the grey line may lie on it, and both shall be seen
+            heights = [curve(float(x)) for x in a]
+            axis.plot(a, heights, line, color=colour, linewidth=width, label=f"{family}, {kind}")
+    axis.set(xlabel="expansion point a", ylabel="sensitivity per feature", ylim=(0, max(12, 2.2 * C)))
+    axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    _save(figure, path)
+
+
+def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
+    """Outputs in units of the range, and the draws that give each from x = 0 and from x = 1."""
+    import numpy as np
+
+    D = 1 << table.frac_bits
+    (values0, counts0), (values1, counts1) = table.distribution(0), table.distribution(D)
+    first, last = min(values0[0], values1[0]), max(values0[-1], values1[-1])
+    both = np.zeros((2, last - first + 1), dtype=np.int64)
+    both[0, values0 - first] = counts0
+    both[1, values1 - first] = counts1
+    return np.arange(first, last + 1) / D, both[0], both[1]
+
+
+def _shares(table: "CountedTable", width: float) -> tuple[Any, Any]:
+    """The noise values in ranges of x, and their density."""
+    import numpy as np
+
+    values = np.array([v for v, _ in table.counts]) * width
+    return values, np.array([c for _, c in table.counts]) / table.entries / width
+
+
+def _against_laplace(axis: Any, scale: float) -> None:
+    import numpy as np
+
     low, high = axis.get_xlim()
     grid = np.linspace(low, high, 401)
     axis.plot(grid, np.exp(-abs(grid) / scale) / (2 * scale), color="black", linewidth=1, label="Laplace")
@@ -65,14 +215,12 @@ def _noise_panel(axis: Any, table: NoiseTable) -> None:
     axis.legend(frameon=False, fontsize=8)
 
 
-def _loss_panel(axis: Any, table: NoiseTable, outputs: Any, from_0: Any, from_1: Any) -> None:
+def _loss_panel(axis: Any, allowed: float, outputs: Any, from_0: Any, from_1: Any, line: str) -> None:
     import numpy as np
 
     seen, both = (from_0 > 0) | (from_1 > 0), (from_0 > 0) & (from_1 > 0)
     loss = np.log(from_0[both] / from_1[both])
-    allowed = 1 / float(table.scale)
     top = max(2 * allowed, 1.2 * float(abs(loss).max(initial=0)))
-    line = "-" if table.kind == "stairs" else "."
     axis.plot(outputs[both], loss, line, color=BLUE, markersize=1, label="loss of an output")
     tells = seen & ~both
     if tells.any():
@@ -86,23 +234,16 @@ def _loss_panel(axis: Any, table: NoiseTable, outputs: Any, from_0: Any, from_1:
     axis.legend(frameon=False, fontsize=8, loc="upper right")
 
 
-def _ends_panel(axis: Any, table: NoiseTable, from_0: Any, from_1: Any) -> None:
-    total = from_0.sum()
-    if table.limit is not None:
-        bars = {"lower end": (from_0[0], from_1[0]), "upper end": (from_0[-1], from_1[-1])}
-        title = "atoms at the ends"
-    else:
-        one_way = (from_0[from_1 == 0].sum(), from_1[from_0 == 0].sum())
-        bars = {"output that the other\ninput cannot give": one_way}
-        title = "holes"
+def _bars(axis: Any, pairs: dict[str, tuple[float, float]], title: str) -> None:
+    """Probabilities under x = 0 and under x = 1 side by side."""
     for i, (x, colour) in enumerate((("x = 0", BLUE), ("x = 1", GREY))):
-        heights = [pair[i] / total for pair in bars.values()]
-        places = [k + (i - 0.5) * 0.3 for k in range(len(bars))]
+        heights = [pair[i] for pair in pairs.values()]
+        places = [k + (i - 0.5) * 0.3 for k in range(len(pairs))]
         axis.bar(places, heights, width=0.3, color=colour, label=x)
         for place, height in zip(places, heights, strict=True):
             axis.annotate(f"{height:.3f}", (place, height), ha="center", va="bottom", fontsize=8)
-    axis.set_xticks(range(len(bars)), list(bars))
-    axis.set(title=title, ylabel="probability", xlim=(-0.6, len(bars) - 0.4))
+    axis.set_xticks(range(len(pairs)), list(pairs))
+    axis.set(title=title, ylabel="probability", xlim=(-0.6, len(pairs) - 0.4))
     axis.margins(y=0.15)
     axis.legend(frameon=False, fontsize=8)
 

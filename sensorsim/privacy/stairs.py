@@ -26,6 +26,7 @@ from typing import Any
 from sensorsim.privacy.rational import exp_bounds
 
 STAIRS_PER_RANGE = (1, 2, 4, 8, 16, 32)
+MOST_CLAMPED = 0.95  # share of draws that the ends may take where nothing is asked for: only the estimate counts
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,18 @@ def staircase_sd(epsilon: float, gamma: float) -> float:
 
 def estimate_sd(stairs: Stairs) -> float:
     """Standard deviation of the unbiased estimate y/gain, at the x where it is largest, for a range of 1."""
+    return math.sqrt(max(_variances(stairs, (0.0, 0.25, 0.5))))
+
+
+def estimate_sd_mean(stairs: Stairs) -> float:
+    """The root of its mean variance over all x, by the midpoints of 64 parts; symmetric, so half of the range does."""
+    middles = tuple((k + 0.5) / 64 for k in range(32))
+    found = _variances(stairs, middles)
+    return math.sqrt(sum(found) / len(found))
+
+
+def _variances(stairs: Stairs, distances: tuple[float, ...]) -> list[float]:
+    """Of the unbiased estimate, for x at these distances from the middle of its range."""
     import numpy as np
 
     counts, r = stairs.counts, stairs.per_range
@@ -68,17 +81,34 @@ def estimate_sd(stairs: Stairs) -> float:
     weight = np.array([*counts[:0:-1], *counts], dtype=float)
     weight /= weight.sum()
     edges = (np.arange(-K, K + 2) - 0.5) / r
-    worst = 0.0
-    for v in (0.0, 0.25, 0.5):
+    found = []
+    for v in distances:
         second = float((weight * r * np.diff(_clamped_square(edges + v, limit))).sum())
-        worst = max(worst, second - (stairs.gain * v) ** 2)
-    return math.sqrt(worst) / stairs.gain
+        found.append((second - (stairs.gain * v) ** 2) / stairs.gain**2)
+    return found
 
 
 def noise_sd(stairs: Stairs) -> float:
     """Standard deviation of the drawn noise S*A + U before the clamp, for a range of 1."""
     square = 2 * sum(c * j * j for j, c in enumerate(stairs.counts))
     return math.sqrt(square / (2 * sum(stairs.counts) - stairs.counts[0]) + 1 / 12) / stairs.per_range
+
+
+def stairs_ratio(counts: dict[int, int], per_range: int, stair: int, top: int) -> Fraction | None:
+    """The largest likelihood ratio over all inputs and outputs: see the proof above. None if it has no bound."""
+    r = per_range
+    c = [counts.get(j, 0) for j in range(-top, top + 1)]
+    if min(c[1:]) <= 0:  # the lower end may be empty: one lattice point of the next stair is clamped for every x
+        return None
+    worst = Fraction(1)
+    inside = c[1:-1]
+    for j in range(len(inside)):
+        window = inside[j : j + r + 1]
+        worst = max(worst, Fraction(max(window), min(window)))
+    upper = Fraction(sum(c[-1 - r :]), c[-1])
+    one_more = c[r + 1] if r + 1 < len(c) else 0
+    lower = Fraction(stair * sum(c[: r + 1]) + one_more, stair * c[0] + c[1])
+    return max(worst, upper, lower)
 
 
 def fill(epsilon: Fraction, entries: int, most_clamped: float, max_per_range: int) -> Stairs | None:

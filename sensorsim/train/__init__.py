@@ -1,10 +1,9 @@
-"""Private training of the distributed autoencoder: data, mechanisms, runs, sweeps, figures.
+"""Private training of the distributed autoencoder: data, runs, sweeps, figures.
 
 data.py, synthetic.py      records, and a synthetic set like them
 model.py, optimiser.py     the nets, all runs at once, gradients in closed form
-mechanisms.py, noise.py    one step of each mechanism, and its noise
-run.py                     the training loop
-estimator.py               what exact and sampled make of a release
+noise.py, step.py, run.py   the randomness, one step as a mechanism sees it, the training loop
+estimator.py               what release and sampled make of a release
 statement.py               what was spent, and what that covers
 metrics.py                 accuracy, and the trivial predictors
 cell.py, sweep.py, store.py   one configuration, a grid of them, what is finished

@@ -7,12 +7,12 @@ import time
 from typing import Any
 
 import numpy as np
-import torch
 
 from sensorsim.errors import InputError
 from sensorsim.train import metrics, model
 from sensorsim.train.config import Config, checked
 from sensorsim.train.data import Dataset
+from sensorsim.train.noise import Source
 from sensorsim.train.run import RUNS_AT_ONCE, train_block
 from sensorsim.train.statement import statement
 
@@ -54,10 +54,10 @@ def ready(config: Config, dataset: Dataset) -> tuple[Config, Dataset]:
 
 def train_and_score(dataset: Dataset, config: Config, block: int = 0) -> tuple[model.Parameters, metrics.Scores]:
     """One block of runs. `config` and `dataset` come from `ready`."""
-    generator = torch.Generator().manual_seed(config.generator_seed(block))
+    source = Source(config.generator_seed(block))
     runs = min(RUNS_AT_ONCE, config.runs - block * RUNS_AT_ONCE)
-    weights = train_block(dataset, config, runs, generator)
-    return weights, metrics.score(dataset, config, weights, generator)
+    weights = train_block(dataset, config, runs, source)
+    return weights, metrics.score(dataset, config, weights, source.generator)
 
 
 def single_user(dataset: Dataset) -> Dataset:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sensorsim.errors import InputError
+from sensorsim.mechanisms import Mechanism, find
 
-MECHANISMS = ("none", "spof", "fm", "dpsgd", "dpsgd-weights", "exact", "sampled")
-RELEASING = ("exact", "sampled")  # mechanisms whose every step is post-processing of one release
+SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses
 
 CHOICES = {
     "optimiser": ("adam", "sgd"),
@@ -31,7 +31,7 @@ class Config:
     epsilon: float | None = None  # nominal, per record; None for `none`
     sigma: float = 0.0  # environmental noise on the inputs, in units of the normalised range
     runs: int = 100
-    seed: int = 0
+    seed: int | None = None  # None: secret noise; a number makes every draw again, so nothing is private
     m: int = 2
     l: int = 7
     bias: bool = False
@@ -44,17 +44,23 @@ class Config:
     batch: int = 1
     epochs: int = 10
     redraw: bool = False  # fresh noise at each step instead of once per record
-    forward: str | None = None  # raw or released; None: released for exact and sampled, raw otherwise
+    forward: str | None = None  # raw or released; None: as the mechanism does
     k: int | None = None  # features per record that `sampled` releases; None: chosen from epsilon
-    estimator: str = "marginals"  # what exact and sampled make of the release
-    noise: str = "gaussian"  # dpsgd-weights
+    estimator: str = "marginals"  # what release and sampled make of the release
+    kind: str = "rows"  # of the table that they draw from
+    noise: str = "gaussian"  # dpsgd-weights, dp-zo
     clipping: str = "flat"  # dpsgd-weights: one norm, or one for the encoder and one for the decoder
     delta: float = 1e-6  # dpsgd-weights with Gaussian noise
 
     @property
+    def object(self) -> Mechanism:
+        """The mechanism itself."""
+        return find(self.mechanism)
+
+    @property
     def reads(self) -> str:
         """What the forward pass reads while training."""
-        return self.forward or ("released" if self.mechanism in RELEASING else "raw")
+        return self.forward or self.object.reads
 
     @property
     def key(self) -> str:
@@ -64,57 +70,41 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def generator_seed(self, block: int) -> int:
-        """A seed that no other configuration and no other block of runs shares."""
+    def generator_seed(self, block: int) -> int | None:
+        """A seed that no other configuration and no other block of runs shares; None where the noise is secret."""
+        if self.seed is None:
+            return None
         seen = hashlib.sha256(f"{self.key}/{block}".encode()).digest()
         return int.from_bytes(seen[:8], "big") >> 1
 
 
 def checked(config: Config, n: int) -> Config:
     """The configuration as it will run, or one sentence on why it cannot."""
-    if config.mechanism not in MECHANISMS:
-        raise InputError(f"there is no mechanism {config.mechanism!r}; choose from {', '.join(MECHANISMS)}.")
+    mechanism = find(config.mechanism)
+    reals = ("epsilon", "sigma", "c", "C", "lr", "delta")  # 4 and 4.0 are the same run, and have the same key
+    given = {name: float(value) for name in reals if (value := getattr(config, name)) is not None}
+    config = replace(config, mechanism=mechanism.name, **given)
     for name, allowed in CHOICES.items():
         value = getattr(config, name)
         if value is not None and value not in allowed:
             raise InputError(f"{name} is {value!r}; choose from {', '.join(allowed)}.")
     _check_numbers(config, n)
-    if config.mechanism != "none" and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
+    if mechanism.private and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
         raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
-    if config.mechanism in ("none", "dpsgd-weights") and config.forward == "released":
+    if config.forward is not None and config.forward not in mechanism.may_read:
         raise InputError(
             f"{config.mechanism} releases no record, so its forward pass reads raw values; leave --forward out."
         )
-    if config.mechanism in RELEASING and config.estimator == "marginals" and config.forward == "raw":
-        raise InputError(
-            "the estimator marginals reads nothing but the release; use --estimator loss with --forward raw."
-        )
     if config.k is not None and not 1 <= config.k <= n:
         raise InputError(f"k = {config.k} features per record; give --k between 1 and n = {n}.")
-    return _without_the_unused(config)
+    return _without_the_unused(config, mechanism, n)
 
 
-def _without_the_unused(config: Config) -> Config:
+def _without_the_unused(config: Config, mechanism: Mechanism, n: int) -> Config:
     """What a mechanism does not use goes back to its default, so that the same run always has the same key."""
-    used = {
-        "none": (),
-        "spof": ("epsilon", "c", "decode_c", "redraw", "forward"),
-        "fm": ("epsilon", "redraw", "forward"),
-        "dpsgd": ("epsilon", "C", "point", "redraw", "forward"),
-        "dpsgd-weights": ("epsilon", "C", "noise", "clipping", "delta"),
-        "exact": ("epsilon", "estimator", "redraw", "forward"),
-        "sampled": ("epsilon", "estimator", "k", "redraw", "forward"),
-    }[config.mechanism]
-    shared = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")
-    loop: tuple[str, ...] = ("optimiser", "lr", "batch", "epochs")
-    if config.mechanism in RELEASING and config.estimator == "marginals":  # its settings are frozen in estimator.py
-        loop, used = (), tuple(name for name in used if name not in ("redraw", "forward"))
-    kept = {name: getattr(config, name) for name in (*shared, *loop, *used)}
-    if config.mechanism == "fm":  # the functional mechanism is Algorithm 1 with one user and no constant
-        kept["m"] = 1
-    if config.mechanism != "spof":
-        kept["c"] = 0.0
-    return Config(**kept)
+    kept = {name: getattr(config, name) for name in (*SHARED, *mechanism.used(config))}
+    kept.setdefault("c", 0.0)
+    return Config(**kept | mechanism.adjusted(config, n))
 
 
 def _check_numbers(config: Config, n: int) -> None:
@@ -122,9 +112,11 @@ def _check_numbers(config: Config, n: int) -> None:
         raise InputError(
             f"l = {config.l} is not between 1 and n = {n}; an encoder compresses, so give --l between 1 and {n}."
         )
-    for name, least in (("m", 1), ("runs", 1), ("batch", 1), ("epochs", 0), ("seed", 0)):
+    for name, least in (("m", 1), ("runs", 1), ("batch", 1), ("epochs", 0)):
         if getattr(config, name) < least:
             raise InputError(f"{name} = {getattr(config, name)}; give --{name} {least} or more.")
+    if config.seed is not None and config.seed < 0:
+        raise InputError(f"seed = {config.seed}; give --seed 0 or more, or none for secret noise.")
     for name in ("lr", "C"):
         if not 0 < getattr(config, name) < math.inf:
             raise InputError(f"{name} = {getattr(config, name)}; give a number above 0.")

@@ -1,4 +1,4 @@
-"""What `exact` and `sampled` make of the release: a posterior of each column's mean, a net trained on what it predicts.
+"""What is made of a release: a posterior of each column's mean, and a net trained on what that predicts.
 
 1. The hospital pools the released values of a column over all records. With a prior that no data went into, they give a
    posterior for the column's mean: shrinkage where the noise is large, almost the plain mean where it is small.
@@ -20,9 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sensorsim.train import model, noise, optimiser
+from sensorsim.mechanisms.release import Release
+from sensorsim.train import model, optimiser
 from sensorsim.train.config import Config
 from sensorsim.train.data import Dataset
+from sensorsim.train.noise import Source
 
 LEVELS, QUANTILES = 48, 64  # grid of column means, grid of a column's quantiles
 
@@ -46,14 +48,13 @@ FROZEN = Settings()
 
 
 def train_on_marginals(
-    dataset: Dataset, config: Config, runs: int, generator: torch.Generator, settings: Settings = FROZEN
+    dataset: Dataset, config: Config, runs: int, source: Source, settings: Settings = FROZEN
 ) -> model.Parameters:
     """One net per run from the release of all users; every user gets a copy."""
     column_of = _column_of(dataset.columns)
-    posterior = column_posterior(dataset, config, runs, generator, settings, column_of)
-    return _every_user(
-        _fit(pseudo_records(posterior, settings, column_of, generator), config, settings, generator), config
-    )
+    posterior = column_posterior(dataset, config, runs, source, settings, column_of)
+    pool = pseudo_records(posterior, settings, column_of, source.generator)
+    return _every_user(_fit(pool, config, settings, source.generator), config)
 
 
 def train_on_nothing(dataset: Dataset, config: Config, runs: int, generator: torch.Generator) -> model.Parameters:
@@ -68,21 +69,23 @@ def column_posterior(
     dataset: Dataset,
     config: Config,
     runs: int,
-    generator: torch.Generator,
+    source: Source,
     settings: Settings,
     column_of: Tensor,
 ) -> Tensor:
     """Posterior of every distinct column's mean on the grid, (runs, columns, LEVELS). Reads nothing but the release."""
-    from sensorsim.train.run import draw_release, release_table
-
+    mechanism = config.object
+    assert isinstance(mechanism, Release)
     x = torch.tensor(dataset.x[~dataset.held_out], dtype=torch.float32)
-    drawn = draw_release(x.expand(runs, -1, -1), config, generator)
+    drawn = mechanism.draw(x.expand(runs, -1, -1), config, source)
     picked = drawn["weight"] > 0 if "weight" in drawn else torch.ones_like(drawn["released"], dtype=torch.bool)
     total, count = (torch.zeros(runs, int(column_of.max()) + 1, dtype=torch.float64) for _ in range(2))
     total.index_add_(1, column_of, torch.where(picked, drawn["released"], 0.0).sum(1, dtype=torch.float64))
     count.index_add_(1, column_of, picked.sum(1, dtype=torch.float64))
     means = torch.tensor(_grid(), dtype=torch.float64)
-    variance = noise.variance(release_table(config, dataset.n)) + means * (1 - means) / (settings.concentration + 1)
+    worst = mechanism.table(config, dataset.n).estimate_sd
+    assert worst is not None
+    variance = worst**2 + means * (1 - means) / (settings.concentration + 1)
     gap = total[..., None] - count[..., None] * means
     spread = count[..., None].clamp(min=1e-9) * variance
     prior = torch.tensor(_beta_prior(settings), dtype=torch.float64)

@@ -9,18 +9,9 @@ import numpy as np
 
 from sensorsim.drawing import picture
 from sensorsim.files import write_whole
+from sensorsim.mechanisms import every, find
 from sensorsim.train import noisy_inputs
 
-STYLES = {  # line, marker, colour: any one of the three tells mechanisms apart
-    "none": ("-", "None", "black"),
-    "spof": ("--", "s", "#d55e00"),
-    "fm": (":", "^", "#cc79a7"),
-    "dpsgd": ("-.", "o", "#0072b2"),
-    "dpsgd-weights": ("-.", "v", "#56b4e9"),
-    "exact": ("-", "D", "#009e73"),
-    "sampled": ("-", "*", "#117733"),
-}
-LABELS = {"none": "no privacy", "fm": "fm (m = 1, c = 0)"}
 FAR_BELOW = 4.0  # points under the lowest curve at which a trivial predictor would squeeze the figure
 ACCURACY = "accuracy, 1 − MSE (%)"
 Rows = list[dict[str, Any]]
@@ -54,18 +45,21 @@ def accuracy_against_epsilon(rows: Rows, trivial: Trivial, path: Path, spent: bo
     sigmas = sorted(trivial)
     figure, axes = _canvas(len(sigmas))
     for axis, sigma in zip(axes, sigmas, strict=True):
-        for name in STYLES:
-            part = [row for row in rows if row["mechanism"] == name and row["sigma"] == sigma]
-            if name == "none" and part and part[0]["accuracy"] is not None:
-                axis.axhline(part[0]["accuracy"], color="black", linewidth=1.6, label=LABELS["none"])
+        for mechanism in every():
+            part = [row for row in rows if row["mechanism"] == mechanism.name and row["sigma"] == sigma]
+            if not mechanism.private:
+                if part and part[0]["accuracy"] is not None:
+                    axis.axhline(
+                        part[0]["accuracy"], color=mechanism.style.colour, linewidth=1.6, label=mechanism.title
+                    )
                 continue
             if spent:
                 part = [row for row in part if row["spent_epsilon"] is not None]
             place = "spent_epsilon" if spent else "nominal_epsilon"
             part = sorted((row for row in part if row["nominal_epsilon"] is not None), key=lambda row: row[place])
             if part:
-                line, marker, colour = STYLES[name]
-                label = LABELS.get(name, name) + (", fresh noise" if part[0]["redraw"] else "")
+                line, marker, colour = mechanism.style
+                label = mechanism.title + (", fresh noise" if part[0]["redraw"] else "")
                 _line(axis, [row[place] for row in part], part, line, marker, colour, label)
         _trivial_lines(axis, trivial[sigma])
         axis.set_xscale("log")
@@ -100,7 +94,7 @@ def accuracy_against_cost(rows: Rows, trivial: Trivial, costs: dict[str, float],
             ]
             part.sort(key=lambda row: row["nominal_epsilon"])
             if part:
-                _, marker, colour = STYLES[name]
+                _, marker, colour = find(name).style
                 heights = [row["accuracy"] for row in part]
                 axis.plot([cost] * len(part), heights, "-", color=colour, linewidth=0.8)
                 sizes = [18 + 14 * place for place in range(len(part))]
@@ -120,7 +114,7 @@ def accuracy_against_cost(rows: Rows, trivial: Trivial, costs: dict[str, float],
         axis.set(title=f"environmental noise σ = {sigma:g}", xlabel=f"cost per record ({unit})", ylabel=ACCURACY)
         axis.margins(x=0.2)
         _trivial_lines(axis, trivial[sigma])
-    unknown = sorted({row["mechanism"] for row in rows} - costs.keys() - {"none"})
+    unknown = sorted({row["mechanism"] for row in rows if row["nominal_epsilon"] is not None} - costs.keys())
     note = "larger marker: larger nominal ε" + (f"; no kernel to price for {', '.join(unknown)}" if unknown else "")
     _finish(figure, axes, path, note)
 

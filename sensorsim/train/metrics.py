@@ -40,7 +40,7 @@ def score(dataset: Dataset, config: Config, weights: model.Parameters, generator
     runs = weights.W.shape[0] // config.m
     usual = model.allocate(weights.W.shape[0], dataset.n, config.l, config.bias, False)
     copy(weights, usual)
-    c = config.c if config.mechanism == "spof" and config.decode_c else 0.0
+    c = config.object.decoder_constant(config)
     error = torch.zeros(runs, len(dataset.x), dataset.n, dtype=torch.float64)
     clean = torch.zeros(runs, dtype=torch.float64)
     for j in range(config.m):
@@ -89,7 +89,8 @@ def scores_of(error: np.ndarray, dataset: Dataset) -> Scores:
 
 def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, dict[str, float | None]]:
     """Scores of the predictors that a trained net has to beat, on the same rows, with the same noise."""
-    rng = np.random.default_rng([config.seed, 2])
+    torch.set_num_threads(1)  # nets this small are faster so, many times where other processes run
+    rng = np.random.default_rng([config.seed or 0, 2])
     x, train = dataset.x, ~dataset.held_out
     inputs = x + config.sigma * rng.standard_normal(x.shape)
     mean = x[train].mean(axis=0)
@@ -122,17 +123,17 @@ def _copying(inputs: np.ndarray, dataset: Dataset, config: Config) -> dict[str, 
 
 
 def _untrained(dataset: Dataset, config: Config) -> dict[str, float | None]:
-    generator = torch.Generator().manual_seed(config.seed)
+    generator = torch.Generator().manual_seed(config.seed or 0)
     weights = model.allocate(UNTRAINED_RUNS * config.m, dataset.n, config.l, config.bias, False)
     model.initialise(weights, generator)
     return _summary(score(dataset, config, weights, generator))
 
 
 def _data_free(dataset: Dataset, config: Config) -> dict[str, float | None]:
-    """The net of `exact` and `sampled` with no release: what their prior gives without a single record."""
+    """The net of `release` and `sampled` with no release: what their prior gives without a single record."""
     from sensorsim.train.estimator import train_on_nothing
 
-    generator = torch.Generator().manual_seed(config.seed)
+    generator = torch.Generator().manual_seed(config.seed or 0)
     weights = train_on_nothing(dataset, config, UNTRAINED_RUNS, generator)
     return _summary(score(dataset, config, weights, generator))
 

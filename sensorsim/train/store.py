@@ -9,7 +9,7 @@ from typing import Any
 
 from sensorsim.errors import InputError
 
-RESULTS_VERSION = 1  # raise it whenever a stored number could change
+RESULTS_VERSION = 2  # raise it whenever a stored number could change
 
 
 class Store:

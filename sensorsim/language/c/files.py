@@ -31,7 +31,10 @@ OURS = "sensorsim.kernels."
 
 @dataclass(frozen=True)
 class Table:
-    """A constant array of the package: its C name, element storage, values and the comment above it."""
+    """A constant array of the package: its C name, element storage, values and the comment above it.
+
+    Without values it is no array, only the constants that stand in for one.
+    """
 
     name: str
     storage: str
@@ -54,6 +57,7 @@ def c_sources(entries: Sequence[Kernel], prefix: str, tables: Sequence[Table], b
         **plan.units(constants),
         f"src/{prefix}constants.h": _constants_header(constants),
     }
+    tables = [table for table in tables if table.values]
     if tables:
         texts[f"src/{prefix}tables.c"] = _tables_source(tables, prefix)
     return {path: banner + text for path, text in sorted(texts.items())}
@@ -145,9 +149,11 @@ def _public_header(names: Names, tables: Sequence[Table]) -> str:
     parts += ['#ifdef __cplusplus\nextern "C" {\n#endif']
     for table in tables:
         size = f"{table.name}_ENTRIES".upper()
-        text = comment(table.about) + f"\n#define {size} {len(table.values)}U\n"
-        text += "".join(f"#define {name} {value}\n" for name, value in table.constants)
-        parts.append(text + f"extern const {C_TYPES[table.storage]} {table.name}[{size}];")
+        lines = [f"#define {name} {value}" for name, value in table.constants]
+        if table.values:
+            lines.insert(0, f"#define {size} {len(table.values)}U")
+            lines.append(f"extern const {C_TYPES[table.storage]} {table.name}[{size}];")
+        parts.append("\n".join([comment(table.about), *lines]))
     for kernel in names.entries:
         doc = [*about(kernel, prefix, names.short), "", *parameter_lines(kernel, spelled(kernel, prefix))]
         parts.append(comment(doc) + "\n" + signature(kernel, names) + ";")

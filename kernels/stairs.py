@@ -12,12 +12,12 @@ No branch and no loop depends on x or on a word, and the clamp is a select. The 
 a core with a data cache keep the table in memory that is not cached.
 """
 
+from sensorsim.kernels.choice import PICKED, choose, choose_next
 from sensorsim.kernels.formats import (
     CACHED,
     CENTRE,
     DROP,
     HALF,
-    LEFT,
     LIMIT,
     LOWEST,
     RANDOM,
@@ -31,11 +31,7 @@ from sensorsim.kernels.formats import (
 )
 from sensorsim.kernels.spof import feature
 
-from sensorsim.language import Below, add, and_, i32, kernel, max_, min_, mulu, out, shl, shru, sub
-
-CHOICE_BITS = 20  # of the word that picks a feature: with n <= 4096 the product still fits 32 bits
-CHOICE_DROP = 32 - CHOICE_BITS
-PICKED = "which features are picked follows from the words alone and is released as `chosen`: it is no secret"
+from sensorsim.language import Below, add, and_, i32, kernel, max_, min_, out, shl, shru, sub
 
 
 @kernel(step="noise", exposes={"address": CACHED})
@@ -93,7 +89,7 @@ def stairs(
 
 
 @kernel()
-def release(
+def release_stairs(
     x: X["n"],
     table: STAIR["1 << (32 - drop)"],
     word: RANDOM["n"],
@@ -119,20 +115,8 @@ def release(
         y[i] = stairs(x[i], pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
 
 
-@kernel(step="choice")
-def choose(word: RANDOM, left: LEFT) -> RANDOM:
-    """One of `left` places from a secret word: its top 20 bits times `left`, the high part. MUL.
-
-    A place has a probability within 2^-20 of 1/left. That is no loss of privacy, because the choice does not depend on
-    x, and a loss of accuracy far below the noise. No division, no rejection: the same time for every word.
-
-    Scaling and overflow: below 2^20 times at most 2^12 fits 32 bits; the result is below `left`.
-    """
-    return shru(mulu(shru(word, CHOICE_DROP), left), CHOICE_BITS)
-
-
 @kernel(exposes={"address": PICKED})
-def release_sampled(
+def sampled_stairs(
     x: X["n"],
     table: STAIR["1 << (32 - drop)"],
     word: RANDOM["2 * k"],
@@ -147,13 +131,12 @@ def release_sampled(
 ) -> None:
     """Release k different features of a record, picked at random: two secret words each, one to pick, one for noise.
 
-    `order` holds the numbers 0 … n-1 once each, in any order, and keeps them from record to record: the first k rounds
-    of a Fisher–Yates shuffle are uniform whatever the order was. Set it up once.
+    `order` is that of `choose_next`: the numbers 0 … n-1 once each, set up once and kept from record to record.
 
     Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of
     `stairs`, so a table made for `release k` puts the whole epsilon on k features instead of n. Proof sketch: the
     probability of `chosen` is the same for every x, since neither the words nor the order depend on x; given it, k
-    features are released with independent words as in `release`. `chosen` need not be hidden.
+    features are released with independent words as in `release_stairs`. `chosen` need not be hidden.
 
     Scaling and overflow: see `stairs`, `pick_stair` and `choose`; k <= n, so at least one place is left in every round.
     """
@@ -162,10 +145,36 @@ def release_sampled(
     lowest = lowest_of(limit)
     for j in range(k):
         left = n - j
-        place = choose(word[2 * j], left)
-        picked = order[place]
-        order[place] = order[left - 1]
-        order[left - 1] = picked
+        choose_next(order, word[2 * j], n, left)
+        picked = order[left - 1]
         chosen[j] = picked
         secret = word[2 * j + 1]
         y[j] = stairs(x[picked], pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
+
+
+@kernel(exposes={"address": PICKED})
+def sampled_stairs_one(
+    x: X["n"],
+    table: STAIR["1 << (32 - drop)"],
+    word: RANDOM["2"],
+    limit: LIMIT,
+    chosen: out(Below("n")["1"]),
+    y: out(RELEASED["1"]),
+    n: N,
+    drop: DROP,
+    stair_bits: STAIR_BITS,
+) -> None:
+    """Release one feature of a record, picked at random: the first word picks, the second is for noise.
+
+    `sampled_stairs` with k = 1, and no order to keep: one pick cannot repeat, so the place is the feature.
+
+    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, as in `sampled_stairs`.
+
+    Scaling and overflow: see `stairs`, `pick_stair` and `choose`.
+    """
+    picked = choose(word[0], n)
+    chosen[0] = picked
+    secret = word[1]
+    entry = pick_stair(table, secret, drop)
+    mask = (1 << stair_bits) - 1
+    y[0] = stairs(x[picked], entry, secret, mask, centre_of(stair_bits), lowest_of(limit), limit, stair_bits)

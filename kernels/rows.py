@@ -1,0 +1,196 @@
+"""One symbol for a feature: rounded at random to a knot, and drawn with the odds of that knot's row.
+
+    row    = (x + (word & mask)) >> shift       shift = 15 - knot_bits, mask = 2^shift - 1: 2^knot_bits + 1 knots
+    symbol = how many thresholds of that row are at most the top 16 bits of the same word
+
+The row is one of the two knots beside x, and on average x exactly: x in steps, plus a uniform part of a step, rounded
+down. The thresholds of a row are its counts summed up: symbol s is drawn for c[row][s] of the 2^16 values. The parts of
+a word that round and that draw share no bit and are independent. Every word is secret, uniform, used once, and from a
+true or cryptographic generator. The table may be public, and so are the values that stand for the symbols.
+
+Privacy: one symbol is epsilon0-DP with delta = 0 for any two values of x, where exp(epsilon0) is the largest, over the
+symbols, of the ratio of the column's largest count to its smallest. Proof: x between the knots r and r+1, f of 2^shift
+places above the first, gives symbol s for (2^shift - f)·c[r][s] + f·c[r+1][s] of 2^(16 + shift) words. That is 2^shift
+times a mean of two counts of the column, so it lies between 2^shift times the smallest and the largest of the column,
+whatever x is; two such numbers are in no larger ratio. Whole numbers only, nothing is rounded.
+
+No branch and no loop depends on x or on a word. The address of the thresholds that are read shows the row: on a core
+with a data cache keep the table in memory that is not cached, or read all of it (`rows_scan`). Other forms of the same
+draw: `rows_search` for five to eight symbols, `rows_lookup` for counts of 2^8, `rows_bit` for one bit, `rows_mirrored`
+for half of the rows.
+"""
+
+from sensorsim.kernels.choice import PICKED, choose, choose_next
+from sensorsim.kernels.formats import (
+    CACHED,
+    CUT,
+    CUTS,
+    DRAWN,
+    DRAWN_BITS,
+    FRAC,
+    KNOT_BITS,
+    KNOTS,
+    RANDOM,
+    ROW,
+    SYMBOL,
+    UNIT,
+    K,
+    N,
+    X,
+)
+from sensorsim.kernels.spof import feature
+
+from sensorsim.language import Below, addu, and_, geu, kernel, mulu, or_, out, selectu, shru, subu, u32
+
+DRAWN_DROP = 32 - DRAWN_BITS
+
+
+@kernel(step="rounding")
+def row_of(unit: UNIT, word: RANDOM, knot_bits: KNOT_BITS) -> ROW:
+    """One of the two knots beside a feature, on average the feature: AND, ADD. The low bits of the word decide.
+
+    Scaling and overflow: less than a step of 2^shift is added to at most 2^15, so the row is at most 2^knot_bits, and
+    exactly that for 1.
+    """
+    shift = FRAC - knot_bits
+    return shru(addu(u32(unit), and_(word, (1 << shift) - 1)), shift)
+
+
+@kernel(step="symbol")
+def drawn_with(word: RANDOM) -> DRAWN:
+    """The top 16 bits of a word with a one above them: less a threshold, the one is left where they reach it. OR.
+
+    Scaling and overflow: 2^16 to 2^17 - 1, so a threshold can be taken off.
+    """
+    return or_(shru(word, DRAWN_DROP), 1 << DRAWN_BITS)
+
+
+@kernel(step="symbol")
+def reaches(drawn: DRAWN, cut: CUT) -> SYMBOL:
+    """1 where the drawn bits reach a threshold, else 0: SUB and a shift, shorter than a compare without a branch.
+
+    Scaling and overflow: the one above the drawn bits keeps the difference from going below 1.
+    """
+    return shru(subu(drawn, cut), DRAWN_BITS)
+
+
+@kernel(step="symbol", exposes={"address": CACHED})
+def reached(
+    table: CUT["knots * cuts"], row: Below("knots", secret=True), word: RANDOM, cuts: CUTS, knots: KNOTS
+) -> SYMBOL:
+    """How many thresholds of a row the drawn bits reach: MUL, OR, and for each threshold ADD, SUB, ADD.
+
+    `table` holds the rows one after another. Every threshold of the row is looked at, whatever the word.
+
+    Scaling and overflow: row·cuts + cuts - 1 is at most the last entry of the table; at most `cuts` ones are added.
+    """
+    first = mulu(row, cuts)
+    drawn = drawn_with(word)
+    symbol = u32(0)
+    for j in range(cuts):
+        symbol = addu(symbol, reaches(drawn, table[addu(first, j)]))
+    return symbol
+
+
+@kernel()
+def rows(x: X, table: CUT["((1 << knot_bits) + 1) * cuts"], word: RANDOM, cuts: CUTS, knot_bits: KNOT_BITS) -> SYMBOL:
+    """The symbol of one feature by thresholds, 2^16 words to a row.
+
+    Scaling and overflow: see `row_of` and `reached`.
+    """
+    return reached(table, row_of(feature(x), word, knot_bits), word, cuts, (1 << knot_bits) + 1)
+
+
+@kernel(step="symbol")
+def rows_scan(x: X, table: CUT["knots * cuts"], word: RANDOM, cuts: CUTS, knots: KNOTS, knot_bits: KNOT_BITS) -> SYMBOL:
+    """The symbol of `rows` with every row read alike: no address depends on x or the word. For cores with a data cache.
+
+    `knots` is 2^knot_bits + 1. Going up through the rows, the last that is not above the feature's row is that row.
+
+    Scaling and overflow: the places in the table are public; at most `cuts` ones are added.
+    """
+    row = row_of(feature(x), word, knot_bits)
+    drawn = drawn_with(word)
+    symbol = u32(0)
+    for j in range(cuts):
+        cut = u32(table[j])
+        for r in range(1, knots):
+            cut = selectu(geu(row, r), table[r * cuts + j], cut)
+        symbol = addu(symbol, reaches(drawn, cut))
+    return symbol
+
+
+@kernel()
+def release_rows(
+    x: X["n"],
+    table: CUT["((1 << knot_bits) + 1) * cuts"],
+    word: RANDOM["n"],
+    y: out(SYMBOL["n"]),
+    n: N,
+    cuts: CUTS,
+    knot_bits: KNOT_BITS,
+) -> None:
+    """Release a symbol for every feature of a record, one secret word each.
+
+    Privacy: n·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one symbol: the n words are independent,
+    so the likelihood ratios multiply. What is computed from y later is post-processing, if x is read nowhere else.
+
+    Scaling and overflow: see `rows`.
+    """
+    for i in range(n):
+        y[i] = rows(x[i], table, word[i], cuts, knot_bits)
+
+
+@kernel(exposes={"address": PICKED})
+def sampled_rows(
+    x: X["n"],
+    table: CUT["((1 << knot_bits) + 1) * cuts"],
+    word: RANDOM["2 * k"],
+    order: Below("n")["n"],
+    chosen: out(Below("n")["k"]),
+    y: out(SYMBOL["k"]),
+    n: N,
+    k: K,
+    cuts: CUTS,
+    knot_bits: KNOT_BITS,
+) -> None:
+    """Release symbols of k different features, picked at random: two secret words each, to pick and to draw.
+
+    `order` is that of `choose_next`: the numbers 0 … n-1 once each, set up once and kept from record to record.
+
+    Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
+    symbol. Proof: `chosen` is as likely for every x, since neither the words nor the order depend on x; given it, k
+    features are released with independent words as in `release_rows`. `chosen` need not be hidden.
+
+    Scaling and overflow: see `rows` and `choose_next`; k <= n, so at least one feature is left in every round.
+    """
+    for j in range(k):
+        left = n - j
+        choose_next(order, word[2 * j], n, left)
+        picked = order[left - 1]
+        chosen[j] = picked
+        y[j] = rows(x[picked], table, word[2 * j + 1], cuts, knot_bits)
+
+
+@kernel(exposes={"address": PICKED})
+def sampled_rows_one(
+    x: X["n"],
+    table: CUT["((1 << knot_bits) + 1) * cuts"],
+    word: RANDOM["2"],
+    chosen: out(Below("n")["1"]),
+    y: out(SYMBOL["1"]),
+    n: N,
+    cuts: CUTS,
+    knot_bits: KNOT_BITS,
+) -> None:
+    """Release a symbol of one feature, picked at random: the first word picks, the second draws.
+
+    `sampled_rows` with k = 1, and no order to keep: one pick cannot repeat, so the place is the feature.
+
+    Privacy: as there; the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records.
+
+    Scaling and overflow: see `rows` and `choose`.
+    """
+    picked = choose(word[0], n)
+    chosen[0] = picked
+    y[0] = rows(x[picked], table, word[1], cuts, knot_bits)

@@ -1,0 +1,61 @@
+"""sensorsim noise peers: the ready tables beside other mechanisms."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from sensorsim.cli.output import emit, format_option
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.peers import Peers
+
+COLUMNS = (
+    ("Laplace", "laplace_sd"),
+    ("one bit", "one_bit_sd"),
+    ("piecewise", "piecewise_sd"),
+    ("hybrid", "hybrid_sd"),
+    ("stairs", "stairs_sd"),
+    ("rows", "rows_sd"),
+    ("best known", "best_known_sd"),
+)
+
+
+@click.command()
+@click.option("--plot", help="Draw to this .png, .svg or .pdf how many records each needs for the same accuracy.")
+@format_option
+def command(plot: str | None, fmt: str) -> None:
+    """The ready tables for one feature beside other ways to release it: noise, size, bits on the air.
+
+    Example: sensorsim noise peers --plot records.png
+    """
+    from sensorsim.privacy.peers import peers
+
+    found = peers()
+    if plot:
+        from sensorsim.privacy.figures import draw_records_needed
+
+        draw_records_needed(found, plot)
+        click.echo(f"Drawn to {plot}.", err=True)
+    rows = [asdict(row) for row in found]
+    emit(fmt, lambda: _text(found), lambda: {"schema_version": 1, "rows": rows}, lambda: rows)
+
+
+def _text(found: "list[Peers]") -> str:
+    head = f" {'epsilon':>7}" + "".join(f"{title:>11}" for title, _ in COLUMNS) + "   rows table"
+    lines = ["Standard deviation of the unbiased estimate of one feature at the worst x, in ranges of x", "", head]
+    for row in found:
+        cells = "".join(f"{_number(getattr(row, field)):>11}" for _, field in COLUMNS)
+        shape = f"{row.knots} × {row.symbols}, {row.rows_bytes} B, {row.rows_bits} bit{'s' * (row.rows_bits > 1)}"
+        lines.append(f" {row.epsilon:>7g}{cells}   {shape}")
+    needed = [(row.laplace_sd / row.rows_sd) ** 2 for row in found]
+    lines += [
+        "",
+        f" Laplace noise needs {min(needed):.1f} to {max(needed):.1f} times the records of rows for the same error.",
+        " Hybrid, piecewise and one bit are computed with real numbers; rows and stairs are certified in integers.",
+    ]
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"

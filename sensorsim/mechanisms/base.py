@@ -1,0 +1,148 @@
+"""A mechanism: one object that says everything about itself, and that everyone else asks.
+
+To add one, write a file with a subclass, `register` an instance of it, and test it; nothing else has to know. From
+another package, name that instance as an entry point of the group `sensorsim.mechanisms`, and every process finds it.
+
+A subclass says: `name`, the same word everywhere (cost, export, audit, train, accounting, figures); `forms`, its
+kernels as they are counted; `options`, what it reads of a training configuration; `spend`, the epsilon and what that
+covers; `draw` and `step`, its part of the training loop; colour, line and marker in figures. torch is imported inside
+methods.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from sensorsim.errors import InputError
+from sensorsim.mechanisms.form import PAPER
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+    from sensorsim.mechanisms.form import Form
+    from sensorsim.privacy.spending import Spent, Use
+    from sensorsim.privacy.tables import NoiseTable
+
+Tensor = Any  # torch is not imported for a type
+LOOP = ("optimiser", "lr", "batch", "epochs")  # of a configuration: the plain training loop
+
+
+class Style(NamedTuple):
+    """In figures: the marker alone tells mechanisms apart, as does the colour, so that grey print does too."""
+
+    line: str
+    marker: str
+    colour: str
+
+
+class Sensitivity(NamedTuple):
+    """L1, of what a record releases: as printed by the paper (None: not printed), and what holds."""
+
+    printed: float | None
+    true: float
+
+
+class Mechanism:
+    """What all mechanisms share, with the answers that most of them give."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]  # in a legend
+    about: ClassVar[str]  # one line, for --help and the README
+    style: ClassVar[Style]
+    aliases: ClassVar[tuple[str, ...]] = ()  # older names: understood, with a hint
+    forms: ClassVar[tuple["Form", ...]] = ()
+    as_printed: ClassVar[str] = ""  # the name of the form that the paper prints, and that stands for it in figures
+    as_shipped: ClassVar[str] = ""  # and of the one that a firmware engineer would take
+    options: ClassVar[tuple[str, ...]] = ()  # of a training configuration
+    private: ClassVar[bool] = True  # whether there is an epsilon at all
+    releases: ClassVar[bool] = False  # whether it draws from a certified table, and all else is post-processing
+    reads: ClassVar[str] = "raw"  # what its forward pass reads unless told otherwise
+    may_read: ClassVar[tuple[str, ...]] = ("raw", "released")
+    on_noisy_inputs: ClassVar[bool] = False  # whether it treats noisy inputs by the paper's factor b_j
+    gaussian: ClassVar[bool] = False  # whether its noise is given by a multiplier of C
+
+    # ---- what it spends
+
+    def sensitivity(self, use: "Use") -> Sensitivity | None:
+        """How far another record moves what is released."""
+        return None
+
+    def nominal_scale(self, use: "Use") -> float:
+        """The Laplace scale that its nominal epsilon means."""
+        raise InputError(f"{self.name} has no Laplace scale.")
+
+    def no_bound(self, use: "Use") -> str:
+        """Why no epsilon holds, or "" where one does. A scale that is given is public, and nothing else."""
+        return ""
+
+    def spend(self, use: "Use") -> "Spent":
+        """Epsilon, delta and what they cover."""
+        raise NotImplementedError
+
+    # ---- on the body
+
+    def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
+        """The kernel to export, as printed or lean."""
+        wanted = self.as_printed if variant == PAPER and self.as_printed else self.as_shipped
+        for form in self.forms:
+            if form.name == wanted:
+                return form.kernel
+        raise InputError(f"{self.name} has no kernel of its own for a sensor; it runs where the weights are.")
+
+    def cost_form(self) -> "Form | None":
+        """The form whose cost stands for the mechanism in figures: as printed where there is one."""
+        wanted = self.as_printed or self.as_shipped
+        return next((form for form in self.forms if form.name == wanted), None)
+
+    def observed(self, table: "NoiseTable", words: Any = None) -> Any:
+        """What an observer of a sensor sees of it, for an audit; `words` stand in for the generator's."""
+        raise InputError(f"{self.name} puts out nothing that comes from a table; audit release, sampled or spof.")
+
+    # ---- in training
+
+    def used(self, config: Any) -> tuple[str, ...]:
+        """The fields of the configuration that change what it does: the same run then always has the same key."""
+        return (*self.options, *LOOP)
+
+    def adjusted(self, config: Any, n: int) -> dict[str, Any]:
+        """What the configuration becomes for this mechanism, or an InputError; called when all else was checked."""
+        return {}
+
+    def use_of(self, config: Any, n: int) -> "Use":
+        """The use that a training configuration makes of the mechanism."""
+        from sensorsim.privacy.spending import Use
+
+        fresh = config.redraw or self.draws_each_epoch
+        return Use(
+            epsilon=config.epsilon,
+            draws=max(config.epochs, 1) if fresh else 1,
+            batch=config.batch,
+            features=n,
+            hidden=config.l,
+            C=config.C,
+            c=config.c,
+            sigma=config.sigma,
+            point=config.point,
+            noise=config.noise,
+            forward=config.reads,
+            delta=config.delta,
+        )
+
+    draws_each_epoch: ClassVar[bool] = False
+
+    def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
+        """The noise of records x (…, n): once for each, or at each step. `source` gives words, normals and seeds."""
+        return {}
+
+    def prepare(self, setting: Any) -> dict[str, Tensor]:
+        """What is fixed for every record when the first weights are known."""
+        return {}
+
+    def step(self, step: Any) -> None:
+        """Fill `step.gradient` for one batch. `step` (train/step.py) has forward and backward passes ready."""
+        raise NotImplementedError
+
+    def decoder_constant(self, config: Any) -> float:
+        """What is added to every decoder weight when the trained model is used."""
+        return 0.0
+
+    def learner(self, config: Any) -> str:
+        """How a model comes of it: by the plain `loop` over records, or from the `marginals` of one release."""
+        return "loop"

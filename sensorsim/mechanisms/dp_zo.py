@@ -1,0 +1,101 @@
+"""`dp-zo`: zeroth-order steps. Two forward passes along a random direction, one clipped, noisy number for a record.
+
+After DP-ZO (Tang, Panda, Nasr, Mahloujifar and Mittal, "Private Fine-tuning of Large Language Models with Zeroth-order
+Optimization", 2024). The direction is public, a vector of signs; the slope of a record's loss along it is the only
+number that depends on the record. It is clipped to ±C, so replacing a record moves a sum of slopes by at most 2C:
+Gaussian noise, or Laplace noise for a pure epsilon. The paper on SPOF names it as a rival that works on losses too.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style, Tensor
+from sensorsim.mechanisms.form import LEAN, Form
+from sensorsim.mechanisms.laplace import FRAC, lattice_scale
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.spending import Spent, Use
+
+MU = 2.0**-7  # how far each pass goes along the direction, as in the kernel
+WHY = "replacing a record moves a sum of clipped slopes by 2C; no amplification by sampling is claimed"
+
+
+class DpZo(Mechanism):
+    """One noisy slope for every record and step."""
+
+    name = "dp-zo"
+    title = "dp-zo"
+    about = "zeroth-order steps: the clipped slope of a record's loss along a public direction, with noise"
+    style = Style("--", "P", "#e69f00")
+    forms: ClassVar[tuple[Form, ...]] = (
+        Form("dp-zo", "DP-ZO, one direction", LEAN, "zeroth_order.dpzo", random="word", sends=lambda n: 32),
+    )
+    as_shipped = "dp-zo"
+    options: ClassVar[tuple[str, ...]] = ("epsilon", "C", "noise", "delta")
+    may_read = ("raw",)
+    gaussian = True
+    draws_each_epoch = True
+
+    def sensitivity(self, use: "Use") -> Sensitivity:
+        return Sensitivity(None, 2 * use.C)
+
+    def nominal_scale(self, use: "Use") -> float:
+        """Of Laplace noise: every epoch gets its share of the budget, by basic composition."""
+        assert use.epsilon is not None
+        return use.draws * 2 * use.C / use.epsilon
+
+    def spend(self, use: "Use") -> "Spent":
+        from sensorsim.privacy import pld
+        from sensorsim.privacy.spending import Covers, check, composed, gaussian, noise_multiplier_for, shared_sums
+
+        check(self.name, use, gaussian_noise=use.noise == "gaussian", needs_budget=True)
+        if use.noise == "gaussian":
+            multiplier = use.noise_multiplier or noise_multiplier_for(use.epsilon or 0.0, use.delta, use.draws)
+            return gaussian(multiplier, use, Covers.REAL_STEPS, WHY)
+        sums = shared_sums(use.records, use.batch)
+        loss = 2 * use.C * sums[0] / (use.scale or self.nominal_scale(use))
+        return composed([(loss, pld.laplace, 1)], replace(use, records=len(sums)), Covers.STEPS, WHY)
+
+    def step(self, step: Any) -> None:
+        import torch
+
+        config, flat = step.config, step.weights.flat
+        signs = torch.randint(0, 2, flat.shape, generator=step.source.generator).mul_(2).sub_(1).to(flat.dtype)
+        # Of a loss too large for a float nothing is known: 0, since a sum that is no number would give the record away.
+        slopes = self.slopes(step, signs).nan_to_num_(0.0).clamp_(-config.C, config.C)
+        if step.batch.present is not None:
+            slopes = slopes * (step.batch.present > 0)
+        noisy = self.perturbed(slopes, step) / config.batch
+        step.gradient.flat.copy_(signs * (noisy if step.weights.units_inside else noisy[:, None]))
+
+    def slopes(self, step: Any, signs: Tensor) -> Tensor:
+        """Of the loss of every record along the direction, (U, B, 1); the weights are as before afterwards."""
+        flat, reads = step.weights.flat, step.seen
+        start, losses = flat.clone(), []
+        for way in (MU, -MU):
+            flat.copy_(start).add_(signs, alpha=way)
+            _, z = step.forward(reads)
+            losses.append(((0.5 - step.batch.x) * z + z.square() / 8).sum(2, keepdim=True))
+        flat.copy_(start)
+        return (losses[0] - losses[1]) / (2 * MU)
+
+    def perturbed(self, slopes: Tensor, step: Any) -> Tensor:
+        """The batch's sums with noise, (U,); Laplace noise on whole numbers, so that its epsilon holds to the last bit.
+
+        The slopes themselves become whole numbers, not their sum: a sum of floats depends on all of them by rounding.
+        """
+        from sensorsim.privacy.spending import noise_multiplier_for
+
+        config = step.config
+        use = self.use_of(config, step.batch.x.shape[2])
+        if config.noise == "gaussian":
+            multiplier = noise_multiplier_for(config.epsilon, config.delta, use.draws)
+            sums = slopes.sum((1, 2))
+            return sums + config.C * multiplier * step.source.normal(sums.shape)
+        steps = (slopes.double() * (1 << FRAC)).round().long().sum((1, 2))
+        # Rounding can move two records apart by one step more than 2C.
+        scale = lattice_scale(self.nominal_scale(use) * (1 + 2.0**-FRAC / (2 * config.C)))
+        return ((steps + step.source.discrete(steps.shape, scale)).double() / (1 << FRAC)).float()
+
+
+MECHANISM = DpZo()

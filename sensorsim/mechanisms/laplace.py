@@ -1,0 +1,75 @@
+"""What the mechanisms with Laplace noise share: how their spend adds up, and noise on the lattice of the kernels.
+
+Noise is drawn as whole numbers, exactly (privacy/discrete_laplace.py), and added to whole numbers; only then is the sum
+made a float. So what is released has the likelihood ratios that the epsilon promises, to the last bit, with delta = 0:
+noise that is drawn and added in floats has not, since most of its sums cannot come from another record at all.
+"""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.mechanisms.base import Mechanism, Tensor
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.spending import Part, Spent, Use
+
+FRAC = 15  # the lattice: the kernels' Q15
+FINE = 1 << 20  # lattice steps of one scale, where the scale is private and nothing is promised
+
+
+class LaplaceMechanism(Mechanism):
+    """Epsilon from the losses of a record's noisy numbers, composed over draws and records."""
+
+    def parts(self, use: "Use", scale: float) -> "list[Part]":
+        """The largest loss of each noisy number of a record: how far another record moves it, over the scale."""
+        raise NotImplementedError
+
+    def covers(self, use: "Use") -> Any:
+        """What the epsilon is about."""
+        from sensorsim.privacy.spending import Covers
+
+        return Covers.RELEASE if use.forward == "released" else Covers.COEFFICIENTS
+
+    def spend(self, use: "Use") -> "Spent":
+        from sensorsim.privacy import pld
+        from sensorsim.privacy.spending import check, composed, unbounded
+
+        check(self.name, use, gaussian_noise=False, needs_budget=True)
+        why_not = self.no_bound(use)
+        if why_not:
+            return unbounded(why_not)
+        if use.certified:
+            parts: list[Part] = [(self.certified(use), pld.pure, 1)]
+        else:
+            parts = self.parts(use, use.scale or self.nominal_scale(use))
+        covered = self.covers(use)
+        read = "released" if use.forward == "released" else "raw"
+        return composed(parts, use, covered, f"the forward pass reads {read} values")
+
+    def certified(self, use: "Use") -> float:
+        """The epsilon of a table's certificate, for those that draw from one."""
+        from sensorsim.errors import InputError
+
+        if not self.releases or use.epsilon is None:
+            raise InputError(
+                f"{self.name} draws from no certified table; certified is for release and sampled, with the epsilon "
+                "of the certificate."
+            )
+        return use.epsilon
+
+
+def lattice_scale(scale: float, frac_bits: int = FRAC) -> int:
+    """The scale in lattice steps of 2^-frac_bits, rounded up, and one more.
+
+    One more because the composition of many draws is computed with continuous Laplace noise. With d steps of
+    sensitivity, the curve of discrete noise at scale t touches that of continuous noise at losses 2/t apart and lies
+    above it between them by at most 1/(2t²); a scale of one step more lowers it by about d/(2t²), and d is above 1.
+    """
+    return math.ceil(scale * (1 << frac_bits)) + 1
+
+
+def on_lattice(x: Tensor) -> Tensor:
+    """x in [0, 1] as whole numbers in Q15."""
+    import torch
+
+    return (x * (1 << FRAC)).round().clamp(0, 1 << FRAC).to(torch.int64)

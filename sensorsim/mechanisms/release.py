@@ -1,0 +1,170 @@
+"""`release`: every feature of a record through a certified table, once; everything after it is post-processing."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sensorsim.errors import InputError
+from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
+from sensorsim.mechanisms.form import LEAN, Form
+from sensorsim.mechanisms.laplace import LaplaceMechanism, on_lattice
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+    from sensorsim.privacy.spending import Part, Use
+    from sensorsim.privacy.tables import NoiseTable
+
+# The forms are counted with the sizes of the ready tables at epsilon 1.6: one bit where every feature is released,
+# 5 knots and 5 symbols where one is.
+SIZE = {"cuts": 4, "knot_bits": 2}
+
+
+class Release(LaplaceMechanism):
+    """A certified release of all features, drawn once per record."""
+
+    name = "release"
+    title = "release, all features"
+    about = "one certified release of every feature, drawn once per record; everything after it is post-processing"
+    style = Style("-", "D", "#009e73")
+    aliases = ("exact",)
+    forms: ClassVar[tuple[Form, ...]] = (
+        Form(
+            *("release", "release, all features, one bit", LEAN, "rows_bit.release_rows_bit"),
+            random="word",
+            sends=lambda n: n,
+        ),
+        Form(
+            *("release-rows", "release, rows by thresholds", LEAN, "rows_search.release_rows_search"),
+            random="word",
+            lengths=SIZE,
+            sends=lambda n: 3 * n,
+        ),
+        Form(
+            *("release-lookup", "release, rows by one load", LEAN, "rows_lookup.release_rows_lookup"),
+            random="word",
+            lengths={"knot_bits": 2},
+            sends=lambda n: 3 * n,
+        ),
+        Form(
+            *("release-stairs", "release, stairs", LEAN, "stairs.release_stairs"),
+            random="word",
+            sends=lambda n: 24 * n,
+        ),
+    )
+    as_shipped = "release-rows"
+    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind")
+    releases = True
+    reads = "released"
+
+    def sensitivity(self, use: "Use") -> Sensitivity:
+        return Sensitivity(None, float(use.features))
+
+    def nominal_scale(self, use: "Use") -> float:
+        assert use.epsilon is not None
+        return self.sensitivity(use).true / use.epsilon
+
+    def parts(self, use: "Use", scale: float) -> "list[Part]":
+        from sensorsim.privacy import pld
+
+        return [(1 / scale, pld.laplace, round(self.sensitivity(use).true))]
+
+    def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
+        """The kernel that draws from this table; without one, rows by thresholds."""
+        return table.kernel(self.name) if table and table.for_releases else super().kernel(variant)
+
+    def observed(self, table: "NoiseTable", words: Any = None) -> Any:
+        from sensorsim.privacy.audit import sources
+
+        return getattr(sources, self.name)(table, words)
+
+    def features_per_record(self, config: Any, n: int) -> int:
+        return n
+
+    def table(self, config: Any, n: int) -> "NoiseTable":
+        """The table of a training configuration."""
+        return table_for(config.kind, config.epsilon, n, self.features_per_record(config, n))
+
+    def used(self, config: Any) -> tuple[str, ...]:
+        """The estimator of marginals reads the release once, and has settings of its own in place of the loop's."""
+        if config.estimator == "marginals":
+            return tuple(name for name in self.options if name not in ("redraw", "forward"))
+        return super().used(config)
+
+    def adjusted(self, config: Any, n: int) -> dict[str, Any]:
+        if config.estimator == "marginals" and config.forward == "raw":
+            raise InputError(
+                "the estimator marginals reads nothing but the release; use --estimator loss with --forward raw."
+            )
+        self.table(config, n).arguments()  # refuses a kind that no kernel draws from
+        return {}
+
+    def use_of(self, config: Any, n: int) -> "Use":
+        from dataclasses import replace
+
+        proof = self.table(config, n).certificate
+        assert proof is not None and proof.epsilon_record is not None
+        return replace(super().use_of(config, n), epsilon=float(proof.epsilon_record), certified=True)
+
+    def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
+        """Records x (…, n) through the firmware's own kernels: unbiased values of the features that were released.
+
+        A feature that is not released has the value 0.5, which says nothing of x, and the weight 0; others n/k.
+        """
+        import numpy as np
+        import torch
+
+        n, used = x.shape[-1], self.table(config, x.shape[-1])
+        integers = on_lattice(x).reshape(-1, n).numpy().astype(np.uint16)
+        values, picked = self.records(integers, used, source.seed())
+        estimate = np.where(picked, values, 0.5).astype(np.float32)
+        drawn = {"released": torch.from_numpy(estimate).reshape(x.shape)}
+        if used.sampled:
+            weight = picked.astype(np.float32) * (n / used.release)
+            drawn["weight"] = torch.from_numpy(weight).reshape(x.shape)
+        return drawn
+
+    def records(self, x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
+        """Unbiased estimates, and which features they are of."""
+        import numpy as np
+
+        from sensorsim.privacy.releases import release_records
+
+        values = table.estimate(release_records(x, table, seed))
+        return values, np.ones(values.shape, np.bool_)
+
+    def step(self, step: Any) -> None:
+        """alpha2 from the release, alpha3 = 1/8, public. What is released is weighed by n/k: unbiased."""
+        reads = step.record
+        h, z = step.forward(reads)
+        drawn = step.batch.drawn
+        dz = 0.5 - drawn["released"]
+        if "weight" in drawn:
+            dz = drawn["weight"] * dz
+        step.backward(reads, h, dz + z / 4)
+
+    def learner(self, config: Any) -> str:
+        return "marginals" if config.estimator == "marginals" else "loop"
+
+
+@lru_cache(maxsize=64)
+def table_for(kind: str, epsilon: float, n: int, k: int) -> "NoiseTable":
+    """The table of a record that releases k of n features: the one that ships, or one made for it."""
+    from sensorsim.privacy.kinds import kind_of
+    from sensorsim.privacy.tables import budget_of, certified, ready_table
+
+    if k == 1 or k == n == 14:
+        try:
+            ready = ready_table(epsilon, "all" if k > 1 else 1, kind)
+            return ready if ready.features == n else _for_features(ready, n)
+        except InputError:
+            pass  # no table ships for this epsilon
+    return certified(kind_of(kind).fitting(budget_of(epsilon), n, k))
+
+
+def _for_features(table: "NoiseTable", n: int) -> "NoiseTable":
+    """A table for one feature of a record is the same for any number of features."""
+    from dataclasses import replace
+
+    return replace(table, features=n)
+
+
+MECHANISM = Release()

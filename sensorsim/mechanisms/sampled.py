@@ -1,0 +1,72 @@
+"""`sampled`: k features of a record, picked at random, each through a certified table with its share of the epsilon."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sensorsim.mechanisms.base import Sensitivity, Style
+from sensorsim.mechanisms.form import LEAN, Form, which
+from sensorsim.mechanisms.release import SIZE, Release
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.spending import Use
+    from sensorsim.privacy.tables import NoiseTable
+
+ONE_MORE_EVERY = 8  # of epsilon: with less for each, the noise of what is released outweighs what is left out
+
+
+class Sampled(Release):
+    """A certified release of a few features, the whole epsilon on them."""
+
+    name = "sampled"
+    title = "sampled, 1 feature"
+    about = "the same on k of the n features, picked at random, with the whole epsilon on them (k = 1 up to epsilon 12)"
+    style = Style("-", "*", "#117733")
+    aliases = ("release_sampled",)
+    forms: ClassVar[tuple[Form, ...]] = (
+        Form(
+            *("sampled", "1 feature, rows by thresholds", LEAN, "rows_search.sampled_rows_search_one"),
+            random="word",
+            lengths=SIZE,
+            sends=lambda n: 3 + which(n),
+        ),
+        Form(
+            *("sampled-lookup", "1 feature, rows by one load", LEAN, "rows_lookup.sampled_rows_lookup_one"),
+            random="word",
+            lengths={"knot_bits": 2},
+            sends=lambda n: 3 + which(n),
+        ),
+        Form(
+            *("sampled-bit", "1 feature, one bit", LEAN, "rows_bit.sampled_rows_bit_one"),
+            random="word",
+            sends=lambda n: 1 + which(n),
+        ),
+        Form(
+            *("sampled-stairs", "1 feature, stairs", LEAN, "stairs.sampled_stairs_one"),
+            random="word",
+            sends=lambda n: 24 + which(n),
+        ),
+    )
+    as_shipped = "sampled"
+    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "k", "redraw", "forward", "kind")
+
+    def sensitivity(self, use: "Use") -> Sensitivity:
+        return Sensitivity(None, float(use.release))
+
+    def features_per_record(self, config: Any, n: int) -> int:
+        """One while the noise dominates, about one for every 8 of epsilon after that."""
+        return int(config.k or min(n, max(1, round(config.epsilon / ONE_MORE_EVERY))))
+
+    def records(self, x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
+        import numpy as np
+
+        from sensorsim.privacy.releases import sampled_records
+
+        if not table.sampled:
+            return super().records(x, table, seed)
+        chosen, y = sampled_records(x, table, seed)
+        values, picked = np.zeros(x.shape), np.zeros(x.shape, np.bool_)
+        np.put_along_axis(values, chosen.astype(np.int64), table.estimate(y), 1)
+        np.put_along_axis(picked, chosen.astype(np.int64), True, 1)
+        return values, picked
+
+
+MECHANISM = Sampled()

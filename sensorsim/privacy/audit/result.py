@@ -1,0 +1,95 @@
+"""What an audit found, look by look."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Event(NamedTuple):
+    """The event that tells most: with the confidence asked for, it costs more than `bound`."""
+
+    of: str
+    inputs: tuple[str, str]  # the likelier first, where the bound is above 0
+    bound: float
+    claimed: float
+    rates: tuple[float, float]
+
+    @property
+    def leaks(self) -> bool:
+        return self.bound > self.claimed
+
+
+class Check(NamedTuple):
+    """The worst chi-square test of its kind. `p_value` is multiplied by `tests`, how many there were."""
+
+    of: str
+    input: str
+    chi_square: float
+    degrees: int
+    p_value: float
+    tests: int = 1
+
+
+@dataclass(frozen=True)
+class Look:
+    """The draws so far, and what they show."""
+
+    draws: int
+    packets: int
+    distribution: Check | None  # None: no distribution is known to compare with
+    dependence: Check | None  # None: nothing need be independent
+    event: Event
+    allowed: float  # a p-value below this is no chance: the share of this look in the error probability
+
+    @property
+    def matches(self) -> bool:
+        return self.distribution is None or self.distribution.p_value >= self.allowed
+
+    @property
+    def independent(self) -> bool:
+        return self.dependence is None or self.dependence.p_value >= self.allowed
+
+    @property
+    def passed(self) -> bool:
+        return self.matches and self.independent and not self.event.leaks
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All looks, in order. The last one decides: one that finds something certain ends the audit."""
+
+    mechanism: str
+    sees: str
+    words: str  # where they come from
+    seed: int
+    confidence: float
+    asked: int  # draws
+    per_record: int  # draws in a packet
+    claimed: float  # epsilon of a packet
+    inputs: tuple[str, ...]
+    looks: tuple[Look, ...]
+    recovered: bool  # each of the first two inputs gave one value only of some field: x is read off exactly
+    rarest: float  # what shows in one field of a smaller share of the packets is beyond these draws
+
+    @property
+    def last(self) -> Look:
+        return self.looks[-1]
+
+    @property
+    def draws(self) -> int:
+        return self.last.draws
+
+    @property
+    def matches(self) -> bool:
+        return self.last.matches
+
+    @property
+    def independent(self) -> bool:
+        return self.last.independent
+
+    @property
+    def leaks(self) -> bool:
+        return self.last.event.leaks
+
+    @property
+    def passed(self) -> bool:
+        return self.last.passed

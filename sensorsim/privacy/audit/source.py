@@ -1,0 +1,87 @@
+"""What an audit looks at: the packets that an observer of the radio sees, one row for each record, in time order."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Record = np.ndarray[Any, Any]  # whole numbers in Q15, one for each feature
+    Packets = np.ndarray[Any, Any]  # whole numbers, one row for each record, one column for each field
+    Distribution = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # values, and their probabilities
+
+FRAC = 15
+ONE = 1 << FRAC
+Seed = Sequence[int]
+Words = Callable[[Seed, int, int], Any]  # words(seed, records, words of a record), in place of a generator's
+
+
+class Field(NamedTuple):
+    """A column of the packets."""
+
+    name: str
+    cost: float  # the epsilon that this column alone may cost
+    slack: float = 0.0  # what a probability that is expected of it may be off by, as a share of itself
+
+
+class Input(NamedTuple):
+    """A record to draw with, and how many of the draws it gets beside the others."""
+
+    name: str
+    record: "Record"
+    weight: int = 1
+
+
+class Source(NamedTuple):
+    """`draw(x, count, seed)` gives the packets of `count` records that are all x, made from fresh words."""
+
+    mechanism: str
+    sees: str
+    claimed: float  # the epsilon of one whole packet, against that of any other record
+    per_record: int  # released values in a packet: what is counted as draws
+    fields: tuple[Field, ...]
+    inputs: tuple[Input, ...]  # the first two are the pair that is told apart best
+    draw: "Callable[[Record, int, Seed], Packets]"
+    expected: "Callable[[Record, int], Distribution | None]"  # of a column; None where it is not known
+    independent: "Callable[[Record], bool] | None"
+    """Whether the columns of a packet are independent at this x. None: not even packets are, as in a capture."""
+    words: str = "given"  # where they come from
+
+
+def usual_inputs(features: int) -> tuple[Input, ...]:
+    """The ends of the range, which tell most where a mechanism is sound, and what lies between and above them."""
+    import numpy as np
+
+    def alike(value: int) -> "Record":
+        return np.full(features, value, np.uint16)
+
+    odd = (np.arange(1, features + 1) * 10923 % ONE | 1).astype(np.uint16)
+    return (
+        Input("0", alike(0), 2),
+        Input("1", alike(ONE), 2),
+        Input("1/4", alike(ONE // 4)),
+        Input("1/2", alike(ONE // 2)),
+        Input("odd values", odd),
+        Input("above 1", alike(2 * ONE - 1)),
+    )
+
+
+def same_records(x: "Record", count: int) -> "Record":
+    """As many rows of the same record."""
+    import numpy as np
+
+    return np.tile(x, (count, 1))
+
+
+def is_even(record: "Record") -> bool:
+    """Whether every feature is alike."""
+    return bool((record == record[0]).all())
+
+
+def pairs_of_inputs(inputs: Sequence[Input]) -> list[tuple[int, int]]:
+    """Which inputs to tell apart: the first two, and each of the others against the one of them that is further off."""
+    pairs = [(0, 1)]
+    for number, other in enumerate(inputs[2:], 2):
+        far = [abs(other.record.astype(int) - inputs[end].record.astype(int)).sum() for end in (0, 1)]
+        pairs.append((int(far[1] > far[0]), number))
+    return pairs

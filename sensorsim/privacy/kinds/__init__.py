@@ -1,0 +1,26 @@
+"""The kinds of noise table, one file each. A kind answers for itself: nothing outside its file asks which one it is.
+
+rows       one symbol per feature, the least noise for a bounded range; the default
+stairs     noise that is added and clamped
+naive      Laplace samples rounded to the lattice: the obvious table, which protects nothing
+quantile   quantiles of the discrete Laplace distribution: the next obvious one
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from sensorsim.errors import InputError
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.tables import NoiseTable
+
+KINDS = {"rows": "rows", "stairs": "stairs", "naive": "samples", "quantile": "samples"}
+DEFAULT = "rows"
+
+
+def kind_of(name: str) -> "type[NoiseTable]":
+    """The class of a kind, by its name."""
+    if name not in KINDS:
+        raise InputError(f"kind is {name}; the kinds of table are {', '.join(KINDS)}.")
+    found: type[NoiseTable] = import_module(f"sensorsim.privacy.kinds.{KINDS[name]}").KINDS[name]
+    return found

@@ -1,0 +1,214 @@
+"""Rows tables: one symbol for a feature. The counts and their proof are in privacy/rows.py, their design beside it."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from importlib import import_module
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from sensorsim.errors import InputError
+from sensorsim.privacy.certificate import Certificate, pure_certificate
+from sensorsim.privacy.rows import Rows
+from sensorsim.privacy.tables import NoiseTable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sensorsim.language.kernel import Kernel
+
+THRESHOLDS, MIRRORED, LOOKUP, BIT = "thresholds", "half of the thresholds", "lookup", "one bit"
+SEARCH = "search of thresholds"
+MODULES = {
+    THRESHOLDS: "rows",
+    SEARCH: "rows_search",
+    MIRRORED: "rows_mirrored",
+    LOOKUP: "rows_lookup",
+    BIT: "rows_bit",
+}
+HOW = {
+    THRESHOLDS: "by thresholds",
+    SEARCH: "by a search of thresholds",
+    MIRRORED: "by thresholds of x up to 1/2, mirrored above",
+    LOOKUP: "by one load",
+    BIT: "by one comparison, without a table",
+}
+COUNT_BITS = {THRESHOLDS: 16, LOOKUP: 8}
+MOST_ROWS, MOST_SYMBOLS = 33, 32  # of the kernels
+
+
+@dataclass(frozen=True)
+class RowsTable(NoiseTable):
+    """Counts of every symbol for every knot, out of 2^count_bits."""
+
+    count_bits: int
+    counts: tuple[tuple[int, ...], ...]  # of the knots that are stored, from x = 0 upwards
+    mirrored: bool = False  # the knots above 1/2 are not stored: they are mirror images
+
+    kind = "rows"
+    file_version = 2
+    options = ("symbols", "knots", "count_bits")
+    parameters: ClassVar[dict[str, Any]] = {
+        "epsilon": Decimal,
+        **dict.fromkeys(("features", "release", "frac_bits", "count_bits"), int),
+    }
+
+    @classmethod
+    def make(cls, epsilon: Decimal, features: int, release: int, frac_bits: int, **options: Any) -> Self:
+        """`symbols` and `knots` (2^j + 1) fix the size; without them the smallest that loses next to nothing.
+
+        `count_bits` is 16 for a table of thresholds, 8 for one that is looked up with one load.
+        """
+        from sensorsim.privacy.rows_design import design
+
+        bits = options["count_bits"] or COUNT_BITS[THRESHOLDS]
+        if bits not in COUNT_BITS.values():
+            raise InputError(f"count-bits is {bits}; the kernels draw with 16 bits by thresholds, or 8 by one load.")
+        share = Fraction(epsilon) / release
+        found = design(share, symbols=options["symbols"], knots=options["knots"], bits=bits)
+        if found.knot_bits > frac_bits:
+            raise InputError(f"{found.knots} knots need {found.knot_bits} fraction bits; give more --frac-bits.")
+        return cls(epsilon, features, release, frac_bits, bits, found.counts, found.mirrored)
+
+    @classmethod
+    def parse(cls, found: dict[str, Any], lines: list[str]) -> Self:
+        counts = tuple(tuple(int(count) for count in line.split()) for line in lines[1 : MOST_ROWS + 2])
+        table = cls(**found, counts=counts, mirrored=lines[0].endswith(" mirrored"))
+        sound = (
+            lines[0] == table.body()[0]
+            and len(lines) == 1 + len(counts)
+            and table.count_bits in COUNT_BITS.values()
+            and table.rows.knot_bits <= table.frac_bits
+            and 2 <= len(counts[0]) <= MOST_SYMBOLS
+        )
+        if not sound:
+            raise ValueError("parameters")
+        return table
+
+    def body(self) -> list[str]:
+        head = f"rows {len(self.counts)} symbols {len(self.counts[0])}" + " mirrored" * self.mirrored
+        return [head, *(" ".join(map(str, row)) for row in self.counts)]
+
+    @cached_property
+    def rows(self) -> Rows:
+        return Rows(self.counts, self.count_bits, self.mirrored)
+
+    def certify(self) -> Certificate:
+        return pure_certificate(self.rows.ratio(), self.epsilon, self.release)
+
+    @property
+    def form(self) -> str:
+        """How firmware draws: by thresholds (a search for those of 5 to 8 symbols), by one load, or without a table."""
+        if self.rows.one_bit() is not None:
+            return BIT
+        if self.count_bits == COUNT_BITS[LOOKUP]:
+            return LOOKUP
+        if self.mirrored:
+            return MIRRORED
+        return SEARCH if 5 <= self.rows.symbols <= 8 else THRESHOLDS
+
+    def kernel(self, mechanism: str) -> "Kernel":
+        module = MODULES[self.form]
+        one = "_one" if mechanism == "sampled" and self.release == 1 else ""
+        found: Kernel = getattr(import_module(f"sensorsim.kernels.{module}"), f"{mechanism}_{module}{one}")
+        return found
+
+    def arguments(self) -> dict[str, Any]:
+        import numpy as np
+
+        from sensorsim.kernels.formats import FRAC
+
+        if self.frac_bits != FRAC:
+            raise InputError(
+                f"this table has {self.frac_bits} fraction bits and the kernels' x has {FRAC}; make it with "
+                f"--frac-bits {FRAC} (the rows stay the same)."
+            )
+        name, values = self.c_array()
+        kind = np.uint8 if self.form == LOOKUP else np.uint16
+        return self.c_constants() | ({name: np.array(values, kind)} if values else {})
+
+    def c_array(self) -> tuple[str, tuple[int, ...]]:
+        if self.form == BIT:
+            return "table", ()
+        rows = self.rows.lookup() if self.form == LOOKUP else self.rows.thresholds()
+        return "table", tuple(value for row in rows for value in row)
+
+    def c_constants(self) -> dict[str, int]:
+        bit = self.rows.one_bit()
+        if bit is not None:
+            return {"base": bit[0], "slope": bit[1]}
+        knots = {"knot_bits": self.rows.knot_bits}
+        return knots if self.form == LOOKUP else {"cuts": self.rows.symbols - 1, **knots}
+
+    def c_remark(self) -> list[str]:
+        values = ", ".join(f"{float(value):.9g}" for value in self.rows.values())
+        return ["An unbiased estimate of x in 0 ... 1 is, for symbol 0, 1, ...:", *wrap(values, 90)]
+
+    def distribution(self, x_q: int) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
+        import numpy as np
+
+        counts = self.rows.distribution(x_q, self.frac_bits)
+        return np.arange(len(counts)), np.array(counts, np.int64)
+
+    def estimate(self, y: Any) -> Any:
+        import numpy as np
+
+        return np.array([float(value) for value in self.rows.values()])[y]
+
+    @cached_property
+    def estimate_sd(self) -> float:
+        return self.rows.worst_sd()
+
+    @cached_property
+    def estimate_sd_mean(self) -> float:
+        return self.rows.mean_sd()
+
+    @property
+    def secret_bits(self) -> int:
+        return self.count_bits + self.frac_bits - self.rows.knot_bits
+
+    @property
+    def value_bits(self) -> int:
+        return (self.rows.symbols - 1).bit_length()
+
+    @property
+    def table_bytes(self) -> int:
+        return self.rows.table_bytes
+
+    def details(self) -> dict[str, Any]:
+        return {
+            "form": self.form,
+            "knots": self.rows.knots,
+            "symbols": self.rows.symbols,
+            "count_bits": self.count_bits,
+            "values": [float(value) for value in self.rows.values()],
+        }
+
+    def lines(self) -> list[str]:
+        values = ", ".join(f"{float(value):.4g}" for value in self.rows.values())
+        return [
+            f"  rows          {self.rows.knots} knots × {self.rows.symbols} symbols, counts of 2^{self.count_bits}, "
+            f"drawn {HOW[self.form]}",
+            f"  values        {values}: unbiased for every x",
+        ]
+
+    def picture(self) -> str:
+        """The probability of each symbol at each knot, as a bar of blocks."""
+        width = 60
+        lines = ["  x        probability of symbol 0, 1, …"]
+        letters = "0123456789abcdefghijklmnopqrstuv"
+        every = self.rows.all_counts()
+        for k, row in enumerate(every):
+            edges = [round(width * sum(row[:s]) / sum(row)) for s in range(len(row) + 1)]
+            bar = "".join(letters[s] * (edges[s + 1] - edges[s]) for s in range(len(row)))
+            lines.append(f"  {k / (len(every) - 1):<8.4g} {bar}")
+        return "\n".join(lines)
+
+    def draw(self, path: str) -> None:
+        from sensorsim.privacy.figures import draw_rows
+
+        draw_rows(self, path)
+
+
+KINDS = {"rows": RowsTable}

@@ -1,0 +1,178 @@
+"""What a use of noise spends: epsilon, delta, and what they cover. The mechanisms say what they draw; here it adds up.
+
+Neighbours are two data sets that differ in one record (or, with `records`, in all the records of one person), replaced
+by any other. Nothing is claimed for sampling or shuffling: the training here visits every record in every epoch.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from sensorsim.errors import InputError
+from sensorsim.privacy import pld
+
+Part = tuple[float, Callable[[float, float], pld.PLD], int]  # largest loss, its distribution, how many of them
+_MOST_CELLS = 1 << 22
+
+
+class Covers(Enum):
+    """What an epsilon speaks of. The value is for a table; `sentence` says it in full."""
+
+    NOTHING = "nothing"
+    COEFFICIENTS = "coefficients"
+    GRADIENTS = "gradients"
+    RELEASE = "weights too"
+    STEPS = "weights, step by step"
+    REAL_STEPS = "weights, in reals"
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self.name]
+
+
+_RAW = "the forward pass reads raw records, so the weights are not covered"
+_SENTENCES = {
+    "NOTHING": "nothing",
+    "COEFFICIENTS": f"the perturbed coefficients alone: {_RAW}",
+    "GRADIENTS": f"the perturbed z-gradients alone: {_RAW}",
+    "RELEASE": "everything computed from the release, the weights included",
+    "STEPS": "the weights and every step towards them, where the noise is added before anyone sees them",
+    "REAL_STEPS": "the weights and every step towards them, as far as noise that is added in floats is that of real "
+    "numbers: no proof covers the last bits",
+}
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a mechanism is used. What it does not use, it does not read."""
+
+    epsilon: float | None = None  # nominal, of a record
+    scale: float | None = None  # of Laplace noise, in place of the one that the nominal epsilon gives
+    noise_multiplier: float | None = None  # standard deviation of Gaussian noise over C
+    draws: int = 1  # how often fresh noise is drawn for a record: 1 if drawn once and reused, else the epochs
+    records: int = 1  # of one person
+    batch: int = 1  # records that share one noisy sum
+    features: int = 14
+    release: int = 1  # features of a record that are released
+    hidden: int = 7  # hidden units l
+    C: float = 4.0  # clipping norm
+    c: float = 0.0  # stabilization constant
+    sigma: float = 0.0  # environmental noise
+    point: str = "zero"  # where gradients are taken: at zero, or at the prediction
+    noise: str = "gaussian"
+    forward: str = "raw"  # what the forward pass reads
+    delta: float = 1e-6
+    certified: bool = False  # epsilon is the bound of a table's certificate, whatever the shape of the noise
+
+
+@dataclass(frozen=True)
+class Spent:
+    """epsilon at delta, what it covers and why; `basic` is the epsilon of basic composition, with delta = 0."""
+
+    epsilon: float
+    delta: float
+    covers: Covers
+    why: str
+    basic: float
+
+
+def unbounded(why: str) -> Spent:
+    """No epsilon holds, and why."""
+    return Spent(math.inf, 0.0, Covers.NOTHING, why, math.inf)
+
+
+def composed(parts: Sequence[Part], use: Use, covers: Covers, why: str) -> Spent:
+    """The parts of one draw of a record, over all draws and records; by basic composition where that is less."""
+    once = sum(loss * times for loss, _, times in parts)
+    total = use.draws * use.records
+    basic = once * total
+    reached = basic if total == 1 else _by_distributions(parts, total, use.delta)
+    pure = total == 1 or basic <= reached
+    often = "noise drawn once per record" if use.draws == 1 else f"fresh noise in each of {use.draws} draws"
+    many = f", {use.records} records of one person" if use.records > 1 else ""
+    words = f"{often}{many}; one draw of a record is {once:.4g}; {why}"
+    return Spent(basic if pure else reached, 0.0 if pure else use.delta, covers, words, basic)
+
+
+def gaussian(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
+    """Gaussian noise of multiplier·C on sums of clipped parts: replacing a record moves one sum of a draw by 2C.
+
+    The records of one person may meet in one sum, which they then move by 2C each: Gaussian losses add in squares over
+    sums, and in full within one.
+    """
+    mu = 2 * math.sqrt(use.draws * sum(size**2 for size in shared_sums(use.records, use.batch))) / multiplier
+    reached = gaussian_epsilon(mu, use.delta)
+    many = f", {use.records} records of one person in batches of {use.batch}" if use.records > 1 else ""
+    words = f"Gaussian noise of {multiplier:.4g}·C, {use.draws} draws{many}; {why}"
+    return Spent(reached, use.delta, covers, words, math.inf)
+
+
+def shared_sums(records: int, batch: int) -> list[int]:
+    """How many of a person's records each sum holds where as many as can be meet: the worst order of records."""
+    full, rest = divmod(records, batch)
+    return [batch] * full + [rest] * (rest > 0)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Delta of Gaussian noise moved by mu standard deviations (Balle and Wang 2018); k draws are mu·sqrt(k)."""
+    first = 0.5 * math.erfc(-(mu / 2 - epsilon / mu) / math.sqrt(2))
+    second = 0.5 * math.erfc((mu / 2 + epsilon / mu) / math.sqrt(2))
+    return max(0.0, first - math.exp(epsilon) * second) if second > 0 else first
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The epsilon of Gaussian noise at delta."""
+    return _solve(lambda e: gaussian_delta(mu, e) <= delta)
+
+
+@lru_cache(maxsize=64)
+def noise_multiplier_for(epsilon: float, delta: float, draws: int) -> float:
+    """Standard deviation over C with which `draws` noisy clipped sums of a record are (epsilon, delta)-private."""
+    return 2 * math.sqrt(draws) * _solve(lambda inverse: inverse > 0 and gaussian_delta(1 / inverse, epsilon) <= delta)
+
+
+def check(name: str, use: Use, gaussian_noise: bool, needs_budget: bool) -> None:
+    """One sentence for numbers that make no sense together."""
+    if needs_budget and use.epsilon is None and use.scale is None and use.noise_multiplier is None:
+        raise InputError(f"{name} needs a nominal epsilon, or a noise scale; give one of the two.")
+    if gaussian_noise and use.scale is not None:
+        raise InputError(f"{name} takes an epsilon or a noise_multiplier (standard deviation over C), not a scale.")
+    if not gaussian_noise and use.noise_multiplier is not None:
+        raise InputError(f"{name} takes an epsilon or a scale; a noise_multiplier is for Gaussian noise.")
+    for what, value in (("epsilon", use.epsilon), ("scale", use.scale), ("noise multiplier", use.noise_multiplier)):
+        if value is not None and not (value > 0 and math.isfinite(value)):
+            raise InputError(f"{what} is {value}; give a number above 0.")
+    if use.draws < 1 or use.records < 1 or use.batch < 1:
+        raise InputError(f"draws is {use.draws}, records {use.records} and batch {use.batch}; each is 1 or more.")
+    if use.noise not in ("gaussian", "laplace"):
+        raise InputError(f"noise is {use.noise}; it is `gaussian` or `laplace`.")
+    if use.forward not in ("raw", "released"):
+        raise InputError(f"forward is {use.forward}; the forward pass reads `raw` or `released` values.")
+    if not 0 < use.delta < 1:
+        raise InputError(f"delta is {use.delta}; give a number between 0 and 1.")
+
+
+def _by_distributions(parts: Sequence[Part], total: int, delta: float) -> float:
+    span = sum(loss * times for loss, _, times in parts) * total
+    finest = min(loss for loss, _, _ in parts)
+    step = min(max(2 * span / pld.CELLS, 1e-6), finest / 8)
+    if 2 * span / step > _MOST_CELLS:
+        return math.inf  # too long for the grid: basic composition stands
+    return pld.compose([(kind(loss, step), times * total) for loss, kind, times in parts]).epsilon(delta)
+
+
+def _solve(enough: Callable[[float], bool]) -> float:
+    """The smallest positive number that is enough, to 1e-12 of itself; on the safe side."""
+    low, high = 0.0, 1.0
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > 1e6:
+            return math.inf
+    if enough(0.0):
+        return 0.0
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

@@ -1,0 +1,137 @@
+"""`sensorsim noise audit`: tables, packets of a board, and the C of a package."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_audit import rows_table
+
+from sensorsim.cli import main
+from sensorsim.privacy.tablefile import write_table
+from sensorsim.privacy.tables import make_table
+
+
+def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    try:
+        main(shlex.split(line))
+        code = 0
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def capture(path: Path, ones: float, count: int = 8000, seed: int = 0, width: int = 5) -> Path:
+    """Packets of random bytes; the third is 1 in a share of them, else 0."""
+    rng = np.random.default_rng([seed, round(1000 * ones)])
+    packets = rng.integers(0, 256, (count, width)).astype(np.uint8)
+    packets[:, 2] = rng.random(count) < ones
+    path.write_text("".join(row.tobytes().hex() + "\n" for row in packets))
+    return path
+
+
+def test_a_sound_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rows.txt"
+    write_table(path, rows_table(14, 1))
+    code, out, _ = run(f"noise audit {path} --draws 1e5", capsys)
+    assert code == 0 and "No leak found. That is no proof" in out
+    assert "not secret" in out and "fewer than one packet in" in out and "100,000 draws" in out
+    code, out, _ = run(f"noise audit {path} --draws 1e5 --format json", capsys)
+    found = json.loads(out)
+    assert code == 0 and found["schema_version"] == 2 and found["passed"] and not found["words_are_secret"]
+    assert found["draws"] == found["looks"][-1]["draws"] == 100_000 and len(found["looks"]) > 2
+    assert 0 < found["rarest_leak_seen"] < 0.1
+
+
+def test_a_table_that_leaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "naive.txt"
+    write_table(path, make_table("naive", 1, frac_bits=8, entries=2**10))
+    code, out, _ = run(f"noise audit {path} --draws 1e6 --format json", capsys)
+    found = json.loads(out)
+    assert code == 1 and found["leaks"] and not found["passed"] and found["verdict"].startswith("LEAK")
+    assert found["draws"] < found["draws_asked"] == 1_000_000
+    code, out, _ = run(f"noise audit {path} --mechanism shared --draws 1e5 --format csv", capsys)
+    assert code == 1 and "exactly" in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("epsilon, code", [("1.1", 0), ("0.5", 1)])
+def test_packets_of_a_board(epsilon: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One true answer in four against three in four: log 3 = 1.0986."""
+    files = [capture(tmp_path / f"{name}.hex", ones) for name, ones in (("x0", 0.25), ("x1", 0.75))]
+    found, out, _ = run(f"noise audit --samples {files[0]} {files[1]} --epsilon {epsilon}", capsys)
+    assert found == code and "best event    byte 2" in out and ("16,000 packets" in out) == (not code)
+    assert ("LEAK: byte 2 costs more than" in out) == bool(code)
+
+
+def test_packets_claim_what_their_table_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(tmp_path / "rows.txt", rows_table(14, 1))
+    files = [capture(tmp_path / f"{name}.hex", ones) for name, ones in (("x0", 0.25), ("x1", 0.75))]
+    line = f"noise audit {tmp_path / 'rows.txt'} --samples {files[0]} {files[1]} --format json"
+    code, out, _ = run(line, capsys)
+    assert code == 0 and json.loads(out)["epsilon_claimed"] == pytest.approx(np.log(2991 / 604), abs=1e-9)
+
+
+def test_packets_that_follow_each_other_give_x_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A byte is a one-time pad that is used twice: each packet is even, two that follow each other are not."""
+    files = []
+    for x in (0, 200):
+        pads = np.random.default_rng([5, x]).integers(0, 256, 4000).astype(np.uint8)
+        packets = np.repeat(pads, 2)
+        packets[1::2] ^= np.uint8(x + 1)
+        files.append(tmp_path / f"x{x}.hex")
+        files[-1].write_text("".join(f"{byte:02X}\n" for byte in packets.tolist()))
+    code, out, _ = run(f"noise audit --samples {files[0]} {files[1]} --epsilon 1", capsys)
+    assert code == 1 and "learnt from two packets that follow each other" in out
+
+
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("", "has 0 packets"),
+        ("00\n" * 499, "at least 500"),
+        ("0000\n" * 600 + "00\n", "packet 601"),
+        ("0g\n" * 600, "no hexadecimal"),
+        ("000\n" * 600, "no hexadecimal"),
+        ("é\n" * 600, "no text"),
+    ],
+)
+def test_bad_packets(text: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = capture(tmp_path / "good.hex", 0.5, 600), tmp_path / "bad.hex"
+    bad.write_text(text, "utf-8")
+    code, out, err = run(f"noise audit --samples {good} {bad} --epsilon 1", capsys)
+    assert code == 2 and out == "" and err.count("\n") == 1 and word in err
+
+
+@pytest.mark.parametrize(
+    "line, word",
+    [
+        ("--draws 10", "at least 1000"),
+        ("--draws many", "whole number"),
+        ("--confidence 1", "below 1"),
+        ("nowhere.txt", "cannot read"),
+        ("nowhere.txt --epsilon 1", "give one of them"),
+        ("--threads 0", "at least 1"),
+        ("--mechanism lean", "table"),
+        ("--samples a b --package c", "give one of them"),
+        ("--samples a b --mechanism release", "leave it out"),
+        ("--samples a b", "claim nothing"),
+        ("--samples a b --epsilon 1", "cannot read a"),
+        ("--samples a b --epsilon none", "above 0"),
+        ("--package nowhere", "no package"),
+        ("--package nowhere --epsilon 1", "manifest"),
+    ],
+)
+def test_bad_input(line: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if "--draws 10" in line or "--confidence" in line:
+        write_table(tmp_path / "table.txt", rows_table(2, 2))
+        line = f"{tmp_path / 'table.txt'} {line}"
+    code, out, err = run(f"noise audit {line}", capsys)
+    assert code == 2 and out == "" and err.count("\n") == 1 and word in err
+
+
+def test_captures_of_two_lengths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [capture(tmp_path / f"{width}.hex", 0.5, 600, width=width) for width in (4, 5)]
+    code, _, err = run(f"noise audit --samples {files[0]} {files[1]} --epsilon 1", capsys)
+    assert code == 2 and "4 bytes" in err and "one length" in err
