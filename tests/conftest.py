@@ -12,3 +12,14 @@ ALL_KERNELS = sorted(shipped().values(), key=lambda kernel: kernel.name)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     """Every kernel of the package, one after the other."""
     return request.param
+
+
+PARTS = {part for kernel in ALL_KERNELS for part in kernel.called}
+
+
+@pytest.fixture(
+    params=[pytest.param(k, marks=[pytest.mark.slow] if k in PARTS else [], id=k.name) for k in ALL_KERNELS],
+)
+def compiled_kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Every kernel, for tests that compile it; those that others call are compiled with them, and alone when slow."""
+    return request.param

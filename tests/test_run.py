@@ -185,7 +185,8 @@ def check_batch(one, lengths, rows, by_row=lambda name: True):
         assert {name: value[row] for name, value in made.items()} == in_python(one, call), (one, row)
 
 
-def test_every_kernel_that_ships_in_one_call_and_in_many(kernel):
+def test_every_kernel_that_ships_in_one_call_and_in_many(compiled_kernel):
+    kernel = compiled_kernel
     for lengths in [*made_up.lengths_to_check(kernel)[:2], kernel.lengths_at()]:
         for seed in range(3):
             values = random_values(kernel, lengths, seed)

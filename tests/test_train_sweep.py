@@ -217,11 +217,14 @@ def contents(path):
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-@pytest.mark.parametrize("mechanism", ["spof", pytest.param("sampled", marks=pytest.mark.slow)])  # workers compile
+@pytest.mark.parametrize(
+    "mechanism",
+    ["dpsgd-weights", *(pytest.param(name, marks=pytest.mark.slow) for name in ("spof", "sampled"))],  # workers compile
+)
 def test_a_dask_cluster_gives_the_same_results(small, tmp_path, mechanism):
     """A scheduler and two workers on loopback, every port chosen by the system, no dashboard to the outside."""
     distributed = pytest.importorskip("distributed")
-    cells = sweep.grid(Config("none", **SMALL), ["dpsgd", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
+    cells = sweep.grid(Config("none", **SMALL), ["none", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
     with store.Store(tmp_path / "local.sqlite", small.digest) as kept:
         local = sweep.run(small, cells, kept)
     with (
