@@ -1,5 +1,6 @@
 """`sensorsim noise audit`: tables, packets of a board, and the C of a package."""
 
+import hashlib
 import json
 import shlex
 from pathlib import Path
@@ -9,8 +10,8 @@ import pytest
 from test_audit import rows_table
 
 from sensorsim.cli import main
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import make_table
+from sensorsim.privacy.tablefile import table_bytes, write_table
+from sensorsim.privacy.tables import make_table, ready_table
 
 
 def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -135,3 +136,22 @@ def test_captures_of_two_lengths(tmp_path: Path, capsys: pytest.CaptureFixture[s
     files = [capture(tmp_path / f"{width}.hex", 0.5, 600, width=width) for width in (4, 5)]
     code, _, err = run(f"noise audit --samples {files[0]} {files[1]} --epsilon 1", capsys)
     assert code == 2 and "4 bytes" in err and "one length" in err
+
+
+def test_a_claim_that_the_counts_do_not_prove_is_not_believed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table of a board says 700, its counts prove 1: packets that give x away are judged by the counts."""
+    lines = table_bytes(ready_table("1", 1)).decode().splitlines()[:-1]
+    body = "".join(("epsilon_record 700" if s.startswith("epsilon_record") else s) + "\n" for s in lines).encode()
+    table = tmp_path / "t.txt"
+    table.write_bytes(body + f"sha256 {hashlib.sha256(body).hexdigest()}\n".encode())
+    for x in (0, 1):
+        (tmp_path / f"{x}.hex").write_text(f"0{x}\n" * 20_000)
+    code, out, _ = run(f"noise audit --samples {tmp_path}/0.hex {tmp_path}/1.hex {table}", capsys)
+    assert code == 1 and "LEAK" in out
+
+
+def test_an_older_name_is_the_same_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run("noise audit --mechanism release_sampled --epsilon 1.6 --draws 1e4", capsys)
+    assert code == 0 and "release 1" in out and "is now called sampled" in err

@@ -55,7 +55,8 @@ def test_it_is_counted_exported_and_accounted(outside, capsys):
     assert choose(["outside"], "lean") == choose(["formerly-outside"], "paper") == [outside_mechanism.noisy_record]
     once = accounting.spent("outside", 0.9, forward="released")
     assert (once.epsilon, once.delta, once.covers) == (pytest.approx(0.9), 0.0, Covers.RELEASE)
-    assert accounting.spent("formerly-outside", 0.9).covers is Covers.COEFFICIENTS
+    assert accounting.spent("formerly-outside", 0.9).covers is Covers.RELEASE  # as it trains by default
+    assert accounting.spent("outside", 0.9, forward="raw").covers is Covers.COEFFICIENTS
     assert accounting.nominal_scale("outside", 0.5) == 28
 
 

@@ -25,7 +25,9 @@ def test_one_draw_is_pure() -> None:
 def test_what_is_covered() -> None:
     assert spent("none").covers is Covers.NOTHING and spent("none").epsilon == math.inf
     for mechanism in ("spof", "fm", "exact", "release", "sampled"):
-        assert spent(mechanism, 1.0).covers is Covers.COEFFICIENTS
+        usual = Covers.COEFFICIENTS if mechanism in ("spof", "fm") else Covers.RELEASE  # as each trains by default
+        assert spent(mechanism, 1.0).covers is usual
+        assert spent(mechanism, 1.0, forward="raw").covers is Covers.COEFFICIENTS
         assert spent(mechanism, 1.0, forward="released").covers is Covers.RELEASE
     assert spent("dpsgd", 1.0).covers is Covers.GRADIENTS
     assert spent("dpsgd", 1.0, forward="released").covers is Covers.RELEASE
@@ -145,6 +147,19 @@ def test_laplace_on_slopes_by_its_scale() -> None:
         {"delta": 0.0},
         {"delta": math.nan},
         {"forward": "both"},
+        {"features": 0},
+        {"features": -3},
+        {"release": 0},
+        {"release": 99},
+        {"draws": 2.5},
+        {"C": -1.0},
+        {"C": math.nan},
+        {"c": -2.5},
+        {"sigma": math.inf},
+        {"point": "Prediction"},
+        {"noise": "x"},
+        {"epsilon": "1"},
+        {"delta": 1e-17},
         {"scale": -1.0},
         {"certified": True},
     ],

@@ -1,5 +1,6 @@
 """Making, writing and reading noise tables, and the noise commands as a user types them."""
 
+import hashlib
 import json
 import re
 import shlex
@@ -144,6 +145,46 @@ def test_every_altered_byte_and_every_cut_is_an_error(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("epsilon", "Infinity"),
+        ("epsilon", "NaN"),
+        ("epsilon", "1e400"),
+        ("epsilon", "1e-99999999"),
+        ("epsilon", "-1"),
+        ("epsilon", "none"),
+        ("features", "1" + "0" * 30),
+        ("features", "4097"),
+        ("release", "0"),
+        ("release", "15"),
+        ("frac_bits", "31"),
+        ("epsilon_record", "sNaN"),
+        ("ratio", "1/0"),
+        ("kind", "gauss"),
+        ("sensorsim-noise-table", "9" * 5000),
+    ],
+)
+@pytest.mark.parametrize("kind", ["rows", "stairs"])
+def test_a_hostile_file_with_a_right_checksum_is_one_sentence(
+    kind: str, key: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (NOISE / f"{kind}-eps1.6-1.txt").read_text().splitlines()[:-1]
+    body = "".join((f"{key} {text}" if line.split()[0] == key else line) + "\n" for line in lines).encode()
+    path = tmp_path / "t.txt"
+    path.write_bytes(body + f"sha256 {hashlib.sha256(body).hexdigest()}\n".encode())
+    code, out, err = run(f"noise check {path}", capsys)
+    assert code == 2 and out == "" and err.count("\n") == 1 and len(err) < 300 + len(str(path))
+
+
+@pytest.mark.parametrize("body", ["counts 2\n0 0\n1 2", "counts 3\n-1 1\n0 9999999999999\n1 1", "counts 1\n1 2\n", ""])
+def test_hostile_counts_are_refused(body: str) -> None:
+    lines = (NOISE / "stairs-eps1.6-1.txt").read_text()
+    text = (lines[: lines.index("counts ")] + body + "\n").encode()
+    with pytest.raises(InputError, match="malformed"):
+        parse_table(text + f"sha256 {hashlib.sha256(text).hexdigest()}\n".encode(), "t")
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         ("--epsilon 0", "above 0"),
@@ -169,6 +210,12 @@ def test_every_altered_byte_and_every_cut_is_an_error(kind: str) -> None:
         ("--epsilon 1 --features 0", "at least 1"),
         ("--epsilon 1 --kind gauss", "rows, stairs, naive, quantile"),
         ("--kind stairs --epsilon 1 --clamped 2", "between 0 and 1"),
+        ("--kind stairs --epsilon 700 --release 1", "up to 64 a feature"),
+        (
+            "--epsilon 1 --limit 3",
+            "limit does not shape a rows table; leave it out: there are symbols, knots, count-bits",
+        ),
+        ("--epsilon 1 --features 5000", "at most 4096"),
         ("--epsilon 1 --kind quantile --limit -3", "above 0"),
         ("--epsilon 1 --kind quantile --limit nan", "above 0"),
         ("--epsilon 1 --out no/such/folder/t", "cannot write"),

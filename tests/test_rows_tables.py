@@ -16,7 +16,7 @@ from sensorsim.errors import InputError
 from sensorsim.privacy.kinds.rows import RowsTable
 from sensorsim.privacy.releases import release_records, sampled_records
 from sensorsim.privacy.tablefile import parse_table, table_bytes
-from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
+from sensorsim.privacy.tables import READY_EPSILONS, certified, make_table, ready_table
 
 READY = [(epsilon, release) for epsilon in READY_EPSILONS for release in ("all", 1)]
 NINE = [0, 1, 777, 8191, 16384, 16385, 20000, 32767, 32768]
@@ -149,6 +149,53 @@ def test_files_with_counts_that_are_none_are_refused(lines: list[str]) -> None:
     content = body + f"sha256 {hashlib.sha256(body).hexdigest()}\n".encode()
     with pytest.raises(InputError, match="malformed"):
         parse_table(content, "t")
+
+
+def test_a_table_that_is_looked_up_cannot_be_mirrored() -> None:
+    """Half of its rows would be read past their end."""
+    half = ((180, 50, 26), (100, 56, 100))
+    with pytest.raises(InputError, match="stores every row"):
+        RowsTable(Decimal(3), 1, 1, 15, 8, half, mirrored=True).certify()
+    with pytest.raises(InputError, match="up to 33"):
+        RowsTable(
+            Decimal(3), 1, 1, 15, 16, ready_table("0.1", 1).counts * 17 + ready_table("0.1", 1).counts[:1], True
+        ).certify()
+
+
+def test_a_bit_that_falls_with_x_is_drawn_by_thresholds() -> None:
+    """The comparison without a table is for a slope that rises; the same counts upside down are a table like any."""
+    rising = make_table("rows", 2, features=3, release=1, knots=2, symbols=2)
+    falling = certified(replace(rising, counts=rising.counts[::-1]))
+    assert rising.form == "one bit" and falling.form == "thresholds"
+    assert falling.certificate == rising.certificate
+    falling.check_kernels()
+    x = np.full((100_000, 3), 5000, np.uint16)
+    values = falling.estimate(sampled_records(x, falling, seed=5)[1])
+    assert abs(values.mean() - 5000 / 2**15) < 5 * falling.estimate_sd / 100_000**0.5
+
+
+def test_arguments_outside_the_kernels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ready_table("1.6", 1)
+    table.check_kernels()
+    for name, value in (("cuts", 9), ("knot_bits", 6), ("table", np.zeros(3, np.uint16))):
+        given = table.arguments() | {name: value}
+        monkeypatch.setattr(RowsTable, "arguments", lambda self, given=given: given)
+        with pytest.raises(InputError, match="is not what the kernel"):
+            table.check_kernels()
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("run", [release_records, sampled_records])
+def test_nothing_is_released_with_a_table_that_is_not_proved(run: object) -> None:
+    """Whatever the certificate in its file says."""
+    table = ready_table("1.6", 1)
+    first = list(table.counts[0])
+    first[0], first[1] = first[0] + first[1] - 1, 1
+    lying = replace(table, counts=(tuple(first), *table.counts[1:]))
+    assert lying.certificate is not None and lying.certificate.holds(table.epsilon)
+    with pytest.raises(InputError, match="does not keep its epsilon"):
+        run(np.zeros((2, 1), np.uint16), lying)
+    run(np.zeros((2, 1), np.uint16), lying, unproved=True)
 
 
 def test_a_column_that_is_empty_in_one_row_protects_nothing() -> None:

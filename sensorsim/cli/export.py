@@ -48,11 +48,12 @@ def command(
 
     Example: sensorsim export --out firmware/privacy --kernels release --noise table.txt
     """
+    from sensorsim.cli.names import kernel_name
     from sensorsim.export.choose import Options
     from sensorsim.export.package import make_package
     from sensorsim.export.write import write_folder
 
-    names = tuple(name.strip() for name in kernels.split(",") if name.strip())
+    names = tuple(kernel_name(name.strip()) for name in kernels.split(",") if name.strip())
     texts = make_package(Options(names, variant, noise, encoder, prefix, spdx, allow_uncertified))
     write_folder(out, texts)
     rows = [{"file": path, "bytes": len(text.encode())} for path, text in texts.items()]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import data, rows, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
@@ -64,6 +65,7 @@ def command(
              sensorsim noise audit --samples x0.hex x1.hex --epsilon 1
     """
     from sensorsim.privacy.audit import examine, make_source
+    from sensorsim.privacy.audit.spof_sources import WAYS
 
     count = _count(draws)
     if file and epsilon:
@@ -80,6 +82,8 @@ def command(
     elif package:
         source, name = _package(package, file, epsilon), str(package)
     else:
+        if mechanism and mechanism not in WAYS:
+            mechanism = mechanism_name(mechanism)
         table, name = _table(file, mechanism, epsilon)
         source = make_source(table, mechanism)
     with _Progress(count) as progress:
@@ -91,10 +95,10 @@ def command(
 
 def _table(file: str | None, mechanism: str | None, epsilon: str | None) -> tuple["NoiseTable", str]:
     from sensorsim.privacy.tablefile import read_table
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.privacy.tables import certified, ready_table
 
     if file:
-        return read_table(file), file
+        return certified(read_table(file)), file
     release = 1 if mechanism == "sampled" else "all"
     return ready_table(epsilon or "1", release), f"ready table, epsilon {epsilon or 1}, release {release}"
 
@@ -107,8 +111,8 @@ def _captures(samples: tuple[str, str], file: str | None, epsilon: str | None) -
 
     if file:
         table = read_table(file)
-        proved = table.certificate and table.certificate.epsilon_record
-        claimed = float(proved or table.epsilon)
+        proved = table.certify().epsilon_record  # whatever the file says
+        claimed = float(table.epsilon if proved is None else min(proved, table.epsilon))
     elif epsilon:
         claimed = float(budget_of(epsilon))
     else:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import (
     MAXIMUM_NOTE,
     base_config,
     data_options,
     load_data,
-    mechanism_name,
     model_options,
     numbers,
     seed_option,
@@ -147,6 +147,8 @@ def _line(row: dict[str, Any]) -> str:
     head = f" {name:<15}{shown(row['nominal_epsilon'], 1):>8}{shown(row['spent_epsilon'], 2):>8}   "
     if row["diverged"]:
         rest = shown(row["accuracy_of_the_rest"])
-        return f"{head}{row['diverged']} of {row['runs']} runs diverged (the rest: {rest})   {row['covers_short']}"
+        return f"{head}{row['diverged']} of {row['runs']} runs diverged (the rest: {rest})   {row['with_secret_noise']}"
     half = "" if row["accuracy_low"] is None else f"± {row['accuracy'] - row['accuracy_low']:.2f}"
-    return f"{head}{shown(row['accuracy']):>9} {half:<14}{shown(row['accuracy_held_out']):>9}   {row['covers_short']}"
+    return (
+        f"{head}{shown(row['accuracy']):>9} {half:<14}{shown(row['accuracy_held_out']):>9}   {row['with_secret_noise']}"
+    )

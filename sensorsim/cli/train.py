@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import (
     MAXIMUM_NOTE,
+    MOST_SEED,
     base_config,
     data_options,
     load_data,
@@ -33,7 +35,7 @@ SCHEMA_VERSION = 2
 @model_options
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_SEED),
     help="Draw all noise from this seed: reproducible, so not private.  [default: secret noise]",
 )
 @click.option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
@@ -71,6 +73,8 @@ def train_one(
         save.check_path(out)
     if encoder is not None and not encoder.endswith(".json"):
         raise InputError(f"{encoder} is no JSON file; give --encoder a name that ends in .json.")
+    if encoder is not None and not Path(encoder).resolve().parent.is_dir():
+        raise InputError(f"there is no folder for {encoder}; make it first, or give another path.")
     dataset = load_data(chosen)
     config, dataset = ready(base_config(chosen, 1), dataset)
     weights, scores = train_and_score(dataset, config)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.names import mechanism_name
 from sensorsim.errors import InputError
-from sensorsim.mechanisms import resolve
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -37,9 +37,10 @@ data_options = options(
     click.option("--normalise", default="max", show_default=True, help="max as printed, or public caps (no leak)."),
     click.option("--m", type=int, default=2, show_default=True, help="Users; whole persons go to one user."),
 )
+MOST_SEED = 2**62  # what every generator here takes
 seed_option = click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_SEED),
     default=0,
     show_default=True,
     help="Of the split and of every draw, so that a run can go on: reproducible, so not private.",
@@ -94,14 +95,6 @@ def base_config(chosen: dict[str, Any], runs: int) -> Config:
     if "mechanism" in given:
         given["mechanism"] = mechanism_name(given["mechanism"])
     return Config(**{"mechanism": "none", "runs": runs, **given})
-
-
-def mechanism_name(word: str) -> str:
-    """The name of a mechanism; an older one is understood, with a hint."""
-    mechanism, hint = resolve(word)
-    if hint:
-        click.echo(hint, err=True)
-    return mechanism.name
 
 
 MOST_VALUES = 10_000  # of one range; a sweep trains at each

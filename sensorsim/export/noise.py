@@ -71,7 +71,7 @@ def for_package(name: str, source: NoiseTable, kernels: list[Kernel], prefix: st
         raise InputError(f"{name} holds values up to {largest}, too large for {C_TYPES[storage]}; make a smaller one.")
     lengths: dict[str, int] = {}
     if source.for_releases:
-        source.arguments()  # refuses what the kernels cannot draw from
+        source.check_kernels()
         _refuse_more_than_certified(name, kernels, source)
         lengths = {"n": source.features, "k": source.release}
     macro = f"{prefix}NOISE_".upper()

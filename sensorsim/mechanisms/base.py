@@ -56,6 +56,7 @@ class Mechanism:
     reads: ClassVar[str] = "raw"  # what its forward pass reads unless told otherwise
     may_read: ClassVar[tuple[str, ...]] = ("raw", "released")
     on_noisy_inputs: ClassVar[bool] = False  # whether it treats noisy inputs by the paper's factor b_j
+    draws_each_epoch: ClassVar[bool] = False  # whether a record's noise is fresh in every epoch, whatever is asked for
     gaussian: ClassVar[bool] = False  # whether its noise is given by a multiplier of C
 
     # ---- what it spends
@@ -124,8 +125,6 @@ class Mechanism:
             forward=config.reads,
             delta=config.delta,
         )
-
-    draws_each_epoch: ClassVar[bool] = False
 
     def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
         """The noise of records x (…, n): once for each, or at each step. `source` gives words, normals and seeds."""

@@ -62,7 +62,7 @@ class DpZo(Mechanism):
         config, flat = step.config, step.weights.flat
         signs = torch.randint(0, 2, flat.shape, generator=step.source.generator).mul_(2).sub_(1).to(flat.dtype)
         # Of a loss too large for a float nothing is known: 0, since a sum that is no number would give the record away.
-        slopes = self.slopes(step, signs).nan_to_num_(0.0).clamp_(-config.C, config.C)
+        slopes = self.slopes(step, signs).double().nan_to_num_(0.0).clamp_(-config.C, config.C)
         if step.batch.present is not None:
             slopes = slopes * (step.batch.present > 0)
         noisy = self.perturbed(slopes, step) / config.batch
@@ -91,8 +91,8 @@ class DpZo(Mechanism):
         if config.noise == "gaussian":
             multiplier = noise_multiplier_for(config.epsilon, config.delta, use.draws)
             sums = slopes.sum((1, 2))
-            return sums + config.C * multiplier * step.source.normal(sums.shape)
-        steps = (slopes.double() * (1 << FRAC)).round().long().sum((1, 2))
+            return (sums + config.C * multiplier * step.source.normal(sums.shape)).float()
+        steps = (slopes * (1 << FRAC)).round().long().sum((1, 2))
         # Rounding can move two records apart by one step more than 2C.
         scale = lattice_scale(self.nominal_scale(use) * (1 + 2.0**-FRAC / (2 * config.C)))
         return ((steps + step.source.discrete(steps.shape, scale)).double() / (1 << FRAC)).float()

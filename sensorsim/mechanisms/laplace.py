@@ -8,12 +8,14 @@ noise that is drawn and added in floats has not, since most of its sums cannot c
 import math
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import Mechanism, Tensor
 
 if TYPE_CHECKING:
     from sensorsim.privacy.spending import Part, Spent, Use
 
 FRAC = 15  # the lattice: the kernels' Q15
+LARGEST_T = 1 << 40  # of the exact draws
 FINE = 1 << 20  # lattice steps of one scale, where the scale is private and nothing is promised
 
 
@@ -48,8 +50,6 @@ class LaplaceMechanism(Mechanism):
 
     def certified(self, use: "Use") -> float:
         """The epsilon of a table's certificate, for those that draw from one."""
-        from sensorsim.errors import InputError
-
         if not self.releases or use.epsilon is None:
             raise InputError(
                 f"{self.name} draws from no certified table; certified is for release and sampled, with the epsilon "
@@ -65,7 +65,10 @@ def lattice_scale(scale: float, frac_bits: int = FRAC) -> int:
     sensitivity, the curve of discrete noise at scale t touches that of continuous noise at losses 2/t apart and lies
     above it between them by at most 1/(2t²); a scale of one step more lowers it by about d/(2t²), and d is above 1.
     """
-    return math.ceil(scale * (1 << frac_bits)) + 1
+    steps = scale * (1 << frac_bits)
+    if not steps < LARGEST_T - 1:
+        raise InputError(f"this epsilon asks for noise of scale {scale:.3g}, too much to draw; give a larger one.")
+    return math.ceil(steps) + 1
 
 
 def on_lattice(x: Tensor) -> Tensor:

@@ -17,8 +17,8 @@ class Sampled(Release):
     """A certified release of a few features, the whole epsilon on them."""
 
     name = "sampled"
-    title = "sampled, 1 feature"
-    about = "the same on k of the n features, picked at random, with the whole epsilon on them (k = 1 up to epsilon 12)"
+    title = "sampled, few features"
+    about = "the same on k of the n features, picked at random, with the whole epsilon on them (k = 1 below epsilon 12)"
     style = Style("-", "*", "#117733")
     aliases = ("release_sampled",)
     forms: ClassVar[tuple[Form, ...]] = (

@@ -9,8 +9,12 @@ __all__ = ["Covers", "Spent", "Use", "gaussian_epsilon", "noise_multiplier_for",
 
 
 def spent(mechanism: str, epsilon: float | None = None, **use: Any) -> Spent:
-    """The privacy spent on one record, or on one person with `records` records. `Use` lists what else can be said."""
-    return find(mechanism).spend(Use(epsilon=epsilon, **use))
+    """The privacy spent on one record, or on one person with `records` records. `Use` lists what else can be said.
+
+    The forward pass reads what the mechanism usually does, unless `forward` says otherwise.
+    """
+    asked = find(mechanism)
+    return asked.spend(Use(epsilon=epsilon, **{"forward": asked.reads, **use}))
 
 
 def nominal_scale(mechanism: str, epsilon: float, features: int = 14, release: int = 1, C: float = 4.0) -> float:

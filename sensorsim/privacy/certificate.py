@@ -8,6 +8,7 @@ delta that remains at the nominal epsilon, composed over the record by privacy-l
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sensorsim.privacy.rational import exp_bounds, log_above
@@ -37,8 +38,9 @@ class Certificate:
         return self.neighbours == EVERY_PAIR and (pure or self.delta_record <= delta)
 
 
+@lru_cache(maxsize=64)
 def certify(table: "NoiseTable") -> Certificate:
-    """Prove what a table protects, from its counts alone."""
+    """Prove what a table protects, from its counts alone; once for each table."""
     return table.certify()
 
 

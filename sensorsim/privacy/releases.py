@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim.errors import InputError
+from sensorsim.privacy.certificate import certify
 
 if TYPE_CHECKING:
     from sensorsim.language.run.generators import Seed
@@ -28,10 +29,12 @@ def release_records(
     generator: str = "chacha20",
     out: Values | None = None,
     word: Any = None,
+    unproved: bool = False,
 ) -> Values:
     """Every feature of every row of x, whole numbers in Q15. `table.estimate` makes unbiased values of x of them.
 
-    `word` gives the random words instead of a generator, for tests and audits.
+    The table is proved first, whatever its file says; `unproved` is for audits of those that are not. `word` gives the
+    random words instead of a generator, for tests and audits.
     """
     n = _features(x)
     if n > table.release:
@@ -39,6 +42,7 @@ def release_records(
             f"the table is certified for {table.release} released features and these records have {n}; make it with "
             f"--release {n}, or release fewer."
         )
+    _prove(table, unproved)
     made = _run(table, "release", {"x": x}, {"y": out}, word, generator, seed, threads)
     y: Values = made["y"]
     return y
@@ -52,6 +56,7 @@ def sampled_records(
     generator: str = "chacha20",
     out: tuple[Picks, Values] | None = None,
     word: Any = None,
+    unproved: bool = False,
 ) -> tuple[Picks, Values]:
     """Some features of every row of x, picked at random: which `table.release` of them, and their values."""
     n, k = _features(x), table.release
@@ -60,6 +65,7 @@ def sampled_records(
     given: dict[str, Any] = {"x": x}
     if "order" in table.kernel("sampled").parameters:  # one feature of a record needs no order
         given |= {"k": k, "order": np.arange(n, dtype=np.uint32)}
+    _prove(table, unproved)
     chosen, y = out or (None, None)
     made = _run(table, "sampled", given, {"chosen": chosen, "y": y}, word, generator, seed, threads)
     return made["chosen"], made["y"]
@@ -78,6 +84,16 @@ def _run(
     given |= table.arguments() | ({} if word is None else {"word": word})
     kept = {name: array for name, array in room.items() if array is not None}
     return table.kernel(mechanism).batch(generator=generator, seed=seed, threads=threads, out=kept, **given)
+
+
+def _prove(table: "NoiseTable", unproved: bool) -> None:
+    if unproved or not table.for_releases:
+        return  # a table that no kernel draws from is refused as such
+    if not certify(table).holds(table.epsilon):
+        raise InputError(
+            f"this {table.kind} table does not keep its epsilon {table.epsilon}: nothing is released with it; make it "
+            "again, and see `sensorsim noise check`."
+        )
 
 
 def _features(x: Any) -> int:

@@ -29,6 +29,8 @@ from fractions import Fraction
 from sensorsim.errors import InputError
 
 Counts = tuple[tuple[int, ...], ...]
+MOST_KNOTS = 33
+LOOKUP_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Rows:
 
         The values are not counted: only the receiver needs them.
         """
-        if self.knots == self.symbols == 2:
+        if self.one_bit() is not None:
             return 4
         return len(self.counts) * (256 if self.bits == 8 else 2 * (self.symbols - 1))
 
@@ -143,6 +145,8 @@ class Rows:
         if self.knots != 2 or self.symbols != 2 or self.bits > 16:
             return None
         (_, at_0), (_, at_1) = self.counts
+        if not 0 < at_1 - at_0 < 1 << self.bits:
+            return None  # the comparison is for a slope that rises, and fits 16 bits; thresholds take any
         return at_0 << (31 - self.bits), (at_1 - at_0) << (16 - self.bits)
 
     def _second_moments(self) -> tuple[Fraction, ...]:
@@ -155,8 +159,10 @@ def _check(counts: Counts, bits: int, mirrored: bool) -> None:
     if not 1 <= bits <= 16:
         raise InputError(f"counts out of 2^{bits} are not supported, 2^1 to 2^16 are; {again}")
     knots = 2 * len(counts) - 1 if mirrored else len(counts)
-    if knots < 2 or (knots - 1) & (knots - 2):
-        raise InputError(f"a table of {knots} knots has no such rounding, 2^j + 1 knots have; {again}")
+    if not 2 <= knots <= MOST_KNOTS or (knots - 1) & (knots - 2):
+        raise InputError(f"a table of {knots} knots has no such rounding, 2^j + 1 of them up to 33 have; {again}")
+    if mirrored and bits == LOOKUP_BITS:
+        raise InputError(f"a table that is looked up stores every row, and cannot be mirrored; {again}")
     if len({len(row) for row in counts}) != 1 or len(counts[0]) < 2:
         raise InputError(f"the rows of a table need the same number of symbols, two or more; {again}")
     if any(min(row) < 0 or sum(row) != 1 << bits for row in counts):

@@ -15,7 +15,7 @@ from typing import Any
 
 from sensorsim.errors import InputError
 from sensorsim.privacy.rational import exp_bounds
-from sensorsim.privacy.rows import Rows
+from sensorsim.privacy.rows import MOST_KNOTS, Rows
 from sensorsim.privacy.rows_lp import Program
 from sensorsim.privacy.rows_whole import whole_table
 from sensorsim.privacy.yardstick import EPSILONS, best_known_sd, one_bit_sd
@@ -26,7 +26,7 @@ GOALS = ((Fraction(8, 5), 1.018), (Fraction(16, 5), 1.037), (Fraction(8), 1.08))
 COARSER = 1.03  # times that for counts out of 2^8
 ONE_BIT_WITHIN = 1.01  # of the best: then no table is worth its bytes
 MOST_BYTES, MOST_LOOKUP_BYTES = 600, 9 * 256
-MOST_SYMBOLS, MOST_KNOTS = 32, 33
+MOST_SYMBOLS = 32
 MOST_EPSILON = GOALS[-1][0]  # finer tables than these are not made
 _STEPS, _GAIN, _LEAST_REACH = 40, 5e-4, 1e-4  # of the search for values; gain and reach are relative
 

@@ -14,6 +14,7 @@ from sensorsim.errors import InputError
 from sensorsim.privacy import pld
 
 Part = tuple[float, Callable[[float, float], pld.PLD], int]  # largest loss, its distribution, how many of them
+LEAST_DELTA = 1e-12  # below, differences of floats say nothing
 _MOST_CELLS = 1 << 22
 
 
@@ -142,16 +143,27 @@ def check(name: str, use: Use, gaussian_noise: bool, needs_budget: bool) -> None
     if not gaussian_noise and use.noise_multiplier is not None:
         raise InputError(f"{name} takes an epsilon or a scale; a noise_multiplier is for Gaussian noise.")
     for what, value in (("epsilon", use.epsilon), ("scale", use.scale), ("noise multiplier", use.noise_multiplier)):
-        if value is not None and not (value > 0 and math.isfinite(value)):
+        if value is not None and not (isinstance(value, int | float) and value > 0 and math.isfinite(value)):
             raise InputError(f"{what} is {value}; give a number above 0.")
-    if use.draws < 1 or use.records < 1 or use.batch < 1:
-        raise InputError(f"draws is {use.draws}, records {use.records} and batch {use.batch}; each is 1 or more.")
+    for what in ("draws", "records", "batch", "features", "release", "hidden"):
+        count = getattr(use, what)
+        if not isinstance(count, int) or count < 1:
+            raise InputError(f"{what} is {count}; give a whole number of 1 or more.")
+    if use.release > use.features:
+        raise InputError(f"release is {use.release} of {use.features} features; give at most as many as there are.")
+    if not 0 < use.C < math.inf:
+        raise InputError(f"C is {use.C}; a clipping norm is a number above 0.")
+    for what, value in (("c", use.c), ("sigma", use.sigma)):
+        if not 0 <= value < math.inf:
+            raise InputError(f"{what} is {value}; give a number of at least 0.")
+    if use.point not in ("zero", "prediction"):
+        raise InputError(f"point is {use.point}; gradients are taken at `zero` or at the `prediction`.")
     if use.noise not in ("gaussian", "laplace"):
         raise InputError(f"noise is {use.noise}; it is `gaussian` or `laplace`.")
     if use.forward not in ("raw", "released"):
         raise InputError(f"forward is {use.forward}; the forward pass reads `raw` or `released` values.")
-    if not 0 < use.delta < 1:
-        raise InputError(f"delta is {use.delta}; give a number between 0 and 1.")
+    if not LEAST_DELTA <= use.delta < 1:
+        raise InputError(f"delta is {use.delta}; give a number from {LEAST_DELTA:g} to below 1.")
 
 
 def _by_distributions(parts: Sequence[Part], total: int, delta: float) -> float:

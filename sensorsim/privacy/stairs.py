@@ -141,7 +141,7 @@ def _shapes(epsilon: float, max_per_range: int) -> list[tuple[int, int]]:
 def _candidates(e: Fraction, entries: int, most_clamped: float, r: int, g: int) -> Iterator[tuple[int, ...]]:
     """Fillings from the outside in, by outermost count; what is left goes to the ends, what is too much off the top."""
     outer = 1
-    while 2 * r * outer <= most_clamped * entries * (e - 1):  # beyond this the ends alone clamp too much
+    while outer <= entries and 2 * r * outer <= most_clamped * entries * (e - 1):  # beyond, the ends clamp too much
         fitting = _levels_that_fit(e, outer, entries, r, g)
         for levels in range(max(1, fitting), fitting + 3):
             counts = _fit(e, _inward(e, outer, r, g, levels), entries, r, g + (levels - 1) * r)

@@ -21,12 +21,22 @@ from sensorsim.errors import InputError
 from sensorsim.files import write_whole
 from sensorsim.privacy.certificate import Certificate
 from sensorsim.privacy.kinds import KINDS, kind_of
-from sensorsim.privacy.tables import NoiseTable
+from sensorsim.privacy.tables import MOST_FEATURES, NoiseTable, budget_of
 
 MAGIC = "sensorsim-noise-table"
 NEWEST = 2
-_CERTIFICATE = {f.name: Decimal for f in fields(Certificate)} | {"ratio": Fraction, "neighbours": str}
-_READERS: dict[str, Any] = _CERTIFICATE
+MOST_BYTES = 1 << 27  # a table of 2^24 entries, each in a line of its own, is no larger
+
+
+def _decimal(text: str) -> Decimal:
+    """A number of the certificate: finite, and no longer than one is written."""
+    value = Decimal(text)
+    if len(text) > 40 or not value.is_finite():
+        raise ValueError("number")
+    return value
+
+
+_CERTIFICATE: dict[str, Any] = {f.name: _decimal for f in fields(Certificate)} | {"ratio": Fraction, "neighbours": str}
 
 
 def write_table(path: str | os.PathLike[str], table: NoiseTable) -> None:
@@ -49,7 +59,8 @@ def table_bytes(table: NoiseTable) -> bytes:
 def read_table(path: str | os.PathLike[str]) -> NoiseTable:
     """Read a table and verify its checksum. Its certificate is what the file says: `certify` proves it again."""
     try:
-        content = Path(path).read_bytes()
+        size = Path(path).stat().st_size
+        content = Path(path).read_bytes() if size <= MOST_BYTES else b""
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; give the path of a noise table.") from None
     return parse_table(content, str(path))
@@ -58,7 +69,7 @@ def read_table(path: str | os.PathLike[str]) -> NoiseTable:
 def parse_table(content: bytes, name: str) -> NoiseTable:
     """A table from its file's bytes; `name` is for messages."""
     words = content.split(b"\n", 1)[0].decode("ascii", "replace").split()
-    if len(words) != 2 or words[0] != MAGIC or not words[1].isdigit():
+    if len(words) != 2 or words[0] != MAGIC or not words[1].isdigit() or len(words[1]) > 9:
         raise InputError(f"{name} is not a noise table of sensorsim; make one with `sensorsim noise make`.")
     if int(words[1]) > NEWEST:
         raise InputError(
@@ -83,7 +94,7 @@ def _parse(version: int, lines: list[str]) -> NoiseTable:
     made = kind_of(kind)
     if version != made.file_version:
         raise ValueError("version")
-    readers = made.parameters | _READERS
+    readers = made.parameters | _CERTIFICATE
     found: dict[str, Any] = {}
     for name, line in zip(readers, lines[2:], strict=False):
         key, text = line.split(" ", 1)
@@ -91,7 +102,8 @@ def _parse(version: int, lines: list[str]) -> NoiseTable:
             raise ValueError(f"expected {name}")
         found[name] = None if text == "none" else readers[name](text)
     certificate = Certificate(**{name: found.pop(name) for name in _CERTIFICATE})
-    if not (found["epsilon"] > 0 and 1 <= found["release"] <= found["features"] and 2 <= found["frac_bits"] <= 30):
+    whole = 1 <= found["release"] <= found["features"] <= MOST_FEATURES and 2 <= found["frac_bits"] <= 30
+    if not whole or budget_of(found["epsilon"]) != found["epsilon"]:
         raise ValueError("parameters")
     return made.parse(found | {"certificate": certificate}, lines[2 + len(readers) :])
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
 
 READY_EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1", "1.6", "3.2", "6.4")
+MOST_FEATURES = 4096  # of a record in the kernels
 KERNEL_FRAC = 15  # fraction bits of a feature in the kernels
+OPTIONS = {"most_clamped": "clamped", "limit_scales": "limit"}  # as the command line calls them
 WORD_BITS = 31  # what a release adds up must fit a signed 32-bit word
 
 
@@ -81,6 +83,22 @@ class NoiseTable:
     def c_constants(self) -> dict[str, int]:
         """The other arguments that the table fixes."""
         raise NotImplementedError
+
+    def check_kernels(self) -> None:
+        """Refuse a table whose arguments are outside what its kernels are proved for."""
+        from sensorsim.language.arguments import array_length
+
+        given = self.arguments()
+        for kernel in (self.kernel("release"), self.kernel("sampled")):
+            lengths = {name: value for name, value in given.items() if name in kernel.lengths}
+            for name, value in given.items():
+                kind = kernel.parameters[name]
+                array = name in kernel.arrays
+                low, high = (int(min(value)), int(max(value))) if array else (value, value)
+                element = kernel.arrays[name].element if array else kind
+                whole = not array or len(value) == array_length(kernel, name, kernel.lengths_at(lengths))
+                if not (element.lo <= low and high <= element.hi and whole):
+                    raise InputError(f"{name} of this table is not what the kernel {kernel.name} takes; make it again.")
 
     def c_remark(self) -> list[str]:
         """What a receiver of the released values must know, as lines of a comment."""
@@ -177,8 +195,8 @@ def make_table(
     given = {name: value for name, value in options.items() if value is not None}
     foreign = [name for name in given if name not in made.options]
     if foreign:
-        known = ", ".join(made.options)
-        raise InputError(f"{foreign[0]} does not shape a {kind} table; leave it out: there are {known}.")
+        shown = [OPTIONS.get(name, name.replace("_", "-")) for name in (foreign[0], *made.options)]
+        raise InputError(f"{shown[0]} does not shape a {kind} table; leave it out: there are {', '.join(shown[1:])}.")
     table = made.make(budget, features, released, frac_bits, **dict.fromkeys(made.options) | given)
     return certified(table)
 
@@ -215,8 +233,10 @@ def budget_of(epsilon: float | str | Decimal) -> Decimal:
 
 
 def _released(features: int, release: int | str) -> int:
-    if features < 1:
-        raise InputError(f"features is {features}; a record has at least 1.")
+    if not 1 <= features <= MOST_FEATURES:
+        raise InputError(
+            f"features is {features}; a record has at least 1, and at most {MOST_FEATURES} in the kernels."
+        )
     released = features if release == "all" else release
     if not isinstance(released, int) or not 1 <= released <= features:
         raise InputError(

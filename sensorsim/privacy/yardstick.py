@@ -41,8 +41,8 @@ def hybrid_sd(epsilon: float) -> float:
     """The hybrid of the two: ((s+3)/(3s(s-1)) + (E+1)²/(s(E-1)²))/4 with E = e^eps, the same at every x."""
     if _positive(epsilon) <= HYBRID_FROM:
         return one_bit_sd(epsilon)
-    E, s = math.exp(epsilon), math.exp(epsilon / 2)
-    return math.sqrt(((s + 3) / (3 * s * (s - 1)) + (E + 1) ** 2 / (s * (E - 1) ** 2)) / 4)
+    s = math.exp(epsilon / 2)  # and (E + 1)/(E - 1) is 1/tanh(eps/2), which does not overflow
+    return math.sqrt(((s + 3) / (3 * s * (s - 1)) + 1 / (s * math.tanh(epsilon / 2) ** 2)) / 4)
 
 
 def best_known_sd(epsilon: float) -> float | None:

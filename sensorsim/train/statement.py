@@ -22,6 +22,7 @@ class Statement:
     covers: str
     covers_short: str
     reproducible: bool  # drawn from a seed: the epsilon is that of the same run with secret noise
+    with_secret_noise: str  # what that would cover, in short
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -33,12 +34,14 @@ def statement(config: Config, n: int, normalise: str = "max") -> Statement:
     found = mechanism.spend(mechanism.use_of(config, n))
     bounded = math.isfinite(found.epsilon)
     covers = found.covers.sentence
-    if mechanism.private and found.covers is Covers.NOTHING:
-        covers += f": {found.why}"
+    would = found.covers if bounded else Covers.NOTHING
+    if mechanism.private and not bounded:
+        covers = f"{would.sentence}: {found.why}"
     if normalise == "max" and bounded:
         covers += "; not the column maxima that the data were divided by"
     seeded = config.seed is not None
     if seeded and bounded:
         covers = f"{REPRODUCIBLE}. With secret noise: {covers}"
     epsilon = found.epsilon if bounded else None
-    return Statement(config.epsilon, epsilon, found.delta, covers, found.covers.value, seeded)
+    holds = Covers.NOTHING if seeded else would
+    return Statement(config.epsilon, epsilon, found.delta, covers, holds.value, seeded, would.value)

@@ -77,7 +77,7 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
     """One line of a table: what ran, what it spent, what it gave."""
     config = result["config"]
     line = {name: config[name] for name in ("mechanism", "sigma", "c", "m", "l", "runs", "redraw", "estimator", "kind")}
-    said = ("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "reproducible")
+    said = ("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "reproducible", "with_secret_noise")
     line |= {name: result[name] for name in said}
     for name in PARTS:
         values = interval(result[name])

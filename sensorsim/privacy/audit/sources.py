@@ -55,7 +55,7 @@ def release(table: "NoiseTable", words: Words | None) -> Source:
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
         given = None if words is None else words(seed, count, table.release)
-        return release_records(same_records(x, count), table, seed, generator=GENERATOR, word=given)
+        return release_records(same_records(x, count), table, seed, generator=GENERATOR, word=given, unproved=True)
 
     return release_source(certified(table, sampled=False), draw, GENERATOR)
 
@@ -68,7 +68,8 @@ def sampled(table: "NoiseTable", words: Words | None) -> Source:
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
         given = None if words is None else words(seed, count, 2 * table.release)
-        return interleaved(*sampled_records(same_records(x, count), table, seed, generator=GENERATOR, word=given))
+        drawn = sampled_records(same_records(x, count), table, seed, generator=GENERATOR, word=given, unproved=True)
+        return interleaved(*drawn)
 
     return release_source(certified(table, sampled=True), draw, GENERATOR)
 

@@ -40,6 +40,8 @@ class CountedTable(NoiseTable):
         pairs = [line.split() for line in lines[1:]]
         counts = tuple((int(value), int(count)) for value, count in pairs)
         values = [value for value, _ in counts]
+        if not counts or max(len(word) for pair in pairs for word in pair) > 12:
+            raise ValueError("counts")
         if lines[0] != f"counts {len(counts)}" or values != sorted(set(values)):
             raise ValueError("counts")
         table = cls(**found, counts=counts)
@@ -48,8 +50,10 @@ class CountedTable(NoiseTable):
             table.coefficients in (1, 2)
             and 0 <= table.stair_bits <= table.frac_bits
             and min(count for _, count in counts) >= 0
-            and entries >= 2
+            and 2 <= entries <= 1 << MOST_ENTRIES_BITS
             and entries & (entries - 1) == 0
+            and max(abs(value) for value in values) < 1 << WORD_BITS
+            and (table.limit is None or 0 < table.limit < 1 << WORD_BITS)
         )
         if not sound:
             raise ValueError("parameters")

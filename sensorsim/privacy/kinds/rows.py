@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sensorsim.errors import InputError
 from sensorsim.privacy.certificate import Certificate, pure_certificate
-from sensorsim.privacy.rows import Rows
+from sensorsim.privacy.rows import MOST_KNOTS, Rows
 from sensorsim.privacy.tables import NoiseTable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ HOW = {
     BIT: "by one comparison, without a table",
 }
 COUNT_BITS = {THRESHOLDS: 16, LOOKUP: 8}
-MOST_ROWS, MOST_SYMBOLS = 33, 32  # of the kernels
+MOST_SYMBOLS = 32  # of the kernels
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class RowsTable(NoiseTable):
 
     @classmethod
     def parse(cls, found: dict[str, Any], lines: list[str]) -> Self:
-        counts = tuple(tuple(int(count) for count in line.split()) for line in lines[1 : MOST_ROWS + 2])
+        counts = tuple(tuple(int(count) for count in line.split()) for line in lines[1 : MOST_KNOTS + 2])
         table = cls(**found, counts=counts, mirrored=lines[0].endswith(" mirrored"))
         sound = (
             lines[0] == table.body()[0]

@@ -15,6 +15,8 @@ from sensorsim.privacy.tables import KERNEL_FRAC
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
 
+MOST_SHARE = 64  # of epsilon for one feature: beyond, nothing is left to hide
+
 
 @dataclass(frozen=True)
 class StairsTable(CountedTable):
@@ -27,6 +29,8 @@ class StairsTable(CountedTable):
     def make(cls, epsilon: Decimal, features: int, release: int, frac_bits: int, **options: Any) -> Self:
         """`most_clamped` is the largest share of draws that the ends may take; without it, what gives the least sd."""
         entries, most = checked_entries(options["entries"]), options["most_clamped"]
+        if epsilon / release > MOST_SHARE:
+            raise InputError(f"stairs are for an epsilon of up to {MOST_SHARE} a feature; give less, or use rows.")
         if most is not None and not 0 < most < 1:
             raise InputError(f"the share of clamped draws is {most}; give a number between 0 and 1.")
         found = _fill(epsilon, release, frac_bits, entries, shapes.MOST_CLAMPED if most is None else most)
@@ -44,15 +48,20 @@ class StairsTable(CountedTable):
         for bits in (12, 14, 16, 17):
             try:
                 return cls.make(epsilon, features, release, KERNEL_FRAC, entries=1 << bits, most_clamped=None)
-            except InputError as error:
-                failed = error  # too few entries for so small an epsilon
-        raise failed
+            except InputError:
+                pass  # too few entries for so small an epsilon
+        raise InputError(
+            f"no stairs table that the kernels take keeps epsilon {epsilon} over {release} features; use a larger one, "
+            "or rows."
+        )
 
     @classmethod
     def parse(cls, found: dict[str, Any], lines: list[str]) -> Self:
         table = super().parse(found, lines)
         if table.coefficients != 1 or table.seed is not None or table.limit is None or table.counts[-1][0] < 1:
             raise ValueError("parameters")
+        if table.gain <= 0:
+            raise ValueError("every draw is clamped")
         return table
 
     def certify(self) -> Certificate:
