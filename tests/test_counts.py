@@ -40,8 +40,10 @@ def test_reading_and_running_agree(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", range(1, 65))
 def test_reading_and_running_agree_for_every_pair(n):
-    for l in range(1, 65):
-        for mechanism in forms():
+    for mechanism in forms():
+        hidden = "l" in mechanism.kernel.parameters
+        some = range(1, 65) if mechanism.name == "spof" else (1, 2, 7, 31, 64)  # the longest take n·l steps in Python
+        for l in some if hidden else (1,):
             assert_agree(mechanism, n, l)
 
 

@@ -55,13 +55,14 @@ def test_it_is_counted_exported_and_accounted(outside, capsys):
     assert choose(["outside"], "lean") == choose(["formerly-outside"], "paper") == [outside_mechanism.noisy_record]
     once = accounting.spent("outside", 0.9, forward="released")
     assert (once.epsilon, once.delta, once.covers) == (pytest.approx(0.9), 0.0, Covers.RELEASE)
-    assert accounting.spent("formerly-outside", 0.9).covers is Covers.RELEASE  # as it trains by default
+    with pytest.warns(FutureWarning, match="is now called outside"):
+        assert accounting.spent("formerly-outside", 0.9).covers is Covers.RELEASE  # as it trains by default
     assert accounting.spent("outside", 0.9, forward="raw").covers is Covers.COEFFICIENTS
     assert accounting.nominal_scale("outside", 0.5) == 28
 
 
 def test_it_trains_and_says_what_it_spent(outside, small):
-    config = checked(Config("formerly-outside", 2.0, c=1.0, k=2, l=2, runs=2, epochs=1, seed=0), small.n)
+    config = checked(Config("outside", 2.0, c=1.0, k=2, l=2, runs=2, epochs=1, seed=0), small.n)
     assert (config.mechanism, config.c, config.k) == ("outside", 0.0, None)
     said = statement(config, small.n)
     assert said.spent_epsilon == pytest.approx(2.0) and "weights included" in said.covers
@@ -118,7 +119,8 @@ def test_it_is_found_by_its_entry_point(monkeypatch, small):
     monkeypatch.setattr(mechanisms, "_known", dict(mechanisms._known))
     monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
     assert find("spof").name == "spof" and not asked  # nobody looks without need: it takes time
-    assert accounting.spent("formerly-outside", 0.9).epsilon == pytest.approx(0.9)
+    with pytest.warns(FutureWarning):
+        assert accounting.spent("formerly-outside", 0.9).epsilon == pytest.approx(0.9)
     assert asked == ["sensorsim.mechanisms"] and every()[-1] is outside_mechanism.MECHANISM
     assert checked(Config("outside", 1.0, l=2), small.n).object is outside_mechanism.MECHANISM
     with pytest.raises(InputError, match=r"choose from .*outside"):

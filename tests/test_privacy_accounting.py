@@ -18,13 +18,13 @@ def test_one_draw_is_pure() -> None:
     once = spent("spof", 1.0)
     assert (once.epsilon, once.delta) == (pytest.approx(math.sqrt(2)), 0.0)
     assert spent("fm", 1.0).epsilon == once.epsilon
-    for mechanism in ("release", "exact", "sampled", "dpsgd"):
+    for mechanism in ("release", "sampled", "dpsgd"):
         assert spent(mechanism, 0.7).epsilon == pytest.approx(0.7) and spent(mechanism, 0.7).delta == 0
 
 
 def test_what_is_covered() -> None:
     assert spent("none").covers is Covers.NOTHING and spent("none").epsilon == math.inf
-    for mechanism in ("spof", "fm", "exact", "release", "sampled"):
+    for mechanism in ("spof", "fm", "release", "sampled"):
         usual = Covers.COEFFICIENTS if mechanism in ("spof", "fm") else Covers.RELEASE  # as each trains by default
         assert spent(mechanism, 1.0).covers is usual
         assert spent(mechanism, 1.0, forward="raw").covers is Covers.COEFFICIENTS
@@ -174,7 +174,7 @@ def test_bad_input(wrong: dict[str, object]) -> None:
     [
         ("dpsgd-weights", {"scale": 0.001}),
         ("dp-zo", {"scale": 0.001}),
-        ("exact", {"noise_multiplier": 1.0}),
+        ("release", {"noise_multiplier": 1.0}),
         ("dp-zo", {"noise_multiplier": 1.0, "noise": "laplace"}),
         ("dpsgd-weights", {"noise_multiplier": 1.0, "noise": "laplace"}),
     ],

@@ -245,8 +245,8 @@ def test_posterior_goes_from_the_prior_to_the_mean(small):
         (Config("dp-zo", 1.0), 1.0, "every step"),
         (Config("dp-zo", 1.0, noise="laplace"), 1.0, "every step"),
         (Config("sampled", 1.0, kind="stairs"), 1.0, "weights included"),
-        (Config("exact", 1.0, kind="stairs"), 1.0, "weights included"),
-        (Config("exact", 1.0, kind="stairs", estimator="loss", forward="raw", redraw=True), 10.0, "not covered"),
+        (Config("release", 1.0, kind="stairs"), 1.0, "weights included"),
+        (Config("release", 1.0, kind="stairs", estimator="loss", forward="raw", redraw=True), 10.0, "not covered"),
     ],
 )
 def test_statement(config, spent, word):

@@ -10,6 +10,7 @@ import click
 
 from sensorsim.cli.names import mechanism_name
 from sensorsim.errors import InputError
+from sensorsim.privacy.kinds import DEFAULT
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -56,7 +57,7 @@ model_options = options(
     click.option("--forward", help="raw or released: what the forward pass reads.  [default: by mechanism]"),
     click.option("--k", type=int, help="Features per record that sampled releases.  [default: from epsilon]"),
     click.option("--estimator", default="marginals", show_default=True, help="release, sampled: marginals or loss."),
-    click.option("--kind", default="rows", show_default=True, help="release, sampled: rows or stairs tables."),
+    click.option("--kind", default=DEFAULT, show_default=True, help="release, sampled: rows or stairs tables."),
     click.option("--clip", "C", type=float, default=4.0, show_default=True, help="Clipping norm C."),
     click.option("--point", default="zero", show_default=True, help="dpsgd: z-gradient at zero or at the prediction."),
     click.option("--noise", default="gaussian", show_default=True, help="dpsgd-weights, dp-zo: gaussian or laplace."),

@@ -5,6 +5,7 @@ dpsgd-weights, dp-zo        clipped gradients of weights, and clipped difference
 release, sampled            certified releases of a record: all features, or a few picked at random
 """
 
+import warnings
 from collections.abc import Iterable
 
 from sensorsim.errors import InputError
@@ -30,14 +31,17 @@ def every() -> tuple[Mechanism, ...]:
 
 
 def find(name: str) -> Mechanism:
-    """The mechanism of that name; an older name is understood."""
-    return resolve(name)[0]
+    """The mechanism of that name; an older name is understood, with a warning that says the new one."""
+    mechanism, hint = resolve(name)
+    if hint:
+        warnings.warn(hint, FutureWarning, stacklevel=3)
+    return mechanism
 
 
 def known(name: str) -> Mechanism | None:
     """The mechanism of that name, or None."""
     try:
-        return find(name)
+        return resolve(name)[0]
     except InputError:
         return None
 

@@ -1,6 +1,7 @@
 """The figures of the privacy commands. matplotlib is imported when one is drawn."""
 
 import os
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,8 +141,11 @@ def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 20
     from sensorsim.privacy.tables import ready_table
 
     records = [2**k for k in range(3, 10)]
-    tables = (("stairs, 1 in 10 clamped", little_clamped(epsilon), ":", "."),)
-    tables += (("stairs", ready_table(epsilon, 1, "stairs"), "-.", "o"), ("rows", ready_table(epsilon, 1), "-", "D"))
+    tables = (
+        ("stairs, 1 in 10 clamped", little_clamped(epsilon), ":", "."),
+        ("stairs", ready_table(epsilon, 1, "stairs"), "-.", "o"),
+        ("rows", ready_table(epsilon, 1), "-", "D"),
+    )
     laplace = error_of_mean_laplace(float(epsilon), records, runs, seed=0)
     axis.plot(records, laplace, ":", color=GREY, marker="x", markersize=5, label="Laplace")
     for name, table, line, marker in tables:
@@ -165,16 +169,20 @@ def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) 
 
     figure, (axis,) = _canvas(1, path, width=8)
     a = np.linspace(-3, 3, 601)
-    families = (
-        ("SPOF", RED, sensitivity.spof_term_printed, sensitivity.spof_term, sensitivity.spof_term_distance),
-        ("DP-SGD unclipped", BLUE, sensitivity.dpsgd_term_printed, sensitivity.dpsgd_term, lambda a: 1.0),
-        (
-            *(f"DP-SGD clipped, C = {C:g}, n = {n}", GREY, lambda a: sensitivity.dpsgd_clipped_printed(C, n) / n),
-            *(lambda a: sensitivity.dpsgd_clipped(C, n) / n, lambda a: sensitivity.dpsgd(C, n, a) / n),
+    families: dict[str, tuple[str, list[Callable[[float], float]]]] = {
+        "SPOF": (RED, [sensitivity.spof_term_printed, sensitivity.spof_term, sensitivity.spof_term_distance]),
+        "DP-SGD unclipped": (BLUE, [sensitivity.dpsgd_term_printed, sensitivity.dpsgd_term, lambda a: 1.0]),
+        f"DP-SGD clipped, C = {C:g}, n = {n}": (
+            GREY,
+            [
+                lambda a: sensitivity.dpsgd_clipped_printed(C, n) / n,
+                lambda a: sensitivity.dpsgd_clipped(C, n) / n,
+                lambda a: sensitivity.dpsgd(C, n, a) / n,
+            ],
         ),
-    )
+    }
     kinds = {"printed": "--", "bound": ":", "sensitivity": "-"}
-    for family, colour, *curves in families:
+    for family, (colour, curves) in families.items():
         for curve, (kind, line) in zip(curves, kinds.items(), strict=True):
             width = 4 if colour == BLUE and line == "-" else 1.5  # the grey line may lie on it, and both shall be seen
             heights = [curve(float(x)) for x in a]

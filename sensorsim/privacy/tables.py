@@ -92,10 +92,10 @@ class NoiseTable:
         for kernel in (self.kernel("release"), self.kernel("sampled")):
             lengths = {name: value for name, value in given.items() if name in kernel.lengths}
             for name, value in given.items():
-                kind = kernel.parameters[name]
+                kind: Any = kernel.parameters[name]
                 array = name in kernel.arrays
                 low, high = (int(min(value)), int(max(value))) if array else (value, value)
-                element = kernel.arrays[name].element if array else kind
+                element = kind.element if array else kind
                 whole = not array or len(value) == array_length(kernel, name, kernel.lengths_at(lengths))
                 if not (element.lo <= low and high <= element.hi and whole):
                     raise InputError(f"{name} of this table is not what the kernel {kernel.name} takes; make it again.")

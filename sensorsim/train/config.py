@@ -10,6 +10,7 @@ from typing import Any
 
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import Mechanism, find
+from sensorsim.privacy.kinds import DEFAULT
 
 SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses
 
@@ -47,7 +48,7 @@ class Config:
     forward: str | None = None  # raw or released; None: as the mechanism does
     k: int | None = None  # features per record that `sampled` releases; None: chosen from epsilon
     estimator: str = "marginals"  # what release and sampled make of the release
-    kind: str = "rows"  # of the table that they draw from
+    kind: str = DEFAULT  # of the table that they draw from
     noise: str = "gaussian"  # dpsgd-weights, dp-zo
     clipping: str = "flat"  # dpsgd-weights: one norm, or one for the encoder and one for the decoder
     delta: float = 1e-6  # dpsgd-weights with Gaussian noise
@@ -82,7 +83,7 @@ def checked(config: Config, n: int) -> Config:
     """The configuration as it will run, or one sentence on why it cannot."""
     mechanism = find(config.mechanism)
     reals = ("epsilon", "sigma", "c", "C", "lr", "delta")  # 4 and 4.0 are the same run, and have the same key
-    given = {name: float(value) for name in reals if (value := getattr(config, name)) is not None}
+    given: dict[str, Any] = {name: float(value) for name in reals if (value := getattr(config, name)) is not None}
     config = replace(config, mechanism=mechanism.name, **given)
     for name, allowed in CHOICES.items():
         value = getattr(config, name)

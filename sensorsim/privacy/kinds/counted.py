@@ -109,7 +109,7 @@ class CountedTable(NoiseTable):
 
     @property
     def table_bytes(self) -> int:
-        return self.entries * self.values.dtype.itemsize
+        return self.entries * int(self.values.dtype.itemsize)
 
     def distribution(self, x_q: int) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
         import numpy as np
