@@ -33,7 +33,8 @@ def test_an_older_name_is_understood_with_a_hint(mechanism):
     for alias in mechanism.aliases:
         found, hint = resolve(alias)
         assert found is mechanism and alias in hint and mechanism.name in hint
-        assert checked(Config(alias, 1.0, kind="stairs"), 14).mechanism == mechanism.name
+        with pytest.warns(FutureWarning, match=mechanism.name):
+            assert checked(Config(alias, 1.0, kind="stairs"), 14).mechanism == mechanism.name
     assert resolve("exact")[0].name == "release"
     with pytest.warns(FutureWarning, match="exact is now called release"):
         assert find("exact").name == "release"

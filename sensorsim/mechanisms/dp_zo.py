@@ -9,9 +9,10 @@ Gaussian noise, or Laplace noise for a pure epsilon. The paper on SPOF names it 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, Form
-from sensorsim.mechanisms.laplace import FRAC, lattice_scale
+from sensorsim.mechanisms.laplace import lattice_scale
 
 if TYPE_CHECKING:
     from sensorsim.privacy.spending import Spent, Use

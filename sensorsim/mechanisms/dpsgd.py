@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sensorsim.kernels.formats import CLIP, HALF
+from sensorsim.kernels.formats import CLIP, FRAC, HALF
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, PAPER, Form
-from sensorsim.mechanisms.laplace import FINE, FRAC, LaplaceMechanism, lattice_scale, on_lattice
+from sensorsim.mechanisms.laplace import FINE, LaplaceMechanism, lattice_scale, on_lattice
 from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:

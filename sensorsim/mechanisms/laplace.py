@@ -9,13 +9,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Mechanism, Tensor
+from sensorsim.privacy.discrete_laplace import LARGEST_T
 
 if TYPE_CHECKING:
     from sensorsim.privacy.spending import Part, Spent, Use
 
-FRAC = 15  # the lattice: the kernels' Q15
-LARGEST_T = 1 << 40  # of the exact draws
 FINE = 1 << 20  # lattice steps of one scale, where the scale is private and nothing is promised
 
 

@@ -6,9 +6,10 @@ alpha3 = 0.5x - 0.25; what holds is 1/8 for every x, and `release` uses that.
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, PAPER, Form
-from sensorsim.mechanisms.laplace import FINE, FRAC, LaplaceMechanism, lattice_scale, on_lattice
+from sensorsim.mechanisms.laplace import FINE, LaplaceMechanism, lattice_scale, on_lattice
 from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:

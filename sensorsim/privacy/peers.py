@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.kernels.formats import ONE
 from sensorsim.privacy import yardstick
 from sensorsim.privacy.tables import READY_EPSILONS, NoiseTable, make_table, ready_table
 
@@ -79,9 +80,9 @@ def error_of_mean(table: NoiseTable, records: "list[int]", runs: int, x: float, 
 
     from sensorsim.privacy.releases import sampled_records
 
-    features = np.full((runs * max(records), table.features), round(x * 2**15), np.uint16)
+    features = np.full((runs * max(records), table.features), round(x * ONE), np.uint16)
     values = table.estimate(sampled_records(features, table, seed, generator="fast")[1]).reshape(runs, -1)
-    return _errors(values - round(x * 2**15) / 2**15, records)
+    return _errors(values - round(x * ONE) / ONE, records)
 
 
 def error_of_mean_laplace(epsilon: float, records: "list[int]", runs: int, seed: int) -> "np.ndarray[Any, Any]":
@@ -89,7 +90,7 @@ def error_of_mean_laplace(epsilon: float, records: "list[int]", runs: int, seed:
     from sensorsim.privacy.discrete_laplace import discrete_laplace
     from sensorsim.privacy.words import Words
 
-    noise = discrete_laplace((runs, max(records)), math.ceil(2**15 / epsilon), Words(seed)) / 2**15
+    noise = discrete_laplace((runs, max(records)), math.ceil(ONE / epsilon), Words(seed)) / ONE
     return _errors(noise, records)
 
 

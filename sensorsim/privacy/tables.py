@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sensorsim.errors import InputError
+from sensorsim.kernels.formats import FRAC, N
 from sensorsim.privacy.certificate import Certificate
 from sensorsim.privacy.kinds import DEFAULT, kind_of
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
 
 READY_EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1", "1.6", "3.2", "6.4")
-MOST_FEATURES = 4096  # of a record in the kernels
-KERNEL_FRAC = 15  # fraction bits of a feature in the kernels
+MOST_FEATURES = N.hi
 OPTIONS = {"most_clamped": "clamped", "limit_scales": "limit"}  # as the command line calls them
 WORD_BITS = 31  # what a release adds up must fit a signed 32-bit word
 
@@ -49,7 +49,7 @@ class NoiseTable:
     @classmethod
     def fitting(cls, epsilon: Decimal, features: int, release: int) -> Self:
         """The same for the kernels, with the size that the epsilon needs."""
-        return cls.make(epsilon, features, release, KERNEL_FRAC, **dict.fromkeys(cls.options))
+        return cls.make(epsilon, features, release, FRAC, **dict.fromkeys(cls.options))
 
     @classmethod
     def parse(cls, found: dict[str, Any], lines: list[str]) -> Self:
@@ -184,7 +184,7 @@ def make_table(
     epsilon: float | str | Decimal,
     features: int = 14,
     release: int | str = "all",
-    frac_bits: int = KERNEL_FRAC,
+    frac_bits: int = FRAC,
     **options: Any,
 ) -> NoiseTable:
     """Make and certify a table. Which options there are depends on the kind: see its `make`."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sensorsim.kernels.formats import FRAC
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -10,7 +12,6 @@ if TYPE_CHECKING:
     Packets = np.ndarray[Any, Any]  # whole numbers, one row for each record, one column for each field
     Distribution = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # values, and their probabilities
 
-FRAC = 15
 ONE = 1 << FRAC
 Seed = Sequence[int]
 Words = Callable[[Seed, int, int], Any]  # words(seed, records, words of a record), in place of a generator's

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms import find
 from sensorsim.privacy.audit.source import (
-    FRAC,
     ONE,
     Field,
     Seed,

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sensorsim.errors import InputError
-from sensorsim.privacy.tables import KERNEL_FRAC, WORD_BITS, NoiseTable
+from sensorsim.kernels.formats import FRAC
+from sensorsim.privacy.tables import WORD_BITS, NoiseTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,12 +83,12 @@ class CountedTable(NoiseTable):
     def samples(self) -> "np.ndarray[Any, Any]":
         import numpy as np
 
-        if self.frac_bits > KERNEL_FRAC or self.entries > 1 << 16:
+        if self.frac_bits > FRAC or self.entries > 1 << 16:
             raise InputError(
                 f"this table has {self.frac_bits} fraction bits and {self.entries} entries; SPOF's kernels take at "
-                f"most {KERNEL_FRAC} and 2^16."
+                f"most {FRAC} and 2^16."
             )
-        noise = self.values.astype(np.int64) << (self.stair_bits + KERNEL_FRAC - self.frac_bits)
+        noise = self.values.astype(np.int64) << (self.stair_bits + FRAC - self.frac_bits)
         if abs(noise).max() > 1 << 30:
             raise InputError("this table's noise is beyond ±32768, what the kernels take; give a larger epsilon.")
         return noise.astype(np.int32)

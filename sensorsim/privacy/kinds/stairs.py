@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from sensorsim.errors import InputError
+from sensorsim.kernels.formats import FRAC
 from sensorsim.privacy import stairs as shapes
 from sensorsim.privacy.certificate import Certificate, pure_certificate
 from sensorsim.privacy.kinds.counted import MOST_ENTRIES_BITS, CountedTable, check_word, checked_entries
 from sensorsim.privacy.stairs import Stairs
-from sensorsim.privacy.tables import KERNEL_FRAC
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -47,7 +47,7 @@ class StairsTable(CountedTable):
         """The smallest of some sizes that the epsilon fits in; the kernels take up to 2^17 entries."""
         for bits in (12, 14, 16, 17):
             try:
-                return cls.make(epsilon, features, release, KERNEL_FRAC, entries=1 << bits, most_clamped=None)
+                return cls.make(epsilon, features, release, FRAC, entries=1 << bits, most_clamped=None)
             except InputError:
                 pass  # too few entries for so small an epsilon
         raise InputError(
