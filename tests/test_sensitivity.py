@@ -176,7 +176,7 @@ def test_the_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert b"<svg" in (tmp_path / "s.svg").read_bytes()
 
 
-@pytest.mark.parametrize("bad", [["--a", "nan"], ["--l", "20"], ["--clip", "0"], ["--n", "0"]])
+@pytest.mark.parametrize("bad", [["--a", "nan"], ["--l", "20"], ["--clip", "0"], ["--constant", "1e300"], ["--n", "0"]])
 def test_bad_input(bad: list[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["sensitivity", *bad])

@@ -325,3 +325,11 @@ def test_several_processes_give_the_same_results(small, tmp_path):
     with store.Store(tmp_path / "two.sqlite", small.digest) as kept:
         two = sweep.run(small, cells, kept, jobs=2)
     assert [plain(result) for result in one] == [plain(result) for result in two]
+
+
+def test_a_sweep_over_no_mechanism_is_refused_and_leaves_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        main(["sweep", "--mechanism", ","])
+    assert left.value.code == 2 and "names none" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

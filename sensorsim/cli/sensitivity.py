@@ -10,6 +10,8 @@ from sensorsim.errors import InputError
 from sensorsim.privacy import sensitivity
 from sensorsim.privacy.sensitivity import Sensitivity
 
+MOST = 1e9  # of C and c: their squares are printed
+
 
 @click.command()
 @click.option("--a", default=0.0, show_default=True, help="Expansion point.")
@@ -33,8 +35,8 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
         if n < 1:
             raise InputError(f"n is {n}; a record has features, so give --n of at least 1.")
         raise InputError(f"l is {hidden} and n is {n}; an encoder compresses, so give --l between 1 and {max(n, 1)}.")
-    if not (0 < C < float("inf") and 0 <= c < float("inf")):
-        raise InputError(f"C is {C} and c is {c}; give --clip above 0 and --constant of 0 or more.")
+    if not (0 < C <= MOST and 0 <= c <= MOST):
+        raise InputError(f"C is {C} and c is {c}; give --clip above 0, --constant of 0 or more, both up to {MOST:g}.")
     rows = sensitivity.table(a, n, C, c, hidden)
     if plot:
         from sensorsim.privacy.figures import draw_sensitivity

@@ -21,7 +21,8 @@ from sensorsim.cli.training import (
     shown,
     trivial_lines,
 )
-from sensorsim.mechanisms import every
+from sensorsim.errors import InputError
+from sensorsim.mechanisms import every, names
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -79,6 +80,8 @@ def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
     from sensorsim.train import sweep
 
     mechanisms = [mechanism_name(name.strip()) for name in chosen["mechanism"].split(",") if name.strip()]
+    if not mechanisms:
+        raise InputError(f"--mechanism {chosen['mechanism']} names none; give some of {names()}, with commas.")
     epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
     base = base_config({name: value for name, value in chosen.items() if name not in SWEPT}, chosen["runs"])
     return sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n)
