@@ -10,6 +10,7 @@ from sensorsim.language import Below, kernel, mulu, shru
 
 CHOICE_BITS = 20  # of the word that picks a feature: with n <= 4096 the product still fits 32 bits
 CHOICE_DROP = 32 - CHOICE_BITS
+ORDER = Below("n", once=True)  # the features in any order, each of them once
 PICKED = "which features are picked follows from the words alone and is released as `chosen`: it is no secret"
 
 
@@ -26,7 +27,7 @@ def choose(word: RANDOM, left: LEFT) -> RANDOM:
 
 
 @kernel(exposes={"address": PICKED})
-def choose_next(order: Below("n")["n"], word: RANDOM, n: N, left: REMAINING) -> None:
+def choose_next(order: ORDER["n"], word: RANDOM, n: N, left: REMAINING) -> None:
     """Move one of the `left` features that are not picked yet to order[left - 1]: a round of a Fisher–Yates shuffle.
 
     `order` holds the numbers 0 … n-1 once each, the first `left` of them not picked yet, and keeps them from round to

@@ -62,7 +62,6 @@ RELEASED = Q("released", "i32", FRAC, -(2**23), 2**23, "a feature less one half,
 ROW = Q("row", "u32", 0, 0, 2**KNOT_BITS.hi, "the knot that a feature is rounded to", secret=True)
 CUT = Q("cut", "u16", 0, 0, 2**16 - 1, "of 2^16 words how many give a symbol below this one")
 DRAWN_BITS = 16  # of a word that draw a symbol by thresholds
-DRAWN = Q("drawn", "u32", 0, 2**DRAWN_BITS, 2 ** (DRAWN_BITS + 1) - 1, "the drawn bits, a one above them", secret=True)
 SYMBOL = Q("symbol", "u8", 0, 0, CUTS.hi, "a released symbol")
 CHANCE_BITS = 31  # of the word that a single released bit is drawn with
 BASE = Q("base", "u32", CHANCE_BITS, 0, 2**CHANCE_BITS, "how likely symbol 1 is at x = 0")
@@ -135,3 +134,13 @@ CHANGE_FRAC = SUM_FRAC - 1  # of the slope: its product with a difference of log
 CHANGE = Q("change", "i32", SUM_FRAC, -40 << SUM_FRAC, 40 << SUM_FRAC, "the change of one feature's loss", secret=True)
 CHANGES = Q("changes", "i32", SUM_FRAC, 4096 * CHANGE.lo, 4096 * CHANGE.hi, "the change of a whole loss", secret=True)
 ZO_CLIP = Q("zo clip", "i32", SUM_FRAC, 1, 1 << SUM_FRAC, "the clipping threshold C of the change, up to 1")
+
+# The sensor: a generator, the health of what seeds it, a journal of what is spent, and packets.
+BYTE = Q("byte", "u8", 0, 0, 255, "a byte of a journal or of a packet")
+SEED = Q("seed byte", "u8", 0, 0, 255, "a byte of the board's entropy", secret=True, drawn=True)
+NUMBER = Q("number", "u32", 0, 0, 2**32 - 1, "a count, an epoch or a checksum; nothing secret")
+FLAG = Q("flag", "u32", 0, 0, 1, "1 for yes, 0 for no")
+SECRET_FLAG = Q("secret flag", "u32", 0, 0, 1, "1 for yes, 0 for no, of something secret", secret=True)
+BLOCKS = Length("blocks", 1, 1024, "blocks of ChaCha20 for a release, eight words each", typical=1, tests=(1, 2, 37))
+SEEDS = Length("count", 1, 1024, "bytes of entropy that are looked at", typical=32, tests=(1, 33, 1024))
+SIZE = Length("size", 1, 2**20, "bytes under a checksum", typical=20, tests=(1, 9, 257))

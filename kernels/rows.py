@@ -20,65 +20,67 @@ draw: `rows_search` for five to eight symbols, `rows_lookup` for counts of 2^8, 
 for half of the rows.
 """
 
-from sensorsim.kernels.choice import PICKED, choose, choose_next
+from sensorsim.kernels.choice import ORDER, PICKED, choose, choose_next
 from sensorsim.kernels.formats import (
     CACHED,
     CUT,
     CUTS,
-    DRAWN,
     DRAWN_BITS,
     FRAC,
     KNOT_BITS,
     KNOTS,
     RANDOM,
     ROW,
+    SECRET_FLAG,
     SYMBOL,
-    UNIT,
     K,
     N,
     X,
 )
-from sensorsim.kernels.spof import feature
 
-from sensorsim.language import Below, addu, and_, geu, kernel, mulu, or_, out, selectu, shru, subu, u32
+from sensorsim.language import Below, Q, addu, and_, geu, kernel, minu, mulu, out, selectu, shru, u32
 
 DRAWN_DROP = 32 - DRAWN_BITS
+DRAWN = Q("drawn", "u32", 0, 0, 2**DRAWN_BITS - 1, "the bits of a word that draw a symbol", secret=True)
 
 
 @kernel(step="rounding")
-def row_of(unit: UNIT, word: RANDOM, knot_bits: KNOT_BITS) -> ROW:
+def row_of(x: X, word: RANDOM, knot_bits: KNOT_BITS) -> ROW:
     """One of the two knots beside a feature, on average the feature: AND, ADD. The low bits of the word decide.
 
-    Scaling and overflow: less than a step of 2^shift is added to at most 2^15, so the row is at most 2^knot_bits, and
-    exactly that for 1.
+    A feature above 1 counts as 1: the row is that of 1 at most. Rows are few, so to take the smaller of two of them
+    needs no large constant.
+
+    Scaling and overflow: less than a step of 2^shift is added to x, so 1 gives exactly the row 2^knot_bits, smaller x
+    none above it and larger x none below it.
     """
     shift = FRAC - knot_bits
-    return shru(addu(u32(unit), and_(word, (1 << shift) - 1)), shift)
+    return minu(1 << knot_bits, shru(addu(x, and_(word, (1 << shift) - 1)), shift))
 
 
 @kernel(step="symbol")
 def drawn_with(word: RANDOM) -> DRAWN:
-    """The top 16 bits of a word with a one above them: less a threshold, the one is left where they reach it. OR.
+    """The top 16 bits of a word, which draw a symbol.
 
-    Scaling and overflow: 2^16 to 2^17 - 1, so a threshold can be taken off.
+    Scaling and overflow: 0 to 2^16 - 1.
     """
-    return or_(shru(word, DRAWN_DROP), 1 << DRAWN_BITS)
+    return shru(word, DRAWN_DROP)
 
 
 @kernel(step="symbol")
-def reaches(drawn: DRAWN, cut: CUT) -> SYMBOL:
-    """1 where the drawn bits reach a threshold, else 0: SUB and a shift, shorter than a compare without a branch.
+def reaches(drawn: DRAWN, cut: CUT) -> SECRET_FLAG:
+    """1 where the drawn bits reach a threshold, else 0: a compare, without a branch.
 
-    Scaling and overflow: the one above the drawn bits keeps the difference from going below 1.
+    Scaling and overflow: there is nothing to overflow.
     """
-    return shru(subu(drawn, cut), DRAWN_BITS)
+    return selectu(geu(drawn, cut), 1, 0)
 
 
 @kernel(step="symbol", exposes={"address": CACHED})
 def reached(
     table: CUT["knots * cuts"], row: Below("knots", secret=True), word: RANDOM, cuts: CUTS, knots: KNOTS
 ) -> SYMBOL:
-    """How many thresholds of a row the drawn bits reach: MUL, OR, and for each threshold ADD, SUB, ADD.
+    """How many thresholds of a row the drawn bits reach: MUL, and for each threshold ADD, a compare, ADD.
 
     `table` holds the rows one after another. Every threshold of the row is looked at, whatever the word.
 
@@ -98,18 +100,18 @@ def rows(x: X, table: CUT["((1 << knot_bits) + 1) * cuts"], word: RANDOM, cuts: 
 
     Scaling and overflow: see `row_of` and `reached`.
     """
-    return reached(table, row_of(feature(x), word, knot_bits), word, cuts, (1 << knot_bits) + 1)
+    return reached(table, row_of(x, word, knot_bits), word, cuts, (1 << knot_bits) + 1)
 
 
 @kernel(step="symbol")
 def rows_scan(x: X, table: CUT["knots * cuts"], word: RANDOM, cuts: CUTS, knots: KNOTS, knot_bits: KNOT_BITS) -> SYMBOL:
-    """The symbol of `rows` with every row read alike: no address depends on x or the word. For cores with a data cache.
+    """The symbol of one feature with every row read alike: no address depends on x or the word. For a data cache.
 
     `knots` is 2^knot_bits + 1. Going up through the rows, the last that is not above the feature's row is that row.
 
     Scaling and overflow: the places in the table are public; at most `cuts` ones are added.
     """
-    row = row_of(feature(x), word, knot_bits)
+    row = row_of(x, word, knot_bits)
     drawn = drawn_with(word)
     symbol = u32(0)
     for j in range(cuts):
@@ -146,7 +148,7 @@ def sampled_rows(
     x: X["n"],
     table: CUT["((1 << knot_bits) + 1) * cuts"],
     word: RANDOM["2 * k"],
-    order: Below("n")["n"],
+    order: ORDER["n"],
     chosen: out(Below("n")["k"]),
     y: out(SYMBOL["k"]),
     n: N,
@@ -160,7 +162,7 @@ def sampled_rows(
 
     Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
     symbol. Proof: `chosen` is as likely for every x, since neither the words nor the order depend on x; given it, k
-    features are released with independent words as in `release_rows`. `chosen` need not be hidden.
+    features are released with independent words, whose likelihood ratios multiply. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows` and `choose_next`; k <= n, so at least one feature is left in every round.
     """
@@ -185,9 +187,11 @@ def sampled_rows_one(
 ) -> None:
     """Release a symbol of one feature, picked at random: the first word picks, the second draws.
 
-    `sampled_rows` with k = 1, and no order to keep: one pick cannot repeat, so the place is the feature.
+    One pick cannot repeat, so the place is the feature, and there is no order to keep. It is `sampled_rows`
+    with k = 1.
 
-    Privacy: as there; the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records.
+    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
+    symbol: `chosen` is as likely for every x, since its word does not depend on x. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows` and `choose`.
     """

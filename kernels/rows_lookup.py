@@ -1,4 +1,4 @@
-"""The symbol of `rows` by one load: a table of symbols in place of thresholds, for counts of 2^8.
+"""One symbol for a feature by one load: a table of symbols in place of thresholds, for counts of 2^8.
 
     symbol = table[row·256 + the top 8 bits of the word]         the row as in `rows`
 
@@ -7,10 +7,9 @@ The rows and the proof of privacy are those of `rows`, with 2^8 in place of 2^16
 a core with a data cache keep the table in memory that is not cached.
 """
 
-from sensorsim.kernels.choice import PICKED, choose, choose_next
+from sensorsim.kernels.choice import ORDER, PICKED, choose, choose_next
 from sensorsim.kernels.formats import CACHED, KNOT_BITS, RANDOM, SYMBOL, K, N, X
 from sensorsim.kernels.rows import row_of
-from sensorsim.kernels.spof import feature
 
 from sensorsim.language import Below, addu, kernel, mulu, out, shru
 
@@ -24,7 +23,7 @@ def rows_lookup(x: X, table: SYMBOL["((1 << knot_bits) + 1) * 256"], word: RANDO
 
     Scaling and overflow: the row is at most 2^knot_bits and less than 256 is added to its first entry.
     """
-    first = mulu(row_of(feature(x), word, knot_bits), LOOKED_UP)
+    first = mulu(row_of(x, word, knot_bits), LOOKED_UP)
     return table[addu(first, shru(word, LOOKED_UP_DROP))]
 
 
@@ -53,7 +52,7 @@ def sampled_rows_lookup(
     x: X["n"],
     table: SYMBOL["((1 << knot_bits) + 1) * 256"],
     word: RANDOM["2 * k"],
-    order: Below("n")["n"],
+    order: ORDER["n"],
     chosen: out(Below("n")["k"]),
     y: out(SYMBOL["k"]),
     n: N,
@@ -66,7 +65,7 @@ def sampled_rows_lookup(
 
     Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
     symbol. Proof: `chosen` is as likely for every x, since neither the words nor the order depend on x; given it, k
-    features are released with independent words as in `release_rows_lookup`. `chosen` need not be hidden.
+    features are released with independent words, whose likelihood ratios multiply. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows_lookup` and `choose_next`; k <= n, so at least one feature is left in every round.
     """
@@ -90,9 +89,11 @@ def sampled_rows_lookup_one(
 ) -> None:
     """Release a symbol of one feature, picked at random: the first word picks, the second draws.
 
-    `sampled_rows_lookup` with k = 1, and no order to keep: one pick cannot repeat, so the place is the feature.
+    One pick cannot repeat, so the place is the feature, and there is no order to keep. It is `sampled_rows_lookup`
+    with k = 1.
 
-    Privacy: as there; the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records.
+    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
+    symbol: `chosen` is as likely for every x, since its word does not depend on x. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows_lookup` and `choose`.
     """

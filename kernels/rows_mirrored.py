@@ -1,4 +1,4 @@
-"""The symbol of `rows` from half of the rows, where the others are their mirror images.
+"""One symbol for a feature from half of the rows, where the others are their mirror images.
 
     x'     = min(x, 1 - x)
     symbol = that of `rows` at x', and cuts less that where x > 1/2
@@ -8,12 +8,12 @@ image at 1 - x. The rows of 0 … 1/2 are stored, 2^(knot_bits - 1) + 1 of them;
 the distribution at every x is that of `rows` with all rows, and its proof of privacy and its certificate hold.
 """
 
-from sensorsim.kernels.choice import PICKED, choose, choose_next
-from sensorsim.kernels.formats import CUT, CUTS, HALF, MIRRORED_BITS, ONE, RANDOM, SYMBOL, UNIT, K, N, X
-from sensorsim.kernels.rows import reached, row_of
+from sensorsim.kernels.choice import ORDER, PICKED, choose, choose_next
+from sensorsim.kernels.formats import CUT, CUTS, FRAC, HALF, MIRRORED_BITS, ONE, RANDOM, ROW, SYMBOL, UNIT, K, N, X
+from sensorsim.kernels.rows import reached
 from sensorsim.kernels.spof import feature
 
-from sensorsim.language import Below, and_, geu, kernel, max_, min_, out, selectu, sub, u32, wrapping_subu
+from sensorsim.language import Below, addu, and_, geu, kernel, max_, min_, out, selectu, shru, sub, u32, wrapping_subu
 
 SYMBOL_MASK = CUTS.hi  # five ones, so every symbol is kept
 
@@ -25,6 +25,16 @@ def folded(unit: UNIT) -> UNIT:
     Scaling and overflow: 0 to 2^14, Q15.
     """
     return min_(unit, sub(ONE, max_(unit, HALF)))
+
+
+@kernel(step="rounding")
+def rounded(unit: UNIT, word: RANDOM, knot_bits: MIRRORED_BITS) -> ROW:
+    """One of the two knots beside a feature that is saturated already, on average the feature: AND, ADD.
+
+    Scaling and overflow: less than a step of 2^shift is added to at most 2^15, so the row is at most 2^knot_bits.
+    """
+    shift = FRAC - knot_bits
+    return shru(addu(u32(unit), and_(word, (1 << shift) - 1)), shift)
 
 
 @kernel(step="symbol")
@@ -46,7 +56,7 @@ def rows_mirrored(
     Scaling and overflow: x' is at most 1/2, so the row is at most 2^(knot_bits - 1); see `reached` and `mirrored`.
     """
     unit = feature(x)
-    row = row_of(folded(unit), word, knot_bits)
+    row = rounded(folded(unit), word, knot_bits)
     return mirrored(reached(table, row, word, cuts, (1 << (knot_bits - 1)) + 1), unit, cuts)
 
 
@@ -76,7 +86,7 @@ def sampled_rows_mirrored(
     x: X["n"],
     table: CUT["((1 << (knot_bits - 1)) + 1) * cuts"],
     word: RANDOM["2 * k"],
-    order: Below("n")["n"],
+    order: ORDER["n"],
     chosen: out(Below("n")["k"]),
     y: out(SYMBOL["k"]),
     n: N,
@@ -90,7 +100,7 @@ def sampled_rows_mirrored(
 
     Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
     symbol. Proof: `chosen` is as likely for every x, since neither the words nor the order depend on x; given it, k
-    features are released with independent words as in `release_rows_mirrored`. `chosen` need not be hidden.
+    features are released with independent words, whose likelihood ratios multiply. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows_mirrored` and `choose_next`; k <= n, so at least one feature is left in every round.
     """
@@ -115,9 +125,11 @@ def sampled_rows_mirrored_one(
 ) -> None:
     """Release a symbol of one feature, picked at random: the first word picks, the second draws.
 
-    `sampled_rows_mirrored` with k = 1, and no order to keep: one pick cannot repeat, so the place is the feature.
+    One pick cannot repeat, so the place is the feature, and there is no order to keep. It is `sampled_rows_mirrored`
+    with k = 1.
 
-    Privacy: as there; the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records.
+    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
+    symbol: `chosen` is as likely for every x, since its word does not depend on x. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows_mirrored` and `choose`.
     """

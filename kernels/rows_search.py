@@ -1,33 +1,44 @@
-"""The symbol of `rows` for five to eight symbols in three steps: a binary search in the same table.
+"""One symbol of five to eight for a feature, without a look at all thresholds: a search among those of its row.
 
-The thresholds of a row ascend. The first step looks at the fourth from the end. Where the word reaches it, it reaches
-all before, and the last three are left. Where not, it reaches none behind, and the first three hold all that it may
-reach, for there are at most three before. Three thresholds then take two steps: the middle one, and one beside it.
+The thresholds of a row ascend. The first step looks at the one in the middle. Where the word reaches it, it reaches all
+before, and those behind are left; where not, it reaches none behind, and those before are left. What is left, two or
+three, is looked at without another choice. With an even number of thresholds fewer are left before the middle than
+behind it: there the last look is at the last threshold of the row either way, which counts only where it is one of
+those left.
 
 The addresses show the row and the symbol: on a core with a data cache keep the table in memory that is not cached.
 """
 
-from sensorsim.kernels.choice import PICKED, choose, choose_next
+from sensorsim.kernels.choice import ORDER, PICKED, choose, choose_next
 from sensorsim.kernels.formats import CACHED, CUT, KNOT_BITS, RANDOM, SEARCHED, SYMBOL, K, N, X
 from sensorsim.kernels.rows import drawn_with, reaches, row_of
-from sensorsim.kernels.spof import feature
 
-from sensorsim.language import Below, addu, kernel, mulu, out, shlu
+from sensorsim.language import Below, addu, kernel, mulu, out
 
 
 @kernel(step="symbol", exposes={"address": CACHED})
 def rows_search(
     x: X, table: CUT["((1 << knot_bits) + 1) * cuts"], word: RANDOM, cuts: SEARCHED, knot_bits: KNOT_BITS
 ) -> SYMBOL:
-    """The symbol of one feature by thresholds, three of them looked at.
+    """The symbol of one feature by thresholds, three of four or five looked at, four of six or seven.
 
-    Scaling and overflow: the places are at most `cuts` - 1 above the row's first entry, and see `rows`.
+    `behind` thresholds are behind the middle one. The place of the last look moves with the choice where the number of
+    all is odd, and else stands at the row's end.
+
+    Scaling and overflow: the places are at most `cuts` - 1 above the row's first entry, and see `row_of`.
     """
-    first = mulu(row_of(feature(x), word, knot_bits), cuts)
+    first = mulu(row_of(x, word, knot_bits), cuts)
     drawn = drawn_with(word)
-    some = mulu(reaches(drawn, table[addu(first, cuts - 4)]), cuts - 3)
-    more = addu(some, shlu(reaches(drawn, table[addu(addu(first, some), 1)]), 1))
-    return addu(more, reaches(drawn, table[addu(first, more)]))
+    behind = cuts >> 1
+    odd = cuts - 2 * behind
+    beyond = cuts - behind
+    upper = reaches(drawn, table[addu(first, beyond - 1)])
+    some = mulu(upper, beyond)
+    last = addu(cuts - 1 - odd * beyond, mulu(upper, odd * beyond))
+    symbol = addu(some, reaches(drawn, table[addu(first, some)]))
+    for j in range(1, (cuts >> 1) - 1):  # a look more for six and seven
+        symbol = addu(symbol, reaches(drawn, table[addu(first, addu(some, j))]))
+    return addu(symbol, reaches(drawn, table[addu(first, last)]))
 
 
 @kernel()
@@ -56,7 +67,7 @@ def sampled_rows_search(
     x: X["n"],
     table: CUT["((1 << knot_bits) + 1) * cuts"],
     word: RANDOM["2 * k"],
-    order: Below("n")["n"],
+    order: ORDER["n"],
     chosen: out(Below("n")["k"]),
     y: out(SYMBOL["k"]),
     n: N,
@@ -70,7 +81,7 @@ def sampled_rows_search(
 
     Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
     symbol. Proof: `chosen` is as likely for every x, since neither the words nor the order depend on x; given it, k
-    features are released with independent words as in `release_rows_search`. `chosen` need not be hidden.
+    features are released with independent words, whose likelihood ratios multiply. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows_search` and `choose_next`; k <= n, so at least one feature is left in every round.
     """
@@ -95,9 +106,11 @@ def sampled_rows_search_one(
 ) -> None:
     """Release a symbol of one feature, picked at random: the first word picks, the second draws.
 
-    `sampled_rows_search` with k = 1, and no order to keep: one pick cannot repeat, so the place is the feature.
+    One pick cannot repeat, so the place is the feature, and there is no order to keep. It is `sampled_rows_search`
+    with k = 1.
 
-    Privacy: as there; the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records.
+    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
+    symbol: `chosen` is as likely for every x, since its word does not depend on x. `chosen` need not be hidden.
 
     Scaling and overflow: see `rows_search` and `choose`.
     """

@@ -12,7 +12,7 @@ No branch and no loop depends on x or on a word, and the clamp is a select. The 
 a core with a data cache keep the table in memory that is not cached.
 """
 
-from sensorsim.kernels.choice import PICKED, choose, choose_next
+from sensorsim.kernels.choice import ORDER, PICKED, choose, choose_next
 from sensorsim.kernels.formats import (
     CACHED,
     CENTRE,
@@ -25,6 +25,7 @@ from sensorsim.kernels.formats import (
     STAIR,
     STAIR_BITS,
     STAIR_MASK,
+    UNIT,
     K,
     N,
     X,
@@ -63,7 +64,7 @@ def lowest_of(limit: LIMIT) -> LOWEST:
 
 @kernel(step="noise")
 def stairs(
-    x: X,
+    unit: UNIT,
     entry: STAIR,
     word: RANDOM,
     mask: STAIR_MASK,
@@ -72,7 +73,9 @@ def stairs(
     limit: LIMIT,
     stair_bits: STAIR_BITS,
 ) -> RELEASED:
-    """One feature with its noise, clamped: AND, SUB, ADD, ADD. `entry` is A, `mask` is S-1, `centre` is 1/2 + S/2.
+    """One feature with its noise, clamped: AND, SUB, ADD, ADD.
+
+    `unit` is x, at most 1, `entry` is A, `mask` is S-1 and `centre` is 1/2 + S/2.
 
     Privacy: epsilon0-DP with delta = 0 for any two values of x, where exp(epsilon0) is the ratio in the table's
     certificate. Proof sketch: x moves the sum before the clamp by at most 1 = 2^15 lattice steps, which is a whole
@@ -80,12 +83,12 @@ def stairs(
     within r stairs of each other; U is uniform on a stair, so the likelihoods are as the counts of two entries at most
     r apart, and the certificate bounds their ratio. y = ±limit collects the outermost stairs, whose sums it bounds too.
 
-    Scaling and overflow: x is saturated to 1. S·A is at most 2^7·2^15 = 2^22, U below 2^15 and x - 1/2 - S/2 between
-    -2^15 and 2^14, so the sum stays below 2^23 and nothing wraps; only the clamp saturates, as the mechanism wants.
+    Scaling and overflow: S·A is at most 2^7·2^15 = 2^22, U below 2^15 and x - 1/2 - S/2 between -2^15 and 2^14, so the
+    sum stays below 2^23 and nothing wraps; only the clamp saturates, as the mechanism wants.
     """
     position = i32(and_(word, mask))
-    noisy = add(add(sub(feature(x), centre), shl(entry, stair_bits)), position)
-    return min_(max_(noisy, lowest), limit)
+    noisy = add(sub(unit, centre), add(position, shl(entry, stair_bits)))
+    return max_(min_(noisy, limit), lowest)
 
 
 @kernel()
@@ -112,7 +115,8 @@ def release_stairs(
     lowest = lowest_of(limit)
     for i in range(n):
         secret = word[i]
-        y[i] = stairs(x[i], pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
+        unit = feature(x[i])
+        y[i] = stairs(unit, pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
 
 
 @kernel(exposes={"address": PICKED})
@@ -121,7 +125,7 @@ def sampled_stairs(
     table: STAIR["1 << (32 - drop)"],
     word: RANDOM["2 * k"],
     limit: LIMIT,
-    order: Below("n")["n"],
+    order: ORDER["n"],
     chosen: out(Below("n")["k"]),
     y: out(RELEASED["k"]),
     n: N,
@@ -136,7 +140,7 @@ def sampled_stairs(
     Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of
     `stairs`, so a table made for `release k` puts the whole epsilon on k features instead of n. Proof sketch: the
     probability of `chosen` is the same for every x, since neither the words nor the order depend on x; given it, k
-    features are released with independent words as in `release_stairs`. `chosen` need not be hidden.
+    features are released with independent words, whose likelihood ratios multiply. `chosen` need not be hidden.
 
     Scaling and overflow: see `stairs`, `pick_stair` and `choose`; k <= n, so at least one place is left in every round.
     """
@@ -149,7 +153,8 @@ def sampled_stairs(
         picked = order[left - 1]
         chosen[j] = picked
         secret = word[2 * j + 1]
-        y[j] = stairs(x[picked], pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
+        unit = feature(x[picked])
+        y[j] = stairs(unit, pick_stair(table, secret, drop), secret, mask, centre, lowest, limit, stair_bits)
 
 
 @kernel(exposes={"address": PICKED})
@@ -166,15 +171,18 @@ def sampled_stairs_one(
 ) -> None:
     """Release one feature of a record, picked at random: the first word picks, the second is for noise.
 
-    `sampled_stairs` with k = 1, and no order to keep: one pick cannot repeat, so the place is the feature.
+    One pick cannot repeat, so the place is the feature, and there is no order to keep. It is `sampled_stairs`
+    with k = 1.
 
-    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, as in `sampled_stairs`.
+    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of
+    `stairs`: `chosen` is as likely for every x, since its word does not depend on x. `chosen` need not be hidden.
 
     Scaling and overflow: see `stairs`, `pick_stair` and `choose`.
     """
     picked = choose(word[0], n)
     chosen[0] = picked
     secret = word[1]
+    unit = feature(x[picked])
     entry = pick_stair(table, secret, drop)
     mask = (1 << stair_bits) - 1
-    y[0] = stairs(x[picked], entry, secret, mask, centre_of(stair_bits), lowest_of(limit), limit, stair_bits)
+    y[0] = stairs(unit, entry, secret, mask, centre_of(stair_bits), lowest_of(limit), limit, stair_bits)

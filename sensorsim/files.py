@@ -1,10 +1,21 @@
-"""Writing files so that a reader never sees half of one."""
+"""Files of others are read with a bound; our own are written so that a reader never sees half of one."""
 
 import os
 import tempfile
 from pathlib import Path
 
 from sensorsim.errors import InputError
+
+
+def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
+    """The content of an ordinary file of at most so many bytes; a device has no end. OSError if it cannot be read."""
+    if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+        raise InputError(f"{path} is a device or a pipe; give an ordinary file.")
+    with Path(path).open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"{path} has more than {most} bytes; no file of its kind is so large.")
+    return content
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:

@@ -62,7 +62,7 @@ def test_what_is_in_a_package(texts):
 def test_the_first_line_is_the_command(texts, tmp_path):
     command = "sensorsim export --kernels spof,dpsgd --variant paper (sensorsim "
     for path, text in texts.items():
-        if not path.endswith(".json"):
+        if not path.endswith(".json") and path != "LICENSE":
             assert text.splitlines()[0].lstrip("/*#<!- ").startswith(command), path
     assert texts["src/ss_spof.c"].splitlines()[1] == "/* SPDX-License-Identifier: MIT */"
     assert json.loads(texts["MANIFEST.json"])["command"].startswith(command)
@@ -210,7 +210,7 @@ def test_a_table_that_protects_nothing_is_refused_or_marks_every_file(tmp_path):
     with pytest.raises(InputError, match="does not protect a record"):
         make_package(Options(("spof",), noise=tmp_path / "naive.txt"))
     texts = make_package(Options(("spof",), noise=tmp_path / "naive.txt", allow_uncertified=True))
-    assert [path for path, text in texts.items() if "NOT certified" not in text] == []
+    assert [path for path, text in texts.items() if "NOT certified" not in text] == ["LICENSE"]
 
 
 def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):
@@ -234,10 +234,19 @@ def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["export", "--out", "p", "--encoder", "absent.json"], "--encoder needs the kernel encoder"),
+        (["export", "--out", "p", "--encoder", "absent.json"], "cannot read absent.json"),
         (["export", "--out", "p", "--kernels", "spoof"], "kernel 'spoof' is not known"),
         (["export", "--out", "p", "--kernels", "absent.py:ema"], "cannot read absent.py: there is no such file"),
         (["export", "--out", "p", "--kernels", ","], "no kernel is named"),
+        (["export", "--out", "p", "--kernels", "spof", "--budget-epsilon", "3"], "--budget-epsilon is for the sensor"),
+        (["export", "--out", "p", "--allow-uncertified"], "a sensor is made of a certified table only"),
+        (["export", "--out", "p", "--variant", "paper"], "--variant goes with --kernels"),
+        (["export", "--out", "p", "--budget-epsilon", "1"], "allows no release that costs 1.59"),
+        (["export", "--out", "p", "--budget-epsilon", "lots"], "epsilon"),
+        (["export", "--out", "p", "--budget-epsilon", "1e30"], "from 0.000001 to 1000"),
+        (["export", "--out", "p", "--budget-days", "0"], "give 1 to 36525"),
+        (["export", "--out", "p", "--reserve", "2"], "the reserve is 2; give 1 to 1"),
+        (["export", "--out", "p", "--packet-numbers", "time"], "no number 'time'"),
         (["export", "--out", "p", "--prefix", "9x"], "cannot begin a C name"),
         (["export", "--out", "p", "--spdx", "*/"], "no SPDX licence"),
         (["export", "--out", "p", "--noise", "absent.txt"], "cannot read absent.txt"),
@@ -412,3 +421,38 @@ def test_kernels_are_found_by_every_way_of_naming_them(stranger):
     with pytest.raises(InputError, match="declares no kernel 'emma'; it has blend, ema"):
         find(f"{path}:emma")
     assert "stairs.release_stairs" in shipped()
+
+
+def test_an_edited_package_and_a_link_are_not_replaced(tmp_path):
+    texts = make_package(Options(("spof",)))
+    write_folder(tmp_path / "p", texts)
+    (tmp_path / "p" / "build").mkdir()
+    (tmp_path / "p" / "build" / "a.o").write_text("what make built")
+    write_folder(tmp_path / "p", texts)
+    assert not (tmp_path / "p" / "build").exists()
+    source = tmp_path / "p" / "src" / "ss_spof_lean.c"
+    source.write_text(source.read_text() + "/* mine */\n")
+    with pytest.raises(InputError, match="was edited since the export"):
+        write_folder(tmp_path / "p", texts)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    with pytest.raises(InputError, match="is a link"):
+        write_folder(tmp_path / "link", texts)
+    assert (tmp_path / "link").is_symlink() and not list((tmp_path / "empty").iterdir())
+
+
+def test_a_file_name_writes_no_line_of_its_own():
+    from pathlib import Path
+
+    assert "\n" not in Options(("spof",), noise=Path("a\nall: ; rm -rf x.txt")).command
+
+
+def test_a_table_from_a_device_is_refused(tmp_path):
+    from pathlib import Path
+
+    from sensorsim.device.encoder import read_encoder
+    from sensorsim.privacy.tablefile import read_table
+
+    for read in (read_table, read_encoder):
+        with pytest.raises(InputError, match="is a device or a pipe"):
+            read(Path("/dev/zero"))

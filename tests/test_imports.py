@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-OURS = ("language", "mechanisms", "cost", "privacy", "export", "train", "cli")
+OURS = ("language", "mechanisms", "cost", "privacy", "device", "export", "hospital", "train", "cli")
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 SMALL = {"errors", "files", "encoders", "drawing"}  # single modules that anyone may use
@@ -20,9 +20,11 @@ ALLOWED = {
     "privacy": {"privacy", "language", "kernels", "tables", *SMALL},
     "mechanisms": {"mechanisms", "privacy", "language", "kernels", *SMALL},
     "cost": {"cost", "mechanisms", "language", "kernels", "tables", *SMALL},
-    "export": {"export", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "device": {"device", "privacy", "language", "kernels", *SMALL},
+    "hospital": {"hospital", "device", "privacy", "language", "kernels", *SMALL},
+    "export": {"export", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "train": {"train", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
-    "cli": {"cli", "mechanisms", "cost", "privacy", "export", "train", "language", "kernels", "tables", *SMALL},
+    "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }
 # These ask the mechanism that is named, for those who know privacy only.
 DOORS = {("accounting.py", "mechanisms"), ("sources.py", "mechanisms")}

@@ -345,11 +345,11 @@ PASSED = {
 # What the paper prices, counted by hand with the K7's prices, a multiplication 3 and all else 1: the choice, the
 # rounding, and the steps of the form for six symbols.
 MACRO = {
-    "rows": 3 + 2 + 4 + 5 * 3,
-    "rows_search": 3 + 2 + 4 + 5 + 4 + 3,
-    "rows_mirrored": 3 + 3 + 4 + 5 * 3 + 2,
+    "rows": 3 + 2 + 3 + 5 * 2,
+    "rows_search": 3 + 2 + 3 + 1 + 3 + 4 + 2 + 2,
+    "rows_mirrored": 3 + 3 + 3 + 5 * 2 + 2,
     "rows_lookup": 3 + 2 + 4,
-    "rows_bit": 3 + 4,
+    "rows_bit": 3 + 1 + 1 + 3 + 1 + 1,
 }
 
 

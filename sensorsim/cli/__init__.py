@@ -23,6 +23,7 @@ COMMANDS = {
         "sensorsim.cli.verify",
         "Prove a C package on machine code, bit for bit.",
     ),
+    "receive": ("sensorsim.cli.receive", "Packets of sensors: mean and interval of every feature."),
     "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 

@@ -126,7 +126,7 @@ def _sweep(text: str, plot: str | None, fmt: str, choices: dict[str, Any]) -> No
         from sensorsim.cost.plot import plot_sweep
 
         plot_sweep(rows, name, report, plot)
-    of_one_case = ("n", "l", "mechanisms", "saving_percent", "saving_percent_executed")
+    of_one_case = ("n", "l", "mechanisms", "sensor_release", "saving_percent", "saving_percent_executed")
     head = {key: value for key, value in report.to_dict().items() if key not in of_one_case}
     emit(fmt, lambda: _aligned(rows, report), lambda: {**head, "rows": rows}, lambda: rows)
 

@@ -34,6 +34,8 @@ def machine_text(report: MachineReport) -> str:
         "",
         *_levels(report),
     ]
+    if report.sensor:
+        lines += ["", *_sensor(report)]
     for cpu in dict.fromkeys(case.cpu for case in report.cases):
         cases = [case for case in report.cases if case.cpu == cpu]
         for start in range(0, len(cases), SIDE_BY_SIDE):
@@ -53,6 +55,19 @@ def _levels(report: MachineReport) -> list[str]:
             [case.cpu, case.title, *numbers, f"{case.instructions}", f"{case.flash_bytes}", f"{case.stack_bytes}"]
         )
     return _aligned(rows, left=(0, 1, 5))
+
+
+def _sensor(report: MachineReport) -> list[str]:
+    """The whole sensor: what a release and an open cost with generator, journal and packet in it."""
+    rows = [["", "", "machine", "", "instructions", "flash", "stack"]]
+    for cost in report.sensor:
+        for call in cost.calls:
+            price = "no price" if call.cost is None else f"{call.cost:.0f}"
+            rows.append(
+                [cost.target, f"ss_sensor_{call.call}", price, call.unit, f"{call.instructions:.0f}",
+                 f"{cost.flash_bytes}", f"{call.stack_bytes}"]
+            )  # fmt: skip
+    return ["the sensor, 1 feature by rows, without the board's own functions", *_aligned(rows, left=(0, 1, 3))]
 
 
 def _gap(cases: list[Case]) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sensorsim.cli.output import emit, format_option
+from sensorsim.errors import InputError
 
 
 @click.command()
@@ -12,49 +13,76 @@ from sensorsim.cli.output import emit, format_option
     "--out", required=True, type=click.Path(path_type=Path), help="Folder to write; new, empty, or an earlier package."
 )
 @click.option(
-    "--kernels",
-    default="spof,dpsgd,release,sampled",
-    show_default=True,
-    help="Kernels, by name, with commas; FILE.py:name for your own.",
+    "--noise",
+    type=click.Path(path_type=Path),
+    help="A noise table, as `sensorsim noise make` writes it. For the sensor: else the ready one at epsilon 1.6.",
 )
+@click.option(
+    "--encoder", type=click.Path(path_type=Path), help="A trained encoder: its hidden units are what is released."
+)
+@click.option("--budget-epsilon", help="Epsilon that a person may spend in a period; else that of one release.")
+@click.option("--budget-days", type=int, help="Days of a period; else 1.")
+@click.option("--reserve", type=int, help="Releases that one write of the journal counts ahead; else 1.")
+@click.option(
+    "--packet-numbers", default="", help="Numbers that a packet carries: epoch, sequence, or both, by commas."
+)
+@click.option("--kernels", help="Single kernels instead of the sensor, by commas; FILE.py:name for your own.")
 @click.option(
     "--variant",
     type=click.Choice(["paper", "lean"]),
     default="lean",
     show_default=True,
-    help="paper: as printed; lean: what a firmware engineer would ship.",
+    help="Of single kernels: as printed, or what a firmware engineer would ship.",
 )
-@click.option("--noise", type=click.Path(path_type=Path), help="A noise table, as `sensorsim noise make` writes it.")
-@click.option("--encoder", type=click.Path(path_type=Path), help="A trained encoder; goes with the kernel `encoder`.")
 @click.option("--prefix", default="ss_", show_default=True, help="What every C name begins with.")
 @click.option("--spdx", default="MIT", show_default=True, help="Licence identifier for the head of every file.")
-@click.option("--allow-uncertified", is_flag=True, help="Take a noise table that protects nothing; every file says so.")
+@click.option("--allow-uncertified", is_flag=True, help="Single kernels with a table that protects nothing.")
 @format_option
 def command(
     out: Path,
-    kernels: str,
-    variant: str,
     noise: Path | None,
     encoder: Path | None,
+    budget_epsilon: str | None,
+    budget_days: int | None,
+    reserve: int | None,
+    packet_numbers: str,
+    kernels: str | None,
+    variant: str,
     prefix: str,
     spdx: str,
     allow_uncertified: bool,
     fmt: str,
 ) -> None:
-    """Write the kernels as a C package for firmware.
+    """Write a private sensor as a C package for firmware, or single kernels.
 
-    Freestanding C99 in integers only, with tables, golden vectors, a self-test, build files, a MISRA report and a
-    manifest. The same input gives the same bytes.
+    The sensor: three functions over four of the board's, with its table, generator, journal and packets, every
+    constant bound; a host example, ports, a self-test, build files, a MISRA report, a bill of materials and a
+    manifest. Freestanding C99 in integers only. The same input gives the same bytes.
 
-    Example: sensorsim export --out firmware/privacy --kernels release --noise table.txt
+    Example: sensorsim export --out firmware/privacy --noise table.txt --budget-epsilon 16 --budget-days 7
     """
     from sensorsim.cli.names import kernel_name
     from sensorsim.export.choose import Options
     from sensorsim.export.package import make_package
     from sensorsim.export.write import write_folder
 
-    names = tuple(kernel_name(name.strip()) for name in kernels.split(",") if name.strip())
-    texts = make_package(Options(names, variant, noise, encoder, prefix, spdx, allow_uncertified))
+    names = tuple(kernel_name(name) for name in _listed(kernels or ""))
+    if kernels is not None and not names:
+        raise InputError("no kernel is named; give some to --kernels, or leave it out for the sensor.")
+    options = Options(
+        kernels=names,
+        variant=variant,
+        noise=noise,
+        encoder=encoder,
+        budget_epsilon=budget_epsilon,
+        budget_days=budget_days,
+        reserve=reserve,
+        packet_numbers=tuple(_listed(packet_numbers)),
+        prefix=prefix,
+        spdx=spdx,
+        allow_uncertified=allow_uncertified,
+    )
+    texts = make_package(options)
     write_folder(out, texts)
     rows = [{"file": path, "bytes": len(text.encode())} for path, text in texts.items()]
 
@@ -64,3 +92,7 @@ def command(
         return "\n".join([f"{out}: {len(rows)} files", *lines, f"Next: sensorsim verify {out}"])
 
     emit(fmt, table, lambda: {"schema_version": 1, "folder": str(out), "files": rows}, lambda: rows)
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

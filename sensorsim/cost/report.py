@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.forms import forms
@@ -17,6 +18,8 @@ from sensorsim.mechanisms import Form
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sensorsim.cost.sensor import SensorRelease
 
 SCHEMA_VERSION = 2
 PAPER_WIDTH = 8  # the K7's 8-bit unsigned division is what the paper's 32 macro-operations are
@@ -78,6 +81,14 @@ class CostReport:
         spof, dpsgd = (getattr(self.mechanisms[name], view).total for name in ("spof", "dpsgd"))
         return float(100 * (1 - spof / dpsgd)) if dpsgd else None
 
+    @cached_property
+    def sensor(self) -> "SensorRelease":
+        """One release by a whole sensor, generator and journal in it; every operation priced, at the kernels' width."""
+        from sensorsim.cost.sensor import sensor_release
+
+        own = self.pricing
+        return sensor_release(self.n, Pricing(own.cpu, KERNEL_WIDTH, False, own.metric, "full", own.chip))
+
     def to_dict(self) -> dict[str, Any]:
         pricing = self.pricing
         return {
@@ -96,6 +107,7 @@ class CostReport:
             "saving_percent_executed": _rounded(self.saving("traced")),
             "flags": list(pricing.flags.values()),
             "mechanisms": {name: self._mechanism(cost) for name, cost in self.mechanisms.items()},
+            "sensor_release": self.sensor.to_dict() | {"unit": pricing.unit, "width": KERNEL_WIDTH},
         }
 
     def _mechanism(self, cost: MechanismCost) -> dict[str, Any]:

@@ -24,6 +24,8 @@ def cost_text(report: CostReport) -> str:
         lines += [line for cost in lean for line in ["", *_full_block(cost)]]
     elif lean:
         lines += ["", *_lean_panel(lean)]
+    if lean:
+        lines += ["", *_sensor_panel(report)]
     if paper and listed:
         lines += ["", *_width_panel(report)]
     lines += ["", *notes(report)]
@@ -145,6 +147,17 @@ def _lean_panel(lean: list[MechanismCost]) -> list[str]:
         bits, sent = cost.random_bits or "–", cost.bits_sent or "–"
         lines.append(f" {cost.mechanism.title:<{wide}}{span(cost.traced.cost):>16}{bits:>13}{sent:>11}   {formula}")
     return lines
+
+
+def _sensor_panel(report: CostReport) -> list[str]:
+    """What the sensor of a package does for one release: two lines."""
+    sensor = report.sensor
+    unit = {"macro-ops": "macro-operations", "energy": "nanojoules"}.get(report.pricing.metric, report.pricing.unit)
+    parts = " + ".join(f"{number(part.cost.typical)} {part.name}" for part in sensor.parts)
+    return [
+        f" one ss_sensor_release, 1 feature by rows, all priced at 32 bits: {span(sensor.cost)} {unit}",
+        f"   {parts}; flash and radio are the board's",
+    ]
 
 
 def _width_panel(report: CostReport) -> list[str]:

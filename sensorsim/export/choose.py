@@ -13,17 +13,23 @@ from sensorsim.language.load import FILE, find, shipped
 from sensorsim.mechanisms import known
 from sensorsim.privacy.tables import NoiseTable
 
-DEFAULT_KERNELS = ("spof", "dpsgd", "release", "sampled")
-
 
 @dataclass(frozen=True)
 class Options:
-    """What to export. `kernels` are the names that users give; `variant` picks paper or lean where there are both."""
+    """What to export: a private sensor, or single kernels where `kernels` names some.
 
-    kernels: tuple[str, ...] = DEFAULT_KERNELS
+    `kernels` are the names that users give; `variant` picks paper or lean where there are both. Budget, reserve and
+    packet numbers are of a sensor.
+    """
+
+    kernels: tuple[str, ...] = ()
     variant: str = "lean"
     noise: Path | None = None
     encoder: Path | None = None
+    budget_epsilon: str | None = None
+    budget_days: int | None = None
+    reserve: int | None = None
+    packet_numbers: tuple[str, ...] = ()
     prefix: str = "ss_"
     spdx: str = "MIT"
     allow_uncertified: bool = False
@@ -41,7 +47,8 @@ class Options:
                 words.append(",".join(map(_without_folder, value)))
             elif not isinstance(value, bool):
                 words.append(value.name if isinstance(value, Path) else str(value))
-        return ascii_text(" ".join(words)) + f" (sensorsim {version('sensorsim')})"
+        plain = "".join(letter if letter.isprintable() else "?" for letter in ascii_text(" ".join(words)))
+        return plain + f" (sensorsim {version('sensorsim')})"
 
 
 def choose(names: Sequence[str], variant: str, table: NoiseTable | None = None) -> list[Kernel]:

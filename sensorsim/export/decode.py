@@ -39,7 +39,7 @@ _PATTERNS = {
         "add": r"add|sub|inc|dec|neg|adc|sbb",
         "logic": r"and|or|xor|not",
         "shift": r"shl|shr|sar|sal|rol|ror|shld|shrd",
-        "compare": r"cmp|test|set\w+",
+        "compare": r"cmp|test|bt|set\w+",
         "select": r"cmov\w+",
         "multiply": r"imul",
         "wide multiply": r"mul",
@@ -194,6 +194,8 @@ def _arm_form(raw: Any) -> tuple[str, str, int | str, int]:
         form = next((form for pattern, form in _ARM_FORMS.items() if re.fullmatch(pattern, name)), "any")
     if name.endswith("S") and name[:-1] in _FLAG_SETTERS:
         name = name[:-1]
+    if name in ("ADDW", "SUBW"):
+        name = name[:-1]  # the same operation with a longer constant
     if re.fullmatch("IT[TE]+", name):
         name = "IT"  # one instruction, however many it makes conditional
     width = {"B": 8, "H": 16, "D": 64}.get(name[-1], 32) if name.startswith(("LDR", "STR")) else 32

@@ -1,18 +1,21 @@
 """Golden vectors, and the self-test in C that runs them on the device."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sensorsim.export.vectors import RESULT, by_plain_python
+from sensorsim.export.vectors import RESULT, by_plain_python, largest_first, least_first, orders
 from sensorsim.language.arguments import arguments, array_length, lengths_to_check
-from sensorsim.language.c.files import array, literal
+from sensorsim.language.c.heads import pointer
 from sensorsim.language.c.names import Names
+from sensorsim.language.c.tables import array, literal
 from sensorsim.language.c.text import C_TYPES, comment, fold
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 
+Value = Callable[[str, int, int], int]  # name, least and largest: what to take
+Some = Callable[[range, int], list[int]]  # so many different ones of these
 CANARY = 90  # stands behind every array that a kernel fills, and must still stand there afterwards
 LARGEST = 2000  # values in a vector: the self-test is for a device with little memory
 
@@ -39,13 +42,14 @@ def golden_vectors(kernels: Sequence[Kernel]) -> list[Golden]:
 
         sizes = small_lengths(kernel)
         middle = sizes[min(1, len(sizes) - 1)]
-        cases = [
-            ("least values", middle, lambda name, lo, hi: lo),
-            ("largest values", middle, lambda name, lo, hi: hi),
-            *(("random values", size, random_value) for size in sizes),
+        cases: list[tuple[str, dict[str, int], Value, Some]] = [
+            ("least values", middle, lambda name, lo, hi: lo, least_first),
+            ("largest values", middle, lambda name, lo, hi: hi, largest_first),
+            *(("random values", size, random_value, generator.sample) for size in sizes),
         ]
-        for about, size, value in cases:
+        for about, size, value, some in cases:
             inputs = arguments(kernel, size, value)
+            inputs |= {name: some(range(limit), count) for name, limit, count in orders(kernel, size)}
             made.append(Golden(len(made) + 1, kernel, about, inputs, by_plain_python(kernel, inputs)))
     return made
 
@@ -77,30 +81,67 @@ def golden_json(vectors: Sequence[Golden], names: Names) -> list[dict[str, Any]]
 
 
 def selftest_source(vectors: Sequence[Golden], names: Names) -> str:
-    """The self-test: one function for each vector, and one that runs them all."""
-    prefix = names.prefix
+    """The self-test of a package of kernels: one function for each vector, and one that runs them all."""
+    return _source(vectors, names, "selftest", [f"{names.prefix}kernels.h", f"{names.prefix}selftest.h"])
+
+
+def kernel_selftest_source(vectors: Sequence[Golden], names: Names) -> str:
+    """The part of a private package's self-test that runs its kernels: test/ss_selftest_kernels.c.
+
+    The functions stand in the same file here, so a compiler could work out a vector by itself and compare nothing on
+    the device. They are called through pointers that it must not see through.
+    """
+    own = [kernel for kernel in names.entries if any(vector.kernel is kernel for vector in vectors)]
+    headers = sorted(
+        {names.header(kernel) for kernel in own} | ({f"{names.prefix}tables.h"} if names.tables else set())
+    )
+    lines = [pointer(kernel, names, _called(kernel, names)) for kernel in own]
+    return _source(vectors, names, "selftest_kernels", [f"{names.prefix}selftest_kernels.h", *headers], lines)
+
+
+def selftest_header(prefix: str) -> str:
+    return _header(prefix, "selftest", [])
+
+
+def kernel_selftest_header(prefix: str, vectors: Sequence[Golden]) -> str:
+    """test/ss_selftest_kernels.h; the macro says from which number on other parts of a self-test can count."""
+    macro = f"{prefix}SELFTEST_VECTORS".upper()
+    return _header(prefix, "selftest_kernels", [f"#define {macro} {len(vectors)}U /* the vectors are 1 to this */"])
+
+
+def _header(prefix: str, name: str, lines: Sequence[str]) -> str:
+    guard = f"{prefix}{name}_H".upper()
+    text = comment(["0 when every golden vector gives the expected bits, else the number of the first that does not."])
+    parts = [f"#ifndef {guard}\n#define {guard}", "#include <stdint.h>", *lines]
+    return "\n\n".join([*parts, f"{text}\nuint32_t {prefix}{name}(void);", "#endif"]) + "\n"
+
+
+def _source(
+    vectors: Sequence[Golden], names: Names, name: str, headers: Sequence[str], lines: Sequence[str] = ()
+) -> str:
+    function = f"{names.prefix}{name}"
     filled = [(v.kernel, name) for v in vectors for name in v.expected if name != RESULT]
     kinds = sorted({kernel.arrays[name].storage for kernel, name in filled})
     kept = sorted({kernel.arrays[name].storage for kernel, name in filled if not kernel.arrays[name].written})
     head = [
         "The self-test: every vector in turn. Freestanding; needs no console, heap or libc.",
-        f"{prefix}selftest() returns 0, or the number of the first vector that differs. It also sees when a",
+        f"{function}() returns 0, or the number of the first vector that differs. It also sees when a",
         "kernel writes past the end of an array.",
     ]
-    parts = [comment(head) + f'\n#include <stdbool.h>\n#include "{prefix}kernels.h"\n#include "{prefix}selftest.h"\n']
-    parts.append(f"#define CANARY {CANARY}\n")
+    includes = "".join(f'#include "{header}"\n' for header in headers)
+    parts = [f"{comment(head)}\n#include <stdbool.h>\n{includes}", f"#define CANARY {CANARY}\n"]
+    parts += ["\n".join(lines) + "\n"] if lines else []
     parts += [*(_same(kind) for kind in kinds), *(_copy(kind) for kind in kept)]
     parts += [_vector(vector, names) for vector in vectors]
     calls = [f"    if (!vector_{vector.number}()) {{\n        return {vector.number}U;\n    }}" for vector in vectors]
-    parts.append("\n".join([f"uint32_t {prefix}selftest(void)\n{{", *calls, "    return 0U;\n}\n"]))
+    parts.append("\n".join([f"uint32_t {function}(void)\n{{", *calls, "    return 0U;\n}\n"]))
     return "\n".join(parts)
 
 
-def selftest_header(prefix: str) -> str:
-    guard = f"{prefix}SELFTEST_H".upper()
-    text = comment(["0 when every golden vector gives the expected bits, else the number of the first that does not."])
-    declared = f"{text}\nuint32_t {prefix}selftest(void);"
-    return f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{declared}\n\n#endif\n"
+def _called(kernel: Kernel, names: Names) -> str:
+    """How a vector calls the kernel: by its function, or in a private package by a pointer to it."""
+    function = names.functions[kernel]
+    return f"call_{function}" if names.private else function
 
 
 def _same(kind: str) -> str:
@@ -133,21 +174,22 @@ def _vector(vector: Golden, names: Names) -> str:
             passed.append(names.tables[kernel, name])
         elif isinstance(kind, Array) and name in kernel.written:
             own, element, size = f"{name}_{kind.storage}", kind.storage, len(value)
-            lines += _indented(array(f"{name}_expected", element, vector.expected[name], str(size), static=True))
+            lines.append(_data(f"{name}_expected", element, vector.expected[name]))
             lines.append(f"    static {C_TYPES[element]} {own}[{size + 1}];")
             if not kind.written:
-                lines += _indented(array(f"{name}_start", element, value, str(size), static=True))
+                lines.append(_data(f"{name}_start", element, value))
                 lines.append(f"    copy_{element}({own}, {name}_start, {size}U);")
             lines.append(f"    {own}[{size}] = CANARY;")
             passed.append(own)
             checks.append(f"same_{element}({own}, {name}_expected, {size}U)")
         elif isinstance(kind, Array):
             own = f"{name}_{kind.storage}"
-            lines += _indented(array(own, kind.storage, value, str(len(value)), static=True))
+            space = f"{names.prefix.upper()}FLASH " if (kernel, name) in names.in_flash else ""
+            lines.append(_data(own, kind.storage, value, space))
             passed.append(own)
         else:
             passed.append(literal(value, kind.storage))
-    call = f"{function}({', '.join(passed)})"
+    call = f"{_called(kernel, names)}({', '.join(passed)})"
     if kernel.result is not None:
         want = literal(vector.expected[RESULT], kernel.result.storage)
         lines.append(fold(f"    const bool right = {call} == {want};"))
@@ -160,8 +202,8 @@ def _vector(vector: Golden, names: Names) -> str:
     return comment([title]) + "\n" + "\n".join(lines)
 
 
-def _indented(text: str) -> list[str]:
-    return ["    " + line if line else line for line in text.rstrip("\n").split("\n")]
+def _data(name: str, kind: str, values: Sequence[int], space: str = "") -> str:
+    return array(name, kind, values, str(len(values)), f"static const {space}", "    ").rstrip("\n")
 
 
 def _is_table(kernel: Kernel, name: str) -> bool:

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.forms import forms
 from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
@@ -24,6 +24,9 @@ from sensorsim.language.c.files import c_sources, known_tables
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel
 from sensorsim.mechanisms import Form
+
+if TYPE_CHECKING:
+    from sensorsim.export.sensor_cost import SensorCost
 
 SCHEMA_VERSION = 1
 PREFIX = "ss_"
@@ -79,6 +82,7 @@ class MachineReport:
     chip: str | None
     battery_mah: float | None
     cases: tuple[Case, ...]
+    sensor: tuple["SensorCost", ...] = ()  # one release by a whole sensor, generator and journal in it
 
     def to_dict(self) -> dict[str, Any]:
         return {"schema_version": SCHEMA_VERSION, "level": "machine", **asdict(self)}
@@ -120,7 +124,23 @@ def machine_cost(
             for name in names
             for case in _cases(mechanisms, n, l, load_cpu(name), target_of(name), Path(build), known_chip, battery_mah)
         ]
-    return MachineReport(n, l, compiler_version(), SHOWN_FLAGS, chip, battery_mah, tuple(cases))
+    sensor = _sensor(n, names) if variant != "paper" else ()
+    return MachineReport(n, l, compiler_version(), SHOWN_FLAGS, chip, battery_mah, tuple(cases), sensor)
+
+
+def _sensor(n: int, cpus: Sequence[str]) -> tuple["SensorCost", ...]:
+    """The default sensor for records of n features on these cores."""
+    from dataclasses import replace
+
+    from sensorsim.device.firmware import Firmware
+    from sensorsim.export.sensor import SensorCode
+    from sensorsim.export.sensor_cost import sensor_costs
+    from sensorsim.export.sensor_package import default_table
+
+    firmware = Firmware(replace(default_table(), features=n))
+    return tuple(
+        sensor_costs(firmware, SensorCode(firmware, PREFIX).sources(""), PREFIX, [target_of(cpu).name for cpu in cpus])
+    )
 
 
 def target_of(cpu: str) -> Target:

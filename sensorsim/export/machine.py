@@ -7,7 +7,7 @@ address into a fingerprint of the executed sequence.
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,8 @@ CODE, CODE_BYTES = 0x10000, 1 << 16  # the linker script puts code at this addre
 DATA, DATA_BYTES = 0x20000000, 1 << 16  # .data and .bss
 ARGUMENTS, ARGUMENT_BYTES = 0x30000000, 1 << 22
 STACK, STACK_BYTES = 0x40000000, 1 << 16
+PORT = 0xF100  # functions of a board that the host plays, each RETURN_BYTES long: nothing of them is counted
+RETURN_BYTES = 16
 EXIT = 0xF000  # a function returns here, and the run ends; Cortex-M executes nothing above 0x40000000
 PAINT = 0xA5
 
@@ -58,11 +60,42 @@ class Machine:
 
         address, _ = self.program.symbols[name]
         self.state[FINGERPRINT] = self.state[LAST_END] = 0
+        self.interruption: Exception | None = None
         try:
-            return int(self.abi.call(self.uc, address, arguments))
+            result = int(self.abi.call(self.uc, address, arguments))
+            if self.interruption is not None:
+                raise self.interruption
+            return result
         except UcError as error:
             where = self.abi.program_counter(self.uc)
             raise InputError(f"{name} stopped on {self.target.name} at address 0x{where:x}: {error}.") from None
+
+    def play(self, functions: Sequence[Callable[..., int]]) -> list[int]:
+        """Addresses that the program may call as functions; each call is answered by the host's function.
+
+        A function takes as many words as it has parameters. An exception in one stops the core, as a power cut does,
+        and is raised by `call`.
+        """
+        from inspect import signature
+
+        from unicorn import UC_HOOK_CODE
+
+        sizes = [len(signature(function).parameters) for function in functions]
+        places = [PORT + RETURN_BYTES * place for place in range(len(functions))]
+        for place in places:
+            self.uc.mem_write(place, self.abi.returns)
+
+        def answer(uc: Any, address: int, size: int, data: Any) -> None:
+            which = (address - PORT) // RETURN_BYTES
+            try:
+                self.abi.answer(uc, functions[which](*self.abi.given(uc, sizes[which])))
+            except Exception as error:
+                self.interruption = error
+                uc.emu_stop()
+
+        self.uc.hook_add(UC_HOOK_CODE, answer, begin=PORT, end=places[-1])
+        self.uc.ctl_flush_tb()
+        return [place | self.abi.thumb for place in places]
 
     def blocks(self) -> Any:
         """(start, size, count, taken) of each block that ran since the last `forget`, as an array of four columns."""
@@ -103,6 +136,8 @@ class _X86:
     """cdecl: every argument on the stack."""
 
     top = 64  # bytes above the first argument that the stack pointer starts below
+    thumb = 0
+    returns = b"\xc3"  # ret
 
     def __init__(self, target: Target) -> None:
         pass
@@ -121,6 +156,17 @@ class _X86:
         uc.reg_write(UC_X86_REG_ESP, stack)
         uc.emu_start(address, EXIT)
         return int(uc.reg_read(UC_X86_REG_EAX))
+
+    def given(self, uc: Any, count: int) -> tuple[int, ...]:
+        """The first words that the program passed to a function of the host."""
+        from unicorn.x86_const import UC_X86_REG_ESP
+
+        return struct.unpack(f"<{count}I", uc.mem_read(uc.reg_read(UC_X86_REG_ESP) + 4, 4 * count))
+
+    def answer(self, uc: Any, value: int) -> None:
+        from unicorn.x86_const import UC_X86_REG_EAX
+
+        uc.reg_write(UC_X86_REG_EAX, value)
 
     def program_counter(self, uc: Any) -> int:
         from unicorn.x86_const import UC_X86_REG_EIP
@@ -149,9 +195,17 @@ class _Registers:
         uc.emu_start(address | self.thumb, EXIT)
         return int(uc.reg_read(self.inputs[0])) & 0xFFFFFFFF
 
+    def given(self, uc: Any, count: int) -> tuple[int, ...]:
+        """The first words that the program passed to a function of the host; no more than registers hold."""
+        return tuple(int(uc.reg_read(register)) & 0xFFFFFFFF for register in self.inputs[:count])
+
+    def answer(self, uc: Any, value: int) -> None:
+        uc.reg_write(self.inputs[0], value)
+
     def program_counter(self, uc: Any) -> int:
         return int(uc.reg_read(self.pc))
 
+    returns: bytes
     inputs: tuple[int, ...]
     sp: int
     link: int
@@ -160,6 +214,7 @@ class _Registers:
 
 class _Arm(_Registers):
     thumb = 1
+    returns = b"\x70\x47"  # bx lr
 
     def open(self) -> Any:
         from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const
@@ -173,6 +228,8 @@ class _Arm(_Registers):
 
 
 class _RiscV(_Registers):
+    returns = b"\x82\x80"  # c.jr ra
+
     def open(self) -> Any:
         from unicorn import UC_ARCH_RISCV, UC_MODE_RISCV32, Uc, riscv_const
 

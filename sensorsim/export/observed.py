@@ -70,7 +70,8 @@ class _Calls:
         with tempfile.TemporaryDirectory() as build:
             driver = Path(build) / "audit_driver.c"
             driver.write_text(_driver(package, kernel, self.sizes()), "utf-8")
-            library = compile_host([*package.sources, driver], package.include, Path(build) / "audit.so")
+            sources = [path for path in package.kernel_sources(Path(build)) if path.parent != Path(build)]
+            library = compile_host([*sources, driver], package.include, Path(build) / "audit.so")
             self.function = getattr(load_host(library), DRIVER)
 
     def sizes(self) -> dict[str, int]:
@@ -114,14 +115,15 @@ def _driver(package: Package, kernel: Kernel, sizes: dict[str, int]) -> str:
             raise InputError(f"the package has no constant for {name} of {function}; export it again with --noise.")
     head = f"void {DRIVER}({', '.join(parameters)})"
     loop = "for (uint32_t call = 0U; call < calls; call++)"
-    includes = "".join(f'#include "{path.name}"\n' for path in sorted((package.folder / "include").glob("*.h")))
+    includes = package.kernel_header + (f'#include "{prefix}tables.h"\n' if package.private else "")
     return f"{includes}{head};\n{head}\n{{\n    {loop} {{\n        {function}({', '.join(passed)});\n    }}\n}}\n"
 
 
 def _constants(package: Package) -> set[str]:
     """Which arguments the package defines for its table."""
     macro = re.compile(rf"^#define {package.prefix.upper()}NOISE_(\w+) ", re.M)
-    texts = [path.read_text("utf-8") for path in (package.folder / "include").glob("*.h")]
+    headers = [*(package.folder / "include").glob("*.h"), *(package.folder / "src").glob(f"{package.prefix}tables.h")]
+    texts = [path.read_text("utf-8") for path in headers]
     return {name for text in texts for name in macro.findall(text)}
 
 

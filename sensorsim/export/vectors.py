@@ -1,10 +1,11 @@
 """Inputs for a kernel, made from its declared formats, and what Numba and plain Python make of them."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sensorsim.errors import InputError
 from sensorsim.language.arguments import array_length, bounds
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Below, Kind, Length, Q
@@ -55,7 +56,7 @@ def random_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed:
     def draw(lo: int, hi: int, shape: tuple[int, ...]) -> Any:
         return generator.integers(lo, hi, shape, endpoint=True)
 
-    return _fill(kernel, lengths, count, draw, share=True)
+    return _shuffled(_fill(kernel, lengths, count, draw, share=True), generator)
 
 
 def edge_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed: int) -> Vectors:
@@ -69,13 +70,44 @@ def edge_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed: i
         edges = sorted({lo, min(lo + 1, hi), hi, max(hi - 1, lo), *(v for v in near if lo <= v <= hi)})
         return generator.choice(np.array(edges), shape)
 
-    made = _fill(kernel, lengths, count, draw, share=False)
+    made = _shuffled(_fill(kernel, lengths, count, draw, share=False), generator)
+    own = {name: (least_first(range(limit), size), largest_first(range(limit), size))
+           for name, limit, size in orders(kernel, made.lengths)}  # fmt: skip
     names = [name for name, kind in kernel.parameters.items() if name in made.values and not _given(kind)]
     for call, ends in enumerate(itertools.islice(itertools.product((0, 1), repeat=len(names)), count)):
         for name, end in zip(names, ends, strict=True):
-            kind = kernel.parameters[name]
-            made.values[name][call] = bounds(_element(kind), made.lengths)[end]
+            ends_of = own.get(name) or bounds(_element(kernel.parameters[name]), made.lengths)
+            made.values[name][call] = ends_of[end]
     return made
+
+
+def orders(kernel: Kernel, lengths: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    """The arrays that hold no value twice: name, what every value is below, how many there are."""
+    for name, kind in kernel.arrays.items():
+        if isinstance(kind.element, Below) and kind.element.once and not _given(kind):
+            limit, size = lengths[kind.element.limit], array_length(kernel, name, lengths)
+            if size > limit:
+                raise InputError(f"kernel {kernel.name}: {name} has {size} values below {limit}, none of them twice.")
+            yield name, limit, size
+
+
+def least_first(values: range, count: int) -> list[int]:
+    return list(values[:count])
+
+
+def largest_first(values: range, count: int) -> list[int]:
+    return list(values[::-1][:count])
+
+
+def _shuffled(vectors: Vectors, generator: Any) -> Vectors:
+    """The same vectors with every order a random one."""
+    import numpy as np
+
+    for name, limit, size in orders(vectors.kernel, vectors.lengths):
+        rows = vectors.values[name]
+        every = np.broadcast_to(np.arange(limit, dtype=rows.dtype), (len(rows), limit))
+        rows[:] = generator.permuted(every, axis=1)[:, :size]
+    return vectors
 
 
 def of_one_call(kernel: Kernel, inputs: Mapping[str, Any]) -> Vectors:

@@ -125,7 +125,8 @@ def verify(
             results.append(work.on_host(kernel) if name == HOST else work.on_core(TARGETS[name], kernel))
         if progress:
             progress("undefined behaviour", len(steps), len(steps) + 1)
-        gcc = check_with_gcc(package.sources, package.include)
+        checked = [*package.sources, *package.kernel_sources(Path(build)), *package.selftest]
+        gcc = check_with_gcc(list(dict.fromkeys(checked)), package.include)
         return Verification(
             str(folder), compiler_version(), SHOWN_FLAGS, gcc, work.without_undefined_behaviour(), tuple(results)
         )
@@ -159,11 +160,9 @@ class _Work:
     def on_host(self, kernel: Kernel) -> KernelResult:
         prefix, function = self.package.prefix, self.package.names.functions[kernel]
         driver = self.build / f"{function}_driver.c"
-        driver.write_text(f'#include "{prefix}kernels.h"\n{driver_source(kernel, function)}', "utf-8")
-        selftest = self.package.folder / "test" / f"{prefix}selftest.c"
-        out = self.build / f"{function}.so"
-        include = [*self.package.include, selftest.parent]
-        library = load_host(compile_host([*self.package.sources, selftest, driver], include, out))
+        driver.write_text(self.package.kernel_header + driver_source(kernel, function), "utf-8")
+        out, sources = self.build / f"{function}.so", [*self.package.sources, *self.package.selftest, driver]
+        library = load_host(compile_host(sources, self.package.include, out))
         self.check_selftest(HOST, getattr(library, f"{prefix}selftest")())
         count = bits = 0
         for vectors, want in self.host_sets(kernel):
@@ -211,7 +210,7 @@ class _Work:
     def machine(self, target: Target, kernel: Kernel, options: Sequence[str] = ()) -> Machine:
         function = self.package.names.functions[kernel]
         out = self.build / f"{function}-{target.name}{'-trap' if options else ''}.elf"
-        compile_elf(target, self.package.sources, self.package.include, function, out, options)
+        compile_elf(target, self.package.kernel_sources(self.build), self.package.include, function, out, options)
         return Machine(target, read_elf(out.read_bytes()))
 
     def run_sets(self, machine: Machine, kernel: Kernel, counter: BlockCounter | None, tally: Tally) -> tuple[int, int]:
@@ -249,9 +248,8 @@ class _Work:
         out = self.build / f"selftest-{target.name}.elf"
         if out.exists():
             return
-        selftest = self.package.folder / "test" / f"{prefix}selftest.c"
-        include = [*self.package.include, selftest.parent]
-        compile_elf(target, [*self.package.sources, selftest], include, f"{prefix}selftest", out)
+        sources = [*self.package.sources, *self.package.selftest]
+        compile_elf(target, sources, self.package.include, f"{prefix}selftest", out)
         self.check_selftest(target.name, Machine(target, read_elf(out.read_bytes())).call(f"{prefix}selftest", []))
 
     def check_selftest(self, where: str, number: int) -> None:

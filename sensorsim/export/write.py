@@ -1,5 +1,6 @@
 """Writing a folder so that a reader never sees half of one."""
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -50,7 +51,9 @@ def in_temporary_folder(texts: Mapping[str, str], use: Callable[[Path], T]) -> T
 
 
 def _check_replaceable(out: Path) -> None:
-    """A folder may be replaced when it is empty or an earlier package with nothing else in it."""
+    """A folder may be replaced when it is empty or an earlier package with nothing else in it but what make built."""
+    if out.is_symlink():
+        raise InputError(f"{out} is a link; give the folder itself.")
     if not out.exists():
         return
     if not out.is_dir():
@@ -58,10 +61,21 @@ def _check_replaceable(out: Path) -> None:
     present = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()}
     if not present:
         return
+    made = {path for path in present if path.startswith("build/")}
     try:
-        known = {*json.loads((out / "MANIFEST.json").read_text("utf-8"))["files"], "MANIFEST.json"}
+        hashes = dict(json.loads((out / "MANIFEST.json").read_text("utf-8"))["files"])
+        known = {*hashes, "MANIFEST.json"}
     except (OSError, ValueError, KeyError, TypeError):
-        known = set()
-    others = sorted(present - known)
+        hashes, known = {}, set()
+    others = sorted(present - known - (made if known else set()))
     if others:
         raise InputError(f"{out} has other files in it ({others[0]}); give a new or empty folder.")
+    edited = [path for path in sorted(present & set(hashes)) if _hash(out / path) != hashes[path]]
+    if edited:
+        raise InputError(
+            f"{out / edited[0]} was edited since the export; give a new folder, or remove the edited file."
+        )
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

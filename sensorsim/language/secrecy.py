@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TIMED = ("branch", "loop", "operation")  # what changes the instructions that run, or how long one takes
 
+PLURAL = {"branch": "branches", "loop": "loops", "address": "addresses", "operation": "operations"}
+
 
 class Finding(NamedTuple):
     """A place where time depends on a secret; `reason` says why that is accepted, and is empty where it is not."""
@@ -61,6 +63,20 @@ class Secrecy(NamedTuple):
         if not self.exceptions:
             return plain
         return f"{plain}, but for what the kernel declares: " + "; ".join(map(str, self.exceptions))
+
+    @property
+    def statement(self) -> str:
+        """The same for people who have the C alone: each declared exception once, without places in the source."""
+        if self.findings or not self.exceptions:
+            return self.verdict
+        declared: dict[tuple[str, str], int] = {}
+        for found in self.exceptions:
+            declared[found.kind, found.reason] = declared.get((found.kind, found.reason), 0) + 1
+        plain = f"proved: no branch, loop bound, address or time of an operation depends on {', '.join(self.secrets)}"
+        parts = (
+            f"{times} {PLURAL[kind] if times > 1 else kind} ({reason})" for (kind, reason), times in declared.items()
+        )
+        return f"{plain}, but for {' and '.join(parts)}"
 
 
 def secrecy(kernel: "Kernel") -> Secrecy:

@@ -69,6 +69,7 @@ class Below(Record):
     limit: str
     secret: bool = False
     drawn: bool = False
+    once: bool = False  # an array of them holds no value twice, as an order does
 
     storage = "u32"
 

@@ -14,11 +14,10 @@ import os
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.files import write_whole
+from sensorsim.files import read_bounded, write_whole
 from sensorsim.privacy.certificate import Certificate
 from sensorsim.privacy.kinds import KINDS, kind_of
 from sensorsim.privacy.tables import MOST_FEATURES, NoiseTable, budget_of
@@ -59,8 +58,7 @@ def table_bytes(table: NoiseTable) -> bytes:
 def read_table(path: str | os.PathLike[str]) -> NoiseTable:
     """Read a table and verify its checksum. Its certificate is what the file says: `certify` proves it again."""
     try:
-        size = Path(path).stat().st_size
-        content = Path(path).read_bytes() if size <= MOST_BYTES else b""
+        content = read_bounded(path, MOST_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; give the path of a noise table.") from None
     return parse_table(content, str(path))

@@ -2,10 +2,13 @@
 
 import io
 import linecache
+import sys
 import textwrap
 import tokenize
+from collections.abc import Sequence
 from functools import cache
 
+from sensorsim.language.c.names import Names
 from sensorsim.language.c.text import WIDTH, ascii_text, interval, prose, with_prefix
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import LanguageError
@@ -59,14 +62,21 @@ def proved(kernel: Kernel, prefix: str) -> list[str]:
         ranges = f"Proved: {returns}{SAFE} for inputs in the stated ranges."
     except LanguageError:
         ranges = f"Proved for what its callers pass: {SAFE}."
-    verdict = with_prefix(ascii_text(kernel.secrecy().verdict), prefix)
+    verdict = with_prefix(ascii_text(kernel.secrecy().statement), prefix)
     lines = [ranges, f"Secrecy: {verdict.rstrip('.')}."]
     return [part for line in lines for part in textwrap.wrap(line, WIDTH - 3, subsequent_indent="  ")]
 
 
-def about(kernel: Kernel, prefix: str, functions: dict[str, str], whole: bool = True) -> list[str]:
+def about(kernel: Kernel, names: Names, whole: bool = True) -> list[str]:
     """The comment above a function: its docstring, or the first paragraph of it, and what is proved."""
-    doc = prose(kernel.doc, functions)
+    doc = prose(kernel.doc, names.spoken(kernel))
     if not whole and "" in doc:
         doc = doc[: doc.index("")]
-    return [*doc, *([""] if doc else []), *proved(kernel, prefix)]
+    return [*doc, *([""] if doc else []), *proved(kernel, names.prefix)]
+
+
+def title(kernels: Sequence[Kernel], names: Names) -> str:
+    """The first paragraph of what the kernels' module says of itself, or which functions there are."""
+    doc = getattr(sys.modules.get(kernels[0].module), "__doc__", None) or f"Kernels of {kernels[0].path.name}."
+    text = " ".join(prose(doc.strip().split("\n\n")[0], names.spoken(kernels[0])))
+    return text or " ".join(["Here:", ", ".join(f"{names.functions[kernel]}()" for kernel in kernels)]) + "."

@@ -5,73 +5,69 @@ Kernels without a loop are `static inline` in that header, so that a compiler se
 a function of its own. The kernels that were asked for are declared in the one public header.
 """
 
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from sensorsim.language.c.comments import about, remark
-from sensorsim.language.c.functions import function, has_loop, signature
-from sensorsim.language.c.helpers import HEADER
+from sensorsim.language.c.comments import about, remark, title
+from sensorsim.language.c.functions import function
+from sensorsim.language.c.heads import has_loop, signature
+from sensorsim.language.c.helpers import HEADER, LOCAL
 from sensorsim.language.c.names import Constants, Names, spelled
-from sensorsim.language.c.text import (
-    C_TYPES,
-    ascii_text,
-    comment,
-    describe,
-    parameter_lines,
-    prose,
-    with_prefix,
-    wrap,
+from sensorsim.language.c.private import PrivatePlan
+from sensorsim.language.c.tables import (
+    Table,
+    array,
+    declared,
+    known_tables,
+    literal,
+    memory,
+    tables_header,
+    tables_source,
 )
+from sensorsim.language.c.text import ascii_text, comment, describe, parameter_lines, with_prefix, wrap
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Q
 
+__all__ = ["Table", "array", "c_sources", "known_tables", "literal"]
 OURS = "sensorsim.kernels."
 
 
-@dataclass(frozen=True)
-class Table:
-    """A constant array of the package: its C name, element storage, values and the comment above it.
+def c_sources(
+    entries: Sequence[Kernel],
+    prefix: str,
+    tables: Sequence[Table],
+    banner: str,
+    private: bool = False,
+    flash: Iterable[tuple[Kernel, str]] = (),
+) -> dict[str, str]:
+    """Every file below include/ and src/, by its path; RangeError for a kernel that is not proved.
 
-    Without values it is no array, only the constants that stand in for one.
+    `private`: no public header, every function in a private one. `flash` are the parameters that the package binds to
+    constant tables; those that declare their table are known.
     """
-
-    name: str
-    storage: str
-    values: tuple[int, ...]
-    about: tuple[str, ...]
-    constants: tuple[tuple[str, int], ...] = ()  # arguments that belong to it, defined beside it
-
-
-def c_sources(entries: Sequence[Kernel], prefix: str, tables: Sequence[Table], banner: str) -> dict[str, str]:
-    """Every file below include/ and src/, by its path; RangeError for a kernel that is not proved."""
     for kernel in entries:
         kernel.prove()  # what the C relies on: no signed operation overflows
-    names = Names(entries, prefix)
-    plan = _Plan(names)
+    names = Names(entries, prefix, flash, private)
+    plan = PrivatePlan(names) if private else _Plan(names)
     constants = Constants(prefix)
     plan.units(constants)  # a first pass, to see with which signs the constants are used
     texts = {
-        f"include/{prefix}kernels.h": _public_header(names, tables),
-        f"src/{prefix}arithmetic.h": with_prefix("\n".join([HEADER, *names.helpers, "#endif\n"]), prefix),
+        f"src/{prefix}arithmetic.h": _arithmetic(names),
         **plan.units(constants),
         f"src/{prefix}constants.h": _constants_header(constants),
     }
-    tables = [table for table in tables if table.values]
-    if tables:
-        texts[f"src/{prefix}tables.c"] = _tables_source(tables, prefix)
+    if not private:
+        texts[f"include/{prefix}kernels.h"] = _public_header(names, tables)
+    elif tables or names.in_flash:
+        texts[f"src/{prefix}tables.h"] = tables_header(tables, prefix)
+    arrays = [table for table in tables if table.values]
+    if arrays:
+        texts[f"src/{prefix}tables.c"] = tables_source(arrays, prefix, "tables" if private else "kernels")
     return {path: banner + text for path, text in sorted(texts.items())}
 
 
-def known_tables(entries: Sequence[Kernel], prefix: str) -> list[Table]:
-    """The constant tables that the kernels declare, such as that of e^a."""
-    names = Names(entries, prefix)
-    found: dict[str, Table] = {}
-    for (kernel, name), full in names.tables.items():
-        kind = kernel.arrays[name]
-        text = f"The argument `{name}` of {names.functions[kernel]}(): {describe(kind.element)}."
-        found[full] = Table(full, kind.storage, kind.contents or (), tuple(wrap(text)))
-    return list(found.values())
+def _arithmetic(names: Names) -> str:
+    local = [LOCAL] if names.private else []
+    return with_prefix("\n".join([HEADER, *local, *names.helpers, "#endif\n"]), names.prefix)
 
 
 class _Plan:
@@ -105,7 +101,7 @@ class _Plan:
 
     def header(self, unit: str, kernels: list[Kernel], constants: Constants) -> str:
         guard = f"{unit}_H".upper()
-        lines = [comment(wrap(_title(kernels[0]))), f"#ifndef {guard}", f"#define {guard}", ""]
+        lines = [comment(wrap(title(kernels, self.names))), f"#ifndef {guard}", f"#define {guard}", ""]
         lines += [*self.includes(kernels, unit), ""]
         parts = [self.define(k, constants) if self.inline(k) else self.declare(k) for k in kernels]
         return "\n".join(lines) + "\n" + "\n".join(parts) + "\n#endif\n"
@@ -114,31 +110,26 @@ class _Plan:
         own = [f'#include "{unit}.h"'] if has_header else []
         public = [f'#include "{self.prefix}kernels.h"'] if any(k in self.entries for k in kernels) else []
         includes = list(dict.fromkeys([*public, *own, *self.includes(kernels, unit)]))
-        head = comment(wrap(_title(kernels[0])))
+        head = comment(wrap(title(kernels, self.names)))
         return "\n".join([head, *includes, ""]) + "\n" + "\n".join(self.define(k, constants) for k in kernels)
 
     def includes(self, kernels: list[Kernel], unit: str) -> list[str]:
         callees = {callee for kernel in kernels for callee in kernel.called}
         used = {self.names.units[callee] for callee in callees if callee not in self.entries} - {unit}
-        public = ["kernels"] if any(callee in self.entries for callee in callees) else []
+        tables = any(kernel in kernels for kernel, _ in self.names.in_flash)
+        public = ["kernels"] if tables or any(callee in self.entries for callee in callees) else []
         files = [*(self.prefix + name for name in [*public, "arithmetic", "constants"]), *sorted(used)]
         return [f'#include "{name}.h"' for name in files]
 
     def define(self, kernel: Kernel, constants: Constants) -> str:
         local = kernel not in self.entries and (self.inline(kernel) or kernel not in self.shared)
-        head = signature(kernel, self.names, static=local, inline=self.inline(kernel))
+        lead = ("static " if local else "") + ("inline " if self.inline(kernel) else "")
         declared = kernel in self.entries or (kernel in self.shared and not self.inline(kernel))
-        text = about(kernel, self.prefix, self.names.short, whole=not declared)  # else it stands above the declaration
-        return comment(text) + "\n" + function(kernel, self.names, constants, head)
+        text = about(kernel, self.names, whole=not declared)  # else it stands above the declaration
+        return comment(text) + "\n" + function(kernel, self.names, constants, lead)
 
     def declare(self, kernel: Kernel) -> str:
-        return comment(about(kernel, self.prefix, self.names.short)) + "\n" + signature(kernel, self.names) + ";\n"
-
-
-def _title(kernel: Kernel) -> str:
-    """The first paragraph of what the kernel's module says of itself."""
-    doc = getattr(sys.modules.get(kernel.module), "__doc__", None) or f"Kernels of {kernel.path.name}."
-    return " ".join(prose(doc.strip().split("\n\n")[0]))
+        return comment(about(kernel, self.names)) + "\n" + signature(kernel, self.names) + ";\n"
 
 
 def _public_header(names: Names, tables: Sequence[Table]) -> str:
@@ -147,15 +138,11 @@ def _public_header(names: Names, tables: Sequence[Table]) -> str:
     parts = [comment(with_prefix(line, prefix) for line in _intro(names.entries))]
     parts += [f"#ifndef {guard}\n#define {guard}", "#include <stdint.h>"]
     parts += ['#ifdef __cplusplus\nextern "C" {\n#endif']
-    for table in tables:
-        size = f"{table.name}_ENTRIES".upper()
-        lines = [f"#define {name} {value}" for name, value in table.constants]
-        if table.values:
-            lines.insert(0, f"#define {size} {len(table.values)}U")
-            lines.append(f"extern const {C_TYPES[table.storage]} {table.name}[{size}];")
-        parts.append("\n".join([comment(table.about), *lines]))
+    if names.in_flash or any(table.values for table in tables):
+        parts.append(memory(prefix))
+    parts += [declared(table, prefix) for table in tables]
     for kernel in names.entries:
-        doc = [*about(kernel, prefix, names.short), "", *parameter_lines(kernel, spelled(kernel, prefix))]
+        doc = [*about(kernel, names), "", *parameter_lines(kernel, spelled(kernel, prefix))]
         parts.append(comment(doc) + "\n" + signature(kernel, names) + ";")
     return "\n\n".join([*parts, "#ifdef __cplusplus\n}\n#endif", "#endif"]) + "\n"
 
@@ -192,34 +179,3 @@ def _constants_header(constants: Constants) -> str:
         beside = remark(name, constants.origins[name, value])
         lines.append(constants.define(name, value) + (f" {comment([beside])}" if beside else ""))
     return "\n".join([*lines, "", "#endif"]) + "\n"
-
-
-def _tables_source(tables: Sequence[Table], prefix: str) -> str:
-    parts = [comment(["The constant tables."]) + f'\n#include "{prefix}kernels.h"\n']
-    for table in tables:
-        size = table.name.upper() + "_ENTRIES"
-        parts.append(comment(table.about) + "\n" + array(table.name, table.storage, table.values, size))
-    return "\n".join(parts)
-
-
-def array(name: str, kind: str, values: Sequence[int], size: str, static: bool = False) -> str:
-    """A constant array, as many values in a line as fit."""
-    words = [literal(value, kind) for value in values]
-    head = f"{'static ' if static else ''}const {C_TYPES[kind]} {name}[{size}] = {{"
-    if len(head) + sum(len(word) + 2 for word in words) <= 92:
-        return f"{head} {', '.join(words)} }};\n"
-    lines, line = [], "   "
-    for word in words:
-        if len(line) + len(word) + 2 > 96:
-            lines.append(line)
-            line = "   "
-        line += f" {word},"
-    lines.append(line)
-    return head + "\n" + "\n".join(lines) + "\n};\n"
-
-
-def literal(value: int, kind: str) -> str:
-    """A number as a C constant of that storage type."""
-    if kind.startswith("u"):
-        return f"{value}U"
-    return "INT32_MIN" if value == -(2**31) else str(value)

@@ -7,12 +7,14 @@ from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive
+from sensorsim.language.primitives import max_, maxu, min_, minu, selectu
 
 CALL = re.compile(r"ss_\w+\((\{\d\}|\w+)(, (\{\d\}|\w+))*\)")  # its operands are arguments
 BINARY = re.compile(r"\{0\} (\S+) \{1\}")  # one operator between two operands
 CAST = re.compile(r"\(u?int32_t\)(\w+|)\([^()]*(\([^()]*\)[^()]*)*\)")
 DEFINED = re.compile(r"^(?:static [\w ]+?\b|#define )(ss_\w+)\(", re.MULTILINE)
 WORD = 2**31 - 1
+EITHER_WAY = (min_, minu, max_, maxu)  # the order of their operands does not matter
 
 
 def form_of(kernel: Kernel, node: ir.Apply, as_test: bool) -> str:
@@ -20,8 +22,9 @@ def form_of(kernel: Kernel, node: ir.Apply, as_test: bool) -> str:
     target = node.primitive
     if as_test:
         return _checked(kernel, node, target.c_test, "c_test")
-    if target.c_near and _is_near(kernel, node):
-        return _checked(kernel, node, target.c_near, "c_near")
+    near = target.c_near or _near_helper(target)
+    if near and _is_near(kernel, node):
+        return _checked(kernel, node, near, "c_near")
     if target.c:
         return _checked(kernel, node, target.c, "c")
     what = "as a value (its c=)" if target.c_test else "(its c=)"
@@ -61,6 +64,25 @@ def is_number(node: ir.Node) -> bool:
     if isinstance(node, ir.Apply) and not node.primitive.operations:
         return is_number(node.operands[0])
     return isinstance(node, ir.Const)
+
+
+def in_order(node: ir.Apply) -> tuple[ir.Expression, ...]:
+    """The operands; of a minimum or maximum the fixed one last, to which the C adds what the other falls short by."""
+    if node.primitive in EITHER_WAY and _is_fixed(node.operands[0]):
+        return node.operands[::-1]
+    return node.operands
+
+
+def _is_fixed(node: ir.Node) -> bool:
+    return is_number(node) or isinstance(node, ir.Index)
+
+
+def zero_or_one(node: ir.Apply) -> bool | None:
+    """Whether a choice is between 1 and 0 (then it is the condition itself), or 0 and 1; None if neither."""
+    if node.primitive is not selectu or not all(map(is_number, node.operands[1:])):
+        return None
+    values = [part.value for operand in node.operands[1:] for part in ir.walk(operand) if isinstance(part, ir.Const)]
+    return values == [1, 0] if values in ([1, 0], [0, 1]) else None
 
 
 def widened(form: str, operands: tuple[ir.Expression, ...]) -> set[int]:
@@ -105,13 +127,19 @@ def _spans(kernel: Kernel, node: ir.Apply) -> tuple[tuple[int, int], ...] | None
         return None
 
 
+def _near_helper(target: Primitive) -> str:
+    """The form of a helper ss_f_near beside ss_f; empty where there is none."""
+    form = re.sub(r"^(ss_\w+)\(", r"\1_near(", target.c)
+    return form if any(form.startswith(f"{name}(") for text in target.helpers for name in DEFINED.findall(text)) else ""
+
+
 def _is_near(kernel: Kernel, node: ir.Apply) -> bool:
     """Whether the difference of two operands is proved to fit a signed word, whichever is taken from which."""
     spans = _spans(kernel, node)
     if spans is None or len(spans) != 2:
         return False
     (a, b), (c, d) = spans
-    return b - c <= WORD and d - a <= WORD
+    return b - c <= WORD and d - a <= WORD and b < 2 * WORD + 1
 
 
 def _checked(kernel: Kernel, node: ir.Apply, form: str, field: str) -> str:

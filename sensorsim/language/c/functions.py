@@ -10,42 +10,21 @@ from collections.abc import Iterator, Sequence
 
 from sensorsim.language import ir
 from sensorsim.language.c.comments import comments
-from sensorsim.language.c.forms import form_of, is_atom, is_number, is_test, widened
+from sensorsim.language.c.forms import form_of, in_order, is_atom, is_number, is_test, widened, zero_or_one
+from sensorsim.language.c.heads import signature, space
 from sensorsim.language.c.names import Constants, Names, fresh, number, spelled
-from sensorsim.language.c.text import C_TYPES, WIDTH, Expression, comment, fold, prose, with_prefix
+from sensorsim.language.c.pointers import parted, starts
+from sensorsim.language.c.text import C_TYPES, Expression, comment, fold, prose, with_prefix
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, word
 
 SIGNED = {kind: kind.startswith("i") and kind != "index" for kind in C_TYPES}
 
 
-def signature(kernel: Kernel, names: Names, static: bool = False, inline: bool = False) -> str:
-    """The function's head, one parameter per line where it would be too long."""
-    result = C_TYPES[kernel.result.storage] if kernel.result is not None else "void"
-    start = f"{'static ' if static else ''}{'inline ' if inline else ''}{result} {names.functions[kernel]}("
-    spelling = spelled(kernel, names.prefix)
-    parameters = [_parameter(kernel, name, spelling[name]) for name in kernel.parameters]
-    line = start + (", ".join(parameters) or "void") + ")"
-    if len(line) <= WIDTH:
-        return line
-    return start + "\n" + ",\n".join(f"    {parameter}" for parameter in parameters) + ")"
-
-
-def function(kernel: Kernel, names: Names, constants: Constants, head: str) -> str:
-    """The whole function under the given head."""
+def function(kernel: Kernel, names: Names, constants: Constants, lead: str = "") -> str:
+    """The whole function, its head after `lead`."""
+    head = signature(kernel, names, lead)
     return head + "\n{\n" + "\n".join(fold(line) for line in _Body(kernel, names, constants).lines()) + "\n}\n"
-
-
-def has_loop(kernel: Kernel) -> bool:
-    return any(isinstance(node, ir.For) for node in kernel.nodes)
-
-
-def _parameter(kernel: Kernel, name: str, spelling: str) -> str:
-    kind = kernel.parameters[name]
-    if isinstance(kind, Array):
-        const = "" if name in kernel.written else "const "
-        return f"{const}{C_TYPES[kind.storage]} {spelling}[]"
-    return f"{C_TYPES[kind.storage]} {spelling}"
 
 
 class _Body:
@@ -62,7 +41,9 @@ class _Body:
         self.ends = 0  # ends of loops that have a name
         self.lets = [node for node in kernel.nodes if isinstance(node, ir.Let)]
         self.read = _read(*kernel.body)
-        self.comments = comments(kernel.at.file)
+        self.starts = starts(kernel)
+        self.pointers: dict[tuple[str, str], str] = {}  # by name and array: the part of the array that begins there
+        self.comments, self.spoken = comments(kernel.at.file), names.spoken(kernel)
         self.last = self.comments.body_of(kernel)
 
     def lines(self) -> Iterator[str]:
@@ -88,7 +69,8 @@ class _Body:
         for place, node in enumerate(statements):
             for line in range(self.last + 1, node.at.line + 1):
                 if node.at.file == self.kernel.at.file and line in self.comments.at:
-                    yield comment(prose(self.comments.at[line], self.names.short), indent)
+                    said = prose(self.comments.at[line], self.spoken)
+                    yield from [comment(said, indent)] if said else []
             self.last = max(self.last, node.at.line)
             for name in _needed_later(node, statements[place + 1 :]):
                 if name not in self.declared:  # first given a value inside an inner block, read after it
@@ -135,6 +117,11 @@ class _Body:
         yield f"{const}{C_TYPES[kind]} {spelling} = {value};"
         if name not in read_later:
             yield f"(void){spelling}; /* not used */"
+        for array in self.starts.get(name, ()):
+            pointer = fresh(f"{self.spelled[array]}_at_{spelling}", {*self.spelled.values(), *self.pointers.values()})
+            self.pointers[name, array] = pointer
+            kind = f"{space(self.kernel, array, self.names)}{C_TYPES[self.kernel.arrays[array].storage]}"
+            yield f"const {kind} *const {pointer} = &{self.spelled[array]}[{spelling}];"
 
     def loop(self, node: ir.For, indent: str) -> Iterator[str]:
         name = node.counter
@@ -179,7 +166,10 @@ class _Body:
             case ir.Name(name=name):
                 return Expression(self.spelled[name], self.kinds[name])
             case ir.Load(array=array, index=index):
-                kind = self.kernel.arrays[array].storage
+                kind, (start, rest) = self.kernel.arrays[array].storage, parted(index)
+                if (start, array) in self.pointers:
+                    place = "0U" if rest is None else self.text(rest, "u32")
+                    return Expression(f"{self.pointers[start, array]}[{place}]", kind)
                 return Expression(f"{self.spelled[array]}[{self.text(index, 'u32')}]", kind)
             case ir.Whole(array=array):
                 return Expression(self.spelled[array], "array")
@@ -204,11 +194,16 @@ class _Body:
         target = node.primitive
         if not target.operations and len(node.operands) == 1:  # a cast, needed only where the type is another
             return self.cast(node.operands[0], target.result)
-        form = form_of(self.kernel, node, as_test)
-        wide, call = widened(form, node.operands), is_atom(form) and form.startswith("ss_")
+        plain = zero_or_one(node)
+        if plain is not None:
+            condition = self.expression(node.operands[0])
+            text = condition.text if plain else f"1U - {condition.operand}"
+            return Expression(text, "u32", atom=plain and condition.atom)
+        form, given = form_of(self.kernel, node, as_test), in_order(node)
+        wide, call = widened(form, given), is_atom(form) and form.startswith("ss_")
         operands = [
             self.text(operand, kind, operand=not call, wide=place in wide, beside_word=f"_t){{{place}}}" in form)
-            for place, (operand, kind) in enumerate(zip(node.operands, target.operands, strict=True))
+            for place, (operand, kind) in enumerate(zip(given, target.operands, strict=True))
         ]
         text = with_prefix(form, self.names.prefix).format(*operands)
         if target.result == "flag" and not as_test and not call:

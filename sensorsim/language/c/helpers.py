@@ -41,8 +41,8 @@ static inline uint32_t ss_minu(uint32_t a, uint32_t b)
 /* The same for words whose difference is proved to fit 31 bits: its sign says it all. */
 static inline uint32_t ss_minu_near(uint32_t a, uint32_t b)
 {
-    const uint32_t over = a - b;
-    return b + (over & ss_opaque((uint32_t)ss_asr((int32_t)over, 31U)));
+    const uint32_t over = ss_opaque(a - b);
+    return b + (over & (uint32_t)ss_asr((int32_t)over, 31U));
 }
 """,
 )
@@ -60,8 +60,13 @@ static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
 /* The same for words whose difference is proved to fit 31 bits. */
 static inline uint32_t ss_maxu_near(uint32_t a, uint32_t b)
 {
-    const uint32_t over = b - a;
-    return b - (over & ss_opaque((uint32_t)ss_asr((int32_t)over, 31U)));
+#ifdef __ARM_ARCH
+    const uint32_t over = ss_opaque(a - b);
+    return b + (over & ~(uint32_t)ss_asr((int32_t)over, 31U));
+#else
+    const uint32_t under = ss_opaque(b - a);
+    return b - (under & (uint32_t)ss_asr((int32_t)under, 31U));
+#endif
 }
 """,
 )
@@ -79,8 +84,8 @@ static inline int32_t ss_min(int32_t a, int32_t b)
 /* The same for words whose difference is proved to fit 32 bits. */
 static inline int32_t ss_min_near(int32_t a, int32_t b)
 {
-    const int32_t over = a - b;
-    return (int32_t)((uint32_t)b + ((uint32_t)over & ss_opaque((uint32_t)ss_asr(over, 31U))));
+    const uint32_t over = ss_opaque((uint32_t)a - (uint32_t)b);
+    return (int32_t)((uint32_t)b + (over & (uint32_t)ss_asr((int32_t)over, 31U)));
 }
 """,
 )
@@ -98,8 +103,13 @@ static inline int32_t ss_max(int32_t a, int32_t b)
 /* The same for words whose difference is proved to fit 32 bits. */
 static inline int32_t ss_max_near(int32_t a, int32_t b)
 {
-    const int32_t over = b - a;
-    return (int32_t)((uint32_t)b - ((uint32_t)over & ss_opaque((uint32_t)ss_asr(over, 31U))));
+#ifdef __ARM_ARCH
+    const uint32_t over = ss_opaque((uint32_t)a - (uint32_t)b);
+    return (int32_t)((uint32_t)b + (over & ~(uint32_t)ss_asr((int32_t)over, 31U)));
+#else
+    const uint32_t under = ss_opaque((uint32_t)b - (uint32_t)a);
+    return (int32_t)((uint32_t)b - (under & (uint32_t)ss_asr((int32_t)under, 31U)));
+#endif
 }
 """,
 )
@@ -125,6 +135,20 @@ static inline uint32_t ss_geu(uint32_t a, uint32_t b)
 {
     const uint64_t wide = (uint64_t)a - b;
     return 1U + ss_opaque((uint32_t)(wide >> 32));
+}
+""",
+    """\
+/*
+ * The same for words whose difference is proved to fit 31 bits, a below 2^32 - 1: the sign of b - a - 1,
+ * or on RISC-V, where a comparison is an instruction, b < a + 1.
+ */
+static inline uint32_t ss_geu_near(uint32_t a, uint32_t b)
+{
+#ifdef __riscv
+    return (b < ss_opaque(a + 1U)) ? 1U : 0U;
+#else
+    return (ss_opaque(~a) + b) >> 31;
+#endif
 }
 """,
 )
@@ -229,4 +253,18 @@ SS_CHECK(negative_numbers_are_two_s_complement, (-1 & 3) == 3);
 SS_CHECK(unsigned_to_signed_keeps_the_bits, (int32_t)0x80000000U == INT32_MIN);
 SS_CHECK(right_shift_keeps_the_sign, ((int32_t)-5 >> 1) == -3);
 SS_CHECK(division_rounds_toward_zero, ((-7 / 2) == -3) && ((-7 % 2) == -1));
+"""
+
+LOCAL = """\
+/*
+ * Every function of a private header is local to the file that includes it, so that a compiler folds
+ * the constants it is called with. Define SS_LOCAL empty to have them external, in one file only.
+ */
+#ifndef SS_LOCAL
+#ifdef __SDCC
+#define SS_LOCAL static /* SDCC inlines whatever it may, past the size of its memory */
+#else
+#define SS_LOCAL static inline
+#endif
+#endif
 """

@@ -1,6 +1,7 @@
 """The names of a C package: functions, files, tables, macros, variables. No two things get the same one."""
 
 import re
+import sys
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,8 +22,12 @@ TAKEN = frozenset(
         *("int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"),
     ]
 )
-FILES = ("kernels", "arithmetic", "constants", "tables", "selftest")  # that every package has, or may have
-MACROS = re.compile(r"CHECK|NO_HW_DIV|BUILD_SELFTEST|NOISE_\w+|ENCODER_\w+|\w+_H|\w+_ENTRIES")  # of the package's own
+FILES = ("kernels", "arithmetic", "constants", "tables", "sensor", "selftest")  # that every package has, or may have
+MACROS = re.compile(  # of the package's own
+    r"CHECK|NO_HW_DIV|BUILD_SELFTEST|LOCAL|TABLE|FLASH|NOISE_\w+|ENCODER_\w+|\w+_H|\w+_ENTRIES"
+    r"|FEATURES|HIDDEN|RELEASED|PACKET_BYTES|SLOT_BYTES|VERSION|EPSILON|BUDGET\w*|RESERVE|OPEN|KEY_WORDS|SEED_BYTES"
+    r"|START_UP|SLOT_SIZE|PACKET_SIZE|FOUND_\w+|JOURNAL_\w+|OK|SPENT|NO_ENTROPY|NO_STORE|BAD_JOURNAL|BAD_CLOCK|NOT_OPEN"
+)
 
 
 def fresh(wanted: str, taken: Container[str], pattern: str = "{}_{}") -> str:
@@ -61,8 +66,11 @@ def spelled(kernel: Kernel, prefix: str) -> dict[str, str]:
 class Names:
     """The names of the functions, files and tables of one package."""
 
-    def __init__(self, entries: Sequence[Kernel], prefix: str) -> None:
-        self.entries, self.prefix = tuple(entries), prefix
+    def __init__(
+        self, entries: Sequence[Kernel], prefix: str, flash: Iterable[tuple[Kernel, str]] = (), private: bool = False
+    ) -> None:
+        """`flash` are the parameters that the package binds to constant tables; `private`: all in private headers."""
+        self.entries, self.prefix, self.bound, self.private = tuple(entries), prefix, tuple(flash), private
         self.kernels = reachable(list(entries))  # callees first
 
     @cached_property
@@ -91,6 +99,19 @@ class Names:
         """The C function of a kernel by its own name, for comments that speak of it."""
         return {kernel.name: name for kernel, name in reversed(self.functions.items())}
 
+    def spoken(self, kernel: Kernel) -> dict[str, str]:
+        """The same for a kernel's own comments, with nothing for kernels that they may name and the package has not.
+
+        A name that stands for something of the kernel's own is no kernel there.
+        """
+        from sensorsim.language.load import kernels_of, shipped
+
+        ours = kernel.module.startswith("sensorsim.")
+        module = sys.modules.get(kernel.module)
+        beside = shipped().values() if ours else kernels_of(module).values() if module else ()
+        own = {*kernel.parameters, *kernel.names}
+        return {one.name: "" for one in beside if one.name not in own} | self.short
+
     @cached_property
     def units(self) -> dict[Kernel, str]:
         """The file, without its ending, that each kernel goes into: one for each file of kernels."""
@@ -102,19 +123,31 @@ class Names:
                 taken.add(files[_source(kernel)])
         return {kernel: files[_source(kernel)] for kernel in self.kernels}
 
+    def header(self, kernel: Kernel) -> str:
+        """The private header that a kernel's function stands in."""
+        return f"{self.units[kernel]}.h"
+
+    @cached_property
+    def in_flash(self) -> frozenset[tuple[Kernel, str]]:
+        """The parameters that take constant tables."""
+        from sensorsim.language.c.flash import flash_parameters
+
+        return flash_parameters(self.kernels, self.bound)
+
     @cached_property
     def tables(self) -> dict[tuple[Kernel, str], str]:
         """The C name of each constant table that is a parameter of a kernel that was asked for."""
-        contents: dict[str, tuple[int, ...]] = {}
+        contents: dict[str, tuple[tuple[int, ...], bool]] = {}  # and whether it lies in flash: two tables if both
         found: dict[tuple[Kernel, str], str] = {}
         for kernel in self.entries:
             for name, kind in kernel.arrays.items():
                 if kind.contents is None:
                     continue
                 wanted = f"{self.prefix}{kernel.name if name == 'table' else name}_table"
-                if contents.get(wanted, kind.contents) != kind.contents:
+                own = kind.contents, (kernel, name) in self.in_flash
+                if contents.get(wanted, own) != own:
                     wanted = fresh(f"{self.functions[kernel]}_{name}_table", contents)
-                contents[wanted] = kind.contents
+                contents[wanted] = own
                 found[kernel, name] = wanted
         return found
 

@@ -17,6 +17,7 @@ C_TYPES = {
     **{f"i{bits}": f"int{bits}_t" for bits in (8, 16, 32)},
     **{"flag": "uint32_t", "index": "uint32_t"},
 }
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")  # where one ends and the next begins
 NOTHING: Mapping[str, str] = MappingProxyType({})
 # Firmware sources are plain ASCII: not every embedded compiler and editor agrees on anything else.
 ASCII = {
@@ -56,24 +57,39 @@ def _plain(character: str) -> str:
 
 def with_prefix(text: str, prefix: str) -> str:
     """The text with its ss_ and SS_ names under another prefix."""
-    return re.sub(r"\bSS_", prefix.upper(), re.sub(r"\bss_", prefix, text))
+    return re.sub(r"(?:\b|(?<=CONFIG_))SS_", prefix.upper(), re.sub(r"\bss_", prefix, text))
 
 
 def prose(doc: str, functions: Mapping[str, str] = NOTHING) -> list[str]:
-    """A docstring as lines of plain text, with `kernel` turned into the name of its C function where it has one."""
+    """A docstring as lines of plain text, with `kernel` turned into the name of its C function where it has one.
+
+    Other words in backticks get quotes. A sentence about a kernel that has none (its function is empty) is left out.
+    """
 
     def called(found: re.Match[str]) -> str:
-        return f"{functions[found[1]]}()" if found[1] in functions else found[1]
+        return f"{functions[found[1]]}()" if functions.get(found[1]) else f"'{found[1]}'"
 
-    text = re.sub(r"`([^`]+)`", called, textwrap.dedent(_hanging(doc)).strip())
     lines: list[str] = []
-    for paragraph in ascii_text(text).split("\n\n"):
+    for paragraph in textwrap.dedent(_hanging(doc)).strip().split("\n\n"):
         for block in re.split(r"\n(?=\* )", paragraph):
-            item = block.startswith("* ")
-            text = " ".join(block.removeprefix("* ").split())
-            lines += textwrap.wrap(("- " if item else "") + text, WIDTH - 3, subsequent_indent="  " * item)
-        lines.append("")
+            item, text = block.startswith("* "), " ".join(block.removeprefix("* ").split())
+            kept = " ".join(part for part in SENTENCE.split(text) if not _foreign(part, functions))
+            text = ascii_text(re.sub(r"`([^`]+)`", called, kept))
+            if text:
+                lines += textwrap.wrap(("- " if item else "") + text, WIDTH - 3, subsequent_indent="  " * item)
+        lines += [""] if lines and lines[-1] else []
     return lines[:-1]
+
+
+def _foreign(sentence: str, functions: Mapping[str, str]) -> bool:
+    """Whether it names a kernel that has no function: in backticks, in capitals, or by a name like no other word."""
+    for name, function in functions.items():
+        if function or name.lower() not in sentence.lower():
+            continue
+        plain = rf"\b{re.escape(name)}\b" if "_" in name else rf"\b{re.escape(name.upper())}\b"
+        if re.search(rf"`{re.escape(name)}`|{plain}", sentence):
+            return True
+    return False
 
 
 def _hanging(doc: str) -> str:
@@ -88,7 +104,7 @@ def wrap(text: str) -> list[str]:
 
 
 def fold(line: str) -> str:
-    """A statement that is too long, with the arguments of its longest call below each other."""
+    """A statement that is too long, with the arguments of its longest call below each other, or its value below."""
     if len(line) <= WIDTH:
         return line
     best = (0, 0, 0)  # length, opening and closing parenthesis
@@ -101,7 +117,8 @@ def fold(line: str) -> str:
             if line[start - 1].isalnum() and ", " in line[start:place]:
                 best = max(best, (place - start, start, place))
     if best[0] == 0:
-        return line
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        return line.replace(" = ", f" =\n{indent}", 1)
     _, start, _ = best
     parts, depth, last = [], 0, 0
     for place, character in enumerate(line):
@@ -121,7 +138,7 @@ def fold(line: str) -> str:
 
 def comment(lines: Iterable[str], indent: str = "") -> str:
     """A block comment; a single short line stays on one line."""
-    lines = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/") for line in lines]
+    lines = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/").replace("`", "'") for line in lines]
     if len(lines) == 1 and len(lines[0]) + len(indent) <= WIDTH - 6:
         return f"{indent}/* {lines[0]} */"
     body = [f"{indent} * {line}".rstrip() for line in lines]
@@ -141,7 +158,7 @@ def describe(kind: Kind, filled: bool = False) -> str:
         what = "written" if kind.written else "read and written" if filled else "read"
         return f"{kind.length} values, {what}; {describe(kind.element)}"
     if isinstance(kind, Below):
-        return f"index, 0 .. {kind.limit}-1"
+        return f"index, 0 .. {kind.limit}-1" + (", none of them twice" if kind.once else "")
     if isinstance(kind, Length):
         return ascii_text(f"{kind.lo} .. {kind.hi}" + (f": {kind.about}" if kind.about else ""))
     about = f": {kind.about}" if kind.about else ""

@@ -1,0 +1,92 @@
+"""What one `ss_sensor_release` costs: the release, and all that a sensor does around it so that it stays one.
+
+One feature of n through a rows table by thresholds, 5 knots and 5 symbols, as the default package has it. The board's
+own part, the time of its flash and of its clock, is not in it.
+"""
+
+import struct
+import zlib
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sensorsim.mechanisms.form import which
+
+if TYPE_CHECKING:
+    from sensorsim.cost.pricing import Pricing, Total
+    from sensorsim.language.kernel import Kernel
+
+    Call = tuple[Kernel, dict[str, int], dict[str, Any]]  # with its lengths and the arguments that are not the least
+
+HEAD_BITS, VALUE_BITS = 20, 3
+CUTS, KNOT_BITS = 4, 2
+
+
+class SensorPart(NamedTuple):
+    """A part of a release: its operations and their cost."""
+
+    name: str
+    operations: dict[str, int]
+    cost: "Total"
+
+
+class SensorRelease(NamedTuple):
+    """The parts of one release and their sum."""
+
+    parts: tuple[SensorPart, ...]
+    cost: "Total"
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = {part.name: {"total": part.cost.typical, "operations": part.operations} for part in self.parts}
+        return {"total": self.cost.typical, "total_min": self.cost.min, "total_max": self.cost.max, "parts": parts}
+
+
+def sensor_release(n: int, pricing: "Pricing") -> SensorRelease:
+    """Every operation priced, as `pricing` does in full accounting; counted by running the kernels."""
+    parts = []
+    for name, calls in _calls(n).items():
+        counts: Counter[str] = Counter()
+        for kernel, lengths, given in calls:
+            counts += _count(kernel, lengths, given)
+        parts.append(SensorPart(name, dict(counts), pricing.total(counts)))
+    whole = sum((Counter(part.operations) for part in parts), Counter[str]())
+    return SensorRelease(tuple(parts), pricing.total(whole))
+
+
+def _calls(n: int) -> dict[str, list["Call"]]:
+    from sensorsim.kernels import generator, journal, packet, rows_search
+
+    identity = list(range(1, 9))
+    slots = {"slots": [*_slot(identity, 1), *_slot(identity, 2)], "identity": identity}
+    bits = which(n)
+    size = (HEAD_BITS + bits + VALUE_BITS + 7) // 8
+    packing: list[Call] = [(packet.pack_head, {"bytes": size}, {})]
+    if bits:
+        packing.append((packet.pack_chosen, {"n": n, "k": 1, "at": HEAD_BITS, "bits": bits}, {}))
+    packing.append((packet.pack_symbols, {"k": 1, "at": HEAD_BITS + bits, "bits": VALUE_BITS}, {}))
+    release = rows_search.sampled_rows_search_one
+    return {
+        "journal": [
+            (journal.read_journal, {}, slots),
+            (journal.spend, {}, {"now": 1, "found": [1, 2, 0], "budget": 10}),
+            (journal.write_slot, {}, {}),
+        ],
+        "random words": [(generator.fresh_words, {"blocks": 1}, {})],
+        "release": [(release, {"n": n, "cuts": CUTS, "knot_bits": KNOT_BITS}, {})],
+        "packet": packing,
+    }
+
+
+def _slot(identity: list[int], spent: int) -> bytes:
+    head = struct.pack("<4B8s2I", 0x53, 0x4A, 1, 1, bytes(identity), 1, spent)
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+def _count(kernel: "Kernel", lengths: dict[str, int], given: dict[str, Any]) -> Counter[str]:
+    from sensorsim.language.arguments import arguments
+    from sensorsim.language.count import count
+
+    made = arguments(kernel, kernel.lengths_at(lengths), lambda name, lo, hi: lo) | given
+    found: Counter[str] = Counter()
+    for (_, operation), times in count(kernel, made).items():
+        found[operation] += times
+    return found

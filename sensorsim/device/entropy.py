@@ -1,0 +1,146 @@
+"""Where a simulated sensor gets its entropy, and the generator that it seeds.
+
+A source is anything that is called with a count and gives as many bytes. `SystemEntropy` is the one to use. The others
+are for trials: a source that can be had again, and sources that break as those on boards do. One that fails raises
+OSError, as a board's returns something other than 0.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
+
+from sensorsim.device.status import Status
+from sensorsim.errors import InputError
+from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
+from sensorsim.kernels.health import NO_BYTE, START_UP, STATE_WORDS
+
+CIPHER_WORDS = 16
+Entropy = Callable[[int], bytes]
+
+
+class SystemEntropy:
+    """The operating system's generator: what makes a simulated release private."""
+
+    def __call__(self, count: int) -> bytes:
+        return os.urandom(count)
+
+
+class SeededEntropy:
+    """The same bytes for the same seed, by splitmix64 (Steele, Lea and Flood 2014). Not private: for replication only.
+
+    A byte is bits 32 … 39 of the next number before its last step, so a few lines of C on a board give the same ones.
+    """
+
+    def __init__(self, seed: int) -> None:
+        if type(seed) is not int or not 0 <= seed < 1 << 64:
+            raise InputError(f"seed {seed!r} is no whole number from 0 to 2^64-1; give one.")
+        self.seed = self.state = seed
+
+    def __repr__(self) -> str:
+        return f"SeededEntropy({self.seed}), not private"
+
+    def __call__(self, count: int) -> bytes:
+        return bytes(self._next() for _ in range(count))
+
+    def _next(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+        z = self.state
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
+        return z >> 32 & 255
+
+
+class StuckEntropy:
+    """A dead source: one byte for ever."""
+
+    def __init__(self, byte: int = 0x55) -> None:
+        self.byte = byte
+
+    def __call__(self, count: int) -> bytes:
+        return bytes([self.byte]) * count
+
+
+class BiasedEntropy:
+    """A source that leans: each bit is one with probability p, by a seeded generator. Not private."""
+
+    def __init__(self, p: float, seed: int = 0) -> None:
+        if not 0 <= p <= 1:
+            raise InputError(f"a bit is one with probability {p}; give a number from 0 to 1.")
+        self.p, self._random = p, random.Random(seed)
+
+    def __call__(self, count: int) -> bytes:
+        return bytes(sum((self._random.random() < self.p) << bit for bit in range(8)) for _ in range(count))
+
+
+class FailingEntropy:
+    """A source that works for some calls and then fails."""
+
+    def __init__(self, after_calls: int = 0, source: Entropy | None = None) -> None:
+        self.calls_left, self.source = after_calls, source or SystemEntropy()
+
+    def __call__(self, count: int) -> bytes:
+        if self.calls_left == 0:
+            raise OSError("the source of entropy fails")
+        self.calls_left -= 1
+        return self.source(count)
+
+
+class ListedEntropy:
+    """The bytes that are given, once; then it fails. Not private."""
+
+    def __init__(self, chunks: bytes | Iterable[bytes]) -> None:
+        self.left = chunks if isinstance(chunks, bytes) else bytes(chain.from_iterable(chunks))
+
+    def __call__(self, count: int) -> bytes:
+        if len(self.left) < count:
+            raise OSError(f"{count} bytes were asked for and {len(self.left)} are left of the list")
+        given, self.left = self.left[:count], self.left[count:]
+        return given
+
+
+class Generator:
+    """ChaCha20 with fast key erasure, seeded from the board's entropy under the health tests."""
+
+    def __init__(self, entropy: Entropy, blocks: int) -> None:
+        import numpy as np
+
+        from sensorsim.kernels import generator, health
+        from sensorsim.language.run import compiled
+
+        self._entropy, self._blocks = entropy, blocks
+        self._watch, self._absorb = compiled(health.watch), compiled(generator.absorb)
+        self._fresh_words = compiled(generator.fresh_words)
+        self.key, self._word = np.zeros(KEY_WORDS, np.uint32), np.zeros(BLOCK_WORDS * blocks, np.uint32)
+        self._state, self._block = np.zeros(CIPHER_WORDS, np.uint32), np.zeros(CIPHER_WORDS, np.uint32)
+        self._seed, self._health = np.zeros(SEED_BYTES, np.uint8), np.zeros(STATE_WORDS, np.uint32)
+
+    def wipe(self) -> None:
+        for secret in (self.key, self._word, self._state, self._block, self._seed, self._health):
+            secret.fill(0)
+
+    def seed(self) -> Status:
+        """Start from a key of zeros and take in all start-up bytes, each looked at first."""
+        self.wipe()
+        self._health[0] = NO_BYTE
+        alarm, before = 0, bytes(SEED_BYTES)
+        for _ in range(START_UP // SEED_BYTES):
+            try:
+                given = self._entropy(SEED_BYTES)
+            except OSError:
+                return Status.NO_ENTROPY
+            if len(given) != SEED_BYTES:
+                return Status.NO_ENTROPY
+            alarm |= given == before  # a buffer that nobody fills anew
+            before = given
+            self._seed[:] = bytearray(given)
+            alarm |= self._watch(self._seed, self._health, SEED_BYTES)
+            self._absorb(self.key, self._seed, self._state, self._block)
+        self._seed.fill(0)
+        return Status.NO_ENTROPY if alarm else Status.OK
+
+    def words(self, number: int, epoch: int) -> Any:
+        """The random words of a release; who draws with them wipes them."""
+        self._fresh_words(self.key, self._word, self._state, self._block, number, epoch, self._blocks)
+        return self._word

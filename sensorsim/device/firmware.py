@@ -1,0 +1,165 @@
+"""Everything that an export binds: the table with its proof, the encoder, the budget, the packet. Nothing else of a
+sensor can be set afterwards, so nothing can be set to what the certificate does not speak of."""
+
+import hashlib
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.device.encoder import EncoderWeights
+from sensorsim.device.wire import Layout, numbers_named
+from sensorsim.errors import InputError
+from sensorsim.kernels.formats import FRAC
+from sensorsim.kernels.generator import BLOCK_WORDS
+from sensorsim.kernels.journal import BUDGET, IDENTITY_BYTES, RESERVE
+from sensorsim.privacy.certificate import Certificate, certify
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+    from sensorsim.privacy.tables import NoiseTable
+
+MOST_DAYS = 36_525  # a hundred years
+MOST_DIGITS = 40
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """A private sensor before it is built. The table is proved here, whatever its file says."""
+
+    table: "NoiseTable"
+    encoder: EncoderWeights | None = None
+    budget_epsilon: Decimal | float | str | None = None  # of an epoch; the table's own epsilon where none is given
+    budget_days: int = 1  # length of an epoch
+    reserve: int = 1  # releases that one store counts ahead
+    numbers: tuple[str, ...] = ()  # what a packet carries beside the release: epoch, sequence
+
+    def __post_init__(self) -> None:
+        table = self.table
+        if not table.for_releases:
+            raise InputError(f"a sensor releases through a rows or stairs table, not a {table.kind} one.")
+        if not self.certificate.holds(table.epsilon):
+            raise InputError(
+                f"this {table.kind} table does not keep its epsilon {table.epsilon}: no sensor is made of it; make it "
+                "again, and see `sensorsim noise check`."
+            )
+        if table.frac_bits != FRAC:
+            raise InputError(
+                f"the table has {table.frac_bits} fraction bits and the kernels {FRAC}; make it with {FRAC}."
+            )
+        table.check_kernels()
+        if self.encoder is not None and self.encoder.l != table.features:
+            raise InputError(
+                f"the encoder makes {self.encoder.l} hidden units and the table is for {table.features} features; make "
+                f"the table with --features {self.encoder.l}."
+            )
+        object.__setattr__(self, "numbers", numbers_named(self.numbers))
+        for name in ("budget_days", "reserve"):
+            if type(getattr(self, name)) is not int:
+                raise InputError(f"{name} is {getattr(self, name)!r}; give a whole number.")
+        if not 1 <= self.budget_days <= MOST_DAYS:
+            raise InputError(f"the budget is for {self.budget_days} days; give 1 to {MOST_DAYS}.")
+        if self.releases < 1:
+            raise InputError(
+                f"a budget of {self.budget} allows no release that costs {self.epsilon}; give at least that."
+            )
+        if self.releases > BUDGET.hi:
+            raise InputError(f"a budget of {self.budget} is more than 2^31 releases; give a smaller one.")
+        if not RESERVE.lo <= self.reserve <= min(RESERVE.hi, self.releases):
+            raise InputError(
+                f"the reserve is {self.reserve}; give 1 to {min(RESERVE.hi, self.releases)}, no more than the budget "
+                "allows."
+            )
+
+    @property
+    def certificate(self) -> Certificate:
+        """Proved now."""
+        return certify(self.table)
+
+    @property
+    def epsilon(self) -> Decimal:
+        """What one release costs, as certified."""
+        proved = self.certificate.epsilon_record
+        assert proved is not None
+        return proved
+
+    @cached_property
+    def budget(self) -> Decimal:
+        """The epsilon of an epoch."""
+        if self.budget_epsilon is None:
+            return self.table.epsilon
+        from sensorsim.privacy.tables import budget_of
+
+        budget_of(self.budget_epsilon)  # refuses what is no epsilon, and rounds what has many digits
+        text = str(self.budget_epsilon)
+        if len(text) > MOST_DIGITS or not set(text) <= set("0123456789.eE+-"):
+            raise InputError(f"budget {text[:40]!r} is no plain number; give one as 16 or 0.5.")
+        return Decimal(text)
+
+    @cached_property
+    def releases(self) -> int:
+        """Whole releases that an epoch's budget allows."""
+        return Fraction(self.budget) // Fraction(self.epsilon)
+
+    @property
+    def n(self) -> int:
+        """Features of a record, as the application gives it."""
+        return self.encoder.n if self.encoder else self.table.features
+
+    @property
+    def features(self) -> int:
+        """Of which a packet speaks: the features, or the hidden units of an encoder."""
+        return self.table.features
+
+    @property
+    def k(self) -> int:
+        return self.table.release
+
+    @cached_property
+    def kernel(self) -> "Kernel":
+        """The release."""
+        return self.table.kernel("sampled" if self.table.sampled else "release")
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """All arguments of the release but x, word, order, chosen and y."""
+        known = self.table.arguments() | {"n": self.features, "k": self.k}
+        return {name: value for name, value in known.items() if name in self.kernel.parameters}
+
+    @cached_property
+    def words(self) -> int:
+        """Random words of a release."""
+        from sensorsim.language.arguments import array_length
+
+        lengths = {name: self.arguments[name] for name in self.kernel.lengths}
+        return array_length(self.kernel, "word", lengths)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the generator that a release takes."""
+        return -(-self.words // BLOCK_WORDS)
+
+    @cached_property
+    def identity(self) -> bytes:
+        """A hash of all that gives a packet its meaning."""
+        _, values = self.table.c_array()
+        lines = ["sensorsim release 1", f"kind {self.table.kind}", f"draw {self.kernel.name}"]
+        lines += [f"features {self.features}", f"release {self.k}", f"values {','.join(map(str, values))}"]
+        lines += [f"{name} {value}" for name, value in sorted(self.table.c_constants().items())]
+        if self.encoder is not None:
+            numbers = (self.encoder.n, self.encoder.l, *self.encoder.weights, *self.encoder.bias)
+            lines.append(f"encoder {','.join(map(str, numbers))}")
+        return hashlib.sha256("".join(line + "\n" for line in lines).encode("ascii")).digest()
+
+    @property
+    def journal_identity(self) -> bytes:
+        """What the journal's counts are about: the release, and the days by which its epochs are numbered."""
+        text = b"sensorsim journal 1\n" + self.identity + b"days %d\n" % self.budget_days
+        return hashlib.sha256(text).digest()[:IDENTITY_BYTES]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The packet."""
+        short = int.from_bytes(self.identity[:2], "little")
+        return Layout(short, self.features, self.k, self.table.value_bits, self.numbers)

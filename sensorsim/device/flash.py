@@ -1,0 +1,166 @@
+"""Memory that survives a power cut, simulated: two slots that can lose power at any byte of a store, wear out and lie.
+
+Blank memory reads 0xFF. A store that fails raises FlashError, as a board's store returns something other than 0. A cut
+raises PowerCut through everything, as a cut stops a board: open a sensor again after it.
+"""
+
+from typing import TYPE_CHECKING
+
+from sensorsim.errors import InputError
+from sensorsim.kernels.journal import ALONE, COUNT, EPOCH, NEXT, SLOT_BYTES
+
+if TYPE_CHECKING:
+    from sensorsim.device.firmware import Firmware
+
+SLOTS = 2
+BLANK = bytes([0xFF] * SLOT_BYTES)
+MODES = ("bytes", "bits", "erase first", "whole store")
+
+
+class FlashError(OSError):
+    """The memory could not be read or written, and said so."""
+
+
+class PowerCut(Exception):  # noqa: N818 - it is no error of the program
+    """The power went in the middle of a store, or right after it."""
+
+
+class Flash:
+    """Two slots, blank at first.
+
+    wear        stores fail and change nothing
+    fail_load   loads fail
+    stuck_bits  {(slot, place): bits} that keep what they hold, whatever is stored; no store says so
+    stores      how many were begun: what flash wears out by
+    """
+
+    def __init__(self, image: bytes = BLANK * SLOTS) -> None:
+        self.restore(image)
+        self.wear = False
+        self.fail_load = False
+        self.stuck_bits: dict[tuple[int, int], int] = {}
+        self.stores = 0
+        self._cut: tuple[int, str, int] | None = None
+
+    @property
+    def image(self) -> bytes:
+        """Both slots as they stand."""
+        return bytes(self._slots[0] + self._slots[1])
+
+    def restore(self, image: bytes) -> None:
+        """Put both slots to what `image` holds."""
+        if len(image) != SLOTS * SLOT_BYTES:
+            raise InputError(f"an image of the flash has {SLOTS * SLOT_BYTES} bytes, not {len(image)}; give as many.")
+        self._slots = [bytearray(image[:SLOT_BYTES]), bytearray(image[SLOT_BYTES:])]
+
+    def cut(self, after_bytes: int, mode: str = "bytes", bits: int = 0x55) -> None:
+        """Let the power go when `after_bytes` more bytes are stored, by one store or several: at the byte after them.
+
+        bytes        that byte and those after it stay as they were
+        bits         of that byte only `bits` take their new value
+        erase first  the slot is erased before its first byte is stored, so the rest of it is blank
+        whole store  the store goes to its end, and nothing after it happens
+        """
+        if mode not in MODES or after_bytes < 0 or not 0 <= bits <= 255:
+            raise InputError(f"a cut comes after 0 or more bytes, its bits are a byte and its mode {', '.join(MODES)}.")
+        self._cut = (after_bytes, mode, bits)
+
+    def never_cut(self) -> None:
+        """Take the cut back."""
+        self._cut = None
+
+    def load(self, slot: int) -> bytes:
+        """The bytes of a slot."""
+        if self.fail_load:
+            raise FlashError("the flash cannot be read")
+        return bytes(self._slots[slot])
+
+    def store(self, slot: int, entry: bytes) -> None:
+        """Replace the bytes of a slot, the first first."""
+        if len(entry) != SLOT_BYTES:
+            raise InputError(f"a slot has {SLOT_BYTES} bytes, not {len(entry)}; store as many.")
+        self.stores += 1
+        if self.wear:
+            raise FlashError("the flash is worn out")
+        cut = self._cut
+        if cut is None or cut[0] >= SLOT_BYTES:
+            self._write(slot, entry)
+            self._cut = None if cut is None else (cut[0] - SLOT_BYTES, *cut[1:])
+            return
+        self._cut = None
+        self._write(slot, _torn(bytes(self._slots[slot]), entry, *cut))
+        raise PowerCut(f"the power went in a store to slot {slot} after {cut[0]} bytes ({cut[1]})")
+
+    def _write(self, slot: int, entry: bytes) -> None:
+        held = self._slots[slot]
+        for place, byte in enumerate(entry):
+            stuck = self.stuck_bits.get((slot, place), 0)
+            held[place] = held[place] & stuck | byte & ~stuck
+
+
+class Journal:
+    """The two slots of the flash, as the kernels read and write them."""
+
+    def __init__(self, firmware: "Firmware", flash: Flash) -> None:
+        import numpy as np
+
+        from sensorsim.kernels import checksum, journal
+        from sensorsim.language.run import compiled
+
+        self._flash, self._budget, self._reserve = flash, firmware.releases, firmware.reserve
+        self._read, self._spend = compiled(journal.read_journal), compiled(journal.spend)
+        self._write = compiled(journal.write_slot)
+        self._identity = np.array(list(firmware.journal_identity), np.uint8)
+        self._crc = np.array(checksum.CRC.contents, np.uint32)
+        self._slots, self._entry = np.zeros(SLOTS * SLOT_BYTES, np.uint8), np.zeros(SLOT_BYTES, np.uint8)
+        self._found, self._counts = np.zeros(4, np.uint32), np.zeros(2, np.uint32)
+
+    def load(self) -> bool:
+        """Whether both slots could be read."""
+        try:
+            self._slots[:] = bytearray(b"".join(self._flash.load(slot) for slot in range(SLOTS)))
+        except OSError:
+            return False
+        return True
+
+    def read(self) -> int:
+        """What the two slots say together; `found` and `next_slot` hold where they hold."""
+        return int(self._read(self._slots, self._identity, self._crc, self._found, len(self._crc)))
+
+    @property
+    def found(self) -> tuple[int, int]:
+        return int(self._found[EPOCH]), int(self._found[COUNT])
+
+    @property
+    def next_slot(self) -> int:
+        return int(self._found[NEXT])
+
+    @property
+    def alone(self) -> bool:
+        """Whether the other slot is bad: it may have been the newer one."""
+        return bool(self._found[ALONE])
+
+    def spend(self, now: int) -> tuple[int, int, int]:
+        """The answer to a release, what is counted before it and what after."""
+        answer = self._spend(self._found, self._counts, now, self._budget, self._reserve)
+        return int(answer), int(self._counts[0]), int(self._counts[1])
+
+    def write(self, slot: int, epoch: int, spent: int) -> bool:
+        """Whether an entry was stored and reads back as it is."""
+        self._write(self._entry, self._identity, self._crc, self._reserve, epoch, spent, len(self._crc))
+        entry = self._entry.tobytes()
+        try:
+            self._flash.store(slot, entry)
+            return self._flash.load(slot) == entry
+        except OSError:
+            return False
+
+
+def _torn(old: bytes, new: bytes, after: int, mode: str, bits: int) -> bytes:
+    """What a slot holds when the power went in the middle of a store."""
+    if mode == "whole store":
+        return new
+    kept = BLANK if mode == "erase first" else old
+    through = bits if mode == "bits" else 0
+    middle = kept[after] & ~through | new[after] & through
+    return new[:after] + bytes([middle]) + kept[after + 1 :]

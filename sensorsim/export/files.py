@@ -1,0 +1,78 @@
+"""What every package has: templates filled in, JSON in one spelling, the manifest that lists all the rest."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from sensorsim.export.choose import Options
+from sensorsim.export.licence import licence_text
+from sensorsim.export.origins import Origins, sha256
+from sensorsim.export.sbom import sbom
+from sensorsim.language.c.files import Table
+from sensorsim.language.c.text import with_prefix
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.parse import LanguageError
+
+SCHEMA = 3
+MANIFEST = "MANIFEST.json"
+
+
+def template(name: str, prefix: str = "ss_", fill: Mapping[str, str] | None = None) -> str:
+    """A template with its names under the package's prefix and @KEY@ replaced."""
+    text = with_prefix((files("sensorsim.export") / "templates" / name).read_text("utf-8"), prefix)
+    for key, value in (fill or {}).items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def json_text(data: Any) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=True) + "\n"
+
+
+def facts(kernels: Sequence[Kernel], options: Options, tables: Sequence[Table], sources: Origins) -> dict[str, Any]:
+    """What the manifest says of where the package comes from."""
+    return {
+        "schema_version": SCHEMA,
+        "sensorsim": version("sensorsim"),
+        "command": options.command,
+        "parameters": {
+            "kernels": [kernel.name for kernel in kernels],
+            "variant": options.variant,
+            "prefix": options.prefix,
+            "spdx": options.spdx,
+            "noise": options.noise.name if options.noise else None,
+            "encoder": options.encoder.name if options.encoder else None,
+        },
+        "functions": sources.functions,
+        "kernel_sources": sources.records,
+        "tables": {table.name: sha256(",".join(map(str, table.values))) for table in tables},
+        "operations": {kernel.name: _operations(kernel) for kernel in kernels},
+        "proved": {kernel.name: kernel.secrecy().verdict for kernel in kernels},
+    }
+
+
+def with_manifest(
+    texts: dict[str, str], data: dict[str, Any], options: Options, name: str, remark: str = ""
+) -> dict[str, str]:
+    """All files: those given, the licence, the bill of materials, and the manifest with the hashes of the others."""
+    made = dict(texts)
+    made["LICENSE"] = licence_text(options.spdx)
+    made[f"{name}.spdx.json"] = sbom(made, options.spdx, version("sensorsim"), name, options.command + remark)
+    data = {**data, "files": {path: sha256(text) for path, text in sorted(made.items())}}
+    data["sha256_of_this_file_without_this_line"] = sha256(json_text(data))
+    made[MANIFEST] = json_text(data)
+    return dict(sorted(made.items()))
+
+
+def _operations(kernel: Kernel) -> dict[str, str]:
+    """How many operations of each class one call takes, as polynomials in its lengths."""
+    totals: dict[str, Any] = {}
+    try:
+        formula = kernel.formula()
+    except LanguageError as error:  # rounds that depend on data have no polynomial
+        return {"unknown": str(error)}
+    for (_, operation), count in formula.items():
+        totals[operation] = totals[operation] + count if operation in totals else count
+    return {operation: str(count) for operation, count in sorted(totals.items())}

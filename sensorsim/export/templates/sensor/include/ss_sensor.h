@@ -1,0 +1,154 @@
+/**
+ * @file ss_sensor.h
+ * @brief A private sensor: records go in, packets that protect them come out.
+ *
+ * @ABOUT@
+ *
+ * The board gives four functions (ss_port). Open the sensor once after every reset, then release a
+ * record whenever one is complete:
+ *
+ * @code
+ * static ss_sensor sensor;
+ * uint8_t packet[SS_PACKET_BYTES];
+ * if ((ss_sensor_open(&sensor, &port) == SS_OK) && (ss_sensor_release(&sensor, x, packet) == SS_OK)) {
+ *     radio_send(packet, SS_PACKET_BYTES);
+ * }
+ * @endcode
+ *
+ * What a packet protects: @PROTECTS@
+ *
+ * Not reentrant: one task owns a sensor. Keep one sensor for one journal. A copy of an ss_sensor is
+ * closed, and one that is restored from an image would use its key twice: never do it.
+ */
+#ifndef SS_SENSOR_H
+#define SS_SENSOR_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The sensorsim that made this package. */
+#define SS_VERSION "@VERSION@"
+
+/** Features of a record, as the application gives it. */
+#define SS_FEATURES @FEATURES@
+@HIDDEN@/** Of these so many are released in one packet. */
+#define SS_RELEASED @RELEASED@
+
+/** Bytes of a packet. */
+#define SS_PACKET_BYTES @PACKET_BYTES@
+
+/** Bytes of one of the two slots of the journal. */
+#define SS_SLOT_BYTES @SLOT_BYTES@
+
+/** Epsilon of one release, as it was proved at export. */
+#define SS_EPSILON "@EPSILON@"
+
+/** Length of an epoch in days. */
+#define SS_BUDGET_DAYS @BUDGET_DAYS@U
+
+/** Epsilon that an epoch may spend. */
+#define SS_BUDGET_EPSILON "@BUDGET_EPSILON@"
+
+/** Releases that an epoch allows: the budget over the epsilon of one, rounded down. */
+#define SS_BUDGET_MOST @BUDGET@U
+
+#ifndef SS_BUDGET
+/** Releases that this build allows in an epoch: SS_BUDGET_MOST, or fewer where it is defined so. */
+#define SS_BUDGET SS_BUDGET_MOST
+#endif
+#if (SS_BUDGET < 1) || (SS_BUDGET > SS_BUDGET_MOST)
+#error "SS_BUDGET must be 1 or more and at most SS_BUDGET_MOST"
+#endif
+
+#ifndef SS_RESERVE
+/** Releases that one store counts ahead; a reset loses those that were not used. */
+#define SS_RESERVE @RESERVE@U
+#endif
+#if (SS_RESERVE < 1) || (SS_RESERVE > 255)
+#error "SS_RESERVE must be 1 to 255"
+#endif
+
+/** What a call answers. On anything but SS_OK the packet is all zeros and nothing was released. */
+typedef enum {
+@STATUS@
+} ss_status;
+
+/** What only the board can do. Functions answer 0 for success and anything else for failure. */
+typedef struct {
+    /** Handed to every function as it is. */
+    void *board;
+    /** Fill the bytes from a true random generator, at least @CLAIMED_BITS@ bits of min-entropy in each byte. Every open reads
+     *  @START_UP@ bytes and tests them (NIST SP 800-90B, 4.4). */
+    int (*entropy)(void *board, uint8_t *bytes, uint32_t count);
+    /** Read a slot (0 or 1) of non-volatile memory. Blank memory reads 0xFF. */
+    int (*load)(void *board, uint32_t slot, uint8_t *bytes, uint32_t count);
+    /** Write a slot, and return when it would survive a power cut. Erasing it first is fine. */
+    int (*store)(void *board, uint32_t slot, const uint8_t *bytes, uint32_t count);
+    /** Number of the budget period by the board's clock: days since any fixed day over SS_BUDGET_DAYS. It never runs
+     *  backward. */
+    uint32_t (*epoch)(void *board);
+} ss_port;
+
+/** A sensor. All of it is private to the functions below; start it as zeros (static, or memset). */
+typedef struct {
+    uint32_t open;      /**< whether it is open */
+    ss_port port;       /**< the board */
+    uint32_t epoch;     /**< of the journal, as it was last seen */
+    uint32_t spent;     /**< releases of the epoch that the journal has counted */
+    uint32_t used;      /**< of these, how many were drawn */
+    uint32_t key[8];    /**< of the generator; replaced by every block */
+    uint32_t state[16]; /**< the generator at work */
+    uint32_t block[16]; /**< the generator at work */
+    uint32_t word[@WORDS@];   /**< random words of a release; zeros outside of it */
+    uint32_t health[@HEALTH_WORDS@]; /**< counts of the entropy's tests */
+    uint32_t found[4];  /**< what the journal says */
+    uint32_t entry[2];  /**< what is stored next */
+@MEMBERS@
+    uint8_t slots[2 * SS_SLOT_BYTES]; /**< the journal at work */
+    uint8_t bytes[32];  /**< entropy at work; zeros outside of open */
+} ss_sensor;
+
+/**
+ * Seed the generator and read the journal. Call it once after every reset.
+ *
+ * On blank memory it starts a journal. It never gives back what was spent.
+ *
+ * @param sensor  the sensor
+ * @param port    the board's functions; copied
+ * @return SS_OK; SS_NO_ENTROPY, SS_NO_STORE, SS_BAD_JOURNAL or SS_BAD_CLOCK, and the sensor is closed
+ */
+ss_status ss_sensor_open(ss_sensor *sensor, const ss_port *port);
+
+/**
+ * Release one record. The journal counts it before anything is drawn.
+ *
+ * @param sensor  an open sensor
+ * @param x       the record: @X_ABOUT@
+ * @param packet  SS_PACKET_BYTES bytes to send, all zeros on failure
+ * @return SS_OK, or why nothing was released
+ */
+ss_status ss_sensor_release(ss_sensor *sensor, const uint16_t x[SS_FEATURES], uint8_t packet[SS_PACKET_BYTES]);
+
+/**
+ * Releases that the budget still allows in this epoch; 0 while the sensor is closed.
+ *
+ * @param sensor  the sensor
+ * @return 0 to SS_BUDGET
+ */
+uint32_t ss_sensor_left(const ss_sensor *sensor);
+
+/**
+ * Wipe the key and close the sensor, before a long sleep or where its memory is given up. The journal stays.
+ *
+ * @param sensor  the sensor
+ */
+void ss_sensor_close(ss_sensor *sensor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,113 @@
+"""From files of packets to what they say. Memory is bounded whatever their size: a few megabytes at a time are read."""
+
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from sensorsim.errors import InputError
+from sensorsim.hospital.expected import REASONS, Expected
+from sensorsim.hospital.reading import BINARY, HEX, LOOK, MARK, SUMS, binary_packets, form_of, hex_packets
+from sensorsim.hospital.received import Received
+from sensorsim.hospital.statistics import MOST_BYTES, Statistics, parse_received
+from sensorsim.hospital.tally import Tally
+from sensorsim.hospital.unpack import tally_packets
+
+if TYPE_CHECKING:
+    from sensorsim.device.encoder import EncoderWeights
+    from sensorsim.privacy.tables import NoiseTable
+
+Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
+READERS = {BINARY: binary_packets, HEX: hex_packets}
+
+
+def receive(
+    packets: Source | Iterable[Source],
+    table: "NoiseTable",
+    encoder: "EncoderWeights | None" = None,
+    form: str | None = None,
+) -> Received:
+    """Receive packets that sensors made with this table, and with this encoder where there is one.
+
+    `packets` is a file or several: packets that follow each other, or one a line in hexadecimal, or what
+    `sensorsim receive --out` wrote. Which of them, its content says, unless `form` is "binary" or "hex". Bytes stand
+    for the content of a file, a list of bytes for packets. All that is foreign is refused and counted, by reason.
+    """
+    if form not in (None, BINARY, HEX):
+        raise InputError(f"form is {form}; packets are {BINARY} or {HEX}, or leave it out.")
+    expected = Expected.of(table, encoder)
+    total = _Total(expected)
+    given = [packets] if isinstance(packets, str | os.PathLike | bytes) else list(packets)
+    single = [] if isinstance(packets, bytes) else [source.hex() for source in given if isinstance(source, bytes)]
+    if single:
+        _receive(io.BytesIO("\n".join(single).encode()), "the packets", HEX, expected, total)
+        given = [source for source in given if not isinstance(source, bytes)]
+    for source in given:
+        with _opened(source) as (file, name):
+            _receive(file, name, form, expected, total)
+    return Received(table, total.statistics())
+
+
+def _receive(file: BinaryIO, name: str, form: str | None, expected: Expected, total: "_Total") -> None:
+    head = file.read(LOOK).removeprefix(MARK)
+    form = form or form_of(head)
+    if form == SUMS:
+        kept = parse_received(head + file.read(MOST_BYTES), name)
+        kept.check(expected, name)
+        total.add(kept.sums, kept.accepted, kept.empty, kept.rejected)
+        return
+    refused = Tally.of(expected)  # by the reader: lines and ends that are no packets
+    for block in READERS[form](head, file, expected, refused):
+        total.add_tally(tally_packets(block, expected))
+    total.add_tally(refused)
+
+
+class _Total:
+    """Sums over all files, in integers of any size."""
+
+    def __init__(self, expected: Expected) -> None:
+        self.expected = expected
+        self.sums = [[0] * len(expected.columns) for _ in range(expected.n)]
+        self.accepted = self.empty = 0
+        self.rejected = dict.fromkeys(REASONS, 0)
+
+    def add_tally(self, tally: Tally) -> None:
+        self.add(tally.sums(), tally.accepted, tally.empty, tally.rejected)
+
+    def add(self, sums: Iterable[Iterable[int]], accepted: int, empty: int, rejected: dict[str, int]) -> None:
+        self.sums = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(self.sums, sums, strict=True)]
+        self.accepted += accepted
+        self.empty += empty
+        self.rejected = {reason: self.rejected[reason] + rejected[reason] for reason in REASONS}
+
+    def statistics(self) -> Statistics:
+        wanted = self.expected
+        return Statistics(
+            wanted.identity,
+            f"{wanted.epsilon:f}",
+            wanted.n,
+            wanted.k,
+            wanted.columns,
+            tuple(map(tuple, self.sums)),
+            self.accepted,
+            self.empty,
+            self.rejected,
+        )
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
+    """A source as a file, with its name for messages."""
+    if isinstance(source, bytes):
+        yield io.BytesIO(source), "the packets"
+    elif source == "-":
+        yield sys.stdin.buffer, "standard input"
+    else:
+        try:
+            with Path(source).open("rb") as file:
+                yield file, str(source)
+        except OSError as error:
+            raise InputError(f"cannot read {source}: {error.strerror}; give a file of packets.") from None
