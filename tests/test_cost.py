@@ -206,3 +206,16 @@ def test_python_dash_m_and_help_with_an_example():
     done = subprocess.run([sys.executable, "-m", "sensorsim", "cost", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "Example: sensorsim cost" in done.stdout
+
+
+def test_a_whole_release_of_the_sensor_is_counted():
+    """ChaCha20 is 80 quarter rounds of four rotations; the paper's accounting changes nothing of it, the core does."""
+    report = cost(14, 7)
+    parts = {part.name: part for part in report.sensor.parts}
+    assert list(parts) == ["journal", "random words", "release", "packet"]
+    assert parts["random words"].operations["ROTATE"] == 320
+    assert report.sensor.cost.typical == sum(part.cost.typical for part in parts.values())
+    assert report.to_dict()["sensor_release"]["total"] == cost(14, 7, accounting="full").sensor.cost.typical
+    assert cost(14, 7, cpu="cortex-m0plus").sensor.cost.typical > report.sensor.cost.typical
+    longer = cost(4096, 7).sensor
+    assert longer.parts[3].cost.typical > parts["packet"].cost.typical  # twelve bits name a feature

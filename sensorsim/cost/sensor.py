@@ -4,12 +4,11 @@ One feature of n through a rows table by thresholds, 5 knots and 5 symbols, as t
 own part, the time of its flash and of its clock, is not in it.
 """
 
-import struct
-import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.mechanisms.form import which
+from sensorsim.mechanisms.release import SIZE
 
 if TYPE_CHECKING:
     from sensorsim.cost.pricing import Pricing, Total
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 
     Call = tuple[Kernel, dict[str, int], dict[str, Any]]  # with its lengths and the arguments that are not the least
 
-HEAD_BITS, VALUE_BITS = 20, 3
-CUTS, KNOT_BITS = 4, 2
+VALUE_BITS = 3
 
 
 class SensorPart(NamedTuple):
@@ -55,14 +53,15 @@ def sensor_release(n: int, pricing: "Pricing") -> SensorRelease:
 def _calls(n: int) -> dict[str, list["Call"]]:
     from sensorsim.kernels import generator, journal, packet, rows_search
 
+    head = packet.HEAD_BITS
     identity = list(range(1, 9))
     slots = {"slots": [*_slot(identity, 1), *_slot(identity, 2)], "identity": identity}
     bits = which(n)
-    size = (HEAD_BITS + bits + VALUE_BITS + 7) // 8
+    size = (head + bits + VALUE_BITS + 7) // 8
     packing: list[Call] = [(packet.pack_head, {"bytes": size}, {})]
     if bits:
-        packing.append((packet.pack_chosen, {"n": n, "k": 1, "at": HEAD_BITS, "bits": bits}, {}))
-    packing.append((packet.pack_symbols, {"k": 1, "at": HEAD_BITS + bits, "bits": VALUE_BITS}, {}))
+        packing.append((packet.pack_chosen, {"n": n, "k": 1, "at": head, "bits": bits}, {}))
+    packing.append((packet.pack_symbols, {"k": 1, "at": head + bits, "bits": VALUE_BITS}, {}))
     release = rows_search.sampled_rows_search_one
     return {
         "journal": [
@@ -71,14 +70,18 @@ def _calls(n: int) -> dict[str, list["Call"]]:
             (journal.write_slot, {}, {}),
         ],
         "random words": [(generator.fresh_words, {"blocks": 1}, {})],
-        "release": [(release, {"n": n, "cuts": CUTS, "knot_bits": KNOT_BITS}, {})],
+        "release": [(release, {"n": n, **SIZE}, {})],
         "packet": packing,
     }
 
 
-def _slot(identity: list[int], spent: int) -> bytes:
-    head = struct.pack("<4B8s2I", 0x53, 0x4A, 1, 1, bytes(identity), 1, spent)
-    return head + struct.pack("<I", zlib.crc32(head))
+def _slot(identity: list[int], spent: int) -> list[int]:
+    from sensorsim.kernels import checksum, journal
+
+    crc = list(checksum.CRC.contents or ())
+    entry = [0] * journal.SLOT_BYTES
+    journal.write_slot(entry, identity, crc, 1, 1, spent, len(crc))
+    return entry
 
 
 def _count(kernel: "Kernel", lengths: dict[str, int], given: dict[str, Any]) -> Counter[str]:
