@@ -232,3 +232,10 @@ def test_platformio_s_manifest_names_what_is_there(original):
     assert list((original / build["srcDir"]).glob("*.c")) and build["srcFilter"] == ["+<*.c>"]
     assert all((original / example["base"] / name).exists() for name in example["files"])
     assert len(library["description"]) <= 255 and re.fullmatch(r"[a-z0-9-]{1,50}", library["name"])
+
+
+def test_every_misra_finding_has_a_reason(box):
+    from sensorsim.export.misra import unexplained
+
+    findings = json.loads((box / "MANIFEST.json").read_text())["misra_findings"]
+    assert findings and unexplained(findings) == []

@@ -25,6 +25,8 @@ DEVIATIONS = {
     "compiler keeps the sign.",
     "10.8": "A word is read as signed or unsigned where the kernel says so, in index arithmetic and in the masks of "
     "helpers; the width stays, and the range check proves that the value fits.",
+    "11.4": "The address of an open sensor is part of the mark that it is open, so that a copy of it is closed; the "
+    "number is compared and never turned back into a pointer.",
     "12.2": "A shift count that is a variable; the range check follows it and it stays below 32.",
     "15.5": "An early return: where the kernel has one, and in a self-test at the first vector that differs.",
     "17.3": "The checker takes __asm__ for a call; see 1.2.",
