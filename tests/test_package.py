@@ -29,8 +29,16 @@ def test_the_wheel_holds_the_folders(wheel):
     inside = set(zipfile.ZipFile(wheel).namelist())
     for name in tracked:
         top, _, rest = name.partition("/")
-        if top in FOLDERS and Path(name).suffix not in (".md", ".sh") and (ROOT / name).exists():
+        own = Path(name).suffix not in (".md", ".sh") or "/templates/" in name
+        if top in FOLDERS and own and (ROOT / name).exists():
             assert f"{FOLDERS[top]}/{rest}" in inside
+
+
+def test_nothing_that_the_package_needs_is_ignored_by_git():
+    """A template in a folder that git ignores works here and in no clone."""
+    command = ["git", "ls-files", "--others", "--ignored", "--exclude-standard", *FOLDERS]
+    ignored = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert [name for name in ignored if "__pycache__" not in name] == []
 
 
 def test_the_wheel_runs_in_a_clean_environment(wheel, tmp_path):

@@ -139,6 +139,6 @@ def _build_files(texts: dict[str, str], code: SensorCode, options: Options, line
     }
     found = {}
     for path in BUILD:
-        text = template(f"sensor/build/{path}", prefix, fill)
+        text = template(f"sensor/project/{path}", prefix, fill)
         found[path] = text if path.endswith(".json") else remark + text
     return found

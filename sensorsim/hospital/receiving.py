@@ -52,8 +52,10 @@ def receive(
 
 
 def _receive(file: BinaryIO, name: str, form: str | None, expected: Expected, total: "_Total") -> None:
-    head = file.read(LOOK).removeprefix(MARK)
-    form = form or form_of(head)
+    head = file.read(LOOK)
+    text = head.removeprefix(MARK)
+    form = form or form_of(text)
+    head = head if form == BINARY else text
     if form == SUMS:
         kept = parse_received(head + file.read(MOST_BYTES), name)
         kept.check(expected, name)
