@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from sensorsim.cost.prices import load_cpu
-from sensorsim.export.counting import BlockCounter, Tally
-from sensorsim.export.decode import Decoder
-from sensorsim.export.elf import read_elf
-from sensorsim.export.harness import CoreRun, run_on_core
-from sensorsim.export.machine import Machine
 from sensorsim.export.package import Options, make_package
-from sensorsim.export.targets import TARGETS, compile_elf
-from sensorsim.export.vectors import expected, random_vectors
-from sensorsim.export.verify import verify
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.load import find
+from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.decode import Decoder
+from sensorsim.machine.elf import read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.harness import CoreRun, run_on_core
+from sensorsim.machine.targets import TARGETS, compile_elf
+from sensorsim.machine.vectors import expected, random_vectors
+from sensorsim.verify.verification import verify
 
 # What an engineer would write for one record of SPOF with one draw per feature: the same results, not the same code.
 HAND = {

@@ -11,15 +11,15 @@ from test_audit import rows_table
 
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.export import observed
 from sensorsim.export.choose import Options
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.observed import package_source
 from sensorsim.export.package import make_package
 from sensorsim.export.write import fill
 from sensorsim.privacy.audit import examine, make_source
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import NoiseTable, make_table
+from sensorsim.verify import observed
+from sensorsim.verify.observed import package_source
 
 TABLES = {"all": (2, 2), "one": (14, 1), "some": (5, 2)}
 DRAWS = 1 << 17

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 
 from sensorsim.export.choose import choose
-from sensorsim.export.harness import differing_bits, driver_source, load_host, run_on_host
-from sensorsim.export.targets import TRAP, compile_host
-from sensorsim.export.vectors import as_arrays, by_plain_python, edge_vectors, expected, of_one_call, random_vectors
 from sensorsim.export.write import fill
 from sensorsim.language import primitives
 from sensorsim.language.arguments import arguments, lengths_to_check
@@ -23,6 +20,9 @@ from sensorsim.language.c.text import with_prefix
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive
+from sensorsim.machine.harness import differing_bits, driver_source, load_host, run_on_host
+from sensorsim.machine.targets import TRAP, compile_host
+from sensorsim.machine.vectors import as_arrays, by_plain_python, edge_vectors, expected, of_one_call, random_vectors
 
 EDGES = [0, 1, 2, 3, 31, 32767, 32768, 65535, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
 

@@ -132,7 +132,7 @@ def plain(folder, text):
 
 def without_warnings(kernels, folder):
     """The package's C, compiled by the compiler and by gcc with all warnings as errors; it gives Numba's bits."""
-    from sensorsim.export.targets import check_with_gcc
+    from sensorsim.machine.targets import check_with_gcc
 
     texts, host = library(kernels, folder)
     check_with_gcc(sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"])

@@ -9,7 +9,6 @@ import pytest
 
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.export import targets
 from sensorsim.export.choose import Options, choose
 from sensorsim.export.golden import golden_vectors, small_lengths
 from sensorsim.export.manifest import open_package
@@ -17,10 +16,11 @@ from sensorsim.export.misra import unexplained
 from sensorsim.export.origins import sha256
 from sensorsim.export.package import make_package
 from sensorsim.export.readme import example
-from sensorsim.export.targets import compile_host
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.c.names import Names
 from sensorsim.language.load import find, load_file, shipped
+from sensorsim.machine import targets
+from sensorsim.machine.targets import compile_host
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import make_table, ready_table
 

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sensorsim.errors import InputError
-from sensorsim.export.targets import TRAP, compile_host
 from sensorsim.language import LanguageError, ir
 from sensorsim.language.arguments import array_length, bounds
 from sensorsim.language.c.files import c_sources
@@ -23,6 +22,7 @@ from sensorsim.language.c.names import Names
 from sensorsim.language.count import count
 from sensorsim.language.kernel import reachable
 from sensorsim.language.types import Array
+from sensorsim.machine.targets import TRAP, compile_host
 
 BATCHES = range(6)
 PER_BATCH = 25

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from sensorsim.cost.prices import load_cpu
-from sensorsim.export.counting import BlockCounter, Tally
-from sensorsim.export.decode import Decoder
-from sensorsim.export.elf import read_elf
-from sensorsim.export.machine import ARGUMENTS, Machine
-from sensorsim.export.targets import TARGETS, _zig
-from sensorsim.export.vectors import by_plain_python
 from sensorsim.export.write import fill
 from sensorsim.language.c.files import Table, c_sources
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.tables import declared, tables_source
+from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.decode import Decoder
+from sensorsim.machine.elf import read_elf
+from sensorsim.machine.emulator import ARGUMENTS, Machine
+from sensorsim.machine.targets import TARGETS, _zig
+from sensorsim.machine.vectors import by_plain_python
 from sensorsim.privacy.tables import make_table, ready_table
 
 HAND = Path(__file__).parent.parent / "bench" / "hand_release.c"

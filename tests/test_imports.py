@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-OURS = ("language", "mechanisms", "cost", "privacy", "device", "export", "hospital", "train", "cli")
+OURS = (
+    "language", "mechanisms", "cost", "privacy", "device", "machine", "export", "verify", "hospital", "train", "cli",
+)  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 SMALL = {"errors", "files", "encoders", "drawing"}  # single modules that anyone may use
@@ -22,8 +24,10 @@ ALLOWED = {
     "cost": {"cost", "mechanisms", "language", "kernels", "tables", *SMALL},
     "device": {"device", "privacy", "language", "kernels", *SMALL},
     "hospital": {"hospital", "device", "privacy", "language", "kernels", *SMALL},
-    "export": {"export", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
-    "train": {"train", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "machine": {"machine", "cost", "language", "kernels", "tables", *SMALL},
+    "export": {"export", "machine", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "verify": {"verify", "export", "machine", "device", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "train": {"train", "hospital", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }
 # These ask the mechanism that is named, for those who know privacy only.

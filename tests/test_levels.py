@@ -7,8 +7,8 @@ import pytest
 from sensorsim.cli import main
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
-from sensorsim.export.decode import CLASSES
 from sensorsim.export.levels import GROUPS, machine_cost, target_of
+from sensorsim.machine.decode import CLASSES
 
 
 @pytest.fixture(scope="module")

@@ -14,19 +14,20 @@ import pytest
 
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.choose import choose
-from sensorsim.export.elf import read_object
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
 from sensorsim.export.manifest import MANIFEST, SCHEMA, open_package
 from sensorsim.export.misra import checked_rules, misra_report, unexplained
 from sensorsim.export.origins import origins, sha256
 from sensorsim.export.sizes import code_sizes, file_sizes
-from sensorsim.export.targets import TARGETS, compile_objects
-from sensorsim.export.vectors import edge_vectors, random_vectors
-from sensorsim.export.verify import Effort, verify
 from sensorsim.export.write import fill
 from sensorsim.language.c.files import Table, c_sources, known_tables
 from sensorsim.language.c.names import Names
 from sensorsim.language.load import find, load_file, shipped
+from sensorsim.machine.elf import read_object
+from sensorsim.machine.targets import TARGETS, compile_objects
+from sensorsim.machine.vectors import edge_vectors, random_vectors
+from sensorsim.verify.bits import Effort
+from sensorsim.verify.verification import verify
 
 FEW = Effort(host=200, core=100, edges=16)
 CUTS = (1000, 20000, 40000, 50000, 60000)  # five rows of five thresholds; any will do

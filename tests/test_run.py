@@ -399,7 +399,7 @@ def named_as_options(out: WIDE, seed: WIDE, threads: V["n"], generator: V, n: N)
 
 
 def test_a_kernel_whose_parameters_are_called_as_options_of_batch():
-    from sensorsim.export.vectors import by_plain_python, expected, random_vectors
+    from sensorsim.machine.vectors import by_plain_python, expected, random_vectors
 
     vectors = random_vectors(named_as_options, {}, 20, 1)
     made = expected(vectors)["returns"]

@@ -14,10 +14,10 @@ from sensorsim.device.flash import Flash, PowerCut
 from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.status import Status
 from sensorsim.export.board import EmulatedSensor, link_sensor
-from sensorsim.export.machine import STACK, STACK_BYTES
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.targets import TARGETS
 from sensorsim.export.write import fill
+from sensorsim.machine.emulator import STACK, STACK_BYTES
+from sensorsim.machine.targets import TARGETS
 from sensorsim.privacy.tables import certified, make_table, ready_table
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from test_sensor_c import NAMES, SLOW, firmware
 
-from sensorsim.export.elf import read_elf
 from sensorsim.export.golden import golden_vectors, kernel_selftest_header, kernel_selftest_source
-from sensorsim.export.machine import Machine
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_test import sensor_selftest
-from sensorsim.export.targets import TARGETS, compile_elf
 from sensorsim.export.write import fill
+from sensorsim.machine.elf import read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.targets import TARGETS, compile_elf
 
 TABLE, COUNTS, PACKET, JOURNAL, BUDGET = 0x10001, 0x10002, 0x10010, 0x10020, 0x10021
 DAMAGE, ENTROPY, WEAR = 0x10023, 0x10025, 0x10026

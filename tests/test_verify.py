@@ -11,14 +11,15 @@ from sensorsim.cli import main
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.choose import Options
-from sensorsim.export.counting import BlockCounter, Tally
-from sensorsim.export.decode import Decoder
-from sensorsim.export.elf import read_elf
-from sensorsim.export.machine import Machine
 from sensorsim.export.package import make_package
-from sensorsim.export.targets import TARGETS, compile_elf
-from sensorsim.export.verify import Effort, verify
 from sensorsim.export.write import fill, write_folder
+from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.decode import Decoder
+from sensorsim.machine.elf import read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.targets import TARGETS, compile_elf
+from sensorsim.verify.bits import Effort
+from sensorsim.verify.verification import verify
 
 FEW = Effort(host=400, core=200, edges=16)
 DEBUG = ("-O0", "-fno-sanitize=all")  # ziglang adds the sanitizer to a debug build
@@ -93,7 +94,7 @@ def test_altered_code_with_its_hash_altered_too_fails_when_run(target, package, 
 
 def test_other_bits_or_a_stop_of_the_build_with_ubsan_is_a_failed_proof(package, tmp_path, monkeypatch):
     from sensorsim.export.manifest import open_package
-    from sensorsim.export.verify import _Work
+    from sensorsim.verify.bits import Work as _Work
 
     work = _Work(open_package(altered(package, tmp_path)), tmp_path, FEW, 0)
     with pytest.raises(
@@ -163,7 +164,7 @@ def test_stack_is_painted_and_measured(tmp_path):
 
 def test_undefined_behaviour_traps(tmp_path):
     source = "#include <stdint.h>\nint32_t ss_f(int32_t a);\nint32_t ss_f(int32_t a)\n{\n    return a + 1;\n}\n"
-    from sensorsim.export.targets import TRAP
+    from sensorsim.machine.targets import TRAP
 
     machine = machine_for("k7", source, "ss_f", tmp_path, TRAP)
     assert machine.call("ss_f", [5]) == 6
@@ -183,7 +184,7 @@ def test_an_instruction_without_a_row_has_no_price_and_is_named(tmp_path):
 
 
 def test_a_missing_price_is_told_and_the_bits_are_compared_all_the_same(package, monkeypatch, capsys):
-    from sensorsim.export import decode
+    from sensorsim.machine import decode
 
     known = decode.Cpu.instruction
 
@@ -204,7 +205,7 @@ def test_a_missing_price_is_told_and_the_bits_are_compared_all_the_same(package,
 
 def test_every_kernel_runs_at_short_odd_long_and_typical_lengths(package):
     from sensorsim.export.manifest import open_package
-    from sensorsim.export.verify import _Work
+    from sensorsim.verify.bits import Work as _Work
 
     opened = open_package(package)
     work = _Work(opened, Path(), FEW, 0)
@@ -268,9 +269,9 @@ def test_narrow_arguments_and_results_on_every_core(tmp_path):
 
 def test_the_debug_build_takes_one_path_too(package, tmp_path):
     """At -O0 a compiler makes of the source what it says: the choice must not be a branch there either."""
-    from sensorsim.export.harness import run_on_core
-    from sensorsim.export.vectors import edge_vectors, expected
     from sensorsim.language.load import find
+    from sensorsim.machine.harness import run_on_core
+    from sensorsim.machine.vectors import edge_vectors, expected
 
     (kernel,) = find("release_stairs")
     sources, include = sorted((package / "src").glob("*.c")), [package / "include", package / "src"]
@@ -310,9 +311,9 @@ def test_without_a_divider_the_package_s_own_takes_the_same_steps_for_all_operan
         if path.endswith("arithmetic.h"):
             texts[path] = "#define SS_NO_HW_DIV\n" + texts[path]
     fill(tmp_path, texts)
-    from sensorsim.export.harness import run_on_core
-    from sensorsim.export.vectors import edge_vectors, expected
     from sensorsim.language.load import shipped
+    from sensorsim.machine.harness import run_on_core
+    from sensorsim.machine.vectors import edge_vectors, expected
 
     kernel, target = shipped()["dpsgd.dpsgd"], TARGETS["cortex-m0plus"]
     sources, include = sorted((tmp_path / "src").glob("*.c")), [tmp_path / "include", tmp_path / "src"]
@@ -390,7 +391,7 @@ def test_another_compiler_and_another_emulator_agree(compiler, tmp_path):
             [*command, *include, *map(str, sources), f"-T{tmp_path / 'link.ld'}", "-o", str(elf)], check=True
         )
     else:
-        from sensorsim.export.targets import _zig
+        from sensorsim.machine.targets import _zig
 
         command = [
             *_zig(),

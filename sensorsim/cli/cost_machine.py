@@ -2,8 +2,8 @@
 
 from textwrap import wrap
 
-from sensorsim.export.decode import CLASSES
 from sensorsim.export.levels import Case, MachineReport
+from sensorsim.machine.decode import CLASSES
 
 SIDE_BY_SIDE = 2  # mechanisms in one table, so that a line stays readable
 # Why a class has more instructions than the kernel has operations, or fewer.

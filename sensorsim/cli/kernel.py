@@ -124,9 +124,9 @@ def _with_package(
     from dataclasses import replace
 
     from sensorsim.export.package import Options, make_package
-    from sensorsim.export.targets import targets_named
-    from sensorsim.export.verify import verify
     from sensorsim.export.write import fill, write_folder
+    from sensorsim.machine.targets import targets_named
+    from sensorsim.verify.verification import verify
 
     unproved = [report for report in reports.values() if report.proof_error is not None]
     if unproved:

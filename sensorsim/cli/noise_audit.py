@@ -122,8 +122,8 @@ def _captures(samples: tuple[str, str], file: str | None, epsilon: str | None) -
 
 
 def _package(package: Path, file: str | None, epsilon: str | None) -> "Source":
-    from sensorsim.export.observed import package_source
     from sensorsim.privacy.tablefile import read_table
+    from sensorsim.verify.observed import package_source
 
     if epsilon:
         raise InputError("a package claims what its manifest says; leave --epsilon out, or give its table as FILE.")

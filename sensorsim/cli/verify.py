@@ -9,7 +9,8 @@ import click
 from sensorsim.cli.output import emit, format_option
 
 if TYPE_CHECKING:
-    from sensorsim.export.verify import KernelResult, Verification
+    from sensorsim.verify.bits import KernelResult
+    from sensorsim.verify.verification import Verification
 
 
 @click.command()
@@ -37,7 +38,8 @@ def command(folder: Path, target: str, random_host: int, random_core: int, seed:
     Example: sensorsim verify firmware/privacy --target host,cortex-m0plus
     """
     from sensorsim.errors import InputError
-    from sensorsim.export.verify import Effort, verify
+    from sensorsim.verify.bits import Effort
+    from sensorsim.verify.verification import verify
 
     if random_host < 1 or random_core < 1:
         raise InputError("the number of random vectors must be 1 or more.")

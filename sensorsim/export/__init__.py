@@ -1,1 +1,1 @@
-"""The kernels as C for firmware: emit, package, compile for real cores, run and compare."""
+"""The kernels as C for firmware: emit it, write the package."""

@@ -13,10 +13,10 @@ from sensorsim.device.entropy import Entropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash
 from sensorsim.device.status import Status
-from sensorsim.export.elf import read_elf
-from sensorsim.export.machine import ARGUMENTS, Machine
-from sensorsim.export.targets import Target, compile_elf
 from sensorsim.language.c.text import with_prefix
+from sensorsim.machine.elf import read_elf
+from sensorsim.machine.emulator import ARGUMENTS, Machine
+from sensorsim.machine.targets import Target, compile_elf
 
 GARBAGE = 0xA5  # in memory before a sensor is opened
 ROOM = 1 << 16  # for the sensor's state

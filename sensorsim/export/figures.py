@@ -3,8 +3,8 @@
 from typing import Any
 
 from sensorsim.cost.plot import HATCHES, figure_for, save
-from sensorsim.export.decode import CLASSES
 from sensorsim.export.levels import Case, MachineReport
+from sensorsim.machine.decode import CLASSES
 
 PRINTED = "printed, not split"
 

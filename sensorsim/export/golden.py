@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sensorsim.export.vectors import RESULT, by_plain_python, largest_first, least_first, orders
 from sensorsim.language.arguments import arguments, array_length, lengths_to_check
 from sensorsim.language.c.heads import pointer
 from sensorsim.language.c.names import Names
@@ -13,6 +12,7 @@ from sensorsim.language.c.tables import array, literal
 from sensorsim.language.c.text import C_TYPES, comment, fold
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
+from sensorsim.machine.vectors import RESULT, by_plain_python, largest_first, least_first, orders
 
 Value = Callable[[str, int, int], int]  # name, least and largest: what to take
 Some = Callable[[range, int], list[int]]  # so many different ones of these

@@ -11,18 +11,18 @@ from sensorsim.cost.forms import forms
 from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
 from sensorsim.cost.report import KERNEL_WIDTH, PAPER_WIDTH, CostReport, check_sizes, cost
 from sensorsim.errors import InputError
-from sensorsim.export.counting import BlockCounter, Sums, Tally
-from sensorsim.export.decode import CLASSES, Decoder
-from sensorsim.export.elf import Program, read_elf
-from sensorsim.export.harness import run_on_core
-from sensorsim.export.machine import Machine
-from sensorsim.export.targets import SHOWN_FLAGS, TARGETS, Target, compile_elf, compiler_version
-from sensorsim.export.vectors import as_arrays, by_plain_python, of_one_call
 from sensorsim.export.write import fill
 from sensorsim.language.arguments import arguments
 from sensorsim.language.c.files import c_sources, known_tables
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel
+from sensorsim.machine.counting import BlockCounter, Sums, Tally
+from sensorsim.machine.decode import CLASSES, Decoder
+from sensorsim.machine.elf import Program, read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.harness import run_on_core
+from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, Target, compile_elf, compiler_version
+from sensorsim.machine.vectors import as_arrays, by_plain_python, of_one_call
 from sensorsim.mechanisms import Form
 
 if TYPE_CHECKING:

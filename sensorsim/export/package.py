@@ -16,12 +16,12 @@ from sensorsim.export.noise import UNCERTIFIED, for_package, read_noise
 from sensorsim.export.origins import origins
 from sensorsim.export.readme import readme
 from sensorsim.export.sizes import code_sizes
-from sensorsim.export.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.export.write import in_temporary_folder
 from sensorsim.language.c.files import c_sources, known_tables
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.text import comment
 from sensorsim.language.kernel import Kernel
+from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 
 __all__ = ["MANIFEST", "SCHEMA", "Options", "make_package"]
 OF_A_SENSOR = ("budget_epsilon", "budget_days", "reserve", "packet_numbers")

@@ -15,10 +15,10 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Clock
 from sensorsim.device.status import Status
 from sensorsim.export.board import EmulatedSensor, link_sensor
-from sensorsim.export.counting import BlockCounter, Tally
-from sensorsim.export.decode import Decoder
-from sensorsim.export.targets import TARGETS, Target
 from sensorsim.export.write import fill
+from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.decode import Decoder
+from sensorsim.machine.targets import TARGETS, Target
 
 RELEASES = 20
 CALLS = ("open, blank memory", "open", "release", "left")

@@ -19,9 +19,9 @@ from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_cost import sensor_costs
 from sensorsim.export.sensor_readme import sensor_readme
 from sensorsim.export.sensor_test import sensor_selftest
-from sensorsim.export.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.export.write import in_temporary_folder
 from sensorsim.language.c.text import comment
+from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.privacy.tablefile import table_bytes
 
 if TYPE_CHECKING:

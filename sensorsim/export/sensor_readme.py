@@ -7,9 +7,9 @@ from sensorsim.device.status import Status
 from sensorsim.export.files import template
 from sensorsim.export.sensor import SensorCode, counted
 from sensorsim.export.sensor_cost import CALLS, SensorCost
-from sensorsim.export.targets import SHOWN_FLAGS, TARGETS, compiler_version
 from sensorsim.kernels import health
 from sensorsim.language.c.text import ascii_text
+from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, compiler_version
 
 DO = {
     Status.OK: "send the packet",

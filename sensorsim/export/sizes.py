@@ -4,12 +4,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from sensorsim.export.elf import read_object
-from sensorsim.export.targets import TARGETS, Target, compile_objects
 from sensorsim.export.write import fill
 from sensorsim.language.c.heads import wrapper
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.machine.elf import read_object
+from sensorsim.machine.targets import TARGETS, Target, compile_objects
 
 Object = tuple[dict[str, int], set[str]]  # the sizes of its sections, and what it leaves to the linker
 WRAPPER = "call_"  # in a private package, the name of the function that calls a kernel

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.export.counting import BlockCounter, Tally
-from sensorsim.export.machine import ARGUMENT_BYTES, ARGUMENTS, Machine
-from sensorsim.export.vectors import RESULT, Vectors
 from sensorsim.language.c.text import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length
+from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.emulator import ARGUMENT_BYTES, ARGUMENTS, Machine
+from sensorsim.machine.vectors import RESULT, Vectors
 
 
 class TooLargeError(InputError):

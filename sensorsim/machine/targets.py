@@ -83,9 +83,7 @@ def compile_elf(
 ) -> Path:
     """Compile and link one function with all it needs; warnings are errors."""
     script = out.with_suffix(".ld")
-    script.write_text(
-        (files("sensorsim.export") / "templates" / "link.ld").read_text("utf-8").replace("@ENTRY@", entry)
-    )
+    script.write_text((files("sensorsim.machine") / "link.ld").read_text("utf-8").replace("@ENTRY@", entry))
     command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS]
     command += [*WARNINGS, *LINK, *options]
     command += [f"-Wl,-T,{script}", f"-Wl,--entry={entry}", *(f"-I{folder}" for folder in include)]

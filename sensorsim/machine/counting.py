@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from sensorsim.export.decode import CLASSES, Decoder, Instruction
-from sensorsim.export.machine import Machine
+from sensorsim.machine.decode import CLASSES, Decoder, Instruction
+from sensorsim.machine.emulator import Machine
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
-from sensorsim.export.targets import Target
+from sensorsim.machine.targets import Target
 
 # In the order of a report. Address arithmetic is what has its own instructions (LEA, ADR, LUI, AUIPC): an ADD that
 # moves a pointer cannot be told from one that adds data.

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.export.harness import load_host
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.targets import compile_host
 from sensorsim.language.c.text import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
+from sensorsim.machine.harness import load_host
+from sensorsim.machine.targets import compile_host
 from sensorsim.privacy.audit.source import Source
 from sensorsim.privacy.audit.sources import Certified, certified, interleaved, release_source
 from sensorsim.privacy.audit.spof_sources import NUMPY

@@ -1,34 +1,30 @@
-"""Verify a package: its files unaltered, its C the same bits as Numba on every target, and what it executes."""
+"""The C of a package beside its kernels: the same bits on every target, and what each kernel executes there."""
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.counting import BlockCounter, Spread, Tally
-from sensorsim.export.decode import Decoder
-from sensorsim.export.elf import read_elf
 from sensorsim.export.golden import inputs_of
-from sensorsim.export.harness import TooLargeError, differing_bits, driver_source, load_host, run_on_core, run_on_host
-from sensorsim.export.machine import Machine
-from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.targets import (
+from sensorsim.export.manifest import Package
+from sensorsim.language.arguments import array_length, lengths_to_check
+from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.machine.counting import BlockCounter, Spread, Tally
+from sensorsim.machine.decode import Decoder
+from sensorsim.machine.elf import read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.harness import TooLargeError, differing_bits, driver_source, load_host, run_on_core, run_on_host
+from sensorsim.machine.targets import (
     HOST,
-    SHOWN_FLAGS,
     TARGETS,
     TRAP,
     Target,
-    check_with_gcc,
     compile_elf,
     compile_host,
-    compiler_version,
-    targets_named,
 )
-from sensorsim.export.timing import reasons
-from sensorsim.export.vectors import (
+from sensorsim.machine.vectors import (
     Vectors,
     edge_vectors,
     expected,
@@ -36,13 +32,11 @@ from sensorsim.export.vectors import (
     random_vectors,
     with_one_public_input,
 )
-from sensorsim.language.arguments import array_length, lengths_to_check
-from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.verify.timing import reasons
 
 CHUNK = 10_000
 FEW = 3  # vectors of a long record
 LONG = 2000  # values in a vector that is long
-Progress = Callable[[str, int, int], None]  # what is done, step, of how many
 
 
 @dataclass(frozen=True)
@@ -88,51 +82,9 @@ class KernelResult:
         return self.differing_bits == 0 and not (self.proved_same_path and self.constant_time is False)
 
 
-@dataclass(frozen=True)
-class Verification:
-    """The whole report."""
+class Work:
+    """A package that is being verified: what was built and which vectors were made, so that nothing is made twice."""
 
-    folder: str
-    compiler: str
-    flags: str
-    gcc: str | None
-    ubsan_vectors: int
-    results: tuple[KernelResult, ...]
-
-    @property
-    def passed(self) -> bool:
-        return all(result.passed for result in self.results)
-
-
-def verify(
-    folder: Path,
-    targets: Sequence[str],
-    effort: Effort | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-    trust: bool = False,
-) -> Verification:
-    """Verify the package on the targets; InputError when it was altered, FailedProofError when its self-test fails."""
-    names = targets_named(targets)
-    package = open_package(folder, trust)
-    with tempfile.TemporaryDirectory() as build:
-        work = _Work(package, Path(build), effort or Effort(), seed)
-        steps = [(name, kernel) for name in names for kernel in package.kernels]
-        results = []
-        for place, (name, kernel) in enumerate(steps):
-            if progress:
-                progress(f"{kernel.name} on {name}", place, len(steps) + 1)
-            results.append(work.on_host(kernel) if name == HOST else work.on_core(TARGETS[name], kernel))
-        if progress:
-            progress("undefined behaviour", len(steps), len(steps) + 1)
-        checked = [*package.sources, *package.kernel_sources(Path(build)), *package.selftest]
-        gcc = check_with_gcc(list(dict.fromkeys(checked)), package.include)
-        return Verification(
-            str(folder), compiler_version(), SHOWN_FLAGS, gcc, work.without_undefined_behaviour(), tuple(results)
-        )
-
-
-class _Work:
     def __init__(self, package: Package, build: Path, effort: Effort, seed: int) -> None:
         self.package, self.build, self.effort, self.seed = package, build, effort, seed
         self.known: dict[Kernel, list[tuple[Vectors, dict[str, Any]]]] = {}

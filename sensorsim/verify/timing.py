@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from sensorsim.export.counting import Tally
 from sensorsim.language import ir
 from sensorsim.language.c.text import with_prefix
 from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.machine.counting import Tally
 
 RUNTIME = "the compiler's runtime: its steps depend on the operands (define SS_NO_HW_DIV for a division that does not)"
 

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.export.elf import Program
-from sensorsim.export.targets import Target
+from sensorsim.machine.elf import Program
+from sensorsim.machine.targets import Target
 
 CODE, CODE_BYTES = 0x10000, 1 << 16  # the linker script puts code at this address
 DATA, DATA_BYTES = 0x20000000, 1 << 16  # .data and .bss
