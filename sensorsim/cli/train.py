@@ -40,12 +40,37 @@ SCHEMA_VERSION = 2
 )
 @click.option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
 @click.option("--encoder", metavar="FILE", help="Write user 0's encoder in the kernels' integers, as JSON for export.")
+@click.option(
+    "--packets",
+    metavar="FILE",
+    multiple=True,
+    help="Learn from what sensors sent: packets, or what `sensorsim receive --out` wrote. Needs --table.",
+)
+@click.option("--table", "table_file", metavar="FILE", help="Noise table that the packets were made with.")
 @format_option
-def command(fmt: str, out: str | None, encoder: str | None, **chosen: Any) -> None:
+@click.pass_context
+def command(
+    context: click.Context,
+    fmt: str,
+    out: str | None,
+    encoder: str | None,
+    packets: tuple[str, ...],
+    table_file: str | None,
+    **chosen: Any,
+) -> None:
     """Train one model privately; print its accuracy beside the trivial predictors, and what its epsilon covers.
 
+    With --packets no record is read: the model is made of what sensors have released, and no accuracy is known.
+
+    \b
     Example: sensorsim train --mechanism sampled --epsilon 1.6 --out model.safetensors
+             sensorsim train --packets week12.json --table rows-eps1.6-1.txt --out model.safetensors
     """
+    if packets or table_file:
+        from sensorsim.cli.train_packets import train_packets
+
+        train_packets(context, packets, table_file, out, encoder, fmt)
+        return
     result, trivial = train_one(chosen, out, encoder)
     emit(
         fmt,
@@ -69,12 +94,7 @@ def train_one(
     from sensorsim.train.cell import ready, train_and_score
     from sensorsim.train.statement import statement
 
-    if out is not None:
-        save.check_path(out)
-    if encoder is not None and not encoder.endswith(".json"):
-        raise InputError(f"{encoder} is no JSON file; give --encoder a name that ends in .json.")
-    if encoder is not None and not Path(encoder).resolve().parent.is_dir():
-        raise InputError(f"there is no folder for {encoder}; make it first, or give another path.")
+    check_paths(out, encoder)
     dataset = load_data(chosen)
     config, dataset = ready(base_config(chosen, 1), dataset)
     weights, scores = train_and_score(dataset, config)
@@ -98,6 +118,18 @@ def train_one(
             encoder, save.tensors_of(weights, config), config, dataset, dict(result)
         )
     return result, metrics.trivial_predictors(dataset, config)
+
+
+def check_paths(out: str | None, encoder: str | None) -> None:
+    """Refuse places that cannot be written to before anything is computed."""
+    from sensorsim.train import save
+
+    if out is not None:
+        save.check_path(out)
+    if encoder is not None and not encoder.endswith(".json"):
+        raise InputError(f"{encoder} is no JSON file; give --encoder a name that ends in .json.")
+    if encoder is not None and not Path(encoder).resolve().parent.is_dir():
+        raise InputError(f"there is no folder for {encoder}; make it first, or give another path.")
 
 
 def without_seed(config: dict[str, Any]) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def checked(config: Config, n: int) -> Config:
         value = getattr(config, name)
         if value is not None and value not in allowed:
             raise InputError(f"{name} is {value!r}; choose from {', '.join(allowed)}.")
-    _check_numbers(config, n)
+    check_numbers(config, n)
     if mechanism.private and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
         raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
     if config.forward is not None and config.forward not in mechanism.may_read:
@@ -108,7 +108,8 @@ def _without_the_unused(config: Config, mechanism: Mechanism, n: int) -> Config:
     return Config(**kept | mechanism.adjusted(config, n))
 
 
-def _check_numbers(config: Config, n: int) -> None:
+def check_numbers(config: Config, n: int) -> None:
+    """Refuse sizes and rates that no training has."""
     if not 1 <= config.l <= n:
         raise InputError(
             f"l = {config.l} is not between 1 and n = {n}; an encoder compresses, so give --l between 1 and {n}."

@@ -51,7 +51,7 @@ def train_on_marginals(
     dataset: Dataset, config: Config, runs: int, source: Source, settings: Settings = FROZEN
 ) -> model.Parameters:
     """One net per run from the release of all users; every user gets a copy."""
-    column_of = _column_of(dataset.columns)
+    column_of = column_of_names(dataset.columns)
     posterior = column_posterior(dataset, config, runs, source, settings, column_of)
     pool = pseudo_records(posterior, settings, column_of, source.generator)
     return _every_user(_fit(pool, config, settings, source.generator), config)
@@ -59,10 +59,18 @@ def train_on_marginals(
 
 def train_on_nothing(dataset: Dataset, config: Config, runs: int, generator: torch.Generator) -> model.Parameters:
     """The same net with no release at all: what the prior alone gives. A trivial predictor."""
-    settings, column_of = FROZEN, _column_of(dataset.columns)
+    settings, column_of = FROZEN, column_of_names(dataset.columns)
     prior = torch.tensor(_beta_prior(settings), dtype=torch.float32).expand(runs, int(column_of.max()) + 1, -1)
     pool = pseudo_records(prior.contiguous(), settings, column_of, generator)
     return _every_user(_fit(pool, config, settings, generator), config)
+
+
+def train_on_totals(
+    total: Tensor, count: Tensor, sd: float, column_of: Tensor, config: Config, generator: torch.Generator
+) -> model.Parameters:
+    """One net per run from the sums of released values, (runs, columns), however they came here."""
+    pool = pseudo_records(posterior_of(total, count, sd, FROZEN), FROZEN, column_of, generator)
+    return _every_user(_fit(pool, config, FROZEN, generator), config)
 
 
 def column_posterior(
@@ -79,18 +87,31 @@ def column_posterior(
     x = torch.tensor(dataset.x[~dataset.held_out], dtype=torch.float32)
     drawn = mechanism.draw(x.expand(runs, -1, -1), config, source)
     picked = drawn["weight"] > 0 if "weight" in drawn else torch.ones_like(drawn["released"], dtype=torch.bool)
-    total, count = (torch.zeros(runs, int(column_of.max()) + 1, dtype=torch.float64) for _ in range(2))
-    total.index_add_(1, column_of, torch.where(picked, drawn["released"], 0.0).sum(1, dtype=torch.float64))
-    count.index_add_(1, column_of, picked.sum(1, dtype=torch.float64))
-    means = torch.tensor(_grid(), dtype=torch.float64)
+    released = torch.where(picked, drawn["released"], 0.0).sum(1, dtype=torch.float64)
+    total, count = by_column(released, column_of), by_column(picked.sum(1, dtype=torch.float64), column_of)
     worst = mechanism.table(config, dataset.n).estimate_sd
     assert worst is not None
-    variance = worst**2 + means * (1 - means) / (settings.concentration + 1)
+    return posterior_of(total, count, worst, settings)
+
+
+def posterior_of(total: Tensor, count: Tensor, sd: float, settings: Settings) -> Tensor:
+    """Posterior of each column's mean on the grid, (runs, columns, LEVELS), from the sum and the count of its values.
+
+    `sd` is the largest standard deviation that the noise gives one value.
+    """
+    means = torch.tensor(_grid(), dtype=torch.float64)
+    variance = sd**2 + means * (1 - means) / (settings.concentration + 1)
     gap = total[..., None] - count[..., None] * means
     spread = count[..., None].clamp(min=1e-9) * variance
     prior = torch.tensor(_beta_prior(settings), dtype=torch.float64)
     log_posterior = prior.log() - 0.5 * gap.square() / spread - 0.5 * variance.log()
     return torch.softmax(log_posterior, -1).to(torch.float32)
+
+
+def by_column(values: Tensor, column_of: Tensor) -> Tensor:
+    """Sums of features (runs, n) as sums of distinct columns."""
+    found = torch.zeros(values.shape[0], int(column_of.max()) + 1, dtype=torch.float64)
+    return found.index_add_(1, column_of, values)
 
 
 def pseudo_records(posterior: Tensor, settings: Settings, column_of: Tensor, generator: torch.Generator) -> Tensor:
@@ -139,7 +160,7 @@ def _every_user(one: model.Parameters, config: Config) -> model.Parameters:
     return every
 
 
-def _column_of(columns: tuple[str, ...]) -> Tensor:
+def column_of_names(columns: tuple[str, ...]) -> Tensor:
     """The number of the distinct column behind every feature: a column that stands twice is one, and that is public."""
     distinct = list(dict.fromkeys(columns))
     return torch.tensor([distinct.index(name) for name in columns])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,40 +18,56 @@ def quantise(
     tensors: dict[str, np.ndarray], config: Config, dataset: Dataset, provenance: dict[str, Any]
 ) -> list[Encoder]:
     """One encoder for every user, from the tensors of `save.tensors_of`; provenance gains what was lost."""
-    made = []
-    decoder = tensors["decoder.weight"].reshape(config.m, config.l, dataset.n)
+    scale = tuple(PUBLIC_CAPS[name] for name in dataset.columns) if dataset.normalise == "public" else None
+    made = in_integers(tensors, config, dataset.columns, scale, provenance)
+    return [_scored(encoder, tensors, dataset, j) for j, encoder in enumerate(made)]
+
+
+def in_integers(
+    tensors: dict[str, np.ndarray],
+    config: Config,
+    columns: tuple[str, ...],
+    scale: tuple[float, ...] | None,
+    provenance: dict[str, Any],
+) -> list[Encoder]:
+    """The same where there is no record to measure it on."""
+    made, n = [], len(columns)
+    decoder = tensors["decoder.weight"].reshape(config.m, config.l, n)
     for j in range(config.m):
         W = tensors[f"encoder.{j}.weight"].astype(np.float64)
         b = tensors.get(f"encoder.{j}.bias", np.zeros(config.l)).astype(np.float64)
-        d = tensors["decoder.bias"][j] if "decoder.bias" in tensors else np.zeros(dataset.n)
-        weights = [[ENCODER_WEIGHT.quantise(float(value)) for value in row] for row in W.T]
-        half = dataset.n // 2  # each of n products is rounded down by half a unit on average
-        bias = [ENCODER_BIAS.quantise(float(value)) + half for value in b]
-        rows = dataset.x[dataset.user == j]
-        exact = _accuracy(rows, 1 / (1 + np.exp(-(rows @ W + b))), decoder[j], d)
-        whole = _accuracy(rows, encode(rows, weights, bias), decoder[j], d)
-        report = {
-            "accuracy_in_reals": exact,
-            "accuracy_in_integers": whole,
-            "accuracy_lost_points": exact - whole,
-            "weights_saturated": int((np.abs(W) >= ENCODER_WEIGHT.hi / 2**ENCODER_WEIGHT.frac_bits).sum()),
-        }
-        scale = tuple(PUBLIC_CAPS[name] for name in dataset.columns) if dataset.normalise == "public" else None
+        d = tensors["decoder.bias"][j] if "decoder.bias" in tensors else np.zeros(n)
+        half = n // 2  # each of n products is rounded down by half a unit on average
+        saturated = int((np.abs(W) >= ENCODER_WEIGHT.hi / 2**ENCODER_WEIGHT.frac_bits).sum())
         made.append(
             Encoder(
-                dataset.columns,
+                columns,
                 scale,
-                tuple(map(tuple, weights)),
-                tuple(bias),
+                tuple(tuple(ENCODER_WEIGHT.quantise(float(value)) for value in row) for row in W.T),
+                tuple(ENCODER_BIAS.quantise(float(value)) + half for value in b),
                 tuple(tuple(round(float(value), 6) for value in row) for row in decoder[j]),
                 tuple(round(float(value), 6) for value in d),
-                provenance | {"user": j, "quantisation": report},
+                provenance | {"user": j, "quantisation": {"weights_saturated": saturated}},
             )
         )
     return made
 
 
-def encode(rows: np.ndarray, weights: list[list[int]], bias: list[int]) -> np.ndarray:
+def _scored(encoder: Encoder, tensors: dict[str, np.ndarray], dataset: Dataset, j: int) -> Encoder:
+    """The encoder with what the integers cost on user j's records."""
+    W = tensors[f"encoder.{j}.weight"].astype(np.float64)
+    b = tensors.get(f"encoder.{j}.bias", np.zeros(encoder.l)).astype(np.float64)
+    decoder = tensors["decoder.weight"].reshape(-1, encoder.l, encoder.n)[j]
+    d = tensors["decoder.bias"][j] if "decoder.bias" in tensors else np.zeros(encoder.n)
+    rows = dataset.x[dataset.user == j]
+    exact = _accuracy(rows, 1 / (1 + np.exp(-(rows @ W + b))), decoder, d)
+    whole = _accuracy(rows, encode(rows, encoder.weights, encoder.bias), decoder, d)
+    report = {"accuracy_in_reals": exact, "accuracy_in_integers": whole, "accuracy_lost_points": exact - whole}
+    provenance = encoder.provenance
+    return replace(encoder, provenance=provenance | {"quantisation": report | provenance["quantisation"]})
+
+
+def encode(rows: np.ndarray, weights: Sequence[Sequence[int]], bias: Sequence[int]) -> np.ndarray:
     """Hidden units of every row by the integer kernel itself, as reals."""
     from sensorsim.kernels.encoder import encoder
 
