@@ -1,8 +1,13 @@
-"""Counting by running: the kernel's nodes carried out one after the other on real numbers, each counted as it runs."""
+"""Counting by running: the kernel's nodes carried out one after the other on real numbers, each counted as it runs.
+
+A kernel is made into closures once, one for each node; statements between two branches run together or not at all, so
+they are counted together.
+"""
 
 import math
+import operator
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import ir
@@ -13,124 +18,265 @@ if TYPE_CHECKING:
 
 Counts = Counter[tuple[str, str]]  # (step, operation class): how often
 Watch = Callable[[ir.Node, int], None]  # sees every value that is named, stored or returned
+Names = dict[str, Any]  # what each name of a call means; "" is the run itself
+Value = Callable[[Names], Any]
 
 OWN_STEP = "loops and memory"  # what a kernel does outside the steps that have a name
 PER_ITERATION = ("INDEX", "COMPARE", "BRANCH")  # a counted loop: increment, compare, branch back
 LOOP_EXIT = ("COMPARE", "BRANCH")
+INDEX: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
 
 
-def count(kernel: "Kernel", arguments: dict[str, Any], watch: Watch | None = None, most: float = math.inf) -> Counts:
+def count(kernel: "Kernel", arguments: Names, watch: Watch | None = None, most: float = math.inf) -> Counts:
     """Run the kernel on these arguments (lists for arrays, which it fills) and count; not more rounds than `most`."""
     run = _Run(watch, most)
     run.kernel(kernel, arguments, OWN_STEP)
-    return run.counts
+    return run.counts()
 
 
 class _Returned(Exception):  # noqa: N818 - no error: the way out of nested loops
     pass
 
 
+class _Piece:
+    """Operations that run together."""
+
+    __slots__ = ("operations",)
+
+    def __init__(self, operations: tuple[str, ...]) -> None:
+        self.operations = operations
+
+
+EACH_ROUND, AT_THE_END = _Piece(PER_ITERATION), _Piece(LOOP_EXIT)
+
+
 class _Run:
+    """What has run: how often each piece of code, in which step."""
+
     def __init__(self, watch: Watch | None, most: float) -> None:
         self.left = most  # rounds of loops
-        self.counts: Counts = Counter()
         self.watch = watch
-        self.values: dict[type[ir.Node], Callable[[Any, dict[str, Any]], Any]] = {
-            ir.Const: lambda node, names: node.value,
-            ir.Name: lambda node, names: names[node.name],
-            ir.Load: self.load,
-            ir.Index: self.index,
-            ir.Apply: self.apply,
-            ir.Call: self.call,
-            ir.Whole: lambda node, names: names[node.array],
-        }
+        self.step = OWN_STEP
+        self.hits: Counter[tuple[str, _Piece]] = Counter()
 
-    def kernel(self, kernel: "Kernel", arguments: dict[str, Any], step: str) -> int | None:
-        before = getattr(self, "step", step)
-        self.step = kernel.step or step
+    def kernel(self, kernel: "Kernel", arguments: Names, step: str) -> int | None:
+        before, self.step = self.step, kernel.step or step
+        arguments[""] = self
         try:
-            self.block(kernel.body, arguments)
+            _code(kernel)(arguments)
         except _Returned as returned:
             value: int | None = returned.args[0]
             return value
         finally:
             self.step = before
+            del arguments[""]
         return None
 
-    def counted(self, *operations: str) -> None:
-        for operation in operations:
-            self.counts[self.step, operation] += 1
+    def counts(self) -> Counts:
+        found: Counts = Counter()
+        for (step, piece), times in self.hits.items():
+            for operation in piece.operations:
+                found[step, operation] += times
+        return found
 
-    def block(self, body: tuple[ir.Statement, ...], names: dict[str, Any]) -> None:
-        for node in body:
-            match node:
-                case ir.Let(name=name, value=value):
-                    names[name] = self.seen(node, self.value(value, names))
-                case ir.Store(array=array, index=index, value=value):
-                    found = self.seen(node, self.value(value, names))
-                    place = self.value(index, names)
-                    self.counted("STORE")
-                    names[array][_inside(place, names[array], node)] = found
-                case ir.Do(call=call):
-                    self.call(call, names)
-                case ir.For():
-                    self.loop(node, names)
-                case ir.If(test=test, then=then, otherwise=otherwise):
-                    holds = self.value(test, names)
-                    self.counted("BRANCH")
-                    self.block(then if holds else otherwise, names)
-                case ir.Return(value=value):
-                    raise _Returned(None if value is None else self.seen(node, self.value(value, names)))
 
-    def loop(self, node: ir.For, names: dict[str, Any]) -> None:
-        first, last = self.value(node.first, names), self.value(node.last, names)
-        for i in range(first, last):
-            self.counted(*PER_ITERATION)
-            self.left -= 1
-            if self.left < 0:
+def _code(kernel: "Kernel") -> Value:
+    """The kernel's body as a closure, made when it first runs."""
+    made: Value | None = kernel.__dict__.get("_counted_code")
+    if made is None:
+        made = kernel.__dict__["_counted_code"] = _block(kernel.body)
+    return made
+
+
+def _block(body: tuple[ir.Statement, ...]) -> Value:
+    """Statements, one after the other."""
+    parts: list[Value] = []
+    together: list[Value] = []
+    operations: list[str] = []
+
+    def close() -> None:
+        if together or operations:
+            parts.append(_together(tuple(together), tuple(operations)))
+            together.clear()
+            operations.clear()
+
+    for node in body:
+        match node:
+            case ir.For():
+                first, last = (_value(end, operations) for end in (node.first, node.last))
+                close()
+                parts.append(_loop(node, first, last))
+            case ir.If():
+                test = _value(node.test, operations)
+                operations.append("BRANCH")
+                close()
+                parts.append(_branch(test, _block(node.then), _block(node.otherwise)))
+            case _:
+                together.append(_statement(node, operations))
+    close()
+    return parts[0] if len(parts) == 1 else _in_order(tuple(parts))
+
+
+def _together(statements: tuple[Value, ...], operations: tuple[str, ...]) -> Value:
+    """Statements that run all or not at all, counted at once."""
+    piece = _Piece(operations)
+
+    def run(names: Names) -> None:
+        own = names[""]
+        own.hits[own.step, piece] += 1
+        for statement in statements:
+            statement(names)
+
+    return run
+
+
+def _in_order(parts: tuple[Value, ...]) -> Value:
+    def run(names: Names) -> None:
+        for part in parts:
+            part(names)
+
+    return run
+
+
+def _branch(test: Value, then: Value, otherwise: Value) -> Value:
+    def run(names: Names) -> None:
+        (then if test(names) else otherwise)(names)
+
+    return run
+
+
+def _loop(node: ir.For, first: Value, last: Value) -> Value:
+    body, counter = _block(node.body), node.counter
+
+    def run(names: Names) -> None:
+        own = names[""]
+        for i in range(first(names), last(names)):
+            own.hits[own.step, EACH_ROUND] += 1
+            own.left -= 1
+            if own.left < 0:
                 raise LanguageError(f"{node.at}: `{ir.shown(node)}` runs too long to be counted; give smaller lengths.")
-            names[node.counter] = i
-            self.block(node.body, names)
-        self.counted(*LOOP_EXIT)
+            names[counter] = i
+            body(names)
+        own.hits[own.step, AT_THE_END] += 1
 
-    def seen(self, node: ir.Node, value: Any) -> Any:
-        if self.watch is not None:
-            self.watch(node, int(value))
-        return value
+    return run
 
-    def value(self, node: ir.Node, names: dict[str, Any]) -> Any:
-        return self.values[type(node)](node, names)
 
-    def load(self, node: ir.Load, names: dict[str, Any]) -> Any:
-        place = self.value(node.index, names)
-        self.counted("LOAD")
-        return names[node.array][_inside(place, names[node.array], node)]
+def _statement(node: ir.Statement, operations: list[str]) -> Value:
+    match node:
+        case ir.Let():
+            return _let(node, _value(node.value, operations))
+        case ir.Store():
+            return _store(node, _value(node.value, operations), _value(node.index, operations), operations)
+        case ir.Do():
+            return _value(node.call, operations)
+        case ir.Return():
+            return _return(node, None if node.value is None else _value(node.value, operations))
+    raise AssertionError(node)
 
-    def index(self, node: ir.Index, names: dict[str, Any]) -> int:
-        below = [self.value(operand, names) for operand in node.operands]
-        self.counted("INDEX")
-        if len(below) == 1:
-            return -int(below[0])
-        a, b = map(int, below)
-        match node.operator:
-            case "+":
-                return a + b
-            case "-":
-                return a - b
-            case "*":
-                return a * b
-            case "<<":
-                return a << b
-        return a >> b
 
-    def apply(self, node: ir.Apply, names: dict[str, Any]) -> Any:
-        below = [self.value(operand, names) for operand in node.operands]
-        self.counted(*node.primitive.operations)
-        return node.primitive.function(*below)
+def _let(node: ir.Let, value: Value) -> Value:
+    name = node.name
 
-    def call(self, node: ir.Call, names: dict[str, Any]) -> Any:
-        below = [self.value(argument, names) for argument in node.arguments]
-        return self.kernel(node.kernel, dict(zip(node.kernel.parameters, below, strict=True)), self.step)
+    def run(names: Names) -> None:
+        names[name] = found = value(names)
+        if names[""].watch is not None:
+            names[""].watch(node, int(found))
+
+    return run
+
+
+def _store(node: ir.Store, value: Value, index: Value, operations: list[str]) -> Value:
+    operations.append("STORE")
+    array = node.array
+
+    def run(names: Names) -> None:
+        found = value(names)
+        if names[""].watch is not None:
+            names[""].watch(node, int(found))
+        places = names[array]
+        places[_inside(index(names), places, node)] = found
+
+    return run
+
+
+def _return(node: ir.Return, value: Value | None) -> Value:
+    def run(names: Names) -> None:
+        if value is None:
+            raise _Returned(None)
+        found = value(names)
+        if names[""].watch is not None:
+            names[""].watch(node, int(found))
+        raise _Returned(found)
+
+    return run
+
+
+def _value(node: ir.Node, operations: list[str]) -> Value:
+    """An expression as a closure; what it costs is added to `operations`."""
+    match node:
+        case ir.Const(value=number):
+            return lambda names: number
+        case ir.Name(name=name) | ir.Whole(array=name):
+            return operator.itemgetter(name)
+        case ir.Load(array=array):
+            return _load(node, array, _value(node.index, operations), operations)
+        case ir.Index():
+            return _index(node, operations)
+        case ir.Apply():
+            below = tuple(_value(operand, operations) for operand in node.operands)
+            operations.extend(node.primitive.operations)
+            return _applied(node.primitive.function, below)
+        case ir.Call():
+            return _call(node, tuple(_value(argument, operations) for argument in node.arguments))
+    raise AssertionError(node)
+
+
+def _load(node: ir.Node, array: str, index: Value, operations: list[str]) -> Value:
+    operations.append("LOAD")
+
+    def run(names: Names) -> Any:
+        places = names[array]
+        return places[_inside(index(names), places, node)]
+
+    return run
+
+
+def _index(node: ir.Index, operations: list[str]) -> Value:
+    below = [_value(operand, operations) for operand in node.operands]
+    operations.append("INDEX")
+    if len(below) == 1:
+        return lambda names: -int(below[0](names))
+    function, (a, b) = INDEX[node.operator], below
+    return lambda names: function(int(a(names)), int(b(names)))
+
+
+def _applied(function: Callable[..., Any], below: tuple[Value, ...]) -> Value:
+    if len(below) == 1:
+        (one,) = below
+        return lambda names: function(one(names))
+    if len(below) == 2:
+        a, b = below
+        return lambda names: function(a(names), b(names))
+    return lambda names: function(*[value(names) for value in below])
+
+
+def _call(node: ir.Call, below: tuple[Value, ...]) -> Value:
+    kernel = node.kernel
+    parameters: Iterable[str] = tuple(kernel.parameters)
+
+    def run(names: Names) -> Any:
+        given = {name: value(names) for name, value in zip(parameters, below, strict=True)}
+        own = names[""]
+        return own.kernel(kernel, given, own.step)
+
+    return run
 
 
 def _inside(place: int, array: list[int], node: ir.Node) -> int:

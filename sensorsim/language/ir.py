@@ -27,8 +27,8 @@ Every name has one type, a value on every way that leads to its use, and no seco
 proved by `ranges`; what it may show to someone with a stopwatch by `secrecy`.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, Union
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from sensorsim.language.record import Record
 
@@ -154,37 +154,33 @@ Expression = Const | Name | Load | Index | Apply | Call
 Statement = Let | Store | For | If | Do | Return
 
 
-def parts(node: Node) -> Iterator[Node]:
+_PARTS: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
+    Load: lambda node: (node.index,),
+    Index: lambda node: node.operands,
+    Apply: lambda node: node.operands,
+    Call: lambda node: node.arguments,
+    Let: lambda node: (node.value,),
+    Store: lambda node: (node.value, node.index),
+    For: lambda node: (node.first, node.last, *node.body),
+    If: lambda node: (node.test, *node.then, *node.otherwise),
+    Do: lambda node: (node.call,),
+    Return: lambda node: () if node.value is None else (node.value,),
+}
+
+
+def parts(node: Node) -> tuple[Node, ...]:
     """The nodes directly below a node, in the order in which they are evaluated."""
-    match node:
-        case Load(index=index):
-            yield index
-        case Index(operands=below) | Apply(operands=below) | Call(arguments=below):
-            yield from below
-        case Let(value=value):
-            yield value
-        case Store(index=index, value=value):
-            yield value
-            yield index
-        case For(first=first, last=last, body=body):
-            yield first
-            yield last
-            yield from body
-        case If(test=test, then=then, otherwise=otherwise):
-            yield test
-            yield from then
-            yield from otherwise
-        case Do(call=call):
-            yield call
-        case Return(value=value) if value is not None:
-            yield value
+    below = _PARTS.get(type(node))
+    return () if below is None else below(node)
 
 
 def walk(*nodes: Node) -> Iterator[Node]:
     """These nodes and all below them."""
-    for node in nodes:
+    waiting = list(reversed(nodes))
+    while waiting:
+        node = waiting.pop()
         yield node
-        yield from walk(*parts(node))
+        waiting.extend(reversed(parts(node)))
 
 
 def shown(node: Node) -> str:

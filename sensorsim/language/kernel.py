@@ -20,9 +20,9 @@ from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.language.ir import Call, Node, Place, walk
-from sensorsim.language.parse import LanguageError, parse
-from sensorsim.language.types import Array, Kind, Length
+from sensorsim.language.ir import Call, Expression, Node, Place, Statement, walk
+from sensorsim.language.parse import LanguageError, Parsed, parse
+from sensorsim.language.types import Array, Below, Kind, Length, Q
 
 if TYPE_CHECKING:
     from sensorsim.language.count import Counts
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 5_000_000  # of loops that are counted one by one
 EXPOSURES = ("branch", "loop", "address", "operation")
+OURS = "sensorsim.kernels."
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -47,21 +48,57 @@ class Kernel:
     def __init__(
         self, function: Callable[..., Any], step: str | None, split: str | None, exposes: Mapping[str, str]
     ) -> None:
-        read = parse(function)
-        self.name: str = function.__name__
-        self.module: str = function.__module__
+        self.declared, self.name, self.module = function, function.__name__, function.__module__
         self.step, self.split, self.exposes = step, split, dict(exposes)
-        self.at: Place = read.at
-        self.parameters: dict[str, Kind] = read.parameters
-        self.result = read.result
-        self.sizes, self.body, self.names, self.written = read.sizes, read.body, read.names, read.written
         self.doc = function.__doc__ or ""
-        self.function = _bound(function, read.used)
-        if split is not None and not (split in self.parameters and not isinstance(self.parameters[split], Array)):
-            raise LanguageError(f"{self.at}: kernel {self.name} splits {split}, which is no scalar parameter of it.")
-        for kind in exposes:
+        if not (self.module or "").startswith(OURS):  # a stranger's is refused where it is declared
+            _ = self.read
+
+    @cached_property
+    def read(self) -> Parsed:
+        """The function, read. Those that ship are read when they are first asked, so that a program starts fast."""
+        read = parse(self.declared)
+        split = read.parameters.get(self.split) if self.split is not None else None
+        if self.split is not None and (split is None or isinstance(split, Array)):
+            raise LanguageError(
+                f"{read.at}: kernel {self.name} splits {self.split}, which is no scalar parameter of it."
+            )
+        for kind in self.exposes:
             if kind not in EXPOSURES:
-                raise LanguageError(f"{self.at}: kernel {self.name} exposes {kind!r}; give {', '.join(EXPOSURES)}.")
+                raise LanguageError(f"{read.at}: kernel {self.name} exposes {kind!r}; give {', '.join(EXPOSURES)}.")
+        return read
+
+    @cached_property
+    def at(self) -> Place:
+        return self.read.at
+
+    @cached_property
+    def parameters(self) -> dict[str, Kind]:
+        return self.read.parameters
+
+    @cached_property
+    def result(self) -> Q | Below | None:
+        return self.read.result
+
+    @cached_property
+    def sizes(self) -> dict[str, Expression]:
+        return self.read.sizes
+
+    @cached_property
+    def body(self) -> tuple[Statement, ...]:
+        return self.read.body
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        return self.read.names
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        return self.read.written
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        return _bound(self.declared, self.read.used)
 
     def __call__(self, *values: Any) -> Any:
         return self.function(*values)
@@ -75,7 +112,7 @@ class Kernel:
     @property
     def qualified(self) -> str:
         """The name with that of its module, as `dpsgd.total`; of a file of your own, with the file's."""
-        ours = self.module.startswith("sensorsim.kernels.")
+        ours = self.module.startswith(OURS)
         home = self.module.rpartition(".")[2] if ours or not self.at.name.endswith(".py") else self.path.stem
         return f"{home}.{self.name}"
 

@@ -62,6 +62,7 @@ class _Parser:
         self.file = function.__code__.co_filename
         self.scope: Mapping[str, Any] = scope(function)
         self.used: dict[str, Any] = {}
+        self.places: dict[int, Place] = {}
         self.tree = self.found()
         self.names: dict[str, str] = {}
         self.counters: set[str] = set()
@@ -450,7 +451,10 @@ class _Parser:
             self.refuse(node, f"uses the name {name}, which C cannot have", "use another name")
 
     def at(self, node: ast.AST) -> Place:
-        return Place(self.file, getattr(node, "lineno", self.tree.lineno))
+        line = getattr(node, "lineno", self.tree.lineno)
+        if line not in self.places:
+            self.places[line] = Place(self.file, line)
+        return self.places[line]
 
     def refuse(self, node: ast.AST, what: str, instead: str) -> NoReturn:
         raise LanguageError(f"{self.at(node)}: kernel {self.name} {what}; {instead}.")

@@ -23,6 +23,10 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         state = self.__dict__
+        if not named and len(values) == len(self._fields):  # nearly always
+            state.update(zip(self._fields, values, strict=True))
+            self.check()
+            return
         if len(values) > len(self._fields):
             raise TypeError(f"{type(self).__name__} takes {len(self._fields)} values, not {len(values)}")
         state.update(self._defaults)
