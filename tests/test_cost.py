@@ -97,7 +97,7 @@ def test_energy_is_cycles_times_the_chips_energy_per_cycle():
 
 def test_json_has_what_it_promises():
     data = json.loads(run("cost", "--n", "14", "--l", "7", "--format", "json").output)
-    assert data["schema_version"] == 2
+    assert data["schema_version"] == 3
     head = [data[key] for key in ("n", "l", "cpu", "unit", "width", "signed", "accounting", "saving_percent")]
     assert head == [14, 7, "k7", "macro-ops", 8, False, "paper", 74.06]
     assert data["mechanisms"]["dpsgd"]["printed"]["total"] == 1403

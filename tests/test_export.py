@@ -21,7 +21,7 @@ from sensorsim.language.c.names import Names
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.machine import targets
 from sensorsim.machine.targets import compile_host
-from sensorsim.privacy.tablefile import write_table
+from sensorsim.privacy.tablefile import parse_table, write_table
 from sensorsim.privacy.tables import make_table, ready_table
 
 
@@ -109,7 +109,7 @@ def test_a_package_made_from_other_kernels_is_named(package):
     del manifest[key]
     manifest[key] = sha256(json.dumps(manifest, indent=1) + "\n")
     path.write_text(json.dumps(manifest, indent=1) + "\n")
-    with pytest.raises(InputError, match=r"spof\.py changed"):
+    with pytest.raises(InputError, match=r"spof\.py is not what"):
         open_package(package)
 
 
@@ -210,7 +210,10 @@ def test_a_table_that_protects_nothing_is_refused_or_marks_every_file(tmp_path):
     with pytest.raises(InputError, match="does not protect a record"):
         make_package(Options(("spof",), noise=tmp_path / "naive.txt"))
     texts = make_package(Options(("spof",), noise=tmp_path / "naive.txt", allow_uncertified=True))
-    assert [path for path, text in texts.items() if "NOT certified" not in text] == ["LICENSE"]
+    unmarked = [path for path, text in texts.items() if "NOT certified" not in text]
+    assert unmarked == ["LICENSE", "tables/noise.txt"]  # the table as it was given: it says so in numbers
+    given = parse_table(texts["tables/noise.txt"].encode(), "noise.txt")
+    assert not given.certificate.holds(given.epsilon)
 
 
 def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):

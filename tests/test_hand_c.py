@@ -93,7 +93,7 @@ def sources(folder):
 def build(command, source, core):
     """All of its releases, compiled and linked: a machine that is ready to run them."""
     folder, out = source.parent, source.with_suffix(".elf")
-    script = (files("sensorsim.export") / "templates" / "link.ld").read_text("utf-8").replace("@ENTRY@", "rows_all")
+    script = (files("sensorsim.machine") / "link.ld").read_text("utf-8").replace("@ENTRY@", "rows_all")
     fill(folder, {"link.ld": script})
     given = [f"-Wl,-T,{folder / 'link.ld'}", "-Wl,--entry=rows_all", "-Wl,--no-gc-sections"]
     given += [f"-I{folder}", f"-I{folder / 'src'}"]

@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 OURS = (
-    "language", "mechanisms", "cost", "privacy", "device", "machine", "export", "verify", "hospital", "train", "cli",
+    "language", "mechanisms", "cost", "privacy", "device", "machine", "export", "verify", "locking", "hospital",
+    "train", "cli",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
@@ -27,6 +28,7 @@ ALLOWED = {
     "machine": {"machine", "cost", "language", "kernels", "tables", *SMALL},
     "export": {"export", "machine", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "verify": {"verify", "export", "machine", "device", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "locking": {"locking", "export", "machine", "device", "privacy", "cost", "language", "kernels", *SMALL},
     "train": {"train", "hospital", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }

@@ -46,7 +46,7 @@ def test_energy_and_battery():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cpu", "avr"], "no machine code for avr"),
+        (["--cpu", "msp430"], "no machine code for msp430"),
         (["--cpu", "z80"], "processor 'z80' is not known|no machine code for z80"),
         (["--battery-mah", "100"], "needs --chip"),
         (["--chip", "nrf52832", "--battery-mah", "-1"], "above 0"),
@@ -63,11 +63,26 @@ def test_bad_input(arguments, message, capsys):
     assert re.search(message, capsys.readouterr().err)
 
 
+def test_another_core_of_a_table_is_that_core():
+    """RV32E has half the registers: the same table, other code."""
+    small, usual = (machine_cost(14, 7, [name], "paper").cases[0] for name in ("rv32emc", "rv32imc"))
+    assert (small.cpu, usual.cpu) == ("rv32emc", "ibex")
+    assert small.instructions > usual.instructions
+
+
 def test_targets_by_either_name():
     assert target_of("ibex").name == target_of("rv32imc").name == "rv32imc"
     assert target_of("cortex-m4f").name == "cortex-m4"
+    assert target_of("avr").name == "avr"
     with pytest.raises(InputError, match="no machine code"):
-        target_of("avr")
+        target_of("msp430")
+
+
+def test_an_avr_at_machine_level():
+    """Its own emulator; near the cycles that a simulator measured of avr-gcc's code at an earlier version: 1744."""
+    (case,) = (case for case in machine_cost(14, 7, ["avr"], "lean").cases if case.mechanism == "spof-lean")
+    assert case.unit == "cycles" and 1200 < case.machine.total < 2600
+    assert case.worst_case.cost is None and case.worst_case.why.startswith("no bound")
 
 
 def test_table_json_and_figure(tmp_path, capsys):
@@ -79,4 +94,89 @@ def test_table_json_and_figure(tmp_path, capsys):
     assert "wide multiply" not in text or "→" in text
     assert (tmp_path / "levels.svg").stat().st_size > 5000
     main([*choices, "--format", "json"])
-    assert json.loads(capsys.readouterr().out)["schema_version"] == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["schema_version"] == 1
+    assert all(case["worst_case"]["cost"] >= case["machine"]["total"] for case in data["cases"])
+    assert "  worst  " in text
+    assert "worst: every input takes one path" in text
+
+
+def test_the_worst_case_is_the_one_path_at_its_largest_prices(report):
+    spof, dpsgd = report.cases
+    for case in (spof, dpsgd):
+        assert case.worst_case.cost >= case.machine.total
+        assert case.worst_case.unit == "cycles"
+        assert case.worst_case.core.startswith("Arm Cortex-M4 as in cortex-m4.csv: memory without wait states")
+    # 36 divisions of 12 cycles, and nothing takes less than its one cycle
+    assert dpsgd.worst_case.cost >= 36 * 12 + dpsgd.instructions - 36
+
+
+def test_no_bound_where_something_branches_on_data(tmp_path):
+    from sensorsim.export.levels import kernel_machine
+    from sensorsim.language.load import shipped
+
+    soft, branching = machine_cost(14, 7, ["cortex-m0plus"], "paper").cases[1], machine_cost(14, 7, ["ibex"], "lean")
+    assert soft.mechanism == "dpsgd"
+    assert soft.worst_case.cost is None
+    assert "no bound: the steps of __aeabi_uidiv" in soft.worst_case.why
+    lean = {case.mechanism: case.worst_case for case in branching.cases}["dpsgd-lean"]
+    assert lean.cost is None
+    assert "branches on data, `if geu(" in lean.why
+    assert kernel_machine(shipped()["choice.choose"], {}, "cortex-m4")["machine_worst_case"] > 0
+
+
+@pytest.mark.parametrize("target", ["cv32e40p", "rv32imc", "cortex-m3"])
+def test_no_call_costs_more_than_the_bound(target, tmp_path):
+    from sensorsim.cost.prices import load_cpu
+    from sensorsim.export.write import fill
+    from sensorsim.language.load import shipped
+    from sensorsim.machine.counting import BlockCounter, Tally
+    from sensorsim.machine.decode import Decoder
+    from sensorsim.machine.elf import read_elf
+    from sensorsim.machine.emulator import Machine
+    from sensorsim.machine.harness import CoreRun
+    from sensorsim.machine.targets import TARGETS, compile_elf
+    from sensorsim.machine.vectors import random_vectors
+    from sensorsim.machine.worst import worst_case
+
+    kernel, cpu = shipped()["rows.release_rows"], load_cpu(TARGETS[target].cpu)
+    fill(tmp_path, kernel.c())
+    sources, include = sorted(tmp_path.rglob("*.c")), [tmp_path / "include", tmp_path / "src"]
+    elf = compile_elf(TARGETS[target], sources, include, "ss_release_rows", tmp_path / "k.elf")
+    machine, tally = Machine(TARGETS[target], read_elf(elf.read_bytes())), Tally()
+    counter = BlockCounter(machine, Decoder(TARGETS[target], cpu))
+    for call in CoreRun(machine, random_vectors(kernel, {}, 200, 3), "ss_release_rows").calls():
+        counter.take(tally)
+        if call == 0:
+            bound = worst_case(kernel, counter, tally, cpu, "ss_").cost
+    assert max(tally.prices) <= bound
+
+
+def test_a_worst_case_counted_by_hand(tmp_path):
+    """On the CV32E40P a jump is typically shorter than at most: a loop of n rounds, then a return."""
+    from sensorsim.cost.prices import load_cpu
+    from sensorsim.machine.counting import BlockCounter, Tally
+    from sensorsim.machine.decode import Decoder
+    from sensorsim.machine.elf import read_elf
+    from sensorsim.machine.emulator import Machine
+    from sensorsim.machine.targets import TARGETS, compile_elf
+
+    source = tmp_path / "f.c"
+    source.write_text(
+        "__attribute__((naked)) void ss_f(void);\n__attribute__((naked)) void ss_f(void) { __asm__("
+        '"li a1, 0\\n1: add a1, a1, a0\\naddi a0, a0, -1\\nbnez a0, 1b\\nmv a0, a1\\nret\\n"); }\n',
+        "utf-8",
+    )
+    target, cpu = TARGETS["cv32e40p"], load_cpu("cv32e40p")
+    options = ("-Wno-language-extension-token", "-Wno-pedantic")
+    elf = compile_elf(target, [source], [], "ss_f", tmp_path / "f.elf", options)
+    machine, tally = Machine(target, read_elf(elf.read_bytes())), Tally()
+    counter = BlockCounter(machine, Decoder(target, cpu))
+    for n in (1, 5):
+        assert machine.call("ss_f", [n]) == n * (n + 1) // 2
+        counter.take(tally)
+    branch, back = cpu.instruction("BNEZ", "r,rel", 32), cpu.instruction("RET", "", 32)
+    assert branch.typical < branch.max
+    slow = back.max + (back.max - back.typical)  # it may land badly, and so may what called it
+    worst = [part.worst for part in tally.parts.values()]
+    assert worst == [2 + 2 * n + branch.max * (n - 1) + branch.min + slow for n in (1, 5)]

@@ -11,7 +11,10 @@ from sensorsim.cost.prices import chip_names, cpu_names, load_chip, load_chips, 
 from sensorsim.cost.rows import CLASSES, FLOAT_CLASSES, INTEGER_CLASSES, Span, number, span
 from sensorsim.errors import InputError
 
-ALL = ["avr", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m4f", "cv32e40p", "ibex", "k7", "sifive-e31"]
+ALL = [
+    "avr", "cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4", "cortex-m4f", "cv32e40p", "ibex", "ibex-large",
+    "k7", "msp430", "sifive-e31",
+]  # fmt: skip
 
 # K7: macro-operations, then latency, at 8, 16, 32 bit; the same for both signs where there is one line.
 K7_ANY = {
@@ -110,12 +113,12 @@ CYCLES = [
     ("cortex-m4f", "FDIV", "f32", False, (14, 14, 14)),
     ("cortex-m4f", "FSQRT", "f32", False, (14, 14, 14)),
     ("cortex-m4f", "FADD", "f32", False, (1, 1, 1)),
-    ("ibex", "DIV", 32, False, (38, 38, 38)),
-    ("ibex", "DIV", 32, True, (38, 38, 38)),
+    ("ibex", "DIV", 32, False, (37, 37, 37)),
+    ("ibex", "DIV", 32, True, (37, 37, 37)),
     ("ibex", "MUL", 32, False, (3, 3, 3)),
     ("ibex", "LOAD", 32, False, (2, 2, 2)),
-    ("ibex", "BRANCH", 32, False, (1, 3, 3)),
-    ("cv32e40p", "DIV", 32, False, (3, 35, 35)),
+    ("ibex", "BRANCH", 32, False, (1, 3, 4)),
+    ("cv32e40p", "DIV", 32, False, (3, 20, 35)),
     ("cv32e40p", "MUL", 32, False, (1, 1, 1)),
     ("cv32e40p", "BRANCH", 32, False, (1, 3, 4)),
     ("sifive-e31", "DIV", 32, False, (2, 33, 33)),

@@ -18,8 +18,9 @@ def shown():
     """Each quick command in a console block, with the output below it."""
     for block in re.findall(r"^```\n(\$ .*?)^```", TEXT, re.S | re.M):
         for command, output in re.findall(r"^\$ (.*?)\n(.*?)(?=^\$ |\Z)", block, re.S | re.M):
-            if command.startswith(QUICK) and "--level" not in command:
-                yield pytest.param(command, output, id=command)
+            if command.startswith(QUICK):  # at machine level the kernels are compiled first
+                deep = [pytest.mark.slow] if "--level" in command else []
+                yield pytest.param(command, output, id=command, marks=deep)
 
 
 @pytest.mark.parametrize(("command", "output"), list(shown()))

@@ -1,13 +1,24 @@
 """`sensorsim cost`."""
 
-from typing import Any
+import atexit
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option
+from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.cost.random import SOURCES
 from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
+
+if TYPE_CHECKING:
+    from sensorsim.cost.record import WholeRecord
+    from sensorsim.export.levels import MachineReport
 
 
 @click.command()
@@ -38,6 +49,17 @@ from sensorsim.kernels.formats import N
 @click.option("--metric", type=click.Choice(METRICS), help="What to count.  [default: the processor table's unit]")
 @click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.")
 @click.option(
+    "--random",
+    type=click.Choice(SOURCES),
+    default="chacha20",
+    show_default=True,
+    help="Where a record's random words come from, in whole blocks; trng: the chip's own generator.",
+)
+@click.option(
+    "--radio", default=DEFAULT_RADIO, show_default=True, help="What sends it: ble-2m, ble-coded-s8, 802154, lora-sf7 …"
+)
+@click.option("--records-per-day", type=float, default=1, show_default=True, help="For the energy of a day.")
+@click.option(
     "--level",
     type=click.Choice(["kernel", "machine"]),
     default="kernel",
@@ -47,8 +69,10 @@ from sensorsim.kernels.formats import N
 @click.option("--battery-mah", type=float, help="At machine level with --chip: records that a battery pays for.")
 @click.option("--sweep", metavar="n=1:256", help="A range of n or l: one row for each value.")
 @click.option("--plot", metavar="FILE", help="Draw the costs into an .svg, .png or .pdf file.")
+@lock_options("cost")
 @format_option
 def command(
+    locks: Locks,
     sweep: str | None,
     plot: str | None,
     fmt: str,
@@ -60,7 +84,8 @@ def command(
     """What a private record costs on a sensor's processor.
 
     Counts the operations of SPOF and DP-SGD three ways (printed by the paper, derived from the kernels' source,
-    executed) and prices them from the processor's table.
+    executed) and prices them from the processor's table. Below it a whole record in microjoules on a chip: arithmetic,
+    random words, the journal, the packet on the air.
 
     Example: sensorsim cost --n 14 --l 7 --cpu cortex-m4 --accounting full
     """
@@ -70,35 +95,85 @@ def command(
 
         check_path(plot)
     if level == "machine":
-        _machine(sweep, plot, fmt, battery_mah, choices)
+        _machine(locks, sweep, plot, fmt, battery_mah, choices)
         return
     if battery_mah is not None:
         raise InputError("--battery-mah is for --level machine with --chip; add them.")
     if sweep:
         _sweep(sweep, plot, fmt, choices)
         return
-    report = cost(**choices)
-    if plot:
-        from sensorsim.cost.plot import plot_report
+    with _no_collection():
+        report = cost(**choices)
+        settle_cost(locks, report, choices)
+        if plot:
+            from sensorsim.cost.plot import plot_report
 
-        plot_report(report, plot)
-    emit(fmt, lambda: _text(report), report.to_dict, report.rows)
+            plot_report(report, plot)
+        emit(fmt, lambda: _text(report), report.to_dict, report.rows)
 
 
-def _machine(sweep: str | None, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]) -> None:
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Reading kernels makes many small objects that all stay: to look for garbage among them takes a quarter longer.
+
+    Nor is it looked for at the end of the process, which frees all at once.
+    """
+    was_on = gc.isenabled()
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _machine(
+    locks: Locks, sweep: str | None, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]
+) -> None:
     from sensorsim.cli.cost_machine import machine_text
+    from sensorsim.cost.record import Choices
+    from sensorsim.cost.record_text import record_panel
     from sensorsim.export.levels import machine_cost
 
     fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
     if sweep or any(choices[name] != value for name, value in fixed.items()):
-        raise InputError("--level machine takes --n, --l, --cpu, --variant, --chip, --battery-mah and --plot only.")
+        raise InputError(
+            "--level machine takes --n, --l, --cpu, --variant, --chip, --random, --radio, --records-per-day, "
+            "--battery-mah and --plot only."
+        )
+    asked = Choices(*(choices[name] for name in Choices._fields))
+    if asked.chip is None and asked != Choices():
+        raise InputError("--random, --radio and --records-per-day at machine level need a chip; give --chip.")
     cpus = [name.strip() for name in (choices["cpu"] or "").split(",") if name.strip()]
     report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"], battery_mah)
+    kernel_level = cost(**{**choices, "cpu": None}) if asked.chip else None
+    whole = report  # words and sensor are compiled too, also where the report leaves them out
+    if kernel_level and choices["variant"] != "all":
+        whole = machine_cost(choices["n"], choices["l"], cpus, "all", choices["chip"])
+    record = _machine_record(whole, kernel_level) if kernel_level else None
     if plot:
         from sensorsim.export.figures import plot_levels
 
         plot_levels(report, plot)
-    emit(fmt, lambda: machine_text(report), report.to_dict, report.rows)
+    more = {"record": record.to_dict()} if record else {}
+    settle_machine(locks, report.to_dict() | more)
+    panel = ["", *record_panel(record, kernel_level.saving())] if record and kernel_level else []
+    emit(fmt, lambda: "\n".join([machine_text(report), *panel]), lambda: report.to_dict() | more, report.rows)
+
+
+def _machine_record(report: "MachineReport", kernel_level: CostReport) -> "WholeRecord":
+    """The whole record from the cycles of the compiled code."""
+    from sensorsim.cost.record import whole_record
+    from sensorsim.cost.record_parts import SENSOR
+
+    cycles = {case.mechanism: case.machine.total for case in report.cases}
+    for sensor in report.sensor:
+        for call in sensor.calls:
+            if call.call == "release" and call.cost is not None:
+                cycles[SENSOR] = call.cost
+    return whole_record(kernel_level, cycles=cycles)
 
 
 def _text(report: CostReport) -> str:
@@ -126,7 +201,7 @@ def _sweep(text: str, plot: str | None, fmt: str, choices: dict[str, Any]) -> No
         from sensorsim.cost.plot import plot_sweep
 
         plot_sweep(rows, name, report, plot)
-    of_one_case = ("n", "l", "mechanisms", "sensor_release", "saving_percent", "saving_percent_executed")
+    of_one_case = ("n", "l", "mechanisms", "sensor_release", "record", "saving_percent", "saving_percent_executed")
     head = {key: value for key, value in report.to_dict().items() if key not in of_one_case}
     emit(fmt, lambda: _aligned(rows, report), lambda: {**head, "rows": rows}, lambda: rows)
 

@@ -5,6 +5,7 @@ from textwrap import wrap
 from sensorsim.export.levels import Case, MachineReport
 from sensorsim.machine.decode import CLASSES
 
+MANY = 40  # rows that are not confirmed, above which their number says more than their names
 SIDE_BY_SIDE = 2  # mechanisms in one table, so that a line stays readable
 # Why a class has more instructions than the kernel has operations, or fewer.
 WHY = {
@@ -46,15 +47,16 @@ def machine_text(report: MachineReport) -> str:
 
 
 def _levels(report: MachineReport) -> list[str]:
-    head = ["", "", "paper", "kernel", "machine", "", "instructions", "flash", "stack"]
+    head = ["", "", "paper", "kernel", "machine", "worst", "", "instructions", "flash", "stack"]
     rows = [head]
     for case in report.cases:
         paper = "-" if case.paper is None else f"{case.paper:.0f}"
-        numbers = [paper, f"{case.kernel.total:.0f}", f"{case.machine.total:.0f}", case.unit]
+        worst = "-" if case.worst_case.cost is None else f"{case.worst_case.cost:.0f}"
+        numbers = [paper, f"{case.kernel.total:.0f}", f"{case.machine.total:.0f}", worst, case.unit]
         rows.append(
             [case.cpu, case.title, *numbers, f"{case.instructions}", f"{case.flash_bytes}", f"{case.stack_bytes}"]
         )
-    return _aligned(rows, left=(0, 1, 5))
+    return _aligned(rows, left=(0, 1, 6))
 
 
 def _sensor(report: MachineReport) -> list[str]:
@@ -103,6 +105,7 @@ def _notes(report: MachineReport) -> list[str]:
         "paper: the printed closed form in the paper's accounting; kernel: every traced operation priced at 32 bits,"
     ]
     lines.append("unsigned; machine: every executed instruction priced by the core's table.")
+    lines += _worst(report)
     widths = {case.cpu: case.paper_width for case in report.cases if case.paper is not None}
     if widths:
         lines.append(
@@ -113,8 +116,23 @@ def _notes(report: MachineReport) -> list[str]:
             lines.append(f"{case.cpu}, {case.mechanism}: calls {', '.join(case.runtime)} of the compiler's runtime.")
     for cpu in dict.fromkeys(case.cpu for case in report.cases):
         notes = sorted({note for case in report.cases if case.cpu == cpu for note in case.estimates})
-        if notes:
+        if len(notes) > MANY:
+            lines.append(f"{len(notes)} rows of {cpu}'s table are not confirmed; see `sensorsim cpus show {cpu}`.")
+        elif notes:
             lines += wrap(f"Rows of {cpu}'s table that are not confirmed: {', '.join(notes)}.", 100)
+    return lines
+
+
+def _worst(report: MachineReport) -> list[str]:
+    """What the worst case is, for which core, and why a case has none."""
+    bounded = [case for case in report.cases if case.worst_case.cost is not None]
+    lines: list[str] = []
+    if bounded:
+        cores = "; ".join(dict.fromkeys(case.worst_case.core for case in bounded))
+        lines += wrap(f"worst: {bounded[0].worst_case.why}, so no call at these sizes takes more; {cores}.", 100)
+    for case in report.cases:
+        if case.worst_case.cost is None:
+            lines += wrap(f"{case.cpu}, {case.mechanism}: {case.worst_case.why}.", 100)
     return lines
 
 

@@ -54,6 +54,7 @@ def show(name: str, fmt: str) -> None:
             "cpu": cpu.name,
             "title": cpu.title,
             "unit": cpu.unit,
+            "checked": cpu.checked._asdict() if cpu.checked else None,
             "rows": rows,
         },
         lambda: rows,
@@ -94,6 +95,7 @@ def cpu_rows() -> list[dict[str, Any]]:
                 "confirmed": statuses.count("confirmed"),
                 "disputed": statuses.count("disputed"),
                 "estimate": statuses.count("estimate"),
+                "checked": cpu.checked._asdict() if cpu.checked else None,
             }
         )
     return rows
@@ -130,11 +132,12 @@ def _list_table(cpus: list[dict[str, Any]], chips: list[dict[str, Any]]) -> "Ren
 
     first = Table(title="Processors", title_justify="left", box=None)
     for column in ("--cpu", "processor", "unit"):
-        first.add_column(column, no_wrap=True)
-    for column in ("rows", "confirmed", "disputed", "estimate"):
-        first.add_column(column, justify="right")
+        first.add_column(column, no_wrap=column != "processor")
+    for column in ("rows", "confirmed", "disputed", "estimate", "off by"):
+        first.add_column(column, justify="right", no_wrap=True)
     for row in cpus:
-        first.add_row(*(str(value) for value in row.values()))
+        off = f"{row['checked']['largest']} %" if row["checked"] else "–"
+        first.add_row(*(str(value) for name, value in row.items() if name != "checked"), off)
     second = Table(title="\nChips, energy per cycle by supply current", title_justify="left", box=None)
     for column in ("--chip", "core", "--cpu"):
         second.add_column(column, no_wrap=True)
@@ -144,13 +147,15 @@ def _list_table(cpus: list[dict[str, Any]], chips: list[dict[str, Any]]) -> "Ren
     for chip in chips:
         numbers = (_plain(chip[name]) for name in ("uA_per_MHz", "supply_V", "MHz", "pJ_per_cycle"))
         second.add_row(chip["chip"], chip["core"], chip["cpu"] or "–", *numbers, chip["status"])
-    return Group(first, second, "\nA chip is not a board: regulators, sensors, radio come on top. More: --format json.")
+    off = "off by: the largest error of our machine code beside a simulation of the core; –: never compared"
+    last = "\nA chip is not a board: regulators, sensors, radio come on top. More: --format json."
+    return Group(first, off, second, last)
 
 
 def _show_table(cpu: prices.Cpu, rows: list[dict[str, str]]) -> "RenderableType":
     from rich.table import Table
 
-    table = Table(title=f"{cpu.title} · {cpu.unit}", title_justify="left", box=None)
+    table = Table(title=f"{cpu.title} · {cpu.unit}\n{_checked(cpu)}", title_justify="left", box=None)
     known = [name for name in ("latency_cycles", "reciprocal_throughput_cycles") if any(row[name] for row in rows)]
     for column in ("operation", "operands", "class", "width"):
         table.add_column(column, overflow="fold", no_wrap=column == "width")
@@ -163,6 +168,16 @@ def _show_table(cpu: prices.Cpu, rows: list[dict[str, str]]) -> "RenderableType"
         speeds = (row[name] for name in known)
         table.add_row(row["operation"], row["operands"], row["class"], width, _cost(row), *speeds, status)
     return table
+
+
+def _checked(cpu: prices.Cpu) -> str:
+    """One sentence: beside what the table was held, and how far off it was."""
+    found = cpu.checked
+    if found is None:
+        return "never compared with a simulation of the core"
+    of = f" ({found.worst})" if found.worst else ""
+    errors = f"largest error {found.largest} %{of}, mean {found.mean} %"
+    return f"{found.kernels} kernels compared with {found.against}: {errors}"
 
 
 def _cost(row: dict[str, str]) -> str:

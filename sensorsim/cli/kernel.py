@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.locking import Locks, lock_options, settle_kernel
 from sensorsim.cli.output import emit, format_option
-from sensorsim.errors import InputError
+from sensorsim.errors import FailedProofError, InputError
 
 if TYPE_CHECKING:
     from sensorsim.cost.kernel import KernelReport
@@ -40,9 +41,10 @@ SCHEMA_VERSION = 1
     "--c", "out", type=click.Path(path_type=Path), help="Write a C package into this folder, as `export` does."
 )
 @click.option("--verify", "targets", metavar="host,cortex-m0plus", default="", help="Prove its C there, bit for bit.")
+@lock_options("kernel")
 @format_option
 def command(
-    file: str, at: str, cpu: str, accounting: str, level: str, out: Path | None, targets: str, fmt: str
+    file: str, at: str, cpu: str, accounting: str, level: str, out: Path | None, targets: str, fmt: str, locks: Locks
 ) -> None:
     """All that can be said of a kernel in a file of your own, or of one that ships, by name.
 
@@ -65,16 +67,16 @@ def command(
         reports = {name: _with_machine(report) for name, report in reports.items()}
     if out is not None or targets:
         reports = _with_package(file, reports, out, _names(targets))
+    holds = all(report.holds for report in reports.values())
+    data = {"schema_version": SCHEMA_VERSION, "kernels": {name: each.to_dict() for name, each in reports.items()}}
+    settle_kernel(locks, data, holds)
     emit(
         fmt,
         lambda: "\n\n".join(_text(report, file) for report in reports.values()),
-        lambda: {
-            "schema_version": SCHEMA_VERSION,
-            "kernels": {name: report.to_dict() for name, report in reports.items()},
-        },
+        lambda: data,
         lambda: [row for report in reports.values() for row in report.rows()],
     )
-    if not all(report.holds for report in reports.values()):
+    if not holds:
         sys.exit(1)
 
 
@@ -128,10 +130,13 @@ def _with_package(
     from sensorsim.machine.targets import targets_named
     from sensorsim.verify.verification import verify
 
-    unproved = [report for report in reports.values() if report.proof_error is not None]
-    if unproved:
-        raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
     targets = targets_named(targets) if targets else []
+    unproved = [report for report in reports.values() if report.proof_error is not None]
+    if unproved and out is not None:
+        raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
+    if unproved:  # the report says what is not proved, and the exit code that something is not
+        click.echo("Nothing is verified: C is written of proved kernels only.", err=True)
+        return reports
     texts = make_package(Options(kernels=tuple(_names(file)), variant="paper"))
     if out is not None:
         write_folder(out, texts)
@@ -139,13 +144,17 @@ def _with_package(
         return reports
     with tempfile.TemporaryDirectory() as folder:
         fill(Path(folder), texts)
-        results = verify(Path(folder), targets, trust=True).results  # the user's own file, loaded already
-    rows = {name: tuple(_row(result) for result in results if result.kernel == report.kernel.name)
+        found = verify(Path(folder), targets, trust=True, made=texts)  # the user's own file, loaded already
+    failing = next((proof for proof in found.proofs if not proof.passed), None)
+    if failing is not None and all(result.passed for result in found.results):  # those are in the report
+        raise FailedProofError(f"{failing.name}: {failing.detail}.")
+    made = f"{found.compiler}, {found.flags}"
+    rows = {name: tuple(_row(result, made) for result in found.results if result.kernel == report.kernel.name)
             for name, report in reports.items()}  # fmt: skip
     return {name: replace(report, verified=rows[name]) for name, report in reports.items()}
 
 
-def _row(result: Any) -> dict[str, Any]:
+def _row(result: Any, compiler: str) -> dict[str, Any]:
     n, price = result.instructions, result.price
     return {
         "target": result.target,
@@ -156,6 +165,7 @@ def _row(result: Any) -> dict[str, Any]:
         "unit": result.unit or None,
         "same_path": result.constant_time,
         "passed": result.passed,
+        "compiler": compiler,
     }
 
 
@@ -169,7 +179,7 @@ def _text(report: "KernelReport", file: str) -> str:
     lines += _paragraph("secrecy", report.secrecy.verdict)
     for row in report.verified:
         same = "every bit is the same" if not row["differing_bits"] else f"{row['differing_bits']} BITS DIFFER"
-        ran = f", {row['instructions']:g} instructions" if row["instructions"] else ""
+        ran = f", {row['instructions']:g} instructions on average" if row["instructions"] else ""
         lines.append(f" {'verified':<9} {row['target']}: {same} in {row['vectors']} vectors{ran}")
     if report.proof is not None and not report.verified:
         lines.append(f" {'C':<9} sensorsim kernel {file} --c DIR --verify host")
@@ -189,8 +199,8 @@ def _costs(report: "KernelReport") -> list[str]:
             data = ", by the data" if price.by_data else ""
             lines.append(f"{most} {price.cpu.unit}{'' if data else spread} on {price.cpu.title}{data}{how}{formula}")
         ran = report.machine.get(name)
-        if ran:
-            lines.append(f"  as machine code: {ran['machine_text']}")
+        if ran is not None:
+            lines.append(f"  as machine code: {ran.get('machine_text', 'there is no compiler for it here')}")
     words = report.random_words
     lines.append(f"{32 * words} secret random bits" if words else "no secret random bits")
     return lines

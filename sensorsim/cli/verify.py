@@ -1,54 +1,109 @@
 """`sensorsim verify`."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.locking import Locks, lock_options, settle_verify
 from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.verify_binary import binary_data, binary_options, binary_report, binary_text, given_target
 
 if TYPE_CHECKING:
-    from sensorsim.verify.bits import KernelResult
+    from sensorsim.verify.bits import Effort
+    from sensorsim.verify.result import KernelResult
     from sensorsim.verify.verification import Verification
+
+ALL = "all"
+QUICK = 1000  # random vectors up to which no process is started beside this one
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "--target",
-    default="host,k7,cortex-m0plus,cortex-m3,cortex-m4,rv32imc",
-    show_default=True,
-    help="Where to run it, with commas.",
+    "--target", default=ALL, show_default=True, help="Where to run it, with commas; all: host and every core."
 )
 @click.option("--random-host", default=1_000_000, show_default=True, help="Random vectors for each kernel on the host.")
 @click.option("--random-core", default=10_000, show_default=True, help="Random vectors for each kernel on each core.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random vectors.")
 @click.option("--trust", is_flag=True, help="Load kernel sources of the package that do more than declare kernels.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(0, 64),
+    help="Processes that share the work; else 2, and 0, all in one, for a quick look of up to 1000 vectors.",
+)
+@binary_options
+@lock_options("verify")
 @format_option
-def command(folder: Path, target: str, random_host: int, random_core: int, seed: int, trust: bool, fmt: str) -> None:
+def command(
+    locks: Locks,
+    folder: Path | None,
+    target: str,
+    random_host: int,
+    random_core: int,
+    seed: int,
+    trust: bool,
+    jobs: int | None,
+    cc: str | None,
+    elf: Path | None,
+    manifest: Path | None,
+    symbol: tuple[str, ...],
+    fmt: str,
+) -> None:
     """Prove a C package on real machine code, bit for bit, and count what it executes.
 
-    Compiles the package for every target, runs it (cores in an emulator) and compares golden vectors, edges and random
-    vectors with the Numba kernels. Kernels that are not sensorsim's are loaded from the copies in the package, if
-    these do nothing but declare kernels. On the target host the package's C runs on this machine: leave it out for a
-    package of someone you do not know. Exit code 0: every bit is the same. 1: it is not, or the self-test fails, or the
-    build with UBSan stops. 2: the package was altered, or a tool is missing.
+    Files: the package is written anew from its manifest, and every byte must be the same. Table and certificate: read
+    out of the compiled code and certified again. Every draw: the compiled release is run through its secret words, and
+    the observed ratio of likelihoods is compared with the certificate. Then the self-test, and on every target (cores
+    in an emulator) golden vectors, edges and random vectors beside the Numba kernels; a build that traps on undefined
+    behaviour; and what each kernel executes and costs.
+
+    With --cc your own compiler builds it, with --elf your own image is proved as it stands.
+
+    Kernels that are not sensorsim's are loaded from the copies in the package, if these do nothing but declare kernels.
+    With the target host the package's C runs on this machine, and every draw is counted there: leave it out for a
+    package of someone you do not know.
+
+    Exit code 0: everything holds. 1: a proof fails; the file or the property is named. 2: the question is wrong: no
+    package, one of another version, a tool is missing.
 
     Example: sensorsim verify firmware/privacy --target host,cortex-m0plus
     """
     from sensorsim.errors import InputError
     from sensorsim.verify.bits import Effort
-    from sensorsim.verify.verification import verify
 
     if random_host < 1 or random_core < 1:
         raise InputError("the number of random vectors must be 1 or more.")
-    names = [name.strip() for name in target.split(",") if name.strip()]
+    effort = Effort(max(random_host, random_core), random_core)
     with _Display() as display:
-        report = verify(folder, names, Effort(max(random_host, random_core), random_core), seed, display.show, trust)
-    emit(fmt, lambda: _text(report), lambda: _data(report), lambda: [_row(result) for result in report.results])
-    if not report.passed:
+        own = binary_report(folder, cc, elf, manifest, symbol, given_target(target), effort, seed, display.show, trust)
+        report = None if own else _of_package(folder, target, effort, seed, display, trust, jobs)
+    if own:
+        settle_verify(locks, binary_data(own))
+        emit(fmt, lambda: binary_text(own), lambda: binary_data(own), own.rows)
+    elif report:
+        settle_verify(locks, _data(report))
+        emit(fmt, lambda: _text(report), lambda: _data(report), lambda: [_row(result) for result in report.results])
+    if not (own or report).passed:  # type: ignore[union-attr]
         sys.exit(1)
+
+
+def _of_package(
+    folder: Path | None, target: str, effort: "Effort", seed: int, display: "_Display", trust: bool, jobs: int | None
+) -> "Verification":
+    from sensorsim.errors import InputError
+    from sensorsim.machine.targets import HOST, TARGETS
+    from sensorsim.verify.verification import verify
+
+    if folder is None:
+        raise InputError("no package is named; give its folder, or --elf with --manifest.")
+    names = [name.strip() for name in target.split(",") if name.strip()]
+    names = [HOST, *TARGETS] if names == [ALL] else names
+    if jobs is None:
+        jobs = 2 if max(effort.host, effort.core) > QUICK else 0
+    return verify(folder, names, effort, seed, display.show, trust, jobs)
 
 
 class _Display:
@@ -72,42 +127,42 @@ class _Display:
 
 
 def _text(report: "Verification") -> str:
-    kernels = list(dict.fromkeys(result.kernel for result in report.results))
     lines = [
-        f"{report.folder}: {'every bit is the same' if report.passed else 'FAILED'}",
+        f"{report.folder}: {'every proof holds' if report.passed else 'FAILED'}",
         f"Compiled with {report.compiler}, {report.flags}",
     ]
     if report.gcc:
         lines.append(f"No warning from it, nor from {report.gcc}")
-    lines.append(f"No undefined behaviour in {report.ubsan_vectors} vectors (UBSan, trapping)")
-    for kernel in kernels:
+    lines += ["", "Proved just now" if report.passed else "Proved just now, or not"]
+    width = max(len(proof.name) for proof in report.proofs)
+    for proof in report.proofs:
+        lead = f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  "
+        lines += _wrapped(proof.detail, lead)
+    for text in report.left_out:
+        lines += _wrapped(f"Not proved: {text}", "  ")
+    for kernel in dict.fromkeys(result.kernel for result in report.results):
         results = [result for result in report.results if result.kernel == kernel]
         lines += ["", *_kernel_lines(kernel, results)]
     return "\n".join(lines)
 
 
+def _wrapped(text: str, lead: str) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(text, 118, initial_indent=lead, subsequent_indent=" " * len(lead), break_long_words=False)
+
+
 def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
+    from sensorsim.verify.timing import TIMING_HEAD, timing_lines
+
     counted = next((result for result in results if result.instructions), None)
     sizes = ", ".join(f"{name} = {value}" for name, value in counted.lengths.items()) if counted else ""
     lines = [f"{kernel}" + (f"   one call, {sizes}" if sizes else "")]
-    head = [
-        "",
-        "vectors",
-        "bits off",
-        "instr. min",
-        "mean",
-        "max",
-        "cost mean",
-        "max",
-        "",
-        "flash",
-        "ram",
-        "stack",
-        "same path",
-    ]
+    head = ["", "vectors", "bits off", "instr. min", "mean", "max", "cost mean", "max", "", "flash", "ram", "stack"]
+    head += TIMING_HEAD
     rows = [head, *(_cells(result) for result in results)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    left = (0, 8, 12)
+    left = (0, 8, 12, 13, 14)
     for row in rows:
         cells = (c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
         lines.append("  " + "  ".join(cells).rstrip())
@@ -117,28 +172,21 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
         for note in result.table_notes:
             if "no price" in note:
                 lines.append(f"  {result.target}: {note}")
-        for reason in result.varying:
-            lines.append(f"  {result.target}: not the same path for all inputs: {reason}")
+        lines += [f"  {line}" for line in timing_lines(result)]
     return lines
 
 
 def _cells(result: "KernelResult") -> list[str]:
+    from sensorsim.verify.timing import timing_cells
+
     head = [result.target, f"{result.vectors}", f"{result.differing_bits}"]
     if result.instructions is None:
-        return [*head, *[""] * 10]
+        return [*head, *[""] * 12]
     n, price = result.instructions, result.price
     counts = [f"{n.min:.0f}", f"{n.mean:.1f}", f"{n.max:.0f}"]
     counts += [f"{price.mean:.1f}", f"{price.max:.0f}", result.unit] if price else ["no price", "", ""]
     memory = [f"{result.flash_bytes}", f"{result.ram_bytes}", f"{result.stack_bytes}"]
-    return [*head, *counts, *memory, _path(result)]
-
-
-def _path(result: "KernelResult") -> str:
-    """Whether one sequence of instructions ran for all inputs, or for all secrets, and whether that is proved."""
-    if not result.constant_time:
-        return f"no, {result.sequences}"
-    ran = "yes" if result.sequences == 1 else "for all secrets"
-    return f"{ran}, proved" if result.proved_same_path else ran
+    return [*head, *counts, *memory, *timing_cells(result)]
 
 
 def _row(result: "KernelResult") -> dict[str, Any]:
@@ -163,19 +211,28 @@ def _row(result: "KernelResult") -> dict[str, Any]:
         "runtime": " ".join(result.runtime),
         "sequences": result.sequences,
         "sequences_by_secret": result.sequences_by_secret,
+        "same_path": result.constant_time,
         "same_path_proved": result.proved_same_path if result.sequences is not None else None,
+        "same_addresses": result.same_addresses,
+        "same_addresses_proved": result.proved_same_addresses if result.sequences is not None else None,
+        "same_time": result.same_time,
+        "timed_operations": "; ".join(operation.text(result.unit) for operation in result.operations),
     }
 
 
 def _data(report: "Verification") -> dict[str, Any]:
     results = []
     for result in report.results:
-        more = {"classes": result.classes, "table_notes": list(result.table_notes), "varying": list(result.varying)}
+        more: dict[str, Any] = {"classes": result.classes, "table_notes": list(result.table_notes)}
+        more |= {"varying": list(result.varying), "moving": list(result.moving)}
+        more |= {"timed_operations": [asdict(one) for one in result.operations]}
         results.append({**_row(result), "lengths": result.lengths, **more})
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "folder": report.folder,
         "passed": report.passed,
+        "proofs": [asdict(proof) for proof in report.proofs],
+        "left_out": list(report.left_out),
         "compiler": report.compiler,
         "flags": report.flags,
         "gcc": report.gcc,

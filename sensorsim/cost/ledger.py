@@ -18,15 +18,19 @@ class Entry(NamedTuple):
     times: Polynomial
 
 
-@cache
 def printed(mechanism: str) -> tuple[Entry, ...]:
     """The printed list of a mechanism, in the paper's order; empty for what the paper does not print."""
+    return _whole_list().get(mechanism, ())
+
+
+@cache
+def _whole_list() -> dict[str, tuple[Entry, ...]]:
+    lists: dict[str, list[Entry]] = {}
     with Path(folder(), "paper_operations.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Entry(row["step"], row["operation"], row["on"], parse(row["count"]))
-            for row in csv.DictReader(file)
-            if row["mechanism"] == mechanism
-        )
+        for row in csv.DictReader(file):
+            entry = Entry(row["step"], row["operation"], row["on"], parse(row["count"]))
+            lists.setdefault(row["mechanism"], []).append(entry)
+    return {mechanism: tuple(entries) for mechanism, entries in lists.items()}
 
 
 def describe(mechanism: str, step: str) -> str:

@@ -10,7 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from sensorsim.cost.rows import CLASSES, COLUMNS, Number, Row, Span, keys, number, parse, read_cells
+from sensorsim.cost.chip_parts import STORE_COLUMNS, TRNG_COLUMNS
+from sensorsim.cost.rows import (
+    CLASSES,
+    COLUMNS,
+    Checked,
+    Number,
+    Row,
+    Span,
+    keys,
+    number,
+    parse,
+    read_cells,
+    read_checked,
+)
 from sensorsim.errors import InputError
 from sensorsim.tables import folder
 
@@ -44,6 +57,7 @@ class Cpu:
     unit: str
     rows: tuple[Row, ...]
     path: Path
+    checked: Checked | None = None  # None: never compared with something exact
 
     def price(self, cls: str, width: int | str, signed: bool, metric: str) -> Price:
         """The price of one operation of class `cls` on operands of `width` bits ("f32" for a 32-bit float)."""
@@ -122,7 +136,7 @@ class Chip(NamedTuple):
     note: str
 
 
-CHIP_COLUMNS = Chip._fields  # of energy.csv
+CHIP_COLUMNS = (*Chip._fields, *TRNG_COLUMNS, *STORE_COLUMNS)  # of energy.csv
 
 
 def cpu_folder() -> Path:
@@ -148,17 +162,25 @@ def load_cpu(name: str) -> Cpu:
 
 
 def read_cpu(path: Path) -> Cpu:
-    """A table file; `# extends: other` puts the rows of the table beside it in front of its own."""
+    """A table file; `# extends: other` puts the rows of the table beside it in front of its own.
+
+    `# alters: other` does so too, less those of them that the file itself has a row for.
+    """
     header, columns, lines = read_cells(path)
     if tuple(columns) != COLUMNS:
         raise InputError(f"{path.name} does not have the columns of a processor table; run `sensorsim cpus check`.")
-    base = read_cpu(path.with_name(header["extends"] + ".csv")).rows if "extends" in header else ()
+    other = header.get("extends") or header.get("alters")
+    base = read_cpu(path.with_name(f"{other}.csv")).rows if other else ()
     try:
         own = tuple(parse(path, line, dict(zip(COLUMNS, cells, strict=True))) for line, cells in lines)
+        checked = read_checked(header.get("checked", ""))
     except ValueError as error:
         raise InputError(f"{path.name} cannot be read ({error}); run `sensorsim cpus check` for the line.") from None
+    if "alters" in header:
+        forms = {(row.operation, form) for row in own for form in row.operands}
+        base = tuple(row for row in base if not any((row.operation, form) in forms for form in row.operands))
     rows = base + own
-    return Cpu(path.stem, header.get("title", path.stem), rows[0].unit if rows else "", rows, path)
+    return Cpu(path.stem, header.get("title", path.stem), rows[0].unit if rows else "", rows, path, checked)
 
 
 def load_chips() -> list[Chip]:

@@ -20,9 +20,6 @@ class Total(NamedTuple):
     typical: Number
     max: Number
 
-    def plus(self, other: "Total") -> "Total":
-        return Total(self.min + other.min, self.typical + other.typical, self.max + other.max)
-
     def times(self, factor: Number) -> "Total":
         return Total(self.min * factor, self.typical * factor, self.max * factor)
 
@@ -48,6 +45,7 @@ class Pricing:
 
     def __post_init__(self) -> None:
         self.flags: dict[str, str] = {}
+        self._known: dict[str, Total] = {}  # a screen asks a thousand times for twenty prices
 
     @property
     def unit(self) -> str:
@@ -59,6 +57,11 @@ class Pricing:
 
     def price(self, operation: str) -> Total:
         """What one operation costs; zero only when the accounting leaves it out."""
+        if operation not in self._known:
+            self._known[operation] = self._price(operation)
+        return self._known[operation]
+
+    def _price(self, operation: str) -> Total:
         if not self.prices(operation):
             return ZERO
         if operation in self.own:
@@ -73,10 +76,15 @@ class Pricing:
 
     def total(self, counts: Mapping[str, int]) -> Total:
         """The cost of all these operations."""
-        whole = ZERO
+        low: Number = 0
+        typical: Number = 0
+        high: Number = 0
         for operation, count in counts.items():
-            whole = whole.plus(self.price(operation).times(count))
-        return whole
+            price = self.price(operation)
+            low += price.min * count
+            typical += price.typical * count
+            high += price.max * count
+        return Total(low, typical, high)
 
     def formula(self, counts: Mapping[str, Polynomial]) -> Polynomial | None:
         """The typical cost as a polynomial; None when a price is not a whole number."""

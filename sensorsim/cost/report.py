@@ -1,67 +1,28 @@
 """`cost(n, l, …)`: the whole answer as one value, for the command line, JSON and notebooks."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.forms import forms
-from sensorsim.cost.ledger import printed
 from sensorsim.cost.prices import load_chip, load_cpu
-from sensorsim.cost.pricing import Pricing, Total
-from sensorsim.cost.rows import Number
+from sensorsim.cost.pricing import Pricing
+from sensorsim.cost.views import MechanismCost, cost_of
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
-from sensorsim.language.polynomial import Polynomial
-from sensorsim.mechanisms import Form
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sensorsim.cost.record import Choices, WholeRecord
     from sensorsim.cost.sensor import SensorRelease
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 PAPER_WIDTH = 8  # the K7's 8-bit unsigned division is what the paper's 32 macro-operations are
 KERNEL_WIDTH = 32  # what the kernels compute with
 ACCOUNTINGS = ("paper", "full")
 METRICS = ("macro-ops", "latency", "cycles", "energy")
-
-
-class Step(NamedTuple):
-    """One step of the algorithm: its operations and what they cost."""
-
-    operations: Mapping[str, int]
-    cost: Total
-
-
-class View(NamedTuple):
-    """One way to count a mechanism: printed by the paper, derived from the source, or executed."""
-
-    cost: Total
-    formula: Polynomial | None
-    steps: Mapping[str, Step]
-
-    @property
-    def total(self) -> Number:
-        return self.cost.typical
-
-
-class MechanismCost(NamedTuple):
-    """A mechanism by every way of counting that there is for it."""
-
-    mechanism: Form
-    printed: View | None
-    symbolic: View
-    traced: View
-    random_bits: int  # secret bits that a record takes, 32 for each draw; their making is not in the cost
-    bits_sent: int  # on the air, for a record; sending them is not in the cost
-
-    def views(self) -> Iterator[tuple[str, View]]:
-        for name in ("printed", "symbolic", "traced"):
-            view = getattr(self, name)
-            if view is not None:
-                yield name, view
 
 
 @dataclass(frozen=True)
@@ -73,6 +34,7 @@ class CostReport:
     m: int
     pricing: Pricing
     mechanisms: Mapping[str, MechanismCost]
+    choices: "Choices"  # of the whole record
 
     def saving(self, view: str = "printed") -> float | None:
         """By how many per cent SPOF is cheaper than DP-SGD, or None where one of them is not in the report."""
@@ -88,6 +50,13 @@ class CostReport:
 
         own = self.pricing
         return sensor_release(self.n, Pricing(own.cpu, KERNEL_WIDTH, False, own.metric, "full", own.chip))
+
+    @cached_property
+    def record(self) -> "WholeRecord":
+        """What a battery sees of a record: random words, journal and radio beside the arithmetic, on a chip."""
+        from sensorsim.cost.record import whole_record
+
+        return whole_record(self)
 
     def to_dict(self) -> dict[str, Any]:
         pricing = self.pricing
@@ -108,6 +77,7 @@ class CostReport:
             "flags": list(pricing.flags.values()),
             "mechanisms": {name: self._mechanism(cost) for name, cost in self.mechanisms.items()},
             "sensor_release": self.sensor.to_dict() | {"unit": pricing.unit, "width": KERNEL_WIDTH},
+            "record": self.record.to_dict(),
         }
 
     def _mechanism(self, cost: MechanismCost) -> dict[str, Any]:
@@ -173,11 +143,23 @@ def cost(
     variant: str = "all",
     metric: str | None = None,
     chip: str | None = None,
+    radio: str = "ble-1m",
+    random: str = "chacha20",
+    records_per_day: float = 1,
 ) -> CostReport:
-    """What one private record of n features and an encoder of l hidden units costs, for each of m users."""
+    """What one private record of n features and an encoder of l hidden units costs, for each of m users.
+
+    `radio`, `random` and `records_per_day` are for the whole record, beside the arithmetic that is counted here.
+    """
+    from sensorsim.cost.record import Choices, settle
+
     check_sizes(n, l, m)
     pricing = make_pricing(cpu, width, signed, accounting, metric, chip)
-    return CostReport(n, l, m, pricing, {each.name: _cost_of(each, n, l, pricing) for each in forms(variant)})
+    choices = Choices(chip, radio, random, records_per_day)
+    if choices != Choices(chip):
+        settle(choices, pricing.cpu.name)  # a wrong name is told before anything is counted
+    counted = {each.name: cost_of(each, n, l, pricing) for each in forms(variant)}
+    return CostReport(n, l, m, pricing, counted, choices)
 
 
 def check_sizes(n: int, l: int, m: int = 1) -> None:
@@ -216,48 +198,6 @@ def make_pricing(
     width = width or (PAPER_WIDTH if table.name == "k7" else KERNEL_WIDTH)
     priced_chip = known_chip if metric == "energy" else None
     return Pricing(table, width, signed, metric, accounting, priced_chip)
-
-
-def _cost_of(mechanism: Form, n: int, l: int, pricing: Pricing) -> MechanismCost:
-    ledger = printed(mechanism.name)
-    listed = _by_step(((entry.step, entry.operation), entry.times) for entry in ledger)
-    derived = _by_step(mechanism.symbolic().items())
-    executed: dict[str, Counter[str]] = {}
-    for (step, operation), count in mechanism.traced(n, l).items():
-        executed.setdefault(step, Counter())[operation] += count
-    return MechanismCost(
-        mechanism,
-        _view(listed, n, l, pricing) if ledger else None,
-        _view(derived, n, l, pricing),
-        View(
-            pricing.total(sum(executed.values(), Counter())),
-            None,
-            {step: Step(dict(counts), pricing.total(counts)) for step, counts in executed.items()},
-        ),
-        mechanism.random_bits(n, l),
-        mechanism.bits_sent(n),
-    )
-
-
-def _by_step(counts: Any) -> dict[str, dict[str, Polynomial]]:
-    steps: dict[str, dict[str, Polynomial]] = {}
-    for (step, operation), count in counts:
-        into = steps.setdefault(step, {})
-        into[operation] = into.get(operation, Polynomial.constant(0)) + count
-    return steps
-
-
-def _view(steps: dict[str, dict[str, Polynomial]], n: int, l: int, pricing: Pricing) -> View:
-    whole: dict[str, Polynomial] = {}
-    for counts in steps.values():
-        for operation, count in counts.items():
-            whole[operation] = whole.get(operation, Polynomial.constant(0)) + count
-    at = {step: {op: count.at(n=n, l=l) for op, count in counts.items()} for step, counts in steps.items()}
-    return View(
-        pricing.total({operation: count.at(n=n, l=l) for operation, count in whole.items()}),
-        pricing.formula(whole),
-        {step: Step(counts, pricing.total(counts)) for step, counts in at.items()},
-    )
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,6 +1,7 @@
 """A row of a processor table and how its cells are read. The columns are explained in tables/cpu/README.md."""
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +38,28 @@ SIGNEDNESS = ("any", "signed", "unsigned")
 UNITS = ("macro-ops", "cycles")
 STATUSES = ("confirmed", "disputed", "estimate")
 QUANTITIES = ("native", "latency", "throughput")  # what a status may speak of
+
+
+# `# checked: AGAINST; 36 kernels, largest error 0.7 % (crc32), mean error 0.1 %`
+_CHECKED = (
+    r"(?P<against>.+); (?P<kernels>[1-9]\d*) kernels?, "
+    r"largest error (?P<largest>\d+(\.\d+)?) %( \((?P<worst>[^()]+)\))?, mean error (?P<mean>\d+(\.\d+)?) %"
+)
+NEVER = "never"
+
+
+class Checked(NamedTuple):
+    """What a table's `checked` line says: machine code priced by the table, beside the same code on something exact.
+
+    An error is of one kernel: the cycles that the table says, less those that were measured, in per cent of the latter;
+    here without its sign. `worst` is the kernel of the largest one. Figures stay text, as they are printed.
+    """
+
+    against: str  # the simulator or chip, its configuration, and the compiler
+    kernels: int
+    largest: str
+    worst: str
+    mean: str
 
 
 class Span(NamedTuple):
@@ -90,6 +113,18 @@ def read_cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, l
     reader = csv.reader(lines[len(header) :])
     columns = next(reader, [])
     return header, columns, [(reader.line_num + len(header), cells) for cells in reader]
+
+
+def read_checked(text: str) -> Checked | None:
+    """A `checked` line; None for a table that never was, whether it says so or nothing; ValueError for another form."""
+    if text in ("", NEVER):
+        return None
+    match = re.fullmatch(_CHECKED, text)
+    if match is None:
+        raise ValueError(f"{text!r} is neither {NEVER!r} nor `AGAINST; K kernels, largest error X %, mean error Y %`")
+    if float(match["mean"]) > float(match["largest"]):
+        raise ValueError(f"mean error {match['mean']} % above the largest, {match['largest']} %")
+    return Checked(match["against"], int(match["kernels"]), match["largest"], match["worst"] or "", match["mean"])
 
 
 def parse(path: Path, line: int, cells: Mapping[str, str]) -> Row:

@@ -1,9 +1,10 @@
-"""Finds what is wrong with a processor table or the energy table; one line per fault, `file:line: what`."""
+"""Finds what is wrong with a table of a processor, of chips or of radios; one line per fault, `file:line: what`."""
 
 import csv
 from pathlib import Path
 
 from sensorsim.cost.prices import CHIP_COLUMNS, cpu_folder, cpu_names, energy_file
+from sensorsim.cost.radio import radio_files
 from sensorsim.cost.rows import (
     CLASSES,
     COLUMNS,
@@ -17,24 +18,29 @@ from sensorsim.cost.rows import (
     number,
     parse,
     read_cells,
+    read_checked,
     span,
 )
+from sensorsim.cost.tablecheck_radio import part_faults, radio_faults
 
 COST = ("min", "typical", "max")
+BASES = ("extends", "alters")  # headers that name another table, whose rows count too
 SPANS = ("latency_cycles", "reciprocal_throughput_cycles")
 
 
 def table_files() -> list[Path]:
     """Every table that comes with the package."""
-    return [cpu_folder() / f"{name}.csv" for name in cpu_names()] + [energy_file()]
+    return [cpu_folder() / f"{name}.csv" for name in cpu_names()] + [energy_file(), *radio_files()]
 
 
 def check_file(path: Path) -> tuple[int, list[str]]:
-    """The number of rows of a table and its faults. A file with the columns of energy.csv is checked as one."""
+    """The number of rows of a table and its faults. Its first column says what is in it: chips, radios, operations."""
     try:
         header, columns, lines = read_cells(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         return 0, [f"{path.name}:1: cannot be read: {error}"]
+    if columns[:1] == ["radio"]:
+        return len(lines), [f"{path.name}:{line}: {what}" for line, what in radio_faults(header, columns, lines)]
     expected = CHIP_COLUMNS if columns[:1] == ["chip"] else COLUMNS
     first = len(header) + 1
     if tuple(columns) != expected:
@@ -58,10 +64,17 @@ def _columns_fault(columns: tuple[str, ...], expected: tuple[str, ...]) -> str:
 
 def _header_faults(path: Path, header: dict[str, str]) -> list[tuple[int, str]]:
     faults = [] if header.get("title") else [(1, "no title; the first line is `# title: …`")]
-    faults += [(1, f"unknown header {key!r}") for key in header if key not in ("title", "extends")]
-    base = header.get("extends")
-    if base is not None and (base == path.stem or not path.with_name(f"{base}.csv").is_file()):
-        faults.append((1, f"extends {base}, which is no table beside it"))
+    faults += [(1, f"unknown header {key!r}") for key in header if key not in ("title", "checked", *BASES)]
+    for how in (how for how in BASES if how in header):
+        base = header[how]
+        if base == path.stem or not path.with_name(f"{base}.csv").is_file():
+            faults.append((1, f"{how} {base}, which is no table beside it"))
+    if all(how in header for how in BASES):
+        faults.append((1, "extends one table and alters another; a table does one of them"))
+    try:
+        read_checked(header.get("checked", ""))
+    except ValueError as error:
+        faults.append((1, f"checked: {error}"))
     return faults
 
 
@@ -70,10 +83,13 @@ def _cpu_faults(path: Path, header: dict[str, str], rows: list[tuple[int, dict[s
     broken = {line for line, _ in faults}
     sound = [(line, cells) for line, cells in rows if line not in broken]
     own = {id(cells) for _, cells in sound}
-    base = path.with_name(header.get("extends", "") + ".csv")
-    if "extends" in header and base.is_file() and base != path:
+    base = path.with_name((header.get("extends") or header.get("alters") or "") + ".csv")
+    if base.is_file() and base != path:
         _, columns, lines = read_cells(base)
-        sound = [(0, dict(zip(columns, cells, strict=False))) for _, cells in lines] + sound
+        others = [dict(zip(columns, cells, strict=False)) for _, cells in lines]
+        if "alters" in header:
+            others = [cells for cells in others if not _same_form(cells, sound)]
+        sound = [(0, cells) for cells in others] + sound
     priced: dict[tuple[str, str, str], str] = {}
     forms: dict[tuple[str, str, str], str] = {}
     units: set[str] = set()
@@ -92,6 +108,12 @@ def _cpu_faults(path: Path, header: dict[str, str], rows: list[tuple[int, dict[s
                 faults.append((line, f"duplicate of {' '.join(filter(None, form))}; the first is {forms[form]}"))
             forms.setdefault(form, where)
     return faults
+
+
+def _same_form(cells: dict[str, str], rows: list[tuple[int, dict[str, str]]]) -> bool:
+    """Whether one of the rows is for the same instruction."""
+    forms = set(cells["operands"].split("|"))
+    return any(row["operation"] == cells["operation"] and forms & set(row["operands"].split("|")) for _, row in rows)
 
 
 def _cell_faults(cells: dict[str, str]) -> list[str]:
@@ -145,7 +167,7 @@ def _chip_faults(rows: list[tuple[int, dict[str, str]]]) -> list[tuple[int, str]
             faults.append((line, f"unknown cpu {cells['cpu']!r}"))
         if cells["status"] not in STATUSES:
             faults.append((line, f"unknown status {cells['status']!r}; one of {', '.join(STATUSES)}"))
-        faults += [(line, what) for what in _energy_faults(cells)]
+        faults += [(line, what) for what in _energy_faults(cells) + part_faults(cells)]
     return faults
 
 

@@ -6,8 +6,10 @@ from itertools import zip_longest
 from sensorsim.cost.compare import break_even, by_width
 from sensorsim.cost.ledger import describe
 from sensorsim.cost.pricing import Total
-from sensorsim.cost.report import CostReport, MechanismCost, View
+from sensorsim.cost.record_text import record_panel
+from sensorsim.cost.report import CostReport
 from sensorsim.cost.rows import Number
+from sensorsim.cost.views import MechanismCost, View
 
 
 def cost_text(report: CostReport) -> str:
@@ -24,8 +26,7 @@ def cost_text(report: CostReport) -> str:
         lines += [line for cost in lean for line in ["", *_full_block(cost)]]
     elif lean:
         lines += ["", *_lean_panel(lean)]
-    if lean:
-        lines += ["", *_sensor_panel(report)]
+    lines += ["", *record_panel(report.record, report.saving() if paper else None)]
     if paper and listed:
         lines += ["", *_width_panel(report)]
     lines += ["", *notes(report)]
@@ -53,13 +54,25 @@ def notes(report: CostReport) -> list[str]:
             " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, selects (so also clamps),"
         )
         lines.append(" branches, index arithmetic, loop counters. See --accounting full.")
-    lines.append(" Random bits are secret, a word of 32 for each draw; making them, and sending, is not in the cost.")
+    lines.append(
+        " Random bits are secret, 32 for each draw. A whole record leaves out sensing, sleep, a link's upkeep."
+    )
+    if any(cost.traced.cost.min != cost.traced.cost.max for cost in report.mechanisms.values()):
+        lines.append(f" Ranges are prices that depend on operands, no bound on compiled code: {_machine_level()}.")
     if pricing.metric == "latency":
         lines.append(" Latencies are added up as if nothing overlapped; a real core overlaps.")
     if pricing.flags:
         lines.append(" Table rows in these totals that are not settled:")
         lines += [f"   {flag}" for flag in pricing.flags.values()]
     return lines
+
+
+def _machine_level() -> str:
+    """Where compiled code is counted, or what that needs."""
+    from importlib.util import find_spec
+
+    offered = "sensorsim cost --level machine"
+    return f"see {offered}" if find_spec("ziglang") else f'{offered} needs pip install "sensorsim[firmware]"'
 
 
 def number(value: Number) -> str:
@@ -147,17 +160,6 @@ def _lean_panel(lean: list[MechanismCost]) -> list[str]:
         bits, sent = cost.random_bits or "–", cost.bits_sent or "–"
         lines.append(f" {cost.mechanism.title:<{wide}}{span(cost.traced.cost):>16}{bits:>13}{sent:>11}   {formula}")
     return lines
-
-
-def _sensor_panel(report: CostReport) -> list[str]:
-    """What the sensor of a package does for one release: two lines."""
-    sensor = report.sensor
-    unit = {"macro-ops": "macro-operations", "energy": "nanojoules"}.get(report.pricing.metric, report.pricing.unit)
-    parts = " + ".join(f"{number(part.cost.typical)} {part.name}" for part in sensor.parts)
-    return [
-        f" one ss_sensor_release, 1 feature by rows, all priced at 32 bits: {span(sensor.cost)} {unit}",
-        f"   {parts}; flash and radio are the board's",
-    ]
 
 
 def _width_panel(report: CostReport) -> list[str]:

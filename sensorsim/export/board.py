@@ -13,25 +13,33 @@ from sensorsim.device.entropy import Entropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash
 from sensorsim.device.status import Status
+from sensorsim.errors import InputError
 from sensorsim.language.c.text import with_prefix
-from sensorsim.machine.elf import read_elf
-from sensorsim.machine.emulator import ARGUMENTS, Machine
+from sensorsim.machine.elf import Program, read_elf
+from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target, compile_elf
 
 GARBAGE = 0xA5  # in memory before a sensor is opened
 ROOM = 1 << 16  # for the sensor's state
 FAILED = 1
+BOARD = 0x0B0A2D00  # what the program must hand to every function of the port as it is
+BOARD_ENTRY = "board_entry"
+# Through pointers that the compiler has to read, so that link-time optimisation leaves the functions standing.
 ENTRY = """\
 #include "ss_sensor.h"
+
+static ss_status (*const volatile call_open)(ss_sensor *, const ss_port *) = ss_sensor_open;
+static ss_status (*const volatile call_release)(ss_sensor *, const uint16_t *, uint8_t *) = ss_sensor_release;
+static uint32_t (*const volatile call_left)(const ss_sensor *) = ss_sensor_left;
 
 uint32_t board_entry(ss_sensor *sensor, const ss_port *port, const uint16_t *x, uint8_t *packet);
 
 uint32_t board_entry(ss_sensor *sensor, const ss_port *port, const uint16_t *x, uint8_t *packet)
 {
     if (sensor != (ss_sensor *)0) {
-        (void)ss_sensor_open(sensor, port);
-        (void)ss_sensor_release(sensor, x, packet);
-        (void)ss_sensor_left(sensor);
+        (void)call_open(sensor, port);
+        (void)call_release(sensor, x, packet);
+        (void)call_left(sensor);
     }
     return (uint32_t)sizeof(ss_sensor);
 }
@@ -40,18 +48,25 @@ uint32_t board_entry(ss_sensor *sensor, const ss_port *port, const uint16_t *x, 
 
 def link_sensor(target: Target, sources: Sequence[Path], include: Sequence[Path], prefix: str, build: Path) -> Path:
     """The whole sensor for a core, with an entry that calls its three functions, so that nothing is left out."""
-    entry = build / "board_entry.c"
-    entry.write_text(with_prefix(ENTRY, prefix), "utf-8")
-    return compile_elf(target, [*sources, entry], include, "board_entry", build / f"board-{target.name}.elf")
+    entry = board_entry(prefix, build)
+    return compile_elf(target, [*sources, entry], include, BOARD_ENTRY, build / f"board-{target.name}.elf")
+
+
+def board_entry(prefix: str, build: Path, close: bool = False) -> Path:
+    """A C file with the entry; it may close the sensor too, which few applications do."""
+    entry, last = build / "board_entry.c", "(void)ss_sensor_left(sensor);\n"
+    text = ENTRY.replace(last, last + 8 * " " + "ss_sensor_close(sensor);\n") if close else ENTRY
+    entry.write_text(with_prefix(text, prefix), "utf-8")
+    return entry
 
 
 class EmulatedSensor:
-    """`ss_sensor_open`, `ss_sensor_release` and `ss_sensor_left` of a linked program."""
+    """`ss_sensor_open`, `ss_sensor_release`, `ss_sensor_left` and `ss_sensor_close` of a linked program."""
 
     def __init__(
         self,
         target: Target,
-        program: Path,
+        program: Path | Program,
         firmware: Firmware,
         prefix: str = "ss_",
         flash: Flash | None = None,
@@ -60,13 +75,14 @@ class EmulatedSensor:
     ) -> None:
         from sensorsim.device.entropy import SystemEntropy
 
-        self.machine, self.firmware, self.prefix = Machine(target, read_elf(program.read_bytes())), firmware, prefix
+        linked = read_elf(program.read_bytes()) if isinstance(program, Path) else program
+        self.machine, self.firmware, self.prefix = Machine(target, linked), firmware, prefix
         self.flash, self.entropy, self.epoch = flash or Flash(), entropy or SystemEntropy(), epoch or (lambda: 0)
-        self.sensor = ARGUMENTS
-        self.port, self.x = ARGUMENTS + ROOM, ARGUMENTS + ROOM + 256
+        self.sensor = self.machine.places.arguments
+        self.port, self.x = self.sensor + ROOM, self.sensor + ROOM + 256
         self.packet = self.x + 2 * firmware.n + 16
         functions = self.machine.play([self._entropy, self._load, self._store, self._epoch])
-        self.machine.uc.mem_write(self.port, struct.pack("<5I", 0, *functions))
+        self.machine.uc.mem_write(self.port, struct.pack("<5I", BOARD, *functions))
         self.reset()
 
     def reset(self) -> None:
@@ -77,7 +93,7 @@ class EmulatedSensor:
     @property
     def ram_bytes(self) -> int:
         """The size of an ss_sensor."""
-        return self.machine.call("board_entry", (0, 0, 0, 0))
+        return self.machine.call(BOARD_ENTRY, (0, 0, 0, 0))
 
     def open(self) -> Status:
         return Status(self._call("open", self.sensor, self.port))
@@ -90,6 +106,9 @@ class EmulatedSensor:
     def left(self) -> int:
         return self._call("left", self.sensor)
 
+    def close(self) -> None:
+        self._call("close", self.sensor)
+
     def _call(self, name: str, *arguments: int) -> int:
         try:
             return self.machine.call(f"{self.prefix}sensor_{name}", arguments)
@@ -97,7 +116,15 @@ class EmulatedSensor:
             self.reset()  # the power went
             raise
 
+    def _check(self, board: int, count: int = 0, slot: int = 0) -> None:
+        """A damaged program may ask for anything."""
+        if board != BOARD:
+            raise InputError(f"the program hands 0x{board:x} to a function of the port, and its board is 0x{BOARD:x}.")
+        if count > ROOM or slot > 1:
+            raise InputError(f"the program asks its board for {count} bytes of slot {slot}, which no sensor does.")
+
     def _entropy(self, board: int, bytes_at: int, count: int) -> int:
+        self._check(board, count)
         try:
             self.machine.uc.mem_write(bytes_at, bytes(self.entropy(count)))
         except OSError:
@@ -105,6 +132,7 @@ class EmulatedSensor:
         return 0
 
     def _load(self, board: int, slot: int, bytes_at: int, count: int) -> int:
+        self._check(board, count, slot)
         try:
             self.machine.uc.mem_write(bytes_at, self.flash.load(slot)[:count])
         except OSError:
@@ -112,6 +140,7 @@ class EmulatedSensor:
         return 0
 
     def _store(self, board: int, slot: int, bytes_at: int, count: int) -> int:
+        self._check(board, count, slot)
         try:
             self.flash.store(slot, bytes(self.machine.uc.mem_read(bytes_at, count)))
         except OSError:
@@ -119,4 +148,5 @@ class EmulatedSensor:
         return 0
 
     def _epoch(self, board: int) -> int:
+        self._check(board)
         return self.epoch()

@@ -4,18 +4,22 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from sensorsim.export.choose import Options
 from sensorsim.export.licence import licence_text
+from sensorsim.export.misra import tool_version
 from sensorsim.export.origins import Origins, sha256
 from sensorsim.export.sbom import sbom
 from sensorsim.language.c.files import Table
 from sensorsim.language.c.text import with_prefix
 from sensorsim.language.kernel import Kernel
+from sensorsim.language.load import FILE
 from sensorsim.language.parse import LanguageError
+from sensorsim.machine.targets import compiler_version
 
-SCHEMA = 3
+SCHEMA = 4
 MANIFEST = "MANIFEST.json"
 
 
@@ -32,18 +36,25 @@ def json_text(data: Any) -> str:
 
 
 def facts(kernels: Sequence[Kernel], options: Options, tables: Sequence[Table], sources: Origins) -> dict[str, Any]:
-    """What the manifest says of where the package comes from."""
+    """What the manifest says of where the package comes from: all that is needed to make it again."""
     return {
         "schema_version": SCHEMA,
         "sensorsim": version("sensorsim"),
+        "tools": {"compiler": compiler_version(), "cppcheck": tool_version()},
         "command": options.command,
         "parameters": {
             "kernels": [kernel.name for kernel in kernels],
+            "asked": [_in_package(name, sources) for name in options.kernels],
             "variant": options.variant,
-            "prefix": options.prefix,
-            "spdx": options.spdx,
             "noise": options.noise.name if options.noise else None,
             "encoder": options.encoder.name if options.encoder else None,
+            "budget_epsilon": options.budget_epsilon,
+            "budget_days": options.budget_days,
+            "reserve": options.reserve,
+            "packet_numbers": list(options.packet_numbers),
+            "prefix": options.prefix,
+            "spdx": options.spdx,
+            "allow_uncertified": options.allow_uncertified,
         },
         "functions": sources.functions,
         "kernel_sources": sources.records,
@@ -64,6 +75,15 @@ def with_manifest(
     data["sha256_of_this_file_without_this_line"] = sha256(json_text(data))
     made[MANIFEST] = json_text(data)
     return dict(sorted(made.items()))
+
+
+def _in_package(name: str, sources: Origins) -> str:
+    """A kernel as it was asked for; where that is by a file, the copy of it in the package."""
+    match = FILE.fullmatch(name)
+    if match is None:
+        return name
+    place = sources.places.get(Path(match["path"]).resolve())
+    return name if place is None else place + (f":{match['names']}" if match["names"] else "")
 
 
 def _operations(kernel: Kernel) -> dict[str, str]:

@@ -8,28 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.forms import forms
-from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
+from sensorsim.cost.prices import Chip, load_chip, load_cpu
 from sensorsim.cost.report import KERNEL_WIDTH, PAPER_WIDTH, CostReport, check_sizes, cost
 from sensorsim.errors import InputError
-from sensorsim.export.write import fill
+from sensorsim.export.run import PREFIX, run_record
 from sensorsim.language.arguments import arguments
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel
-from sensorsim.machine.counting import BlockCounter, Sums, Tally
-from sensorsim.machine.decode import CLASSES, Decoder
-from sensorsim.machine.elf import Program, read_elf
-from sensorsim.machine.emulator import Machine
-from sensorsim.machine.harness import run_on_core
-from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, Target, compile_elf, compiler_version
-from sensorsim.machine.vectors import as_arrays, by_plain_python, of_one_call
+from sensorsim.machine.decode import CLASSES
+from sensorsim.machine.targets import AVR, CORES, SHOWN_FLAGS, Target, compiler_version, compilers
+from sensorsim.machine.worst import WorstCase
 from sensorsim.mechanisms import Form
 
 if TYPE_CHECKING:
     from sensorsim.export.sensor_cost import SensorCost
 
 SCHEMA_VERSION = 1
-PREFIX = "ss_"
 COULOMB_PER_MAH = 3.6
 # The machine's classes of the kernels' operations. Index arithmetic becomes addressing or additions, as the core likes.
 GROUPS = {
@@ -64,11 +57,13 @@ class Case:
     machine: Level
     instructions: int
     flash_bytes: int
+    ram_bytes: int
     stack_bytes: int
     runtime: tuple[str, ...]
     estimates: tuple[str, ...]
     nanojoule: float | None
     records_per_charge: float | None
+    worst_case: WorstCase
 
 
 @dataclass(frozen=True)
@@ -120,12 +115,10 @@ def machine_cost(
     mechanisms = forms(variant)
     with tempfile.TemporaryDirectory() as build:
         cases = [
-            case
-            for name in names
-            for case in _cases(mechanisms, n, l, load_cpu(name), target_of(name), Path(build), known_chip, battery_mah)
+            case for name in names for case in _cases(mechanisms, n, l, name, Path(build), known_chip, battery_mah)
         ]
     sensor = _sensor(n, names) if variant != "paper" else ()
-    return MachineReport(n, l, compiler_version(), SHOWN_FLAGS, chip, battery_mah, tuple(cases), sensor)
+    return MachineReport(n, l, compilers(names), SHOWN_FLAGS, chip, battery_mah, tuple(cases), sensor)
 
 
 def _sensor(n: int, cpus: Sequence[str]) -> tuple["SensorCost", ...]:
@@ -139,21 +132,26 @@ def _sensor(n: int, cpus: Sequence[str]) -> tuple["SensorCost", ...]:
 
     firmware = Firmware(replace(default_table(), features=n))
     return tuple(
-        sensor_costs(firmware, SensorCode(firmware, PREFIX).sources(""), PREFIX, [target_of(cpu).name for cpu in cpus])
+        sensor_costs(
+            firmware,
+            SensorCode(firmware, PREFIX).sources(""),
+            PREFIX,
+            [target_of(cpu).name for cpu in cpus if cpu != AVR.name],
+        )
     )
 
 
 def target_of(cpu: str) -> Target:
     """The core to compile for: that of the table, or the same one without its floating-point unit."""
-    for target in TARGETS.values():
+    for target in CORES.values():
         if cpu in (target.cpu, target.name, target.cpu + "f"):
             return target
-    known = ", ".join(target.cpu for target in TARGETS.values())
+    known = ", ".join(target.cpu for target in CORES.values())
     raise InputError(f"there is no machine code for {cpu}; at machine level there are {known}.")
 
 
 def _cpus(cpus: Sequence[str], chip: Chip | None) -> list[str]:
-    names = [TARGETS[name].cpu if name in TARGETS else name for name in cpus]
+    names = [_usual(name) for name in cpus]
     if chip is None:
         return names or ["k7"]
     if not chip.cpu or (names and names != [chip.cpu]):
@@ -161,20 +159,26 @@ def _cpus(cpus: Sequence[str], chip: Chip | None) -> list[str]:
     return [chip.cpu]
 
 
+def _usual(name: str) -> str:
+    """The table's name for its usual core; another core that the same table prices keeps its own."""
+    return CORES[name].cpu if name in CORES and target_of(CORES[name].cpu).name == name else name
+
+
 def _cases(
     mechanisms: Sequence[Form],
     n: int,
     l: int,
-    cpu: Cpu,
-    target: Target,
+    name: str,
     build: Path,
     chip: Chip | None,
     battery_mah: float | None,
 ) -> Iterator[Case]:
+    cpu, target = load_cpu(CORES[name].cpu if name in CORES else name), target_of(name)
     paper = cost(n, l, cpu=cpu.name)
     full = cost(n, l, cpu=cpu.name, accounting="full", width=KERNEL_WIDTH)
     for mechanism in mechanisms:
-        sums, program, stack, notes = _run(mechanism.kernel, mechanism.record(n, l), cpu, target, build)
+        run = run_record(mechanism.kernel, mechanism.record(n, l), cpu, target, build)
+        sums, program, notes = run.sums, run.program, run.notes
         if math.isnan(sums.price):
             raise InputError(f"{cpu.path.name} has no price for all of {mechanism.name} ({'; '.join(notes)}).")
         printed = paper.mechanisms[mechanism.name].printed
@@ -183,7 +187,7 @@ def _cases(
         yield Case(
             mechanism=mechanism.name,
             title=mechanism.title,
-            cpu=cpu.name,
+            cpu=name,
             unit=cpu.unit,
             paper=float(printed.total) if printed else None,
             paper_width=PAPER_WIDTH if cpu.name == "k7" else KERNEL_WIDTH,
@@ -191,11 +195,13 @@ def _cases(
             machine=Level(sums.price, sums.prices, sums.classes),
             instructions=sums.instructions,
             flash_bytes=program.flash_bytes,
-            stack_bytes=stack,
+            ram_bytes=program.ram_bytes,
+            stack_bytes=run.stack_bytes,
             runtime=tuple(sorted(name for name in program.symbols if not name.startswith((PREFIX, "compiler_rt")))),
             estimates=notes,
             nanojoule=joules * 1e9 if joules else None,
             records_per_charge=charge / joules if charge and joules else None,
+            worst_case=run.worst_case,
         )
 
 
@@ -223,7 +229,8 @@ def kernel_machine(kernel: Kernel, at: Mapping[str, int], cpu: str) -> dict[str,
     lengths = kernel.lengths_at({name: value for name, value in at.items() if name in kernel.lengths})
     record = {**arguments(kernel, lengths, lambda name, lo, hi: lo), **at}
     with tempfile.TemporaryDirectory() as build:
-        sums, program, stack, notes = _run(kernel, record, load_cpu(cpu), target, Path(build))
+        run = run_record(kernel, record, load_cpu(cpu), target, Path(build))
+    sums, program, stack = run.sums, run.program, run.stack_bytes
     price = None if math.isnan(sums.price) else sums.price
     shown = f"{price:.0f} {load_cpu(cpu).unit}" if price is not None else "no price for every instruction"
     size = f"{program.flash_bytes} bytes of code, {stack} of stack"
@@ -231,28 +238,10 @@ def kernel_machine(kernel: Kernel, at: Mapping[str, int], cpu: str) -> dict[str,
         "machine_instructions": sums.instructions,
         "machine_cost": price,
         "machine_classes": sums.classes,
-        "machine_notes": list(notes),
+        "machine_worst_case": run.worst_case.cost,
+        "machine_notes": list(run.notes),
         "flash_bytes": program.flash_bytes,
         "stack_bytes": stack,
         "compiler": f"{compiler_version()}, {SHOWN_FLAGS}",
         "machine_text": f"{sums.instructions} instructions, {shown}, {size}",
     }
-
-
-def _run(
-    kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Target, build: Path
-) -> tuple[Sums, Program, int, tuple[str, ...]]:
-    """One record through the compiled kernel; its bits must be those of the kernel run in plain Python."""
-    folder, function = build / kernel.name, Names([kernel], PREFIX).functions[kernel]
-    if not folder.exists():
-        fill(folder, c_sources([kernel], PREFIX, known_tables([kernel], PREFIX), ""))
-    sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
-    out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
-    program = read_elf(out.read_bytes())
-    machine, tally = Machine(target, program), Tally()
-    counter = BlockCounter(machine, Decoder(target, cpu))
-    want = as_arrays(kernel, by_plain_python(kernel, record))
-    if run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally):
-        raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
-    (sums,) = tally.parts.values()
-    return sums, program, machine.stack_bytes(), tuple(sorted(tally.notes))

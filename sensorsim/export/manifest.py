@@ -1,17 +1,27 @@
 """Opening a package: is it one, is it unaltered, and which kernels is it made of."""
 
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.encoder import ENCODER
+from sensorsim.export.noise import NOISE
 from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.private import entries_source
 from sensorsim.language.kernel import Kernel
+
+GOLDEN = "test/golden.json"
+HOSPITAL = "hospital/table.txt"
+OWN_HASH = "sha256_of_this_file_without_this_line"
+SHOWN = 5  # files that one message names
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,17 @@ class Package:
     def include(self) -> list[Path]:
         return [self.folder / "include", self.folder / "src", self.folder / "test"]
 
+    @property
+    def table_file(self) -> Path | None:
+        """The noise table that it was made with."""
+        path = self.folder / (HOSPITAL if self.private else NOISE)
+        return path if self.manifest.get("noise_table") else None
+
+    @property
+    def encoder_file(self) -> Path | None:
+        """The encoder that it was made with."""
+        return self.folder / ENCODER if self.manifest.get("encoder") else None
+
     @cached_property
     def names(self) -> Names:
         return Names(self.kernels, self.prefix, private=self.private)
@@ -64,7 +85,7 @@ class Package:
 
     @cached_property
     def _vectors(self) -> list[dict[str, Any]]:
-        vectors: list[dict[str, Any]] = json.loads((self.folder / "test" / "golden.json").read_text("utf-8"))["vectors"]
+        vectors: list[dict[str, Any]] = json.loads((self.folder / GOLDEN).read_text("utf-8"))["vectors"]
         return vectors
 
     def golden(self, kernel: Kernel) -> list[dict[str, Any]]:
@@ -73,34 +94,117 @@ class Package:
 
 
 def open_package(folder: Path, trust: bool = False) -> Package:
-    """Read the manifest and check every hash; InputError names the file that differs."""
+    """Read the manifest and check every hash.
+
+    InputError where the folder is no package of this sensorsim; FailedProofError, which names the files, where it is
+    one and something in it was altered, added or taken away.
+    """
+    text, manifest = _read(folder)
+    _check_schema(folder, manifest)
+    _check_shape(folder, manifest)
+    _check_own_hash(folder, text, manifest)
+    altered = list(_altered(folder, manifest["files"]))
+    if altered:
+        more = f" (and {len(altered) - SHOWN} more)" if len(altered) > SHOWN else ""
+        raise FailedProofError(f"{'; '.join(altered[:SHOWN])}{more}; export the package again.")
+    _check_version(folder, manifest)
     try:
-        text = (folder / MANIFEST).read_bytes().decode("utf-8")
+        return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _broken(folder, f"its kernels cannot be read, {type(error).__name__}") from None
+
+
+def files_in(folder: Path) -> Iterator[str]:
+    """Every file below the folder and every link, hidden ones too, by its path in the package."""
+    for where, folders, names in os.walk(folder):
+        links = [name for name in folders if (Path(where) / name).is_symlink()]
+        for name in (*names, *links):
+            yield (Path(where) / name).relative_to(folder).as_posix()
+
+
+def _read(folder: Path) -> tuple[str, dict[str, Any]]:
+    none = InputError(f"{folder} is no package of sensorsim export (no {MANIFEST} of one in it); export one.")
+    try:
+        data = (folder / MANIFEST).read_bytes()
+    except OSError:
+        raise none from None
+    try:
+        text = data.decode("utf-8")
         manifest = json.loads(text)
-        listed = dict(manifest["files"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{folder} is no package of sensorsim export (no readable {MANIFEST}); export one.") from None
-    if manifest.get("schema_version") != SCHEMA:
-        raise InputError(
-            f"{folder} has a manifest of version {manifest.get('schema_version')}, not {SCHEMA}; export again."
-        )
-    _check_manifest(folder, text, manifest)
-    for path, digest in listed.items():
-        try:
-            content = (folder / path).read_bytes()
-        except OSError:
-            raise InputError(f"{folder / path} is missing; export the package again.") from None
-        if sha256(content) != digest:
-            raise InputError(f"{folder / path} was altered: its hash is not the manifest's; export the package again.")
-    for path in sorted((folder / "src").iterdir()):
-        if path.relative_to(folder).as_posix() not in listed:
-            raise InputError(f"{path} does not belong to the package; remove it.")
-    return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)))
+    except (ValueError, RecursionError):
+        raise _broken(folder, "it is no JSON") from None
+    if not isinstance(manifest, dict) or not manifest.keys() & {"files", "sensorsim", "kernel_sources"}:
+        raise none
+    return text, manifest
 
 
-def _check_manifest(folder: Path, text: str, manifest: dict[str, Any]) -> None:
-    lines = [line for line in text.split("\n") if "sha256_of_this_file_without_this_line" not in line]
-    rest = {key: value for key, value in manifest.items() if key != "sha256_of_this_file_without_this_line"}
+def _check_schema(folder: Path, manifest: dict[str, Any]) -> None:
+    """Another version is an older or newer package, if the rest of the package says the same; else it was altered."""
+    found = manifest.get("schema_version")
+    if found == SCHEMA and type(found) is int:
+        return
+    try:
+        beside = json.loads((folder / GOLDEN).read_text("utf-8"))["schema_version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        beside = None
+    if type(found) is not int or beside != found:
+        raise _broken(folder, f"it is of version {found}, and {GOLDEN} of {beside}")
+    raise InputError(f"{folder} has a manifest of version {found}, not {SCHEMA}; export again.")
+
+
+def _check_shape(folder: Path, manifest: dict[str, Any]) -> None:
+    files, parameters = manifest.get("files"), manifest.get("parameters")
+    if not isinstance(files, dict) or not isinstance(parameters, dict):
+        raise _broken(folder, "its `files` or `parameters` are missing")
+    if not isinstance(parameters.get("prefix"), str) or not parameters["prefix"].isidentifier():
+        raise _broken(folder, "its `prefix` is no beginning of a C name")
+    for path in files:
+        parts = PurePosixPath(path)
+        if parts.is_absolute() or ".." in parts.parts or "__pycache__" in parts.parts or not path:
+            raise _broken(folder, f"it lists {path!r}, which no export writes")
+
+
+def _check_own_hash(folder: Path, text: str, manifest: dict[str, Any]) -> None:
+    lines = [line for line in text.split("\n") if OWN_HASH not in line]
+    rest = {key: value for key, value in manifest.items() if key != OWN_HASH}
     whole = json.dumps(rest, indent=1, ensure_ascii=True) + "\n"
-    if sha256(whole) != manifest.get("sha256_of_this_file_without_this_line") or len(lines) != len(whole.split("\n")):
-        raise InputError(f"{folder / MANIFEST} was altered: its own hash does not match; export the package again.")
+    if sha256(whole) != manifest.get(OWN_HASH) or len(lines) != len(whole.split("\n")):
+        raise FailedProofError(
+            f"{folder / MANIFEST} was altered: its own hash does not match; export the package again."
+        )
+
+
+def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
+    """What differs from the manifest's list of files, a sentence each."""
+    for path, digest in listed.items():
+        file = folder / path
+        try:
+            content = file.read_bytes()
+        except (OSError, ValueError):
+            yield f"{file} is missing"
+            continue
+        if sha256(content) != digest:
+            yield f"{file} was altered: its hash is not the manifest's"
+        elif file.is_symlink():
+            yield f"{file} is a link"
+    for path in sorted(set(files_in(folder)) - listed.keys() - {MANIFEST}):
+        yield f"{folder / path} does not belong to the package"
+
+
+def _check_version(folder: Path, manifest: dict[str, Any]) -> None:
+    """A package of another sensorsim is another question; one that names two of them was altered."""
+    made_by, here = manifest.get("sensorsim"), version("sensorsim")
+    if made_by == here:
+        return
+    if f"(sensorsim {made_by})" not in str(manifest.get("command")):
+        raise _broken(folder, f"it names sensorsim {made_by}, and its command another")
+    raise InputError(
+        f"{folder} was made by sensorsim {made_by} and this is {here}; run `pip install sensorsim=={made_by}`, or "
+        "export the package again."
+    )
+
+
+def _broken(folder: Path, why: str) -> FailedProofError:
+    return FailedProofError(f"{folder / MANIFEST} was altered: {why}; export the package again.")

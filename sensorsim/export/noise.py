@@ -12,6 +12,7 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import STORAGE
 from sensorsim.privacy.tables import NoiseTable
 
+NOISE = "tables/noise.txt"  # in a package of single kernels
 UNCERTIFIED = "WARNING: the noise table of this package is NOT certified. Records made with it are not proved private."
 
 

@@ -1,13 +1,15 @@
 """The Python sources behind a package: recorded by hash, and carried along where they are not sensorsim's own."""
 
 import hashlib
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.vet import complaint
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel, reachable
@@ -29,6 +31,7 @@ class Origins:
     records: list[dict[str, str]]
     copies: dict[str, str]
     functions: dict[str, dict[str, str]]  # by C function
+    places: dict[Path, str]  # of the copies: the file as it was given, and its name in the package
 
 
 def origins(kernels: Sequence[Kernel], names: Names) -> Origins:
@@ -65,41 +68,65 @@ def origins(kernels: Sequence[Kernel], names: Names) -> Origins:
         functions[names.functions[kernel]] = {"kernel": kernel.name, "file": copy} if copy else {
             "kernel": kernel.qualified
         }  # fmt: skip
-    return Origins(records, copies, functions)
+    return Origins(records, copies, functions, paths)
 
 
 def kernels_behind(folder: Path, manifest: dict[str, Any], trust: bool) -> list[Kernel]:
-    """The kernels of a package, from sensorsim and from the copies it carries; InputError where a source differs.
+    """The kernels of a package, from sensorsim and from the copies it carries; an error where a source differs.
 
     A copy that does more than declare kernels is loaded only with `trust`.
     """
     copies = [record["file"] for record in manifest["kernel_sources"] if record["file"].startswith(f"{FOLDER}/")]
     beside = {Path(file).stem for file in copies}
     for record in manifest["kernel_sources"]:
-        if record["file"] in copies:
-            path = folder / record["file"]
-            wrong = None if trust or not path.is_file() else complaint(path, beside)
-            if wrong:
-                raise InputError(f"{wrong}, and to load it is to run it; give --trust if you know where it is from.")
-        else:
-            path = _module_file(record["module"], folder)
-        if not path.is_file() or sha256(path.read_text("utf-8")) != record["sha256"]:
-            raise InputError(f"{record['file']} changed since {folder} was exported; export the package again.")
+        own = record["file"] in copies
+        path = folder / record["file"] if own else _module_file(record["module"], folder)
+        if not path.is_file() or _sha256_of(path) != record["sha256"]:
+            raise FailedProofError(
+                f"{record['file']} is not what {folder} was made from: its hash is not the manifest's; export the "
+                "package again."
+            )
+        wrong = complaint(path, beside) if own and not trust else None
+        if wrong:
+            raise InputError(f"{wrong}, and to load it is to run it; give --trust if you know where it is from.")
     found = []
     for origin in manifest["functions"].values():
         name, file = origin["kernel"], origin.get("file")
-        known = kernels_of(load_file(folder / file)) if file else shipped()
+        if file and file not in copies:
+            raise FailedProofError(f"the manifest names no hash of {file}, where {name} is to be; export again.")
+        with _without_bytecode():
+            known = kernels_of(load_file(folder / file)) if file else shipped()
         if name not in known:
-            raise InputError(f"{folder} has the kernel {name}, which this sensorsim has not; use the one that made it.")
+            raise FailedProofError(f"{folder} has the kernel {name}, which is not there; export the package again.")
         found.append(known[name])
     return found
 
 
-def _module_file(module: str, folder: Path) -> Path:
+@contextmanager
+def _without_bytecode() -> Iterator[None]:
+    """Python keeps what it compiled beside a source: that would be a file more in the package."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        return Path(str(import_module(module).__file__))
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def _module_file(module: str, folder: Path) -> Path:
+    """A module of sensorsim's own: to import any other that a manifest names would be to run it."""
+    try:
+        if module.startswith(OWN):
+            return Path(str(import_module(module).__file__))
     except ImportError:
-        raise InputError(f"{folder} needs the module {module}, which is not here; use what made it.") from None
+        pass
+    raise FailedProofError(f"{folder} is made from the module {module}, which sensorsim has not; export it again.")
+
+
+def _sha256_of(path: Path) -> str | None:
+    try:
+        return sha256(path.read_text("utf-8"))
+    except ValueError:  # no text
+        return None
 
 
 def _record(module: str, file: str, text: str) -> dict[str, str]:

@@ -8,11 +8,12 @@ from sensorsim.device.encoder import KERNEL as ENCODER
 from sensorsim.device.encoder import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options, choose
-from sensorsim.export.encoder import encoder_record, encoder_tables
+from sensorsim.export.encoder import ENCODER as ENCODER_FILE
+from sensorsim.export.encoder import encoder_file, encoder_record, encoder_tables
 from sensorsim.export.files import MANIFEST, SCHEMA, facts, json_text, template, with_manifest
 from sensorsim.export.golden import golden_json, golden_vectors, selftest_header, selftest_source
 from sensorsim.export.misra import misra_report
-from sensorsim.export.noise import UNCERTIFIED, for_package, read_noise
+from sensorsim.export.noise import NOISE, UNCERTIFIED, for_package, read_noise
 from sensorsim.export.origins import origins
 from sensorsim.export.readme import readme
 from sensorsim.export.sizes import code_sizes
@@ -22,6 +23,7 @@ from sensorsim.language.c.names import Names
 from sensorsim.language.c.text import comment
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
+from sensorsim.privacy.tablefile import table_bytes
 
 __all__ = ["MANIFEST", "SCHEMA", "Options", "make_package"]
 OF_A_SENSOR = ("budget_epsilon", "budget_days", "reserve", "packet_numbers")
@@ -64,6 +66,10 @@ def _kernels_package(options: Options) -> dict[str, str]:
     texts["MISRA.md"] = mark + _marked(misra, warning)
     sizes = code_sizes(texts, names)
     texts["README.md"] = mark + readme(names, options, len(vectors), sizes, noise, warning)
+    if source is not None:
+        texts[NOISE] = table_bytes(source).decode("ascii")
+    if encoder is not None:
+        texts[ENCODER_FILE] = encoder_file(encoder)
     sources = origins(kernels, names)
     texts |= sources.copies
     data = facts(kernels, options, tables, sources)

@@ -18,7 +18,7 @@ from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.write import fill
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
-from sensorsim.machine.targets import TARGETS, Target
+from sensorsim.machine.targets import SHOWN, TARGETS, Target
 
 RELEASES = 20
 CALLS = ("open, blank memory", "open", "release", "left")
@@ -50,7 +50,7 @@ class SensorCost:
 
 
 def sensor_costs(
-    firmware: Firmware, texts: Mapping[str, str], prefix: str, targets: Sequence[str] = tuple(TARGETS)
+    firmware: Firmware, texts: Mapping[str, str], prefix: str, targets: Sequence[str] = SHOWN
 ) -> list[SensorCost]:
     """Compile the sensor for each core and run it there."""
     with tempfile.TemporaryDirectory() as name:

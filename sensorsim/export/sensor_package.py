@@ -9,7 +9,7 @@ from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
-from sensorsim.export.encoder import encoder_record
+from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record
 from sensorsim.export.files import SCHEMA, facts, json_text, template, with_manifest
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
 from sensorsim.export.misra import misra_report
@@ -81,6 +81,8 @@ def sensor_package(options: Options) -> dict[str, str]:
     texts |= {path.replace("ss_", prefix): banner + template(f"sensor/{path}", prefix) for path in PORTS}
     texts |= _build_files(texts, code, options, lines)
     texts[TABLE] = table_bytes(replace(firmware.table, certificate=firmware.certificate)).decode("ascii")
+    if firmware.encoder is not None:
+        texts[ENCODER] = encoder_file(firmware.encoder)
     misra, findings = in_temporary_folder(texts, misra_report)
     mark = f"<!-- {options.command} -->\n"
     texts["MISRA.md"] = mark + misra

@@ -9,7 +9,7 @@ from sensorsim.language.c.heads import wrapper
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.elf import read_object
-from sensorsim.machine.targets import TARGETS, Target, compile_objects
+from sensorsim.machine.targets import SHOWN, TARGETS, Target, compile_objects
 
 Object = tuple[dict[str, int], set[str]]  # the sizes of its sections, and what it leaves to the linker
 WRAPPER = "call_"  # in a private package, the name of the function that calls a kernel
@@ -25,7 +25,7 @@ def code_sizes(texts: Mapping[str, str], names: Names) -> dict[str, dict[str, di
         folder = Path(name)
         fill(folder, _c_files(texts) | (_wrappers(names) if names.private else {}))
         sources = sorted((folder / "calls" if names.private else folder / "src").glob("*.c"))
-        for target in TARGETS.values():
+        for target in (TARGETS[name] for name in SHOWN):
             contents = _objects(target, sources, folder)
             for kernel in names.entries:
                 parts = reachable([kernel])
@@ -46,7 +46,7 @@ def file_sizes(texts: Mapping[str, str], prefix: str) -> dict[str, dict[str, dic
         folder = Path(name)
         fill(folder, _c_files(texts))
         sources = sorted((folder / "src").glob("*.c"))
-        for target in TARGETS.values():
+        for target in (TARGETS[name] for name in SHOWN):
             for unit, (sections, undefined) in _objects(target, sources, folder).items():
                 code = {section: length for section, length in sections.items() if section.startswith(".text")}
                 variables = {s: length for s, length in sections.items() if s.startswith((".data", ".bss"))}

@@ -18,8 +18,10 @@ from sensorsim.language.primitive import primitive
 
 WORD = 1 << 32
 # Cores whose divider, or division routine, takes longer for some operands. The K7's and Ibex's takes the same for all.
-DIVIDERS = ("avr", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m4f", "cv32e40p", "sifive-e31")
-NO_BARREL_SHIFTER = ("avr",)  # shifts place by place
+DIVIDERS = (
+    "avr", "cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4", "cortex-m4f", "cv32e40p", "msp430", "sifive-e31",
+)  # fmt: skip
+NO_BARREL_SHIFTER = ("avr", "msp430")  # shifts place by place
 BY_COUNT = ((), NO_BARREL_SHIFTER)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,9 @@ class Sums:
     classes: dict[str, int]
     prices: dict[str, float]
     functions: dict[str, int]
+    worst: float = math.nan  # every instruction at its largest price
+    timed: dict[str, int] = field(default_factory=dict)  # instructions whose time depends on operands: how many ran
+    entered: dict[str, int] = field(default_factory=dict)  # by function that is called: how often
 
 
 @dataclass
@@ -80,9 +84,16 @@ class BlockCounter:
         self.machine, self.decoder = machine, decoder
         self.known: dict[int, list[Instruction]] = {}
         self.sums: dict[int, Sums] = {}  # by fingerprint
-        self.rows: dict[int, Any] = {}  # by block: instructions by class, price by class, price of a taken branch
-        self.zeros = np.zeros(2 * len(CLASSES) + 1)
-        self.owners = sorted((address & ~1, name) for name, (address, _) in machine.program.symbols.items())
+        self.rows: dict[
+            int, Any
+        ] = {}  # by block: instructions and price by class, largest price, what a jump adds (most, usual)
+        self.timed: dict[int, list[Instruction]] = {}  # by block: those whose time depends on their operands
+        self.zeros = np.zeros(2 * len(CLASSES) + 3)
+        # Of two names of one place the plain one comes last, which is the one that is told.
+        symbols = machine.program.symbols.items()
+        named = sorted((address & ~1, not name.startswith("compiler_rt"), name) for name, (address, _) in symbols)
+        self.owners = [(address, name) for address, _, name in named]
+        self.entries = dict(self.owners)
 
     def take(self, tally: Tally) -> None:
         """Add what ran since the last `take` as one call, and forget it."""
@@ -103,7 +114,7 @@ class BlockCounter:
 
         blocks = self.machine.blocks()
         rows = np.stack([self.row(int(start), int(size), tally) for start, size in blocks[:, :2]])
-        totals = blocks[:, 2] @ rows[:, :-1]
+        totals = blocks[:, 2] @ rows[:, :-2]
         extra = float((blocks[:, 3] * rows[:, -1]).sum())  # what taken branches cost above those that fall through
         size = len(CLASSES)
         classes = {name: round(totals[place]) for place, name in enumerate(CLASSES) if totals[place]}
@@ -119,19 +130,38 @@ class BlockCounter:
             if self.known[start][-1].conditional and tally.branches.setdefault(start, went) != went:
                 last = self.known[start][-1]
                 tally.varying[last.address] = f"{self.owner(start)}: {last.text}"
-        return Sums(sum(classes.values()), sum(prices.values()), classes, prices, functions)
+        entered = {self.entries[start]: count for start, (count, _) in branches.items() if start in self.entries}
+        worst, timed = float(totals[-1] + (blocks[:, 3] * rows[:, -2]).sum()), self.timed_of(branches)
+        return Sums(sum(classes.values()), sum(prices.values()), classes, prices, functions, worst, timed, entered)
+
+    def timed_of(self, blocks: Mapping[int, tuple[int, int]]) -> dict[str, int]:
+        """How many instructions of each kind ran whose time depends on their operands."""
+        ran: Counter[str] = Counter()
+        for start, instructions in self.timed.items():
+            for instruction in instructions:
+                ran[instruction.plural] += blocks.get(start, (0, 0))[0]
+        return dict(+ran)
+
+    def branching(self) -> set[str]:
+        """The functions that took a conditional branch so far."""
+        return {self.owner(start) for start, instructions in self.known.items() if instructions[-1].conditional}
 
     def row(self, start: int, size: int, tally: Tally) -> Any:
         if start not in self.rows:
-            instructions = self.decoder.block(start, self.machine.read_code(start, size))
+            instructions = self.decoder.block(start, self.machine.read_code(start, size), self.machine.read_code)
             row = self.zeros.copy()
             for instruction in instructions:
                 place = CLASSES.index(instruction.kind)
                 row[place] += 1
                 row[len(CLASSES) + place] += instruction.price
-            more = instructions[-1].price_taken - instructions[-1].price
-            row[-1] = 0.0 if math.isnan(more) else more
+                row[-3] += instruction.price_max
+            last = instructions[-1]
+            for column, more in ((-2, last.price_taken_max - last.price_max), (-1, last.price_taken - last.price)):
+                row[column] = 0.0 if math.isnan(more) else more
             self.rows[start], self.known[start] = row, instructions
+            timed = [one for one in instructions if one.timed]
+            if timed:
+                self.timed[start] = timed
         for instruction in self.known[start]:
             if instruction.note:
                 tally.notes.add(f"{instruction.text.split()[0]}: {instruction.note}")

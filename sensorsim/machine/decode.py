@@ -2,11 +2,12 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sensorsim.cost.prices import Cpu
+from sensorsim.cost.prices import Cpu, Span
 from sensorsim.errors import InputError
+from sensorsim.machine.neighbours import Reader, settled
 from sensorsim.machine.targets import Target
 
 # In the order of a report. Address arithmetic is what has its own instructions (LEA, ADR, LUI, AUIPC): an ADD that
@@ -82,6 +83,9 @@ _PATTERNS = {
 }
 
 
+# Their rows may have a range too: by what stands around them or by the memory, not by the operands. Whether a branch
+# is taken is the path's affair, and which address a load has is the addresses'.
+NOT_BY_OPERANDS = ("load", "store", "stack", "select", "branch", "call")
 ALWAYS = (0, 15)  # conditions of an Arm instruction that is not conditional
 
 
@@ -96,6 +100,17 @@ class Instruction:
     price_taken: float
     conditional: bool
     note: str  # "disputed", "estimate" or nothing: what the table says of the row; or that it has none
+    price_max: float = math.nan  # the largest that it falls through at, whatever the operands and what stands around it
+    price_taken_max: float = math.nan  # the same when it jumps
+    timed: tuple[float, float] | None = None  # least and largest price where that depends on the operands
+    reads: tuple[str, ...] = ()  # of a timed one: the registers that it reads
+
+    @property
+    def plural(self) -> str:
+        """What several of its kind are called."""
+        return {"divide": "divisions", "multiply": "multiplications", "wide multiply": "wide multiplications"}.get(
+            self.kind, f"instructions ({self.kind})"
+        )
 
 
 class Decoder:
@@ -115,12 +130,20 @@ class Decoder:
         self.capstone.detail = True
         self.classes = {kind: re.compile(pattern) for kind, pattern in _PATTERNS[self.family].items()}
 
-    def block(self, address: int, code: bytes) -> list[Instruction]:
-        """The block's instructions."""
+    def block(self, address: int, code: bytes, read: Reader | None = None) -> list[Instruction]:
+        """The block's instructions; `read` brings the code that a jump lands on, which may change the jump's price."""
         decoded = list(self.capstone.disasm(code, address))
         if sum(len(raw.bytes) for raw in decoded) != len(code):
             raise InputError(f"the code at 0x{address:x} on {self.target.name} cannot be decoded.")
-        return [self.instruction(raw) for raw in decoded]
+        made = [self.instruction(raw) for raw in decoded]
+        if self.family != "riscv":
+            return made
+        return [_bounded(one, known) for one, known in zip(settled(decoded, made, self.cost, read), made, strict=True)]
+
+    def cost(self, raw: Any) -> Span:
+        """What the table's row says of an instruction."""
+        name, operands, width, registers = _FORMS[self.family](raw)
+        return self.cpu.instruction(name, operands, width).cost(registers)
 
     def instruction(self, raw: Any) -> Instruction:
         name, operands, width, registers = _FORMS[self.family](raw)
@@ -132,12 +155,45 @@ class Decoder:
             row = self.cpu.instruction(name, operands, width)
             cost = row.cost(registers)
         except InputError as error:
-            return Instruction(raw.address, text, kind, math.nan, math.nan, conditional, f"no price: {error}")
+            timed = (math.nan, math.nan) if kind == "divide" else None
+            note, reads = f"no price: {error}", self.reads(raw) if timed else ()
+            return Instruction(raw.address, text, kind, math.nan, math.nan, conditional, note, timed=timed, reads=reads)
         # A conditional branch costs the least when it falls through and the most when it is taken.
         price, taken = (cost.min, cost.max) if conditional else (cost.typical, cost.typical)
         if returns_if:
             price = 1  # an instruction of an IT block that is skipped takes its slot, whatever it is
-        return Instruction(raw.address, text, kind, float(price), float(taken), conditional, row.flag("native"))
+        timed = self.timed(raw, kind, cost)
+        return Instruction(
+            address=raw.address,
+            text=text,
+            kind=kind,
+            price=float(price),
+            price_taken=float(taken),
+            conditional=conditional,
+            note=row.flag("native"),
+            price_max=float(price if conditional else cost.max),
+            price_taken_max=float(cost.max),
+            timed=timed,
+            reads=self.reads(raw) if timed else (),
+        )
+
+    def reads(self, raw: Any) -> tuple[str, ...]:
+        """The registers that an instruction reads, those of an address too."""
+        if self.family == "riscv":  # capstone does not tell; the first operand is what is written
+            return tuple(part.strip() for part in raw.op_str.split(",")[1:] if part.strip()[0].isalpha())
+        return tuple(raw.reg_name(register) for register in raw.regs_access()[0])
+
+    def timed(self, raw: Any, kind: str, cost: Span) -> tuple[float, float] | None:
+        """The least and the largest price of an instruction whose time depends on its operands.
+
+        A division always counts: where its row has one price, a division by zero is still done earlier.
+        """
+        if kind in NOT_BY_OPERANDS:
+            return None
+        least = cost.min
+        if self.family == "arm" and raw.cc not in ALWAYS and least == cost.max:
+            least = 1  # in an IT block it may be skipped
+        return (float(least), float(cost.max)) if least < cost.max or kind == "divide" else None
 
     def classify(self, name: str, operands: str) -> str:
         for kind, pattern in self.classes.items():
@@ -148,6 +204,16 @@ class Decoder:
                     return "wide multiply"
                 return kind
         return "other"
+
+
+def _bounded(one: Instruction, known: Instruction) -> Instruction:
+    """An instruction at the price of its place, with the largest prices of any place.
+
+    A call may be slow twice: where it lands, and where it returns to.
+    """
+    twice = known.price_max - known.price if one.kind == "call" else 0.0
+    most, taken = max(known.price_max + twice, one.price), max(known.price_taken_max, one.price_taken)
+    return replace(one, price_max=most, price_taken_max=taken if one.conditional else most)
 
 
 def _memory_class(kind: str, operands: str) -> str:

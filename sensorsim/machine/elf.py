@@ -1,79 +1,254 @@
-"""Just enough of ELF: the sections that go into memory and the function symbols of a linked 32-bit program."""
+"""Just enough of ELF: what goes into memory, the symbols and the build attributes of a linked 32-bit program.
+
+A file may come from anyone, so every offset and size in it is checked before it is used.
+"""
 
 import struct
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, NoReturn
 
-SHF_WRITE, SHF_ALLOC, SHF_EXEC = 1, 2, 4
+from sensorsim.errors import InputError
+
+SHF_WRITE, SHF_ALLOC, SHF_EXEC, SHF_TLS = 1, 2, 4, 0x400
 SHT_SYMTAB, SHT_NOBITS = 2, 8
+PT_LOAD, PF_EXEC, PF_WRITE = 1, 1, 2
+OBJECT, FUNCTION = 1, 2  # kinds of symbols
+HEAD_BYTES, SECTION_BYTES, SEGMENT_BYTES, SYMBOL_BYTES = 52, 40, 32, 16
+MOST_BYTES = 64 << 20  # of a file, and of the memory that it fills
+MOST_SYMBOLS, MOST_NAME = 400_000, 512
+ATTRIBUTES = (".ARM.attributes", ".riscv.attributes")
+GLOBAL_POINTER = "__global_pointer$"  # what a startup for RISC-V puts into gp
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section that is loaded: flash, or RAM where `writable`."""
+    """What is loaded at an address: flash, or RAM where `writable`. `zero` takes no room in flash."""
 
     name: str
     address: int
     data: bytes
     writable: bool
     code: bool
+    zero: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.address + len(self.data)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A linked program. Symbols are functions and objects by name: (address, size)."""
+    """A linked program. Symbols are functions and objects by name: (address, size).
+
+    Of several symbols with one name a global one counts before those of single files; where only those of single files
+    bear it, the first is in `symbols` and all of their addresses are in `doubtful`.
+    """
 
     sections: tuple[Section, ...]
     symbols: dict[str, tuple[int, int]]
+    machine: int = 0  # e_machine
+    flags: int = 0  # e_flags
+    attributes: bytes = b""  # of the build, as the compiler wrote them
+    doubtful: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    global_pointer: int | None = None
 
     @property
     def flash_bytes(self) -> int:
         """Code, constants and the initial values of variables."""
-        return sum(len(s.data) for s in self.sections if not s.name.startswith(".bss"))
+        return sum(len(s.data) for s in self.sections if not s.zero)
 
     @property
     def ram_bytes(self) -> int:
         """Variables that live outside the stack."""
         return sum(len(s.data) for s in self.sections if s.writable)
 
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes of the program as it starts; InputError where there are none."""
+        for section in self.sections:
+            if section.address <= address and address + size <= section.end:
+                return section.data[address - section.address :][:size]
+        raise InputError(f"the program has no {size} bytes at 0x{address:x}; give an address inside of it.")
+
+    def owner(self, address: int) -> str:
+        """The symbol that the address lies in, or behind."""
+        addresses, names = self._owners
+        place = bisect_right(addresses, address)
+        return names[place - 1] if place else "?"
+
+    @cached_property
+    def _owners(self) -> tuple[list[int], list[str]]:
+        pairs = sorted((address & ~1, name) for name, (address, _) in self.symbols.items())
+        return [address for address, _ in pairs], [name for _, name in pairs]
+
+
+class _Header(NamedTuple):
+    """Of a section, as it stands in the file."""
+
+    name: int
+    kind: int
+    flags: int
+    address: int
+    start: int
+    length: int
+    link: int
+    info: int
+    align: int
+    entry: int
+
 
 def read_elf(data: bytes) -> Program:
-    """Read a little-endian ELF32 file."""
-    if data[:6] != b"\x7fELF\x01\x01":
-        raise ValueError("not a little-endian 32-bit ELF file")
-    offset = struct.unpack_from("<I", data, 32)[0]
-    size, count, names = struct.unpack_from("<3H", data, 46)
-    headers = [struct.unpack_from("<10I", data, offset + size * k) for k in range(count)]
-    sections, symbols = [], {}
-    for name, kind, flags, address, start, length, link, *_ in headers:
-        title = _text(data, headers[names][4] + name)
-        if flags & SHF_ALLOC and length:
-            content = bytes(length) if kind == SHT_NOBITS else data[start : start + length]
-            sections.append(Section(title, address, content, bool(flags & SHF_WRITE), bool(flags & SHF_EXEC)))
-        if kind == SHT_SYMTAB:
-            for place in range(start, start + length, 16):
-                label, value, extent, info, _, owner = struct.unpack_from("<3I2BH", data, place)
-                if info & 15 in (1, 2) and 0 < owner < count and headers[owner][2] & SHF_ALLOC:
-                    symbols[_text(data, headers[link][4] + label)] = (value, extent)
-    return Program(tuple(sections), symbols)
-
-
-def _text(data: bytes, start: int) -> str:
-    return data[start : data.index(b"\0", start)].decode()
+    """Read a linked little-endian ELF32 file: by its sections, or by its segments where it has none."""
+    kind, machine, flags = _check_head(data)
+    if kind == 1:
+        _refuse("it is an object file and not linked")
+    headers, names = _headers(data)
+    sections = _sections(data, headers, names) or _segments(data)
+    if not sections:
+        _refuse("nothing in it is to be loaded")
+    symbols, doubtful, pointer = _symbols(data, headers)
+    marks = b"".join(_content(data, h) for h in headers if _text(data, names, h.name) in ATTRIBUTES)
+    return Program(tuple(sections), symbols, machine, flags, marks, doubtful, pointer)
 
 
 def read_object(data: bytes) -> tuple[dict[str, int], set[str]]:
     """Of an object file: the size of each section that is loaded, and the names it leaves to the linker."""
-    offset = struct.unpack_from("<I", data, 32)[0]
-    size, count, names = struct.unpack_from("<3H", data, 46)
-    headers = [struct.unpack_from("<10I", data, offset + size * k) for k in range(count)]
-    sections: dict[str, int] = {}
+    _check_head(data)
+    headers, names = _headers(data)
+    sections = {_text(data, names, h.name): h.length for h in headers if h.flags & SHF_ALLOC and h.length}
     undefined: set[str] = set()
-    for name, kind, flags, _, start, length, link, *_ in headers:
-        if flags & SHF_ALLOC and length:
-            sections[_text(data, headers[names][4] + name)] = length
-        if kind == SHT_SYMTAB:
-            for place in range(start + 16, start + length, 16):
-                label, _, _, _, _, owner = struct.unpack_from("<3I2BH", data, place)
+    for header in headers:
+        if header.kind == SHT_SYMTAB:
+            strings = _linked(headers, header)
+            content = _content(data, header)
+            for label, _, _, _, _, owner in struct.iter_unpack("<3I2BH", content[SYMBOL_BYTES:]):
                 if owner == 0:
-                    undefined.add(_text(data, headers[link][4] + label))
+                    undefined.add(_text(data, strings, label))
     return sections, undefined
+
+
+def _refuse(what: str) -> NoReturn:
+    raise InputError(f"this is no ELF file that can be read ({what}); give a linked 32-bit little-endian one.")
+
+
+def _check_head(data: bytes) -> tuple[int, int, int]:
+    """Its type, machine and flags."""
+    if data[:4] != b"\x7fELF":
+        _refuse("it does not begin as one")
+    if data[4:6] != b"\x01\x01":
+        _refuse("it is of 64 bits, or big-endian")
+    if len(data) < HEAD_BYTES:
+        _refuse("it ends inside its header")
+    if len(data) > MOST_BYTES:
+        _refuse(f"it has {len(data) >> 20} MiB, and {MOST_BYTES >> 20} MiB are allowed; strip its debug information")
+    kind, machine = struct.unpack_from("<2H", data, 16)
+    return kind, machine, struct.unpack_from("<I", data, 36)[0]
+
+
+def _headers(data: bytes) -> tuple[list[_Header], _Header]:
+    """The section headers, and the one that holds their names."""
+    start = struct.unpack_from("<I", data, 32)[0]
+    size, count, names = struct.unpack_from("<3H", data, 46)
+    none = _Header(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    if not start or not count:
+        return [], none
+    if size < SECTION_BYTES or start + size * count > len(data):
+        _refuse("its table of sections lies outside of it")
+    headers = [_Header(*struct.unpack_from("<10I", data, start + size * k)) for k in range(count)]
+    return headers, headers[names] if names < count else none
+
+
+def _content(data: bytes, header: _Header) -> bytes:
+    if header.start + header.length > len(data):
+        _refuse("a section lies outside of it")
+    return data[header.start : header.start + header.length]
+
+
+def _sections(data: bytes, headers: list[_Header], names: _Header) -> list[Section]:
+    loaded = [h for h in headers if h.flags & SHF_ALLOC and h.length and not (h.flags & SHF_TLS and h.kind == 8)]
+    _check_room([(h.address, h.length) for h in loaded])
+    made = []
+    for header in loaded:
+        zero = header.kind == SHT_NOBITS
+        content = bytes(header.length) if zero else _content(data, header)
+        writable, code = bool(header.flags & SHF_WRITE), bool(header.flags & SHF_EXEC)
+        made.append(Section(_text(data, names, header.name), header.address, content, writable, code, zero))
+    return made
+
+
+def _segments(data: bytes) -> list[Section]:
+    """A stripped file still says what is loaded where, and with which rights."""
+    start = struct.unpack_from("<I", data, 28)[0]
+    size, count = struct.unpack_from("<2H", data, 42)
+    if not start or not count:
+        return []
+    if size < SEGMENT_BYTES or start + size * count > len(data):
+        _refuse("its table of segments lies outside of it")
+    rows = [struct.unpack_from("<8I", data, start + size * k) for k in range(count)]
+    loads = [row for row in rows if row[0] == PT_LOAD and row[5]]
+    _check_room([(row[2], row[5]) for row in loads])
+    made = []
+    for number, (_, at, address, _, filled, length, flags, _) in enumerate(loads):
+        if filled > length or at + filled > len(data):
+            _refuse("a segment lies outside of it")
+        writable, code = bool(flags & PF_WRITE), bool(flags & PF_EXEC)
+        if filled:
+            made.append(Section(f"segment {number}", address, data[at : at + filled], writable, code))
+        if length > filled:
+            made.append(
+                Section(f"segment {number}, zeros", address + filled, bytes(length - filled), writable, False, True)
+            )
+    return made
+
+
+def _check_room(parts: list[tuple[int, int]]) -> None:
+    if sum(length for _, length in parts) > MOST_BYTES:
+        _refuse(f"it fills more than {MOST_BYTES >> 20} MiB of memory")
+    if any(address + length > 1 << 32 for address, length in parts):
+        _refuse("a part of it lies beyond the end of memory")
+
+
+def _symbols(
+    data: bytes, headers: list[_Header]
+) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, ...]], int | None]:
+    """Functions and objects by name, names that stand for several, and the global pointer of RISC-V."""
+    shared: dict[str, tuple[int, int]] = {}
+    local: dict[str, list[tuple[int, int]]] = {}
+    pointer = None
+    for header in headers:
+        if header.kind != SHT_SYMTAB:
+            continue
+        if header.length % SYMBOL_BYTES or header.length // SYMBOL_BYTES > MOST_SYMBOLS:
+            _refuse(f"its table of symbols is damaged, or has more than {MOST_SYMBOLS}")
+        strings = _linked(headers, header)
+        for label, value, extent, info, _, owner in struct.iter_unpack("<3I2BH", _content(data, header)):
+            if info & 15 not in (OBJECT, FUNCTION):
+                if info >> 4 and info & 15 == 0 and _text(data, strings, label) == GLOBAL_POINTER:
+                    pointer = value
+                continue
+            if not 0 < owner < len(headers) or not headers[owner].flags & SHF_ALLOC:
+                continue
+            name = _text(data, strings, label)
+            if info >> 4:
+                shared[name] = (value, extent)
+            elif (value, extent) not in local.setdefault(name, []):
+                local[name].append((value, extent))
+    known = {name: places[0] for name, places in local.items()} | shared
+    doubtful = {n: tuple(a for a, _ in places) for n, places in local.items() if len(places) > 1 and n not in shared}
+    return known, doubtful, pointer
+
+
+def _linked(headers: list[_Header], header: _Header) -> _Header:
+    if header.link >= len(headers):
+        _refuse("its symbols have no names")
+    return headers[header.link]
+
+
+def _text(data: bytes, strings: _Header, start: int) -> str:
+    """A name in a table of names; one that is too long is cut."""
+    first, last = strings.start + start, min(strings.start + strings.length, len(data))
+    if start >= strings.length or first >= last:
+        return ""
+    end = data.find(b"\0", first, min(last, first + MOST_NAME))
+    return data[first : end if end >= 0 else min(last, first + MOST_NAME)].decode("utf-8", "replace")

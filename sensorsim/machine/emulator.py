@@ -13,22 +13,32 @@ from typing import Any
 
 from sensorsim.errors import InputError
 from sensorsim.machine.elf import Program
+from sensorsim.machine.memory import (
+    ARGUMENT_BYTES,
+    ARGUMENT_PLACES,
+    EXIT_BYTES,
+    MOST_RANGES,
+    STACK_BYTES,
+    STACK_PLACES,
+    Places,
+    code_ranges,
+    pages,
+    places_beside,
+)
 from sensorsim.machine.targets import Target
 
-CODE, CODE_BYTES = 0x10000, 1 << 16  # the linker script puts code at this address
-DATA, DATA_BYTES = 0x20000000, 1 << 16  # .data and .bss
-ARGUMENTS, ARGUMENT_BYTES = 0x30000000, 1 << 22
-STACK, STACK_BYTES = 0x40000000, 1 << 16
-PORT = 0xF100  # functions of a board that the host plays, each RETURN_BYTES long: nothing of them is counted
+ARGUMENTS, STACK = ARGUMENT_PLACES[0], STACK_PLACES[0]  # the usual places; `Machine.places` has those of a program
+PORT = 0x100  # behind the exit: functions of a board that the host plays, each RETURN_BYTES long; none is counted
 RETURN_BYTES = 16
-EXIT = 0xF000  # a function returns here, and the run ends; Cortex-M executes nothing above 0x40000000
 PAINT = 0xA5
 
-# The hook's memory, in 64-bit words: a head, then for each byte of code how often a block began there, how often it
-# ended in a jump, its size, and the list of blocks seen.
-FINGERPRINT, SEEN, LAST, LAST_END, HEAD = 0, 1, 2, 3, 8
-COUNT, TAKEN, SIZE, LIST = (HEAD + k * CODE_BYTES for k in range(4))
-WORDS = HEAD + 4 * CODE_BYTES
+# The hook's memory, in 64-bit words: a head, with the stretches of code in it (start, size, first slot), then four
+# words for each byte of code: how often a block began there, how often it ended in a jump, its size, and an entry of
+# the list of blocks seen.
+FINGERPRINT, SEEN, LAST, LAST_END, RANGES, FIRST = 0, 1, 2, 3, 4, 8
+HEAD = FIRST + 3 * MOST_RANGES
+COUNT, TAKEN, SIZE, LIST, STEP = 0, 1, 2, 3, 4
+HOOKED = 1 << 40  # more than the hook's memory can hold
 
 
 class Machine:
@@ -39,20 +49,37 @@ class Machine:
         import unicorn
 
         self.target, self.program = target, program
+        self.places = places_beside(program)
         self.abi = _ABIS[target.triple.split("-")[0]](target)
+        self.abi.places = self.places
         self.uc = self.abi.open()
-        for start, size in ((CODE, CODE_BYTES), (DATA, DATA_BYTES), (STACK, STACK_BYTES), (EXIT, 4096)):
+        for start, end in pages(program):
+            try:
+                self.uc.mem_map(start, end - start)
+            except unicorn.UcError as error:
+                raise InputError(f"no memory for the program at 0x{start:x} ({error}); link it elsewhere.") from None
+        for start, size in (
+            (self.places.exit, EXIT_BYTES),
+            (self.places.arguments, ARGUMENT_BYTES),
+            (self.places.stack, STACK_BYTES),
+        ):
             self.uc.mem_map(start, size)
-        self.uc.mem_map(ARGUMENTS, ARGUMENT_BYTES)
-        for section in program.sections:
-            room = (CODE, CODE_BYTES) if section.address < DATA else (DATA, DATA_BYTES)
-            if not room[0] <= section.address <= sum(room) - len(section.data):
-                raise InputError(f"{section.name} does not fit the emulator's 64 KiB; export fewer kernels or tables.")
-            self.uc.mem_write(section.address, section.data)
+        self.load()
+        self.abi.start(self.uc, program)
         self.failure: type[Exception] = unicorn.UcError
-        self.state = np.zeros(WORDS, np.uint64)
-        self._hook = _add_block_hook(self.uc, self.state.ctypes.data)
+        self.ranges = code_ranges(program)
+        self.state = np.zeros(HEAD + STEP * sum(size for _, size in self.ranges), np.uint64)
+        self.state[RANGES], slot = len(self.ranges), 0
+        for place, (start, size) in enumerate(self.ranges):
+            self.state[FIRST + 3 * place : FIRST + 3 * place + 3] = start, size, slot
+            slot += size
+        self._hooks = [_add_block_hook(self.uc, self.state.ctypes.data, *one) for one in self.ranges]
         self.paint()
+
+    def load(self) -> None:
+        """Memory as a startup leaves it: variables hold their first values, the others are zero."""
+        for section in sorted(self.program.sections, key=lambda section: not section.zero):
+            self.uc.mem_write(section.address, section.data)
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
         """Run the function; `arguments` are words: numbers, or addresses of what was written before."""
@@ -65,6 +92,8 @@ class Machine:
             result = int(self.abi.call(self.uc, address, arguments))
             if self.interruption is not None:
                 raise self.interruption
+            if self.abi.limit and self.abi.program_counter(self.uc) & ~1 != self.places.exit:
+                raise InputError(f"{name} did not return on {self.target.name} within {self.abi.limit / 1e6:g} s.")
             return result
         except UcError as error:
             where = self.abi.program_counter(self.uc)
@@ -81,19 +110,20 @@ class Machine:
         from unicorn import UC_HOOK_CODE
 
         sizes = [len(signature(function).parameters) for function in functions]
-        places = [PORT + RETURN_BYTES * place for place in range(len(functions))]
+        first = self.places.exit + PORT
+        places = [first + RETURN_BYTES * place for place in range(len(functions))]
         for place in places:
             self.uc.mem_write(place, self.abi.returns)
 
         def answer(uc: Any, address: int, size: int, data: Any) -> None:
-            which = (address - PORT) // RETURN_BYTES
+            which = (address - first) // RETURN_BYTES
             try:
                 self.abi.answer(uc, functions[which](*self.abi.given(uc, sizes[which])))
             except Exception as error:
                 self.interruption = error
                 uc.emu_stop()
 
-        self.uc.hook_add(UC_HOOK_CODE, answer, begin=PORT, end=places[-1])
+        self.uc.hook_add(UC_HOOK_CODE, answer, begin=first, end=places[-1])
         self.uc.ctl_flush_tb()
         return [place | self.abi.thumb for place in places]
 
@@ -101,18 +131,27 @@ class Machine:
         """(start, size, count, taken) of each block that ran since the last `forget`, as an array of four columns."""
         import numpy as np
 
-        slots = self.state[LIST : LIST + int(self.state[SEEN])].astype(np.int64)
-        columns = [slots + CODE, self.state[SIZE + slots], self.state[COUNT + slots], self.state[TAKEN + slots]]
+        words = self._words()
+        slots = words[: int(self.state[SEEN]), LIST].astype(np.int64)
+        starts, sizes = np.array(self.ranges, np.int64).T
+        firsts = np.cumsum(sizes) - sizes
+        owners = np.searchsorted(firsts, slots, side="right") - 1
+        columns = [slots - firsts[owners] + starts[owners], *(words[slots, what] for what in (SIZE, COUNT, TAKEN))]
         return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
     def forget(self) -> None:
         """Set the counts back to zero."""
         import numpy as np
 
-        slots = self.state[LIST : LIST + int(self.state[SEEN])].astype(np.int64)
-        self.state[COUNT + slots] = 0
-        self.state[TAKEN + slots] = 0
+        words = self._words()
+        slots = words[: int(self.state[SEEN]), LIST].astype(np.int64)
+        words[slots, COUNT] = 0
+        words[slots, TAKEN] = 0
         self.state[SEEN] = 0
+
+    def _words(self) -> Any:
+        """The hook's four words of each byte of code."""
+        return self.state[HEAD:].reshape(-1, STEP)
 
     @property
     def fingerprint(self) -> int:
@@ -121,18 +160,28 @@ class Machine:
 
     def paint(self) -> None:
         """Fill the stack with a pattern, to see later how deep it went."""
-        self.uc.mem_write(STACK, bytes([PAINT]) * STACK_BYTES)
+        self.uc.mem_write(self.places.stack, bytes([PAINT]) * STACK_BYTES)
 
     def stack_bytes(self) -> int:
         """The deepest stack since `paint`, arguments passed on the stack included."""
-        touched = bytes(self.uc.mem_read(STACK, STACK_BYTES)).lstrip(bytes([PAINT]))
+        touched = bytes(self.uc.mem_read(self.places.stack, STACK_BYTES)).lstrip(bytes([PAINT]))
         return max(0, len(touched) - int(self.abi.top))
 
     def read_code(self, address: int, size: int) -> bytes:
         return bytes(self.uc.mem_read(address, size))
 
 
-class _X86:
+class _Abi:
+    """How a function is called on a core, and where it returns to."""
+
+    places: Places
+    limit = 0  # microseconds that a call may take; 0 for as long as it likes
+
+    def start(self, uc: Any, program: Program) -> None:
+        """Registers that a startup would set."""
+
+
+class _X86(_Abi):
     """cdecl: every argument on the stack."""
 
     top = 64  # bytes above the first argument that the stack pointer starts below
@@ -150,11 +199,13 @@ class _X86:
     def call(self, uc: Any, address: int, arguments: Sequence[int]) -> int:
         from unicorn.x86_const import UC_X86_REG_EAX, UC_X86_REG_ESP
 
-        words = struct.pack(f"<{len(arguments) + 1}I", EXIT, *arguments)
-        stack = (STACK + STACK_BYTES - self.top - len(words) + 4 & ~15) - 4  # 16-byte aligned before the call
+        words = struct.pack(f"<{len(arguments) + 1}I", self.places.exit, *arguments)
+        stack = (
+            self.places.stack + STACK_BYTES - self.top - len(words) + 4 & ~15
+        ) - 4  # 16-byte aligned before the call
         uc.mem_write(stack, words)
         uc.reg_write(UC_X86_REG_ESP, stack)
-        uc.emu_start(address, EXIT)
+        uc.emu_start(address, self.places.exit, self.limit)
         return int(uc.reg_read(UC_X86_REG_EAX))
 
     def given(self, uc: Any, count: int) -> tuple[int, ...]:
@@ -174,7 +225,7 @@ class _X86:
         return int(uc.reg_read(UC_X86_REG_EIP))
 
 
-class _Registers:
+class _Registers(_Abi):
     """The first arguments in registers, the others on the stack."""
 
     top = 64
@@ -185,14 +236,14 @@ class _Registers:
 
     def call(self, uc: Any, address: int, arguments: Sequence[int]) -> int:
         rest = arguments[len(self.inputs) :]
-        stack = STACK + STACK_BYTES - self.top - 4 * len(rest) & ~15
+        stack = self.places.stack + STACK_BYTES - self.top - 4 * len(rest) & ~15
         if rest:
             uc.mem_write(stack, struct.pack(f"<{len(rest)}I", *rest))
         for register, value in zip(self.inputs, arguments, strict=False):
             uc.reg_write(register, value)
         uc.reg_write(self.sp, stack)
-        uc.reg_write(self.link, EXIT | self.thumb)
-        uc.emu_start(address | self.thumb, EXIT)
+        uc.reg_write(self.link, self.places.exit | self.thumb)
+        uc.emu_start(address | self.thumb, self.places.exit, self.limit)
         return int(uc.reg_read(self.inputs[0])) & 0xFFFFFFFF
 
     def given(self, uc: Any, count: int) -> tuple[int, ...]:
@@ -220,7 +271,8 @@ class _Arm(_Registers):
         from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const
 
         uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
-        model = {"cortex-m0plus": "M0", "cortex-m3": "M3", "cortex-m4": "M4"}[self.target.name]
+        models = {"cortex-m0plus": "M0", "cortex-m3": "M3", "cortex-m4": "M4", "cortex-m33": "M33"}
+        model = models[self.target.name]
         uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_CORTEX_{model}"))
         self.inputs = tuple(getattr(arm_const, f"UC_ARM_REG_R{k}") for k in range(4))
         self.sp, self.link, self.pc = arm_const.UC_ARM_REG_SP, arm_const.UC_ARM_REG_LR, arm_const.UC_ARM_REG_PC
@@ -233,9 +285,16 @@ class _RiscV(_Registers):
     def open(self) -> Any:
         from unicorn import UC_ARCH_RISCV, UC_MODE_RISCV32, Uc, riscv_const
 
-        self.inputs = tuple(getattr(riscv_const, f"UC_RISCV_REG_A{k}") for k in range(8))
+        registers = 6 if self.target.name.startswith("rv32e") else 8  # the ABI of RV32E has six for arguments
+        self.inputs = tuple(getattr(riscv_const, f"UC_RISCV_REG_A{k}") for k in range(registers))
         self.sp, self.link, self.pc = (getattr(riscv_const, f"UC_RISCV_REG_{name}") for name in ("SP", "RA", "PC"))
         return Uc(UC_ARCH_RISCV, UC_MODE_RISCV32)
+
+    def start(self, uc: Any, program: Program) -> None:
+        from unicorn.riscv_const import UC_RISCV_REG_GP
+
+        if program.global_pointer is not None:
+            uc.reg_write(UC_RISCV_REG_GP, program.global_pointer)
 
 
 _ABIS: dict[str, Any] = {"x86": _X86, "thumb": _Arm, "riscv32": _RiscV}
@@ -250,27 +309,34 @@ def _block_callback() -> Any:
 
     def block(uc: Any, address: Any, size: Any, memory: Any) -> None:
         word = numba.uint64
-        state = numba.carray(memory, WORDS)
-        slot = word(address - word(CODE))
-        if slot >= word(CODE_BYTES):
+        state = numba.carray(memory, HOOKED)
+        at = word(FIRST)
+        while at < word(FIRST) + word(3) * state[RANGES] and address - state[at] >= state[at + word(1)]:
+            at += word(3)
+        if at >= word(FIRST) + word(3) * state[RANGES]:
             return
+        slot = address - state[at] + state[at + word(2)]
+        here = word(HEAD) + word(STEP) * slot
         # FNV-1a over block addresses
         state[FINGERPRINT] = (state[FINGERPRINT] ^ (slot + word(1))) * word(0x100000001B3)
         if state[LAST_END] != word(0) and state[LAST_END] != address:
-            state[word(TAKEN) + state[LAST]] += word(1)
-        if state[word(COUNT) + slot] == word(0):
-            state[word(LIST) + state[SEEN]] = slot
+            state[word(HEAD) + word(STEP) * state[LAST] + word(TAKEN)] += word(1)
+        if state[here + word(COUNT)] == word(0):
+            state[word(HEAD) + word(STEP) * state[SEEN] + word(LIST)] = slot
             state[SEEN] += word(1)
-            state[word(SIZE) + slot] = word(size)
-        state[word(COUNT) + slot] += word(1)
+            state[here + word(SIZE)] = word(size)
+        state[here + word(COUNT)] += word(1)
         state[LAST] = slot
         state[LAST_END] = address + word(size)
 
     return numba.cfunc(signature)(block)
 
 
-def _add_block_hook(uc: Any, memory: int) -> Any:
-    """Register the compiled hook; unicorn's Python interface only takes Python functions, its C interface any."""
+def _add_block_hook(uc: Any, memory: int, start: int, size: int) -> Any:
+    """Register the compiled hook for a stretch of code.
+
+    Unicorn's Python interface only takes Python functions, its C interface any.
+    """
     from unicorn import UC_HOOK_BLOCK
     from unicorn.unicorn_py3 import unicorn as binding
 
@@ -282,8 +348,8 @@ def _add_block_hook(uc: Any, memory: int) -> Any:
         UC_HOOK_BLOCK,
         ctypes.cast(_block_callback().address, ctypes.c_void_p),
         ctypes.c_void_p(memory),
-        ctypes.c_uint64(1),
-        ctypes.c_uint64(0),
+        ctypes.c_uint64(start),
+        ctypes.c_uint64(start + size - 1),
     )
     if status:
         raise RuntimeError(f"unicorn refused the block hook (error {status})")

@@ -1,7 +1,7 @@
 """Running vectors through compiled code: on the host through a shared library, on a core through the emulator."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ from sensorsim.language.c.text import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.emulator import ARGUMENT_BYTES, ARGUMENTS, Machine
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.memory import ARGUMENT_BYTES
 from sensorsim.machine.vectors import RESULT, Vectors
 
 
@@ -87,7 +88,8 @@ class CoreRun:
         self.machine, self.vectors, self.name = machine, vectors, function
         self.filled = [name for name in vectors.kernel.parameters if name in vectors.kernel.written]
         arrays = [name for name, kind in vectors.kernel.parameters.items() if isinstance(kind, Array)]
-        place, self.address = ARGUMENTS, {}
+        first = place = machine.places.arguments
+        self.address: dict[str, int] = {}
         for name in sorted(arrays, key=lambda n: (n in self.filled, len(vectors.values[n]) > 1)):  # shared first
             if name in self.filled and not hasattr(self, "out_start"):
                 self.out_start = place
@@ -95,9 +97,9 @@ class CoreRun:
             place += vectors.values[name][0].nbytes + GUARD + 3 & ~3
         self.out_start = getattr(self, "out_start", place)
         self.out_bytes = place - self.out_start
-        if place > ARGUMENTS + ARGUMENT_BYTES:
-            raise TooLargeError(f"the arguments of {function} take {place - ARGUMENTS} bytes, {ARGUMENT_BYTES} fit.")
-        machine.uc.mem_write(ARGUMENTS, bytes([GUARD_BYTE]) * (place - ARGUMENTS))
+        if place > first + ARGUMENT_BYTES:
+            raise TooLargeError(f"the arguments of {function} take {place - first} bytes, {ARGUMENT_BYTES} fit.")
+        machine.uc.mem_write(first, bytes([GUARD_BYTE]) * (place - first))
         own = [name for name in arrays if name not in self.filled]
         self.inputs = [name for name in own if len(vectors.values[name]) > 1]
         for name in own:
@@ -109,15 +111,15 @@ class CoreRun:
             values = np.ascontiguousarray(np.broadcast_to(values, (vectors.count, *values.shape[1:])))
             self._part(self.before, name)[:] = values.view(np.uint8).reshape(vectors.count, -1)
 
-    def calls(self) -> Iterator[int]:
-        """Run every call; yields its number, when its counts can be taken."""
+    def calls(self, which: Iterable[int] | None = None) -> Iterator[int]:
+        """Run every call, or those; yields its number, when its counts can be taken."""
         import numpy as np
 
         vectors, uc = self.vectors, self.machine.uc
         self.after = np.zeros_like(self.before)
         self.results = np.zeros(vectors.count, np.uint32)
         plan = [self._word(name) for name in vectors.kernel.parameters]
-        for call in range(vectors.count):
+        for call in range(vectors.count) if which is None else which:
             for name in self.inputs:
                 uc.mem_write(self.address[name], vectors.values[name][call].tobytes())
             if self.out_bytes:

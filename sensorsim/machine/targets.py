@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 from sensorsim.errors import InputError
 
@@ -43,19 +44,32 @@ TARGETS = {
         Target("cortex-m0plus", "Arm Cortex-M0+", "thumb-freestanding-eabi", "cortex_m0plus", "cortex-m0plus"),
         Target("cortex-m3", "Arm Cortex-M3", "thumb-freestanding-eabi", "cortex_m3", "cortex-m3"),
         Target("cortex-m4", "Arm Cortex-M4", "thumb-freestanding-eabi", "cortex_m4", "cortex-m4"),
+        Target("cortex-m33", "Arm Cortex-M33", "thumb-freestanding-eabi", "cortex_m33", "cortex-m33"),
         Target("rv32imc", "RISC-V RV32IMC (Ibex)", "riscv32-freestanding-none", "generic_rv32+m+c", "ibex"),
+        Target("ibex-large", "RISC-V, large Ibex", "riscv32-freestanding-none", "generic_rv32+m+c", "ibex-large"),
+        Target("cv32e40p", "RISC-V RV32IMC (CV32E40P)", "riscv32-freestanding-none", "generic_rv32+m+c", "cv32e40p"),
+        Target("rv32emc", "RISC-V RV32EMC (Ibex)", "riscv32-freestanding-none", "generic_rv32+e+m+c", "ibex"),
+        Target("rv32ec", "RISC-V RV32EC (Ibex)", "riscv32-freestanding-none", "generic_rv32+e+c", "ibex"),
     )
 }
+# An emulator of its own, in machine/avr*.py, and a compiler of its own: not among those that unicorn runs.
+AVR = Target("avr", "Microchip AVR (ATmega1284P)", "avr-freestanding-none", "atmega1284p", "avr")
+CORES = {**TARGETS, AVR.name: AVR}
+# What a package's README and manifest tell of: one core of a kind, so that an export stays short and quick.
+SHOWN = ("k7", "cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imc")
+# What `verify` runs on unless told otherwise: every instruction set once, and the prices of CV32E40P. RV32EC, without a
+# multiplier, and Ibex in its large configuration, which runs the code of rv32imc, are for those who ask.
+USUAL = (HOST, *(name for name in TARGETS if name not in ("rv32ec", "ibex-large")))
 
 
 def targets_named(names: Iterable[str]) -> list[str]:
     """The names, checked; InputError with the known ones for one that there is none of."""
     chosen = list(dict.fromkeys(names))
     if not any(chosen):
-        raise InputError(f"no target is named; give some of {', '.join([HOST, *TARGETS])}.")
+        raise InputError(f"no target is named; give some of {', '.join([HOST, *CORES])}.")
     for name in chosen:
-        if name != HOST and name not in TARGETS:
-            raise InputError(f"target {name!r} is not known; there are {', '.join([HOST, *TARGETS])}.")
+        if name != HOST and name not in CORES:
+            raise InputError(f"target {name!r} is not known; there are {', '.join([HOST, *CORES])}.")
     return chosen
 
 
@@ -78,6 +92,15 @@ def compiler_version() -> str:
     )
 
 
+def compilers(names: Iterable[str]) -> str:
+    """What makes the code for these targets: one compiler for all, but for the AVR, which may have its own."""
+    if AVR.name not in names:
+        return compiler_version()
+    from sensorsim.machine.avr_build import avr_compiler, usual_compiler
+
+    return f"{compiler_version()}; avr: {avr_compiler(usual_compiler())}"
+
+
 def compile_elf(
     target: Target, sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, options: Sequence[str] = ()
 ) -> Path:
@@ -95,6 +118,45 @@ def compile_elf(
             raise
         _run([*command, RUNTIME])  # a division, say, on a core that has none
     return out
+
+
+class Compiler(Protocol):
+    """What turns a package into machine code."""
+
+    @property
+    def flags(self) -> str: ...
+
+    def version(self) -> str: ...
+
+    def elf(
+        self,
+        target: Target,
+        sources: Sequence[Path],
+        include: Sequence[Path],
+        entry: str,
+        out: Path,
+        options: Sequence[str] = (),
+    ) -> Path: ...
+
+
+class Ziglang:
+    """The compiler that every figure comes from unless another is given: clang, by ziglang."""
+
+    flags = SHOWN_FLAGS
+
+    def version(self) -> str:
+        return compiler_version()
+
+    def elf(
+        self,
+        target: Target,
+        sources: Sequence[Path],
+        include: Sequence[Path],
+        entry: str,
+        out: Path,
+        options: Sequence[str] = (),
+    ) -> Path:
+        return compile_elf(target, sources, include, entry, out, options)
 
 
 def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[Path], out: Path) -> list[Path]:

@@ -35,6 +35,23 @@ class Vectors:
         values = {name: value[call % len(value)][None] for name, value in self.values.items()}
         return Vectors(self.kernel, self.lengths, 1, values)
 
+    def some(self, count: int) -> "Vectors":
+        """No more than `count` of the calls, evenly chosen: the first edges differ in a few arguments only."""
+        chosen = [place * self.count // count for place in range(count)] if count < self.count else range(self.count)
+        values = {name: value if len(value) == 1 else value[list(chosen)] for name, value in self.values.items()}
+        return Vectors(self.kernel, self.lengths, len(chosen), values)
+
+    def holding(self, fixed: Mapping[str, Any]) -> "Vectors":
+        """The same calls with these arguments in all of them: a number for a scalar, a list for an array."""
+        import numpy as np
+
+        values = dict(self.values)
+        for name, given in fixed.items():
+            known = values[name]
+            same = np.broadcast_to(np.array(given, known.dtype), (len(known), *known.shape[1:]))
+            values[name] = np.array(same, order="C")  # C reads it by address
+        return Vectors(self.kernel, self.lengths, self.count, values)
+
 
 def with_one_public_input(vectors: Vectors) -> Vectors:
     """The same secrets, with what is public as in the first call: only the secrets change from call to call."""
@@ -43,7 +60,7 @@ def with_one_public_input(vectors: Vectors) -> Vectors:
     values = dict(vectors.values)
     for name, kind in vectors.kernel.parameters.items():
         if name in values and not _element(kind).secret:
-            values[name] = np.array(np.broadcast_to(values[name][:1], values[name].shape))
+            values[name] = np.array(np.broadcast_to(values[name][:1], values[name].shape), order="C")
     return Vectors(vectors.kernel, vectors.lengths, vectors.count, values)
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,13 +33,7 @@ class Form(NamedTuple):
 
     @property
     def kernel(self) -> "Kernel":
-        from importlib.util import find_spec
-
-        module, _, function = self.source.rpartition(".")
-        ours = f"sensorsim.kernels.{module}"
-        place = ours if "." not in module and find_spec(ours) else module
-        found: Kernel = getattr(importlib.import_module(place), function)
-        return found
+        return _kernel(self.source)
 
     def lengths_at(self, n: int, l: int) -> dict[str, int]:
         """Every length of the kernel: n and l, and the typical value of those that do not follow them."""
@@ -76,3 +71,14 @@ class Form(NamedTuple):
 def which(n: int) -> int:
     """Bits that name one of n features."""
     return (n - 1).bit_length()
+
+
+@cache
+def _kernel(source: str) -> "Kernel":
+    from importlib.util import find_spec
+
+    module, _, function = source.rpartition(".")
+    ours = f"sensorsim.kernels.{module}"
+    place = ours if "." not in module and find_spec(ours) else module
+    found: Kernel = getattr(importlib.import_module(place), function)
+    return found

@@ -3,6 +3,7 @@
 `NoiseTable` is what every table has and what every kind of it must answer; the kinds are in kinds/, one file each.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -82,6 +83,14 @@ class NoiseTable:
 
     def c_constants(self) -> dict[str, int]:
         """The other arguments that the table fixes."""
+        raise NotImplementedError
+
+    def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
+        """The table that firmware holds, without a certificate: what `c_array` and `c_constants` make, read back.
+
+        What firmware does not hold, such as the nominal epsilon, is taken from this table. ValueError where no table
+        would be stored like that.
+        """
         raise NotImplementedError
 
     def check_kernels(self) -> None:

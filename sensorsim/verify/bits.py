@@ -1,102 +1,57 @@
 """The C of a package beside its kernels: the same bits on every target, and what each kernel executes there."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.golden import inputs_of
 from sensorsim.export.manifest import Package
-from sensorsim.language.arguments import array_length, lengths_to_check
 from sensorsim.language.kernel import Kernel, reachable
-from sensorsim.machine.counting import BlockCounter, Spread, Tally
+from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
-from sensorsim.machine.harness import TooLargeError, differing_bits, driver_source, load_host, run_on_core, run_on_host
-from sensorsim.machine.targets import (
-    HOST,
-    TARGETS,
-    TRAP,
-    Target,
-    compile_elf,
-    compile_host,
+from sensorsim.machine.harness import (
+    CoreRun,
+    TooLargeError,
+    differing_bits,
+    driver_source,
+    load_host,
+    run_on_core,
+    run_on_host,
 )
+from sensorsim.machine.targets import AVR, HOST, TARGETS, TRAP, Compiler, Target, Ziglang, compile_host
 from sensorsim.machine.vectors import (
     Vectors,
-    edge_vectors,
     expected,
-    of_one_call,
     random_vectors,
     with_one_public_input,
 )
-from sensorsim.verify.timing import reasons
+from sensorsim.verify.result import Effort, KernelResult
+from sensorsim.verify.sets import COUNTED, sets_of
+from sensorsim.verify.timing import address_reason, reasons
+from sensorsim.verify.watched import TimedOperation, Watched, watch
 
 CHUNK = 10_000
-FEW = 3  # vectors of a long record
-LONG = 2000  # values in a vector that is long
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How many random vectors to run."""
-
-    host: int = 1_000_000
-    core: int = 10_000
-    edges: int = 256
-
-
-@dataclass(frozen=True)
-class KernelResult:
-    """One kernel on one target. The counts are of calls at the typical lengths; a price is in `unit`."""
-
-    kernel: str
-    target: str
-    vectors: int
-    differing_bits: int
-    lengths: dict[str, int] = field(default_factory=dict)
-    instructions: Spread | None = None
-    classes: dict[str, float] = field(default_factory=dict)
-    price: Spread | None = None
-    unit: str = ""
-    table: str = ""
-    table_notes: tuple[str, ...] = ()
-    flash_bytes: int | None = None
-    ram_bytes: int | None = None
-    stack_bytes: int | None = None
-    runtime: tuple[str, ...] = ()
-    sequences: int | None = None
-    sequences_by_secret: int | None = None  # when only the secret inputs change
-    varying: tuple[str, ...] = ()
-    proved_same_path: bool = False  # by the secrecy proof: the same instructions for every secret
-
-    @property
-    def constant_time(self) -> bool | None:
-        """Whether the secret inputs never changed what was executed."""
-        return None if self.sequences_by_secret is None else self.sequences_by_secret == 1
-
-    @property
-    def passed(self) -> bool:
-        return self.differing_bits == 0 and not (self.proved_same_path and self.constant_time is False)
+DIVIDES = ("div", "mod", "rem")  # in the names of what the secrecy proof calls an operation whose time varies
 
 
 class Work:
     """A package that is being verified: what was built and which vectors were made, so that nothing is made twice."""
 
-    def __init__(self, package: Package, build: Path, effort: Effort, seed: int) -> None:
+    def __init__(
+        self, package: Package, build: Path, effort: Effort, seed: int, compiler: Compiler | None = None
+    ) -> None:
         self.package, self.build, self.effort, self.seed = package, build, effort, seed
+        self.compiler: Compiler = compiler or Ziglang()
         self.known: dict[Kernel, list[tuple[Vectors, dict[str, Any]]]] = {}
 
     def sets(self, kernel: Kernel) -> list[tuple[Vectors, dict[str, Any]]]:
-        """Golden vectors, edges at several lengths and random ones, each with what Numba makes of it."""
+        """What `sets_of` makes, each with what Numba makes of it."""
         if kernel not in self.known:
-            edges, seed = self.effort.edges, self.seed
-            made = [of_one_call(kernel, inputs_of(vector, kernel)) for vector in self.package.golden(kernel)]
-            made += [edge_vectors(kernel, lengths, _how_many(kernel, lengths, edges // 4), seed)
-                     for lengths in lengths_to_check(kernel)]  # fmt: skip
-            made += [edge_vectors(kernel, {}, edges, seed), random_vectors(kernel, {}, self.effort.core, seed)]
+            made = sets_of(self.package, kernel, self.effort, self.seed)
             self.known[kernel] = [(vectors, expected(vectors)) for vectors in made]
             self.check_golden(kernel)
         return self.known[kernel]
@@ -129,20 +84,24 @@ class Work:
             yield vectors, expected(vectors)
 
     def on_core(self, target: Target, kernel: Kernel) -> KernelResult:
-        prefix, cpu, function = self.package.prefix, load_cpu(target.cpu), self.package.names.functions[kernel]
+        if target is AVR:
+            return self.on_avr(kernel)
+        prefix, cpu = self.package.prefix, load_cpu(target.cpu)
         machine = self.machine(target, kernel)
         counter, tally = BlockCounter(machine, Decoder(target, cpu)), Tally()
         bits, count = self.run_sets(machine, kernel, counter, tally)
+        stack = machine.stack_bytes()
         self.selftest_on(target)
-        program, proved = machine.program, _proved(kernel)
-        by_secret = self.sequences_by_secret(machine, kernel, counter, tally)
-        own = {part: self.package.names.functions[part] for part in reachable([kernel])}
+        watched, secrets = self.watch(kernel, counter, tally), bool(kernel.secrecy().secrets)
+        exposed = _exposed(kernel)
+        proved = secrets and not exposed & {"branch", "loop"} and not watched.calls_runtime
+        program, own = machine.program, {part: self.package.names.functions[part] for part in reachable([kernel])}
         return KernelResult(
             kernel=kernel.name,
             target=target.name,
             vectors=count,
             differing_bits=bits,
-            lengths=kernel.lengths_at(),
+            lengths=self.sets(kernel)[-1][0].lengths,
             instructions=tally.spread,
             classes=tally.mean("classes"),
             price=tally.price,
@@ -151,58 +110,113 @@ class Work:
             table_notes=tuple(sorted(tally.notes)),
             flash_bytes=program.flash_bytes,
             ram_bytes=program.ram_bytes,
-            stack_bytes=machine.stack_bytes(),
+            stack_bytes=stack,
             runtime=tuple(sorted(name for name in program.symbols if not name.startswith((prefix, "compiler_rt")))),
+            secrets=kernel.secrecy().secrets,
+            exposed=tuple(sorted(exposed)),
             sequences=len(tally.sequences),
-            sequences_by_secret=by_secret,
-            varying=reasons(tally, own, prefix) if function in own.values() else (),
+            sequences_by_secret=self.sequences_by_secret(machine, kernel, tally, watched, proved),
+            varying=reasons(tally, own, prefix),
+            moving=self.moving(kernel, counter, watched),
             proved_same_path=proved,
+            tried=tally.calls,
+            watched=watched.vectors,
+            addresses_by_secret=watched.addresses,
+            proved_same_addresses=proved and "address" not in exposed,
+            operations=tuple(
+                replace(one, on_data=one.on_data or (_divides(one) and "operation" in exposed))
+                for one in watched.operations
+            ),
+            proved_operations=secrets and "operation" not in exposed and all(map(_divides, watched.operations)),
         )
+
+    def on_avr(self, kernel: Kernel) -> KernelResult:
+        """The same by the emulator of AVR. Nothing is called proved there: a core that adds bytes and has no select
+        may well branch where the source does not."""
+        from sensorsim.machine.avr_verify import on_avr
+
+        function, sources = self.package.names.functions[kernel], self.package.kernel_sources(self.build)
+        found = on_avr(sources, self.package.include, function, kernel, self.sets(kernel), self.build)
+        exposed = _exposed(kernel)
+        # Divisions and shifts by a secret are loops there, of the runtime or in the code itself: the source tells.
+        slow = (TimedOperation("divisions or shifts", 0, None, None, True),) if "operation" in exposed else ()
+        return KernelResult(**found, secrets=kernel.secrecy().secrets, exposed=tuple(sorted(exposed)), operations=slow)
 
     def machine(self, target: Target, kernel: Kernel, options: Sequence[str] = ()) -> Machine:
         function = self.package.names.functions[kernel]
         out = self.build / f"{function}-{target.name}{'-trap' if options else ''}.elf"
-        compile_elf(target, self.package.kernel_sources(self.build), self.package.include, function, out, options)
+        compiler = Ziglang() if options else self.compiler  # a build that traps is for this machine's own compiler
+        compiler.elf(target, self.package.kernel_sources(self.build), self.package.include, function, out, options)
         return Machine(target, read_elf(out.read_bytes()))
 
+    def watch(self, kernel: Kernel, counter: BlockCounter, tally: Tally) -> Watched:
+        """Calls in which only the secrets change; all inputs where none is declared secret."""
+        counted = [vectors.some(self.effort.watched // COUNTED) for vectors, _ in self.sets(kernel)[-COUNTED:]]
+        sets = [with_one_public_input(vectors) for vectors in counted] if kernel.secrecy().secrets else counted
+        function, prefix = self.package.names.functions[kernel], self.package.prefix
+        watched = watch(sets, counter, tally, function, prefix)
+        if not tally.constant_time and watched.branch is None:  # what is public changes the path: which branch?
+            branch = watch(counted, counter, tally, function, prefix).branch
+        else:
+            branch = watched.branch
+        if branch is not None:
+            tally.varying.setdefault(branch.address, f"{counter.owner(branch.address)}: {branch.text}")
+        return watched
+
+    def moving(self, kernel: Kernel, counter: BlockCounter, watched: Watched) -> tuple[str, ...]:
+        """The first instruction that touches another address for another secret."""
+        if watched.access is None:
+            return ()
+        at, text = watched.access.address, watched.access.text
+        return (address_reason(counter.owner(at), text, at, kernel),)
+
     def run_sets(self, machine: Machine, kernel: Kernel, counter: BlockCounter | None, tally: Tally) -> tuple[int, int]:
-        """How many bits differ, in how many vectors; those at typical lengths are counted."""
-        function, typical = self.package.names.functions[kernel], kernel.lengths_at()
+        """How many bits differ, in how many vectors; those with the package's own lengths are counted."""
+        function, sets = self.package.names.functions[kernel], self.sets(kernel)
         bits = count = 0
-        for vectors, want in self.sets(kernel):
-            counted = counter if vectors.lengths == typical and vectors.count > FEW else None
+        for place, (vectors, want) in enumerate(sets, COUNTED - len(sets)):
             try:
-                bits += run_on_core(machine, vectors, want, function, counted, tally)
+                bits += run_on_core(machine, vectors, want, function, counter if place >= 0 else None, tally)
             except TooLargeError:
-                if vectors.lengths == typical:  # what is longer still runs on the host
+                if place >= 0:  # what is longer still runs on the host
                     raise
                 continue
             count += vectors.count
         return bits, count
 
-    def sequences_by_secret(self, machine: Machine, kernel: Kernel, counter: BlockCounter, tally: Tally) -> int:
+    def sequences_by_secret(
+        self, machine: Machine, kernel: Kernel, tally: Tally, watched: Watched, proved: bool
+    ) -> int:
         """How many sequences of instructions there are when what is public stays the same.
 
-        Asked only where it is proved that there is one: a few draws cannot show that there is never another.
+        Where it is proved that there is one, all vectors are run again with one public input each to look for another.
         """
-        if tally.constant_time or not _proved(kernel):
+        if tally.constant_time or not kernel.secrecy().secrets:
             return len(tally.sequences)
-        most = 0
-        for known, _ in self.sets(kernel)[-2:]:  # edges and random values, each with a public input of its own
-            vectors, own = with_one_public_input(known), Tally()
-            run_on_core(machine, vectors, expected(vectors), self.package.names.functions[kernel], counter, own)
-            most = max(most, len(own.sequences))
+        if not proved:
+            return len(tally.sequences) if _exposed(kernel) & {"branch", "loop"} else watched.paths
+        most = watched.paths
+        for known, _ in self.sets(kernel)[-COUNTED:]:
+            run = CoreRun(machine, with_one_public_input(known), self.package.names.functions[kernel])
+            seen = {machine.fingerprint for _ in run.calls()}
+            machine.forget()
+            most = max(most, len(seen))
         return most
 
     def selftest_on(self, target: Target) -> None:
         """Run the package's own self-test once on each core."""
         prefix = self.package.prefix
         out = self.build / f"selftest-{target.name}.elf"
-        if out.exists():
+        if out.exists() or target is AVR:  # the self-test's vectors take more memory than an AVR has
             return
-        sources = [*self.package.sources, *self.package.selftest]
-        compile_elf(target, sources, self.package.include, f"{prefix}selftest", out)
-        self.check_selftest(target.name, Machine(target, read_elf(out.read_bytes())).call(f"{prefix}selftest", []))
+        sources, entry = [*self.package.sources, *self.package.selftest], f"{prefix}selftest"
+        if target is AVR:
+            from sensorsim.machine.avr_verify import answer_of
+
+            self.check_selftest(target.name, answer_of(sources, self.package.include, entry, out))
+            return
+        self.compiler.elf(target, sources, self.package.include, entry, out)
+        self.check_selftest(target.name, Machine(target, read_elf(out.read_bytes())).call(entry, []))
 
     def check_selftest(self, where: str, number: int) -> None:
         if not number:
@@ -255,12 +269,15 @@ class Work:
         return number
 
 
-def _proved(kernel: Kernel) -> bool:
-    """Whether the kernel has secrets, and it is proved that they change nothing of what is executed."""
-    return bool(kernel.secrecy().secrets) and kernel.secrecy().same_path
+def _exposed(kernel: Kernel) -> set[str]:
+    """What the secrecy reader found to depend on a secret, declared or not: branch, loop, address, operation."""
+    read = kernel.secrecy()
+    return {found.kind for found in (*read.findings, *read.exceptions)}
 
 
-def _how_many(kernel: Kernel, lengths: Mapping[str, int], usual: int) -> int:
-    """Vectors at these lengths: few where each is long."""
-    size = sum(array_length(kernel, name, lengths) for name, kind in kernel.arrays.items() if kind.contents is None)
-    return FEW if size > LONG else max(usual, FEW)
+def _divides(operation: TimedOperation) -> bool:
+    """Whether it is one that the secrecy reader looks for; it takes every multiplication to be as long as any other."""
+    return any(part in operation.name for part in DIVIDES)
+
+
+__all__ = ["Effort", "KernelResult", "Work"]

@@ -1,5 +1,7 @@
 """Tables that are a list of noise values, each with how often it stands there: what stairs and samples share."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -155,6 +157,11 @@ def noise_scale(epsilon: Decimal, release: int, coefficients: int) -> Fraction:
     """L1 sensitivity over epsilon: a feature moves alpha2 by 1, and alpha3 = -alpha2/2 by 1/2 where it is released."""
     sensitivity = Fraction(3, 2) * release if coefficients == 2 else Fraction(release)
     return sensitivity / Fraction(epsilon)
+
+
+def counted(values: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The entries of a table as runs."""
+    return tuple(sorted(Counter(map(int, values)).items()))
 
 
 def checked_entries(entries: int | None) -> int:

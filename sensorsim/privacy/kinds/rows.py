@@ -1,10 +1,12 @@
 """Rows tables: one symbol for a feature. The counts and their proof are in privacy/rows.py, their design beside it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -141,6 +143,23 @@ class RowsTable(NoiseTable):
         knots = {"knot_bits": self.rows.knot_bits}
         return knots if self.form == LOOKUP else {"cuts": self.rows.symbols - 1, **knots}
 
+    def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
+        sizes: dict[str, Any] = {"features": constants["n"], "release": constants["k"], "certificate": None}
+        if "base" in constants:
+            counts = _of_one_bit(constants["base"], constants["slope"], self.count_bits)
+            return replace(self, counts=counts, mirrored=False, **sizes)
+        if not constants["knot_bits"] < MOST_KNOTS.bit_length() or not constants.get("cuts", 1):
+            raise ValueError(f"no rows have {constants}")
+        knots = (1 << constants["knot_bits"]) + 1
+        if "cuts" not in constants:
+            rows = _cut(values, 1 << COUNT_BITS[LOOKUP], (knots,))
+            counts = tuple(tuple(row.count(s) for s in range(max(values) + 1)) for row in rows)
+            return replace(self, count_bits=COUNT_BITS[LOOKUP], counts=counts, mirrored=False, **sizes)
+        rows = _cut(values, constants["cuts"], (knots, (knots + 1) // 2))
+        edges = [(0, *row, 1 << COUNT_BITS[THRESHOLDS]) for row in rows]
+        counts = tuple(tuple(b - a for a, b in pairwise(row)) for row in edges)
+        return replace(self, count_bits=COUNT_BITS[THRESHOLDS], counts=counts, mirrored=len(rows) != knots, **sizes)
+
     def c_remark(self) -> list[str]:
         values = ", ".join(f"{float(value):.9g}" for value in self.rows.values())
         return ["An unbiased estimate of x in 0 ... 1 is, for symbol 0, 1, ...:", *wrap(values, 90)]
@@ -212,3 +231,20 @@ class RowsTable(NoiseTable):
 
 
 KINDS = {"rows": RowsTable}
+
+
+def _cut(values: Sequence[int], width: int, allowed: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The stored rows."""
+    rows = [tuple(values[at : at + width]) for at in range(0, len(values), width)]
+    if len(rows) not in allowed or len(rows[-1]) != width:
+        raise ValueError(f"{len(values)} values are no {' or '.join(map(str, allowed))} rows of {width}")
+    return rows
+
+
+def _of_one_bit(base: int, slope: int, bits: int) -> tuple[tuple[int, ...], ...]:
+    """The counts of the two symbols at both ends: `one_bit` of rows, read back."""
+    at_0, rest = divmod(base, 1 << (31 - bits))
+    more, left = divmod(slope, 1 << (16 - bits))
+    if rest or left:
+        raise ValueError(f"base {base} and slope {slope} are of no counts out of 2^{bits}")
+    return tuple(((1 << bits) - count, count) for count in (at_0, at_0 + more))

@@ -3,14 +3,15 @@
 import math
 import random
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from sensorsim.errors import InputError
 from sensorsim.privacy.certificate import Certificate
-from sensorsim.privacy.kinds.counted import CountedTable, check_word, checked_entries, noise_scale
+from sensorsim.privacy.kinds.counted import CountedTable, check_word, checked_entries, counted, noise_scale
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,6 +65,11 @@ class SampleTable(CountedTable):
 
     def c_constants(self) -> dict[str, int]:
         return {"mask": self.entries - 1, "size": self.entries}
+
+    def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
+        if not len(values) == constants["size"] == constants["mask"] + 1:
+            raise ValueError(f"{len(values)} values are not the {constants['size']} that mask and size speak of")
+        return replace(self, counts=counted(values), certificate=None)
 
     def takes(self, kernel: "Kernel") -> bool:
         return "noise" in kernel.arrays

@@ -1,5 +1,6 @@
 """Stairs tables: noise that is added to x and clamped. The counts and their proof are in privacy/stairs.py."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -9,7 +10,7 @@ from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.privacy import stairs as shapes
 from sensorsim.privacy.certificate import Certificate, pure_certificate
-from sensorsim.privacy.kinds.counted import MOST_ENTRIES_BITS, CountedTable, check_word, checked_entries
+from sensorsim.privacy.kinds.counted import MOST_ENTRIES_BITS, CountedTable, check_word, checked_entries, counted
 from sensorsim.privacy.stairs import Stairs
 
 if TYPE_CHECKING:
@@ -134,6 +135,17 @@ class StairsTable(CountedTable):
 
     def c_constants(self) -> dict[str, int]:
         return {"drop": 32 - self.index_bits, "stair_bits": self.stair_bits, "limit": self.limit or 0}
+
+    def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
+        if max(constants["drop"], constants["stair_bits"]) > 32:
+            raise ValueError(f"no word of 32 bits has {constants}")
+        if len(values) != 1 << (32 - constants["drop"]):
+            raise ValueError(
+                f"{len(values)} values are not picked by the {32 - constants['drop']} bits that drop leaves"
+            )
+        known: dict[str, Any] = {"features": constants["n"], "release": constants["k"]}
+        known |= {"stair_bits": constants["stair_bits"], "limit": constants["limit"]}
+        return replace(self, **known, counts=counted(values), certificate=None)
 
     def c_remark(self) -> list[str]:
         middle = ((1 << self.frac_bits) + 1) / 2

@@ -1,0 +1,145 @@
+"""`sensorsim verify --cc …` and `sensorsim verify --elf …`: their options, and how their report reads."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from sensorsim.verify.binary import BinaryReport
+    from sensorsim.verify.bits import Effort
+
+SHOWN = 6  # branches that one call names
+
+
+def binary_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options `cc`, `elf`, `manifest` and `symbol`."""
+    for option in (
+        click.option(
+            "--symbol",
+            multiple=True,
+            metavar="NAME=ADDRESS",
+            help="Where a function is that the image has no name for, as ss_sensor_release=0x8000124.",
+        ),
+        click.option(
+            "--manifest",
+            type=click.Path(path_type=Path),
+            help="Of the package that the image was built from: its MANIFEST.json.",
+        ),
+        click.option("--elf", type=click.Path(path_type=Path), help="A linked image of yours, proved as it stands."),
+        click.option("--cc", help="A compiler of yours with its flags, proved in place of the targets."),
+    ):
+        command = option(command)
+    return command
+
+
+def binary_report(
+    folder: Path | None,
+    cc: str | None,
+    elf: Path | None,
+    manifest: Path | None,
+    symbol: Sequence[str],
+    target: str | None,
+    effort: "Effort | None" = None,
+    seed: int = 0,
+    progress: Callable[[str, int, int], None] | None = None,
+    trust: bool = False,
+) -> "BinaryReport | None":
+    """The report that the options ask for; None where they ask for none. `target` is None unless it was given."""
+    from sensorsim.errors import InputError
+
+    if cc is not None and elf is not None:
+        raise InputError("--cc builds a package and --elf takes what is built; give one of the two.")
+    if elf is None and (manifest is not None or symbol):
+        raise InputError("--manifest and --symbol go with --elf; add the image, or leave them out.")
+    if cc is None and elf is None:
+        return None
+    if target is not None and "," in target:
+        raise InputError(f"a build of yours is for one core, not for {target}; give one --target, or none.")
+    from sensorsim.verify.binary import verify_elf, verify_with
+
+    if elf is not None:
+        source = manifest or folder
+        if source is None or (manifest is not None and folder is not None):
+            raise InputError("--elf needs its package; give --manifest DIR/MANIFEST.json and no folder beside it.")
+        return verify_elf(elf, source, symbols_of(symbol), target, progress, effort, seed, trust)
+    if folder is None:
+        raise InputError("--cc needs the folder of a package; give it before the options.")
+    assert cc is not None
+    return verify_with(folder, cc, target, progress, effort, seed, trust)
+
+
+def given_target(target: str) -> str | None:
+    """The option `target` where someone gave it; its default is for whole packages."""
+    source = click.get_current_context().get_parameter_source("target")
+    return None if source is click.core.ParameterSource.DEFAULT else target
+
+
+def symbols_of(given: Sequence[str]) -> dict[str, int]:
+    """`ss_sensor_release=0x8000124` as a name and an address."""
+    from sensorsim.errors import InputError
+
+    found = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            address = int(value, 0)
+        except ValueError:
+            address = -1
+        if not name or not 0 <= address < 1 << 32:
+            raise InputError(f"--symbol {text} is no name and address; write it as ss_sensor_release=0x8000124.")
+        found[name] = address
+    return found
+
+
+def binary_text(report: "BinaryReport") -> str:
+    """What was proved first, then what each function takes."""
+    verdict = "every proof holds" if report.passed else "FAILED"
+    lines = [f"{report.image}: {verdict}", f"Package {report.folder}, on {report.target}"]
+    if report.compiler:
+        lines.append(f"Compiled with {report.compiler}, {report.flags}")
+    lines.append(_sizes(report))
+    width = max(len(proof.name) for proof in report.proofs)
+    for proof in report.proofs:
+        lines.append(f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  {proof.detail}")
+    lines += [f"  {note}" for note in report.notes]
+    if report.absent:
+        lines.append(f"  not in the image: {', '.join(report.absent)}")
+    return "\n".join([*lines, *_table(report)])
+
+
+def binary_data(report: "BinaryReport") -> dict[str, Any]:
+    """For --format json."""
+    return {"schema_version": 2, **report.to_dict()}
+
+
+def _sizes(report: "BinaryReport") -> str:
+    text = f"The whole image takes {report.flash_bytes} bytes of flash and {report.ram_bytes} of RAM"
+    if report.own_bytes and report.calls:
+        text += f"; the sensor {report.own_bytes} of flash, and {report.calls.state_bytes} of RAM for its state"
+    return text
+
+
+def _table(report: "BinaryReport") -> list[str]:
+    rows = report.rows()
+    if not rows:
+        return []
+    cells = [["", "instr. mean", "max", f"{rows[0]['cost_unit']} mean", "max", "stack", "paths by secrets"]]
+    for row in rows:
+        cost = ["no price", ""] if row["cost_mean"] is None else [f"{row['cost_mean']:.1f}", f"{row['cost_max']:.0f}"]
+        counts = [f"{row['instructions_mean']:.1f}", f"{row['instructions_max']:.0f}"]
+        cells.append([row["function"], *counts, *cost, f"{row['stack_bytes']}", f"{row['paths']}"])
+    widths = [max(len(line[k]) for line in cells) for k in range(len(cells[0]))]
+    made = [""]
+    for line in cells:
+        padded = [c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))]
+        made.append("  " + "  ".join(padded).rstrip())
+    varying = {one.call: one.varying for one in report.calls.results} if report.calls else {}
+    varying |= {one.kernel: one.varying for one in report.kernels}
+    for name, reasons in varying.items():
+        made += [f"  {name}: not the same path for all inputs: {why}" for why in reasons[:SHOWN]]
+    if report.calls:
+        for operation in report.calls.touches.operations[:SHOWN]:
+            made.append(f"  release: time depends on secret operands: {operation}")
+    return made

@@ -1,0 +1,74 @@
+"""One record through a kernel's compiled code on an emulated core."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorsim.cost.prices import Cpu
+from sensorsim.export.write import fill
+from sensorsim.language.c.files import c_sources, known_tables
+from sensorsim.language.c.names import Names
+from sensorsim.language.kernel import Kernel
+from sensorsim.machine.counting import BlockCounter, Sums, Tally
+from sensorsim.machine.decode import Decoder
+from sensorsim.machine.elf import Program, read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.harness import CoreRun, run_on_core
+from sensorsim.machine.targets import AVR, Target, compile_elf
+from sensorsim.machine.vectors import as_arrays, by_plain_python, edge_vectors, of_one_call
+from sensorsim.machine.worst import WorstCase, worst_case
+
+PREFIX = "ss_"
+TRIED = 32  # inputs at the edges of their formats that must take the path of the record, for a worst case
+
+
+@dataclass(frozen=True)
+class Run:
+    """One record through the compiled code."""
+
+    sums: Sums
+    program: Program
+    stack_bytes: int
+    notes: tuple[str, ...]
+    worst_case: WorstCase
+
+
+def run_record(kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Target, build: Path) -> Run:
+    """One record through the compiled kernel; its bits must be those of the kernel run in plain Python."""
+    folder, function = build / kernel.name, Names([kernel], PREFIX).functions[kernel]
+    if not folder.exists():
+        fill(folder, c_sources([kernel], PREFIX, known_tables([kernel], PREFIX), ""))
+    sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
+    if target is AVR:
+        return _on_avr(kernel, record, cpu, sources, include, function)
+    out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
+    program = read_elf(out.read_bytes())
+    machine, tally = Machine(target, program), Tally()
+    counter = BlockCounter(machine, Decoder(target, cpu))
+    given, want = of_one_call(kernel, record), as_arrays(kernel, by_plain_python(kernel, record))
+    if run_on_core(machine, given, want, function, counter, tally):
+        raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
+    (sums,) = tally.parts.values()
+    stack, notes = machine.stack_bytes(), tuple(sorted(tally.notes))
+    for _ in CoreRun(machine, edge_vectors(kernel, given.lengths, 8 * TRIED, 0).some(TRIED), function).calls():
+        counter.take(tally)
+    return Run(sums, program, stack, notes, worst_case(kernel, counter, tally, cpu, PREFIX))
+
+
+def _on_avr(
+    kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, sources: Sequence[Path], include: Sequence[Path], function: str
+) -> Run:
+    """The same on an AVR, whose emulator and compiler are others. Its runtime shifts and divides in loops: no bound."""
+    from sensorsim.machine.avr_count import AvrCounter
+    from sensorsim.machine.avr_verify import avr_machine
+
+    machine, tally = avr_machine(sources, include, function, kernel, include[0].parent), Tally()
+    counter = AvrCounter(machine, cpu)
+    want = as_arrays(kernel, by_plain_python(kernel, record))
+    if run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally):  # type: ignore[arg-type]
+        raise RuntimeError(f"{kernel.name} on {AVR.name} differs from the kernel run in Python")
+    (sums,) = tally.parts.values()
+    core = f"{cpu.title} as in {cpu.path.name}"
+    bound = WorstCase(None, cpu.unit, core, "no bound: the compiler's runtime shifts and divides place by place")
+    return Run(sums, machine.program, machine.stack_bytes(), tuple(sorted(tally.notes)), bound)

@@ -1,0 +1,1 @@
+"""Locks: the figures of a command in a text file, and what has changed since. For a build server."""

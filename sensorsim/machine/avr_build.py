@@ -1,0 +1,69 @@
+"""Machine code for an AVR: by the clang of ziglang with a small runtime of ours, or by an avr-gcc that is installed."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from sensorsim.errors import InputError
+from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, compiler_version, need_firmware_tools
+
+CORE = "atmega1284p"
+CLANG, GCC = "clang", "avr-gcc"
+# clang asks for a chip to link with avr-libc, which is not linked here.
+_CLANG_FLAGS = ("-target", "avr-freestanding-none", f"-mcpu={CORE}", "-Wno-avr-rtlib-linking-quirks")
+
+
+def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, compiler: str = CLANG) -> Path:
+    """Compile and link one function with all it needs; warnings are errors."""
+    script = out.with_suffix(".ld")
+    script.write_text((files("sensorsim.machine") / "avr.ld").read_text("utf-8").replace("@ENTRY@", entry))
+    link = ["-nostdlib", "-Wl,--gc-sections", f"-Wl,-T,{script}", f"-Wl,--entry={entry}"]
+    folders = [f"-I{folder}" for folder in include]
+    if compiler == GCC:
+        # GNU C, as only there a table can stay in flash (__flash); clang puts tables into data memory.
+        flags = ["-std=gnu99", *OPTIMIZE[1:], f"-mmcu={CORE}", "-ffunction-sections", "-fdata-sections", *WARNINGS[:2]]
+        run_compiler([need_gcc(), *flags, *folders, *map(str, sources), *link, "-lgcc", "-o", str(out)])
+        return out
+    need_firmware_tools()
+    clang, own = [sys.executable, "-m", "ziglang", "cc", *_CLANG_FLAGS], files("sensorsim.machine")
+    with as_file(own / "avr_clang.h") as before, as_file(own / "avr_runtime.S") as runtime:
+        flags = [*OPTIMIZE, *SECTIONS, *WARNINGS]
+        made = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]
+        for source, made_file in zip(sources, made, strict=True):
+            run_compiler([*clang, *flags, "-include", str(before), *folders, "-c", str(source), "-o", str(made_file)])
+        run_compiler([*clang, "-static", *link, *map(str, made), str(runtime), "-o", str(out)])
+    return out
+
+
+def avr_compiler(compiler: str = CLANG) -> str:
+    """What stands beside every figure that depends on the compiler."""
+    if compiler == CLANG:
+        return compiler_version()
+    return run_compiler([need_gcc(), "--version"]).splitlines()[0]
+
+
+def usual_compiler() -> str:
+    """avr-gcc where it is installed: clang for AVR makes branches of some choices that are written without one."""
+    return GCC if shutil.which(GCC) else CLANG
+
+
+@cache
+def need_gcc() -> str:
+    path = shutil.which(GCC)
+    if path is None:
+        raise InputError("avr-gcc is not installed; install it (Debian: gcc-avr), or leave it to clang by ziglang.")
+    return path
+
+
+def run_compiler(command: Sequence[str]) -> str:
+    """What it prints; InputError with its first complaint."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
+        lines = lines or done.stderr.splitlines()[-1:]
+        raise InputError(f"the compiler refused the code ({lines[0].strip() if lines else 'no message'}).")
+    return done.stdout

@@ -1,0 +1,171 @@
+"""A compiler of your own: its command line as you build your firmware, with nothing added but what linking needs.
+
+The command is split as a shell would and started without one. Its flags stay as they are: what it makes of the code is
+what is proved.
+"""
+
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from sensorsim.errors import InputError
+from sensorsim.machine.cores import core_of
+from sensorsim.machine.elf import read_elf
+from sensorsim.machine.targets import Target
+
+SECONDS = 120  # for one run of the compiler
+LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections")
+# What the code may need beside itself: nothing, the compiler's arithmetic, its C library too, or our own memcpy.
+LIBRARIES: tuple[tuple[str, ...], ...] = (("-lgcc",), ("-lc", "-lgcc"), ())
+MISSING = ("undefined", "cannot find -l", "unable to find", "unable to provide", "library not found")
+# As our own, but the attributes stay, which tell the core, and flash and RAM are loaded apart: no gap fills the file.
+SCRIPT = """\
+ENTRY(@ENTRY@)
+PHDRS { flash PT_LOAD FLAGS(5); ram PT_LOAD FLAGS(6); }
+SECTIONS
+{
+    . = 0x00010000;
+    .text : { KEEP(*(.text.@ENTRY@)) *(.text*) } :flash
+    .rodata : { *(.rodata*) *(.srodata*) } :flash
+    . = 0x20000000;
+    .data : { *(.data*) *(.sdata*) } :ram
+    .bss : { *(.sbss*) *(.bss*) *(COMMON) } :ram
+    /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) *(.comment) *(.note*) *(.eh_frame*) }
+}
+"""
+# Compilers make calls of these on their own. Volatile, so that none is made inside of them.
+MEMORY = """\
+#include <stddef.h>
+
+void *memcpy(void *to, const void *from, size_t count);
+void *memmove(void *to, const void *from, size_t count);
+void *memset(void *to, int value, size_t count);
+
+void *memcpy(void *to, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ((volatile unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
+    }
+    return to;
+}
+
+void *memmove(void *to, const void *from, size_t count)
+{
+    if ((const unsigned char *)to < (const unsigned char *)from) {
+        return memcpy(to, from, count);
+    }
+    for (size_t i = count; i > 0; i--) {
+        ((volatile unsigned char *)to)[i - 1] = ((const volatile unsigned char *)from)[i - 1];
+    }
+    return to;
+}
+
+void *memset(void *to, int value, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ((volatile unsigned char *)to)[i] = (unsigned char)value;
+    }
+    return to;
+}
+"""
+
+
+class OwnCompiler:
+    """A command line as `arm-none-eabi-gcc -Os -mcpu=cortex-m0plus -mthumb`."""
+
+    def __init__(self, command: str) -> None:
+        try:
+            self.command = shlex.split(command)
+        except ValueError as error:
+            raise InputError(f"--cc {command!r} cannot be read ({error}); write it as in a shell.") from None
+        if not self.command:
+            raise InputError("--cc is empty; give a compiler and its flags, as 'arm-none-eabi-gcc -Os -mthumb'.")
+        if shutil.which(self.command[0]) is None:
+            raise InputError(f"the compiler {self.command[0]} is not found; install it, or give its whole path.")
+        self.known: dict[tuple[str, ...], Path] = {}
+
+    @property
+    def flags(self) -> str:
+        """All that stands behind the compiler's name."""
+        return shlex.join(self.command[len(self._name) :])
+
+    def version(self) -> str:
+        """The first line of what it says of itself."""
+        return next(iter(self._run([*self._name, "--version"]).splitlines()), self.command[0])
+
+    @property
+    def _name(self) -> list[str]:
+        """The words before the first flag: `python -m ziglang cc` is a compiler too."""
+        words = self.command
+        if len(words) > 3 and words[1] == "-m":
+            return words[:4]
+        place = next((k for k, word in enumerate(words) if word.startswith("-")), len(words))
+        return words[:place]
+
+    def elf(
+        self,
+        target: Target | None,
+        sources: Sequence[Path],
+        include: Sequence[Path],
+        entry: str,
+        out: Path,
+        options: Sequence[str] = (),
+    ) -> Path:
+        """Compile the sources, each once, and link the entry with all that it needs."""
+        objects = [self._object(source, include, out.parent, options) for source in sources]
+        script = out.with_suffix(".ld")
+        script.write_text(SCRIPT.replace("@ENTRY@", entry), "utf-8")
+        command = [*self.command, *LINK, f"-Wl,--entry={entry}", "-T", str(script), *map(str, objects), "-o", str(out)]
+        self._link(command, out.parent, options)
+        if target is not None:
+            core_of(read_elf(out.read_bytes()), target.name)
+        return out
+
+    def _link(self, command: Sequence[str], build: Path, options: Sequence[str]) -> None:
+        first: InputError | None = None
+        for libraries in LIBRARIES:
+            more = [] if libraries else [str(self._memory(build, options))]
+            try:
+                self._run([*command, *more, *libraries])
+            except InputError as error:
+                if not any(sign in str(error) for sign in MISSING):
+                    raise
+                first = first or error
+            else:
+                return
+        assert first is not None
+        raise first
+
+    def _memory(self, build: Path, options: Sequence[str]) -> Path:
+        source = build / "own_memory.c"
+        source.write_text(MEMORY, "utf-8")
+        return self._object(source, [], build, options)
+
+    def _object(self, source: Path, include: Sequence[Path], build: Path, options: Sequence[str]) -> Path:
+        key = (str(source), *map(str, include), *options, str(build))
+        if key not in self.known:
+            out = build / f"own-{len(self.known)}-{source.stem}.o"
+            folders = [f"-I{folder}" for folder in include]
+            self._run([*self.command, *options, *folders, "-c", str(source), "-o", str(out)])
+            self.known[key] = out
+        return self.known[key]
+
+    def _run(self, command: Sequence[str]) -> str:
+        name = self.command[0]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise InputError(f"{name} took more than {SECONDS} s and was stopped; look at the --cc command.") from None
+        except OSError as error:
+            raise InputError(f"{name} cannot be started ({error.strerror}); look at the --cc command.") from None
+        if done.returncode:
+            raise InputError(f"{name} refused the code ({_first_error(done.stderr + done.stdout)}); look at --cc.")
+        return done.stdout
+
+
+def _first_error(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    signs = ("error", "undefined", "cannot find")
+    return next((line for line in lines if any(sign in line for sign in signs)), lines[-1] if lines else "no message")

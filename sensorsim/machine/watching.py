@@ -1,0 +1,173 @@
+"""What a call touches: a fingerprint of the data addresses it reads and writes, and of chosen operands.
+
+Everything lies at the same place in every call of one set of vectors, and the stack begins at the same place, so
+addresses can be compared as they are. The hook for addresses is machine code, as that for blocks; it still makes a
+call several times slower, so a few hundred calls are watched, not all.
+"""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from sensorsim.machine.emulator import Machine
+
+PRIME = 0x100000001B3  # of FNV-1a, which folds one number after the other into a fingerprint
+WORD = (1 << 64) - 1
+
+
+class Touched(NamedTuple):
+    """Fingerprints of one call: the blocks that ran, the addresses of data, the operands at the watched places."""
+
+    path: int
+    addresses: int
+    operands: Mapping[int, int]
+
+
+class Watch:
+    """Follows the calls of a machine from `with Watch(…) as watch` to its end; `take` after each call."""
+
+    def __init__(self, machine: Machine, places: Mapping[int, Sequence[str]]) -> None:
+        """`places`: addresses of instructions and the names of the registers whose values are folded there."""
+        import numpy as np
+
+        self.machine, self.places = machine, places
+        self.state = np.zeros(1, np.uint64)
+        self.operands: dict[int, int] = {}
+
+    def __enter__(self) -> "Watch":
+        from unicorn import UC_HOOK_CODE
+
+        self._hook = _add_memory_hook(self.machine.uc, self.state.ctypes.data)
+        registers = {name: _register(self.machine, name) for names in self.places.values() for name in names}
+
+        def seen(uc: Any, address: int, size: int, data: Any) -> None:
+            known = self.operands.get(address, 0)
+            for name in self.places[address]:
+                known = (known ^ (int(uc.reg_read(registers[name])) + 1)) * PRIME & WORD
+            self.operands[address] = known
+
+        add = self.machine.uc.hook_add
+        self._seen = [add(UC_HOOK_CODE, seen, begin=place, end=place) for place in self.places]
+        self.machine.uc.ctl_flush_tb()  # code that was translated before calls no new hook
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _delete_hook(self.machine.uc, self._hook)
+        for hook in self._seen:
+            self.machine.uc.hook_del(hook)
+        self.machine.uc.ctl_flush_tb()
+
+    def take(self) -> Touched:
+        """What the last call touched; the next one begins anew."""
+        touched = Touched(self.machine.fingerprint, int(self.state[0]), self.operands)
+        self.state[0], self.operands = 0, {}
+        self.machine.forget()
+        return touched
+
+
+class Steps:
+    """Every block and every data access of a call in order, for two calls that differ: slow, for a few calls."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.blocks: list[tuple[int, int]] = []  # address and size
+        self.accesses: list[tuple[int, int]] = []  # address of the instruction, and of the data
+
+    def __enter__(self) -> "Steps":
+        from unicorn import UC_HOOK_BLOCK, UC_HOOK_CODE, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
+
+        uc, at = self.machine.uc, [0]
+        self._hooks = [
+            uc.hook_add(UC_HOOK_BLOCK, lambda uc, address, size, _: self.blocks.append((address, size))),
+            uc.hook_add(UC_HOOK_CODE, lambda uc, address, size, _: at.__setitem__(0, address)),
+            uc.hook_add(
+                UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE,
+                lambda uc, kind, address, size, value, _: self.accesses.append((at[0], address)),
+            ),
+        ]
+        uc.ctl_flush_tb()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            self.machine.uc.hook_del(hook)
+        self.machine.uc.ctl_flush_tb()
+
+    def take(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Blocks and accesses of the last call; the next one begins anew."""
+        taken = self.blocks, self.accesses
+        self.blocks, self.accesses = [], []
+        self.machine.forget()
+        return taken
+
+
+def first_difference(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int | None:
+    """The place of the first entry that two lists do not share; None when they are the same."""
+    for place, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return place
+    return None if len(one) == len(other) else min(len(one), len(other))
+
+
+def _register(machine: Machine, name: str) -> int:
+    """Unicorn's number of a register, by its name in a disassembly."""
+    from unicorn import arm_const, riscv_const, x86_const
+
+    family = machine.target.triple.split("-")[0]
+    module, stem = {
+        "x86": (x86_const, "UC_X86_REG_"),
+        "thumb": (arm_const, "UC_ARM_REG_"),
+        "riscv32": (riscv_const, "UC_RISCV_REG_"),
+    }[family]
+    return int(getattr(module, stem + name.upper()))
+
+
+@cache
+def _memory_callback() -> Any:
+    """The hook, compiled: void (uc, kind, address, size, value, memory)."""
+    import numba
+
+    signature = numba.void(
+        numba.types.voidptr,
+        numba.int32,
+        numba.uint64,
+        numba.int32,
+        numba.int64,
+        numba.types.CPointer(numba.uint64),
+    )
+
+    def touched(uc: Any, kind: Any, address: Any, size: Any, value: Any, memory: Any) -> None:
+        word = numba.uint64
+        state = numba.carray(memory, 1)
+        what = (word(address) << word(5)) ^ (word(size) << word(1)) ^ word(kind & 1)
+        state[0] = (state[0] ^ (what + word(1))) * word(PRIME)
+
+    return numba.cfunc(signature)(touched)
+
+
+def _add_memory_hook(uc: Any, memory: int) -> Any:
+    from unicorn import UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
+    from unicorn.unicorn_py3 import unicorn as binding
+
+    handle = ctypes.c_size_t()
+    status = binding.uclib.uc_hook_add(
+        uc._uch,
+        ctypes.byref(handle),
+        UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE,
+        ctypes.cast(_memory_callback().address, ctypes.c_void_p),
+        ctypes.c_void_p(memory),
+        ctypes.c_uint64(1),
+        ctypes.c_uint64(0),
+    )
+    if status:
+        raise RuntimeError(f"unicorn refused the memory hook (error {status})")
+    return handle
+
+
+def _delete_hook(uc: Any, handle: Any) -> None:
+    from unicorn.unicorn_py3 import unicorn as binding
+
+    status = binding.uclib.uc_hook_del(uc._uch, handle)
+    if status:
+        raise RuntimeError(f"unicorn kept the memory hook (error {status})")

@@ -1,0 +1,54 @@
+"""A bound on what one call can cost, where there is one: the single path that all inputs take, at its largest prices.
+
+Loops whose rounds depend on lengths alone run as often for every input, so where nothing in the kernel branches on
+data, in its source or in the compiler's runtime, one run shows all that can run; what is left to vary is how long each
+instruction takes, and of that the table has the maximum. The bound holds for the core as its table describes it: no
+wait states of the memory, no interrupts, no cache.
+"""
+
+import math
+from dataclasses import dataclass
+
+from sensorsim.cost.prices import Cpu
+from sensorsim.language import ir
+from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.machine.counting import BlockCounter, Tally
+
+ON_DATA = ("u32", "i32")  # types of a loop's end that is data; lengths and constants have others
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The largest cost of a call, in the unit of the core's table; None with the reason where there is no bound."""
+
+    cost: float | None
+    unit: str
+    core: str  # the configuration that it holds for
+    why: str
+
+
+def worst_case(kernel: Kernel, counter: BlockCounter, tally: Tally, cpu: Cpu, prefix: str) -> WorstCase:
+    """The bound for calls at the lengths that the tally's calls had."""
+    core = f"{cpu.title} as in {cpu.path.name}: memory without wait states, no interrupt"
+    reason = _no_bound(kernel, counter, tally, prefix)
+    if reason:
+        return WorstCase(None, cpu.unit, core, f"no bound: {reason}")
+    largest = max(part.worst for part in tally.parts.values())
+    if math.isnan(largest):
+        return WorstCase(None, cpu.unit, core, "no bound: the table has no price for all that ran")
+    return WorstCase(largest, cpu.unit, core, "every input takes one path; each instruction at its largest price")
+
+
+def _no_bound(kernel: Kernel, counter: BlockCounter, tally: Tally, prefix: str) -> str:
+    """Why a run does not show all that can run, or nothing."""
+    runtime = sorted(name for name in counter.branching() if not name.startswith(prefix))
+    if runtime:
+        return f"the steps of {' and '.join(runtime)} of the compiler's runtime depend on data"
+    for part in reachable([kernel]):
+        for node in part.nodes:
+            rounds = (node.first.type, node.last.type) if isinstance(node, ir.For) else ()
+            if isinstance(node, ir.If) or any(end in ON_DATA for end in rounds):
+                return f"branches on data, `{ir.shown(node)}` ({node.at})"
+    if not tally.constant_time:  # the compiler made a branch of what is none in the source
+        return "branches on data: " + "; ".join(tally.varying.values() or ["the compiled code took several paths"])
+    return ""

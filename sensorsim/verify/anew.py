@@ -1,0 +1,153 @@
+"""The package written anew from its manifest: export is deterministic, so every byte of it must come out again.
+
+What the manifest says was given to export is given again: the options from the manifest, the table, the encoder and
+kernels of others from the copies that the package holds. A change of any of them makes other files than those that are
+there; a change of any other file is seen directly.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.choose import Options
+from sensorsim.export.files import MANIFEST
+from sensorsim.export.manifest import Package, files_in
+from sensorsim.export.misra import tool_version
+from sensorsim.export.origins import FOLDER
+from sensorsim.export.package import make_package
+from sensorsim.language.load import FILE
+from sensorsim.machine.targets import compiler_version
+
+Make = Callable[[Options], Mapping[str, str]]
+TYPES: dict[str, tuple[type, ...]] = {
+    "asked": (list,),
+    "variant": (str,),
+    "noise": (str, type(None)),
+    "encoder": (str, type(None)),
+    "budget_epsilon": (str, type(None)),
+    "budget_days": (int, type(None)),
+    "reserve": (int, type(None)),
+    "packet_numbers": (list,),
+    "prefix": (str,),
+    "spdx": (str,),
+    "allow_uncertified": (bool,),
+}
+INSTALL = {"compiler": "ziglang", "cppcheck": "cppcheck"}
+
+
+def differences(package: Package, make: Make = make_package) -> list[str]:
+    """Every file that is not as export writes it: a sentence each, none where the package is whole."""
+    check_tools(package)
+    with tempfile.TemporaryDirectory() as name:
+        options = options_of(package, Path(name))
+        try:
+            made = make(options)
+        except InputError as error:
+            return [f"{MANIFEST}: export refuses what it says was exported ({str(error).rstrip('.')})"]
+    return compared(package.folder, made)
+
+
+def compared(folder: Path, made: Mapping[str, str]) -> list[str]:
+    """The files of the folder beside those that export makes."""
+    present = set(files_in(folder))
+    found = [f"{path} is missing" for path in sorted(made.keys() - present)]
+    found += [f"{path} was added" for path in sorted(present - made.keys())]
+    for path in sorted(present & made.keys()):
+        content = (folder / path).read_bytes()
+        if content != made[path].encode("utf-8"):
+            found.append(f"{path} differs{_where(content, made[path].encode('utf-8'))}")
+    return found
+
+
+def options_of(package: Package, copies: Path) -> Options:
+    """What was given to export, its files copied to a folder under the names that they had."""
+    given = package.manifest["parameters"]
+    for name, kinds in TYPES.items():
+        value = given.get(name)
+        words = value if isinstance(value, list) else []
+        if name not in given or type(value) not in kinds or not all(isinstance(word, str) for word in words):
+            raise FailedProofError(f"{MANIFEST} was altered: its parameter `{name}` is none; export the package again.")
+    sources = package.folder / FOLDER
+    if sources.is_dir():  # away from the package, where nothing is left behind and no name holds a comma
+        shutil.copytree(sources, copies / FOLDER)
+    return Options(
+        kernels=tuple(_kernel(name, package, copies) for name in given["asked"]),
+        variant=given["variant"],
+        noise=_copied(package.table_file, given["noise"], copies / "noise"),
+        encoder=_copied(package.encoder_file, given["encoder"], copies / "encoder"),
+        budget_epsilon=given["budget_epsilon"],
+        budget_days=given["budget_days"],
+        reserve=given["reserve"],
+        packet_numbers=tuple(given["packet_numbers"]),
+        prefix=given["prefix"],
+        spdx=given["spdx"],
+        allow_uncertified=given["allow_uncertified"],
+    )
+
+
+def check_tools(package: Package) -> None:
+    """InputError where other versions of the compiler or of cppcheck made the package: their output is in it."""
+    here = {"compiler": compiler_version(), "cppcheck": tool_version()}
+    tools = package.manifest.get("tools")
+    beside = {"compiler": _sizes(package.manifest).get("compiler"), "cppcheck": _misra(package)}
+    if not isinstance(tools, dict) or tools.keys() != here.keys():
+        raise FailedProofError(f"{MANIFEST} was altered: its `tools` are no list of tools; export the package again.")
+    for name, now in here.items():
+        if tools[name] == now:
+            continue
+        if tools[name] != beside[name]:
+            raise FailedProofError(
+                f"{MANIFEST} was altered: its {name} is {tools[name]}, and that of the package's figures "
+                f"{beside[name]}; export the package again."
+            )
+        number = str(tools[name]).split()[-1]
+        raise InputError(
+            f"{package.folder} was made with {tools[name]} and here is {now}; run `pip install {INSTALL[name]}=="
+            f"{number}`, or export the package again."
+        )
+
+
+def _sizes(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    sizes = manifest.get("sizes")
+    return sizes if isinstance(sizes, dict) else {}
+
+
+def _misra(package: Package) -> str | None:
+    """The checker that the report names."""
+    try:
+        found = re.search(r"^Checked with ([^,]+),", (package.folder / "MISRA.md").read_text("utf-8"), re.M)
+    except (OSError, ValueError):
+        return None
+    return found[1] if found else None
+
+
+def _copied(file: Path | None, name: str | None, folder: Path) -> Path | None:
+    if name is None:
+        return None
+    if file is None or not file.is_file() or Path(name).name != name or name in ("", ".", ".."):
+        raise FailedProofError(f"{MANIFEST} was altered: it names {name!r}, of which it has no copy; export again.")
+    folder.mkdir()
+    try:
+        return Path(shutil.copy(file, folder / name))
+    except (OSError, ValueError):
+        raise FailedProofError(f"{MANIFEST} was altered: {name!r} is no name of a file; export again.") from None
+
+
+def _kernel(name: str, package: Package, copies: Path) -> str:
+    """A kernel of a file by the copy of the file; no other file may be named, for to load it is to run it."""
+    match = FILE.fullmatch(name)
+    known = {record["file"] for record in package.manifest["kernel_sources"]}
+    if "," in name or name != name.strip() or (match and match["path"] not in known):
+        raise FailedProofError(f"{MANIFEST} was altered: {name!r} is no kernel of the package; export it again.")
+    return str(copies / name) if match else name
+
+
+def _where(found: bytes, made: bytes) -> str:
+    """The first line that differs."""
+    pairs = zip(found.split(b"\n"), made.split(b"\n"), strict=False)
+    line = next((number for number, (a, b) in enumerate(pairs, 1) if a != b), None)
+    return f" at line {line}" if line else " in its length"

@@ -1,0 +1,228 @@
+"""Your compiler, your binary: a package proved as your own build has it.
+
+`verify_with` compiles the package with a command line of yours; `verify_elf` takes the linked image that you flash. A
+sensor is put through a life beside the firmware model; of single kernels every one that is there is run on vectors.
+What the image executes is counted and priced as it stands in it.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.manifest import Package, open_package
+from sensorsim.files import read_bounded
+from sensorsim.language.kernel import Kernel
+from sensorsim.machine.compilers import OwnCompiler
+from sensorsim.machine.cores import core_of
+from sensorsim.machine.elf import MOST_BYTES, Program, read_elf
+from sensorsim.machine.targets import Target, need_firmware_tools
+from sensorsim.verify.bits import Effort, KernelResult, Work
+from sensorsim.verify.calls import CallResult, Calls, timing_proofs, watch_calls
+from sensorsim.verify.image import (
+    ImageWork,
+    built_with,
+    check_certain,
+    firmware_in,
+    selftest_proofs,
+    table_contents,
+    table_proofs,
+    with_symbols,
+)
+from sensorsim.verify.life import Life, as_built, live
+from sensorsim.verify.proof import Proof
+from sensorsim.verify.wiped import leftovers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[str, int, int], None]  # what is done, step, of how many
+RELEASES, TRIALS, WIPES = 300, 60, 8
+CALLED = ("open", "release")  # the functions of a sensor without which there is nothing to prove
+
+
+@dataclass(frozen=True)
+class BinaryReport:
+    """What was proved of one build. `flash_bytes` and `ram_bytes` are of the whole image."""
+
+    image: str
+    folder: str
+    target: str
+    compiler: str
+    flags: str
+    flash_bytes: int
+    ram_bytes: int
+    own_bytes: int | None  # of the sensor's functions that ran and its tables, where the image tells sizes
+    proofs: tuple[Proof, ...]
+    notes: tuple[str, ...] = ()
+    life: Life | None = None
+    calls: Calls | None = None
+    kernels: tuple[KernelResult, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return all(proof.passed for proof in self.proofs)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each call of the sensor and each kernel."""
+        calls = self.calls.results if self.calls else ()
+        rows = [_row(self.target, one.call, one.paths, one) for one in calls]
+        return rows + [_row(self.target, one.kernel, one.sequences_by_secret, one) for one in self.kernels]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"passed": self.passed, **asdict(self)}
+
+    def to_frame(self) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+
+def _row(target: str, name: str, paths: int | None, one: KernelResult | CallResult) -> dict[str, Any]:
+    n, price = one.instructions, one.price
+    return {
+        "function": name,
+        "target": target,
+        "instructions_min": n.min if n else None,
+        "instructions_mean": n.mean if n else None,
+        "instructions_max": n.max if n else None,
+        "cost_mean": price.mean if price else None,
+        "cost_max": price.max if price else None,
+        "cost_unit": one.unit,
+        "stack_bytes": one.stack_bytes,
+        "paths": paths,
+        "varying": " ".join(one.varying),
+    }
+
+
+def verify_elf(
+    elf: Path,
+    manifest: Path,
+    symbols: Mapping[str, int] | None = None,
+    target: str | None = None,
+    progress: Progress | None = None,
+    effort: Effort | None = None,
+    seed: int = 0,
+    trust: bool = False,
+) -> BinaryReport:
+    """Prove what a linked image holds of a package. Functions are found by name, or at the addresses of `symbols`."""
+    need_firmware_tools()
+    try:
+        program = read_elf(read_bounded(elf, MOST_BYTES))
+    except OSError as error:
+        raise InputError(f"{elf} cannot be read ({error.strerror}); give the linked ELF file.") from None
+    program = with_symbols(program, symbols or {})
+    core = core_of(program, target)
+    package = open_package(manifest if manifest.is_dir() else manifest.parent, trust)
+    say = progress or (lambda what, step, steps: None)
+    with tempfile.TemporaryDirectory() as build:
+        report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,
+                              None, ())  # fmt: skip
+        if package.private:
+            report = _sensor(report, program, core, package, say)
+            return replace(report, proofs=(*report.proofs, *selftest_proofs(program, core, package)))
+        work = ImageWork(package, Path(build), effort or Effort(), seed, program)
+        present = [one for one in package.kernels if package.names.functions[one] in program.symbols]
+        absent = [package.names.functions[one] for one in package.kernels if one not in present]
+        if not present:
+            raise InputError(
+                f"{elf} has none of the package's functions ({', '.join(absent)}); give the image that uses them, or "
+                f"their addresses as --symbol {absent[0]}=0x8000124."
+            )
+        for one in present:
+            check_certain(program, package.names.functions[one])
+        results = [_step(say, work, core, one, place, len(present)) for place, one in enumerate(present)]
+        proofs = [
+            *_of_kernels(results),
+            *table_proofs(program, package, present),
+            *selftest_proofs(program, core, package),
+        ]
+        return replace(report, proofs=tuple(proofs), kernels=tuple(results), absent=tuple(absent))
+
+
+def verify_with(
+    folder: Path,
+    command: str,
+    target: str | None = None,
+    progress: Progress | None = None,
+    effort: Effort | None = None,
+    seed: int = 0,
+    trust: bool = False,
+) -> BinaryReport:
+    """Prove a package as a compiler of yours builds it."""
+    need_firmware_tools()
+    package, compiler = open_package(folder, trust), OwnCompiler(command)
+    say = progress or (lambda what, step, steps: None)
+    with tempfile.TemporaryDirectory() as name:
+        build = Path(name)
+        say("compile", 0, 1)
+        program, core = built_with(package, compiler, build, target)
+        report = BinaryReport(
+            command, str(folder), core.name, compiler.version(), compiler.flags, program.flash_bytes,
+            program.ram_bytes, None, (),
+        )  # fmt: skip
+        if package.private:
+            report = _sensor(report, program, core, package, say)
+        else:
+            report = replace(report, proofs=tuple(table_proofs(program, package, list(package.kernels))))
+        work = Work(package, build, effort or Effort(), seed, compiler)
+        try:
+            results = [_step(say, work, core, one, k, len(package.kernels)) for k, one in enumerate(package.kernels)]
+        except FailedProofError as error:  # the self-test
+            return replace(report, proofs=(*report.proofs, Proof("self-test", False, str(error))))
+        more = [*_of_kernels(results), Proof("self-test", True, f"every vector of it on {core.name}")]
+        return replace(report, proofs=(*report.proofs, *more), kernels=tuple(results))
+
+
+def _step(say: Progress, work: Work, core: Target, kernel: Kernel, place: int, steps: int) -> KernelResult:
+    say(f"{kernel.name} on {core.name}", place, steps)
+    return work.on_core(core, kernel)
+
+
+def _sensor(report: BinaryReport, program: Program, core: Target, package: Package, say: Progress) -> BinaryReport:
+    """The whole sensor: its life, its calls, its path, its table."""
+    prefix, firmware = package.prefix, firmware_in(package)
+    for call in CALLED:
+        name = f"{prefix}sensor_{call}"
+        if name not in program.symbols:
+            raise InputError(
+                f"{report.image} has no function {name}: a linker or optimiser may have taken it away; keep it, or say "
+                f"where it is with --symbol {name}=0x8000124."
+            )
+        check_certain(program, name)
+    proofs = table_proofs(program, package, list(package.kernels))
+    try:
+        say("budget and identity", 0, 3)
+        firmware, notes = as_built(core, program, firmware, prefix)
+        say("a life beside the model", 1, 3)
+        life = live(core, program, firmware, prefix, RELEASES)
+        told = f"{life.releases} packets, {life.resets} resets and {life.cuts} power cuts as the model's"
+        proofs.insert(0, Proof("bits", not life.difference, life.difference or told))
+        report = replace(report, notes=notes, life=life, proofs=tuple(proofs))
+        if life.difference:
+            return report
+        say("paths", 2, 3)
+        calls = watch_calls(core, program, firmware, prefix, TRIALS)
+    except FailedProofError as error:
+        others = [proof for proof in proofs if proof.name != "bits"]
+        return replace(report, proofs=(Proof("bits", False, str(error)), *others))
+    left = leftovers(core, program, firmware, prefix, WIPES)
+    wiped = Proof("wiped", not left, left or f"no key, random word or entropy is left in memory after {WIPES} releases")
+    proofs[1:1] = [*timing_proofs(calls, package), wiped]
+    parts = {*calls.functions, *table_contents(package)}
+    own = sum(size for name, (_, size) in program.symbols.items() if name in parts)
+    return replace(report, calls=calls, own_bytes=own or None, proofs=tuple(proofs))
+
+
+def _of_kernels(results: list[KernelResult]) -> list[Proof]:
+    wrong = [f"{one.kernel}: {one.differing_bits} bits differ" for one in results if one.differing_bits]
+    count = sum(one.vectors for one in results)
+    paths = [f"{one.kernel}: not the same {' or '.join(one.contradicted)} by secrets ({', '.join(one.varying[:4])})"
+             for one in results if one.contradicted]  # fmt: skip
+    return [
+        Proof("kernels", not wrong, "; ".join(wrong) or f"{len(results)} kernels, {count} vectors, every bit the same"),
+        Proof("kernels' paths", not paths, "; ".join(paths) or "nothing that the secrecy proof forbids was seen"),
+    ]

@@ -1,0 +1,159 @@
+"""A linked image and the package that it should hold: which symbols are where, and what its tables prove."""
+
+import struct
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sensorsim.device.firmware import Firmware
+from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.board import BOARD_ENTRY, board_entry
+from sensorsim.export.manifest import Package
+from sensorsim.export.sensor_package import firmware_of
+from sensorsim.language.kernel import Kernel
+from sensorsim.machine.compilers import OwnCompiler
+from sensorsim.machine.cores import core_of
+from sensorsim.machine.elf import Program, read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.targets import Target
+from sensorsim.verify.anew import options_of
+from sensorsim.verify.bits import Effort, KernelResult, Work
+from sensorsim.verify.proof import Proof
+from sensorsim.verify.table import LETTERS, stated, table_in
+
+
+def with_symbols(program: Program, given: Mapping[str, int]) -> Program:
+    """The program with symbols at other addresses; each must lie in it."""
+    for name, address in given.items():
+        if not any(section.address <= address & ~1 < section.end for section in program.sections):
+            raise InputError(f"--symbol {name}=0x{address:x} is no address in the image; look at its map file.")
+    known = program.symbols | {name: (address, program.symbols.get(name, (0, 0))[1]) for name, address in given.items()}
+    doubtful = {name: places for name, places in program.doubtful.items() if name not in given}
+    return replace(program, symbols=known, doubtful=doubtful)
+
+
+def firmware_in(package: Package) -> Firmware:
+    """What a sensor's package binds, proved."""
+    with tempfile.TemporaryDirectory() as name:
+        return firmware_of(options_of(package, Path(name)))
+
+
+class ImageWork(Work):
+    """Kernels as they stand in a linked image: nothing is compiled."""
+
+    def __init__(self, package: Package, build: Path, effort: Effort, seed: int, program: Program) -> None:
+        super().__init__(package, build, effort, seed)
+        self.program = program
+
+    def machine(self, target: Target, kernel: Kernel, options: Any = ()) -> Machine:
+        return Machine(target, self.program)
+
+    def selftest_on(self, target: Target) -> None:
+        """Only where the image holds it, and then once; see `selftest_proofs`."""
+
+    def on_core(self, target: Target, kernel: Kernel) -> KernelResult:
+        result = super().on_core(target, kernel)  # its flash, RAM and runtime are the whole image's
+        size = self.program.symbols[self.package.names.functions[kernel]][1]
+        return replace(result, flash_bytes=size or None, ram_bytes=None, runtime=())
+
+
+def check_certain(program: Program, name: str) -> None:
+    if name in program.doubtful:
+        places = ", ".join(f"0x{address:x}" for address in program.doubtful[name])
+        raise InputError(f"the image has several functions {name} ({places}); say which with --symbol {name}=….")
+
+
+def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str | None) -> tuple[Program, Target]:
+    """All of the package linked by their compiler: the sensor, or a file that holds every kernel."""
+    entry, sources = BOARD_ENTRY, list(package.sources)
+    if package.private:
+        sources.append(board_entry(package.prefix, build, close=True))
+    else:
+        entry = f"{package.prefix}whole"
+        table = [f"{package.prefix}noise_table"] if package.table_file and stated(package).array else []
+        functions = [package.names.functions[kernel] for kernel in package.kernels]
+        lines = [
+            f"const void *volatile {entry}_{place} = (const void *){name};" for place, name in enumerate(functions)
+        ]
+        lines += [f"const void *volatile {entry}_table = (const void *){name};" for name in table]
+        used = " ".join(f"(void){line.split()[3]};" for line in lines)
+        whole = build / "whole.c"
+        text = f"{package.kernel_header}\n" + "\n".join(f"static {line}" for line in lines)
+        whole.write_text(f"{text}\nvoid {entry}(void);\nvoid {entry}(void)\n{{\n    {used}\n}}\n", "utf-8")
+        sources.append(whole)
+    path = compiler.elf(None, sources, package.include, entry, build / "whole.elf")
+    program = read_elf(path.read_bytes())
+    return program, core_of(program, target)
+
+
+def selftest_proofs(program: Program, core: Target, package: Package) -> list[Proof]:
+    """The package's self-test, where the image holds it."""
+    name = f"{package.prefix}selftest"
+    if name not in program.symbols:
+        return []
+    try:
+        number = Machine(core, program).call(name, [])
+    except InputError as error:
+        return [Proof("self-test", False, str(error))]
+    told = f"{name} fails at vector {number}" if number else f"{name} of the image answers 0"
+    return [Proof("self-test", not number, told)]
+
+
+def table_contents(package: Package) -> dict[str, bytes]:
+    """The bytes of the noise table and the encoder, by the names that they have in C."""
+    if package.table_file is None:
+        return {}
+    known = stated(package)
+    made = {}
+    if known.array:
+        made[known.noise.table.name] = _packed(known.array, known.noise.table.storage)
+    if known.encoder:
+        made[f"{package.prefix}encoder_weights"] = _packed(known.encoder.weights, "i16")
+        made[f"{package.prefix}encoder_bias"] = _packed(known.encoder.bias, "i32")
+    return made
+
+
+def _packed(values: tuple[int, ...], storage: str) -> bytes:
+    return struct.pack(f"<{len(values)}{LETTERS[storage]}", *values)
+
+
+def table_proofs(program: Program, package: Package, present: list[Kernel]) -> list[Proof]:
+    """The table read out of the image and certified; the encoder's weights beside it."""
+    if package.table_file is None or not any(kernel in present for kernel in stated(package).noise.users):
+        return []
+    wanted, found = table_contents(package), program
+    for name, content in wanted.items():
+        found = _located(found, name, content)
+        address, _ = found.symbols.get(name, (0, 0))
+        if name not in found.symbols:
+            return [Proof("table", False, f"{name} is not in the image: neither its name nor its bytes")]
+        if "encoder" in name and _bytes(found, address, len(content)) != content:
+            return [Proof("table", False, f"{name} in the image is not that of {package.encoder_file}")]
+    try:
+        table = table_in(found, package)
+    except FailedProofError as error:
+        return [Proof("table", False, str(error))]
+    assert table.certificate is not None
+    epsilon = table.certificate.epsilon_record
+    return [Proof("table", True, f"{sum(map(len, wanted.values()))} bytes in the image prove epsilon {epsilon}")]
+
+
+def _bytes(program: Program, address: int, size: int) -> bytes:
+    try:
+        return program.read(address, size)
+    except InputError:
+        return b""
+
+
+def _located(program: Program, name: str, content: bytes) -> Program:
+    """The program with a symbol for the bytes: its own, or the place where they stand in a file without symbols."""
+    if name in program.symbols:
+        address, size = program.symbols[name]
+        return replace(program, symbols=program.symbols | {name: (address, size or len(content))})
+    for section in program.sections:
+        place = section.data.find(content)
+        if place >= 0:
+            return replace(program, symbols=program.symbols | {name: (section.address + place, len(content))})
+    return program

@@ -1,0 +1,116 @@
+"""The steps of a verification, each of which can run in a process of its own: picklable in, picklable out."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sensorsim.errors import FailedProofError
+from sensorsim.export.manifest import Package, open_package
+from sensorsim.machine.targets import CORES, HOST, TARGETS, check_with_gcc, compile_host
+from sensorsim.verify.bits import Effort, Work
+
+SELFTEST_SECONDS = 60
+RUN = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])())"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all steps of one verification share."""
+
+    folder: Path
+    build: Path
+    targets: tuple[str, ...]
+    effort: Effort
+    seed: int
+    trust: bool
+    made: Mapping[str, str] | None = None  # the files as export makes them, where they are known already
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: `what` names a method of `Steps`; a kernel is named by its place in the package."""
+
+    what: str
+    about: str  # for the progress bar and for messages
+    target: str = ""
+    kernel: int = 0
+
+
+class Steps:
+    """Does steps one after the other, in a folder of its own; what was built or made once serves the later ones."""
+
+    def __init__(self, setup: Setup, name: str) -> None:
+        self.setup = setup
+        self.build = setup.build / name
+        self.build.mkdir()
+        self.package = open_package(setup.folder, setup.trust)
+        self.work = Work(self.package, self.build, setup.effort, setup.seed)
+
+    def do(self, step: Step) -> Any:
+        return getattr(self, step.what)(step)
+
+    def anew(self, step: Step) -> Any:
+        from sensorsim.verify.anew import check_tools, compared, differences
+
+        if self.setup.made is None:
+            return differences(self.package)
+        check_tools(self.package)
+        return compared(self.package.folder, self.setup.made)
+
+    def table(self, step: Step) -> Any:
+        from sensorsim.verify.table import table_proofs
+
+        others = [name for name in self.setup.targets if name == HOST or name in TARGETS]
+        return table_proofs(self.package, others or [next(iter(TARGETS))], self.build)
+
+    def draw(self, step: Step) -> Any:
+        from sensorsim.verify.exhaustive import draw_proof
+
+        return draw_proof(self.package, self.build, self.setup.seed)
+
+    def gcc(self, step: Step) -> Any:
+        checked = [*self.package.sources, *self.package.kernel_sources(self.build), *self.package.selftest]
+        return check_with_gcc(list(dict.fromkeys(checked)), self.package.include)
+
+    def selftest(self, step: Step) -> Any:
+        if step.target == HOST:
+            self.work.check_selftest(HOST, selftest_on_host(self.package, self.build))
+        else:
+            self.work.selftest_on(CORES[step.target])
+
+    def bits(self, step: Step) -> Any:
+        kernel = self.package.kernels[step.kernel]
+        if step.target == HOST:
+            return self.work.on_host(kernel)
+        (self.build / f"selftest-{step.target}.elf").touch()  # it has run already, maybe in another process
+        return self.work.on_core(CORES[step.target], kernel)
+
+    def ubsan(self, step: Step) -> Any:
+        one = Work(only(self.package, step.kernel), self.build, self.setup.effort, self.setup.seed)
+        one.known = self.work.known
+        return one.without_undefined_behaviour()
+
+
+def only(package: Package, place: int) -> Package:
+    """The package with one of its kernels, which keeps its name."""
+    one = replace(package, kernels=(package.kernels[place],))
+    one.__dict__["names"] = package.names
+    return one
+
+
+def selftest_on_host(package: Package, build: Path) -> int:
+    """What the self-test returns on this machine, run in a process that can be ended."""
+    name = f"{package.prefix}selftest"
+    library = compile_host([*package.sources, *package.selftest], package.include, build / "selftest-host.so")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, str(library), name], capture_output=True, text=True, timeout=SELFTEST_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise FailedProofError(f"the self-test gives no answer on {HOST} in {SELFTEST_SECONDS} s.") from None
+    if done.returncode or not done.stdout.strip().lstrip("-").isdigit():
+        raise FailedProofError(f"the self-test ends the process on {HOST} (exit {done.returncode}).")
+    return int(done.stdout) & 0xFFFFFFFF

@@ -1,0 +1,139 @@
+"""Calls that differ in their secrets alone, watched: do path, addresses and slow operations depend on them?"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.decode import Instruction
+from sensorsim.machine.harness import CoreRun
+from sensorsim.machine.vectors import Vectors
+from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
+
+BY_LENGTH = ("mem", "__aeabi_mem")  # functions of the runtime whose steps depend on lengths and addresses
+TWO_WORDS = re.compile("di[34]|l(div|mul|lsl|lsr|asr|cmp)")  # in the names of those that take 64-bit operands
+
+
+@dataclass(frozen=True)
+class TimedOperation:
+    """Instructions, or calls of a function of the compiler's runtime, whose time depends on their operands."""
+
+    name: str
+    count: int  # in one call of the kernel, the most; 0: some, not counted
+    min: float | None  # in the unit of the core's table; None for a function
+    max: float | None
+    on_data: bool  # whether the operands changed with the secrets (with any input where none is declared secret)
+
+    def text(self, unit: str) -> str:
+        """As in `36 divisions (2–12 cycles)`."""
+        name = self.name[:-1] if self.count == 1 and self.name.endswith("ions") else self.name
+        if self.min is None or self.max is None or math.isnan(self.max):
+            return f"{self.count} {name}" if self.count else name
+        shown = f"{self.min:g}–{self.max:g} {unit}" if self.min < self.max else f"{self.max:g} {unit}, fewer by zero"
+        return f"{self.count} {name} ({shown})"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What `vectors` calls showed; of several public inputs, the most for one of them."""
+
+    vectors: int
+    paths: int
+    addresses: int
+    operations: tuple[TimedOperation, ...]
+    branch: Instruction | None = None  # the first that went another way
+    access: Instruction | None = None  # the first that touched another address on the same path
+
+    @property
+    def calls_runtime(self) -> bool:
+        """Whether a function of the compiler's runtime ran that branches on its operands."""
+        return any(operation.min is None for operation in self.operations)
+
+
+def watch(sets: Sequence[Vectors], counter: BlockCounter, tally: Tally, function: str, prefix: str) -> Watched:
+    """Run the sets, in each of which only secrets change, and compare what their calls touch."""
+    places = _places(counter, prefix)
+    slow: set[str] = set()
+    seen: set[int] = set()
+    paths = addresses = count = 0
+    branch = access = None
+    for vectors in sets:
+        run = CoreRun(counter.machine, vectors, function)
+        with Watch(counter.machine, {place: registers for place, (_, registers) in places.items()}) as watching:
+            touched = [watching.take() for _ in run.calls()]
+        count += vectors.count
+        paths = max(paths, len({t.path for t in touched}))
+        addresses = max(addresses, len({t.addresses for t in touched}))
+        slow |= {name for place, (name, _) in places.items() if len({t.operands.get(place) for t in touched}) > 1}
+        seen |= {place for one in touched for place in one.operands}
+        branch = branch or _first_branch(run, counter, touched)
+        access = access or _first_access(run, counter, touched)
+    # operands that were not seen: they are not in registers, or no watched call came by
+    slow |= {name for place, (name, registers) in places.items() if not registers or place not in seen}
+    return Watched(count, paths, addresses, _operations(counter, tally, places.values(), slow), branch, access)
+
+
+def _places(counter: BlockCounter, prefix: str) -> dict[int, tuple[str, tuple[str, ...]]]:
+    """By address: the name of the slow operation there, and the registers that hold its operands."""
+    found: dict[int, tuple[str, tuple[str, ...]]] = {}
+    for instructions in counter.timed.values():
+        for one in instructions:
+            found[one.address] = one.plural, () if "[" in one.text else one.reads
+    family = counter.decoder.family
+    stem = {"arm": "r", "riscv": "a"}.get(family)
+    for name in sorted(counter.branching()):
+        if name.startswith((prefix, *BY_LENGTH)) or name not in counter.machine.program.symbols:
+            continue
+        words = 4 if TWO_WORDS.search(name) else 2
+        registers = tuple(f"{stem}{place}" for place in range(words)) if stem else ()
+        found[counter.machine.program.symbols[name][0] & ~1] = name, registers
+    return found
+
+
+def _operations(
+    counter: BlockCounter, tally: Tally, places: Iterable[tuple[str, tuple[str, ...]]], slow: set[str]
+) -> tuple[TimedOperation, ...]:
+    """Each kind of slow operation with how often a call runs it."""
+    prices: dict[str, tuple[float, float]] = {}
+    for instructions in counter.timed.values():
+        for one in instructions:
+            assert one.timed is not None
+            known = prices.get(one.plural, one.timed)
+            prices[one.plural] = min(known[0], one.timed[0]), max(known[1], one.timed[1])
+    made = []
+    for name in sorted({name for name, _ in places}):
+        times = max(part.timed.get(name, 0) + part.entered.get(name, 0) for part in tally.parts.values())
+        if times:
+            least, most = prices.get(name, (None, None))
+            made.append(TimedOperation(name, times, least, most, name in slow))
+    return tuple(made)
+
+
+def _first_branch(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched]) -> Instruction | None:
+    """The branch after which the first two calls that differ went different ways."""
+    other = next((call for call, one in enumerate(touched) if one.path != touched[0].path), None)
+    if other is None:
+        return None
+    with Steps(counter.machine) as steps:
+        one, two = (steps.take()[0] for _ in run.calls([0, other]))
+    place = first_difference(one, two)
+    if not place:
+        return None
+    start, size = one[place - 1]
+    return counter.decoder.block(start, counter.machine.read_code(start, size))[-1]
+
+
+def _first_access(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched]) -> Instruction | None:
+    """The first instruction that touched another address in two calls of one path."""
+    seen: dict[int, tuple[int, int]] = {}  # by path: a call, its addresses
+    for call, one in enumerate(touched):
+        known, addresses = seen.setdefault(one.path, (call, one.addresses))
+        if addresses == one.addresses:
+            continue
+        with Steps(counter.machine) as steps:
+            first, second = (steps.take()[1] for _ in run.calls([known, call]))
+        place = first_difference(first, second)
+        at = first[place][0] if place is not None and place < len(first) else -1
+        return next((i for block in counter.known.values() for i in block if i.address == at), None)
+    return None

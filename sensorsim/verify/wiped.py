@@ -1,0 +1,96 @@
+"""What a program leaves in memory: after a call no key that was used, no random word and no entropy may be found in the
+sensor's state, on the stack or in the program's variables; the key that is next, in the state alone. The firmware model
+says which words to look for."""
+
+from functools import partial
+from typing import Any
+
+from sensorsim.device.entropy import CIPHER_WORDS, SeededEntropy
+from sensorsim.device.firmware import Firmware
+from sensorsim.device.sensor import Sensor
+from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
+from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
+from sensorsim.kernels.health import STATE_WORDS
+from sensorsim.machine.elf import Program
+from sensorsim.machine.memory import STACK_BYTES
+from sensorsim.machine.targets import Target
+from sensorsim.verify.life import core_sensor
+from sensorsim.verify.life_steps import Board
+
+WORD = 4
+# Of an ss_sensor on a core of 32 bits: open, the port's five words, epoch, spent and used, the key; then what is at
+# work in a call and zero outside of it: the cipher's state and block, the random words, the health tests.
+AT_WORK = WORD * (1 + 5 + 3 + KEY_WORDS)
+
+
+class _Told(Sensor):
+    """The model, which tells what it draws with; a sensor never does."""
+
+    @property
+    def key(self) -> bytes:
+        """Of the next release."""
+        return bytes(self._generator.key.tobytes())
+
+    def listen(self) -> None:
+        generator, self.secrets = self._generator, b""
+        fresh = generator.words
+
+        def words(number: int, epoch: int) -> Any:
+            before = generator.key.tobytes()
+            made = fresh(number, epoch)
+            self.secrets = before + made.tobytes()
+            return made
+
+        generator.words = words  # type: ignore[method-assign]
+
+
+def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int) -> str:
+    """The first secret word that is found again, in words; empty where none is."""
+    for seed in range(1, trials + 1):
+        ours, theirs = Board(entropy=SeededEntropy(seed)), Board(entropy=SeededEntropy(seed))
+        model = _Told(firmware, ours.flash, ours.draw, ours.clock)
+        core, drawn = core_sensor(target, program, firmware, prefix, theirs), bytearray()
+        core.entropy = partial(_kept, theirs, drawn)
+        model.listen()
+        model.open()
+        core.open()
+        found = _found(core, bytes(drawn[-2 * SEED_BYTES :]), model.key)
+        if found:
+            return f"after open, entropy, the key or what was made of them is {found}"
+        core.machine.paint()
+        x = [seed * 977 % 32769] * firmware.n
+        model.release(x)
+        core.release(x)
+        found = _found(core, model.secrets, model.key)
+        if found:
+            return f"after a release, a random word, a key or what was made of them is {found}"
+    return ""
+
+
+def _kept(board: Board, kept: bytearray, count: int) -> bytes:
+    given = board.draw(count)
+    kept += given
+    return given
+
+
+def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
+    """Where one of the words is found."""
+    stack, parts = core.machine.places.stack, core.machine.program.sections
+    if _holds(core, core.sensor, ROOM, secrets):
+        return "in the sensor's state"
+    size = WORD * (2 * CIPHER_WORDS + BLOCK_WORDS * core.firmware.blocks + STATE_WORDS)
+    if set(core.machine.uc.mem_read(core.sensor + AT_WORK, size)) - {0, GARBAGE}:  # what no call touched is garbage
+        return "in the sensor's state, which is not all wiped"
+    if _holds(core, stack, STACK_BYTES, secrets + key):
+        return "on the stack"
+    for part in parts:
+        if part.writable and _holds(core, part.address, len(part.data), secrets + key):
+            return f"in {part.name}"
+    return ""
+
+
+def _holds(core: EmulatedSensor, start: int, size: int, secrets: bytes) -> bool:
+    """Whether a word of the secrets is there; zeros are none."""
+    content = bytes(core.machine.uc.mem_read(start, size))
+    words = {secrets[k : k + WORD] for k in range(0, len(secrets), WORD)} - {bytes(WORD)}
+    return any(word in content for word in words)

@@ -1,0 +1,443 @@
+"""A whole record: energies by hand from the cells of the tables, the forms of output, bad input, faults of tables."""
+
+import csv
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sensorsim.cli import group, main
+from sensorsim.cost.chip_parts import load_parts
+from sensorsim.cost.radio import load_radio, radio_files, radio_names
+from sensorsim.cost.random import block_operations
+from sensorsim.cost.record import Choices, whole_record
+from sensorsim.cost.report import cost
+from sensorsim.cost.sensor import sensor_operations
+from sensorsim.cost.tablecheck import check_file
+from sensorsim.errors import InputError
+
+TABLES = Path(__file__).parent.parent / "tables"
+SLOT, ENTRY = 24, 8  # bytes of a slot of the journal, and what a log adds to them
+
+
+def rows(path):
+    lines = [line for line in (TABLES / path).read_text("utf-8").splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(lines))
+
+
+def chip_row(name):
+    return next(row for row in rows("energy.csv") if row["chip"] == name)
+
+
+def radio_row(radio, chip):
+    every = [row for path in (TABLES / "radio").glob("*.csv") for row in rows(path)]
+    found = {row["chip"]: row for row in every if row["radio"] == radio}
+    return found.get(chip) or found["any"]
+
+
+def price_list(*files):
+    """Class: typical cycles of unsigned 32-bit operands."""
+    prices = {}
+    for row in (row for name in files for row in rows(f"cpu/{name}.csv")):
+        for kind in filter(None, row["class"].split("/")):
+            fits = "32" in row["width"].split("/") or row["width"] == "any" or kind == "INDEX"
+            if fits and row["signedness"] != "signed":
+                above, _, below = row["typical"].partition("/")
+                prices[kind] = float(above) / float(below or 1)
+    return prices
+
+
+def cycles_of(counts, prices):
+    return sum(prices[kind] * times for kind, times in counts.items())
+
+
+def chacha(double_rounds):
+    """One block by the RFC: eight quarter rounds to a double one, each of four additions, exclusive ors, rotations."""
+    quarters = 8 * double_rounds
+    rounds = 16 + double_rounds + 16  # of the three loops: copy, double rounds, the final addition
+    return {
+        "ADD": 4 * quarters + 16,
+        "XOR": 4 * quarters,
+        "ROTATE": 4 * quarters,
+        "LOAD": 5 * quarters + 16 + 32,  # five words of the block a quarter round; state; block and state
+        "STORE": 4 * quarters + 16 + 16,
+        "INDEX": rounds,
+        "COMPARE": rounds + 3,
+        "BRANCH": rounds + 3,
+    }
+
+
+def air(radio, chip, size):
+    row = radio_row(radio, chip)
+    time = {name: float(row[name]) for name in ("us_per_byte", "overhead_us", "receive_us", "start_us")}
+    tx, rx, start, volt = (float(row[name]) for name in ("tx_mA", "rx_mA", "start_mA", "supply_V"))
+    packets = 1
+    while packets * int(row["max_payload_bytes"]) < size:
+        packets += 1
+    sending = size * time["us_per_byte"] + packets * time["overhead_us"]
+    return volt * (tx * sending + packets * (rx * time["receive_us"] + start * time["start_us"]))
+
+
+def stored(chip):
+    row = chip_row(chip)
+    volt, word = float(row["supply_V"]), float(row["store_us_per_word"]) * float(row["store_mA"])
+    page = int(row["page_bytes"])
+    if page == 0:
+        return volt * word * SLOT / 4
+    erase = volt * float(row["erase_us"]) * float(row["erase_mA"])
+    return volt * word * (SLOT + ENTRY) / 4 + erase / (page / (SLOT + ENTRY))
+
+
+CORES = {
+    "nrf52832": ("cortex-m4", "cortex-m4f"),
+    "cc2340r2": ("cortex-m0plus",),
+    "stm32l476": ("cortex-m4", "cortex-m4f"),
+    "atmega328p": ("avr",),
+}
+
+
+@pytest.mark.parametrize("chip", CORES)
+@pytest.mark.parametrize("radio", ["ble-1m", "802154", "lora-sf9"])
+@pytest.mark.parametrize("source", ["chacha20", "chacha12", "free"])
+def test_every_part_by_hand(chip, radio, source):
+    report = cost(14, 7, chip=chip, radio=radio, random=source, variant="paper")
+    prices, per_cycle = price_list(*CORES[chip]), float(chip_row(chip)["pJ_per_cycle"]) / 1000
+    journal = cycles_of(sensor_operations(14)["journal"], prices)
+    for name, bits in (("spof", 896), ("dpsgd", 448)):  # a word for each draw: two for a feature, one
+        counts = Counter()
+        for step in report.mechanisms[name].traced.steps.values():
+            counts.update(step.operations)
+        block = {"chacha20": chacha(10), "chacha12": chacha(6), "free": {}}[source]
+        words = math.ceil(bits / 512) * cycles_of(block, prices)
+        made = report.record.costs[name]
+        expected = {
+            "arithmetic": cycles_of(counts, prices) * per_cycle,
+            "random words": words * per_cycle,
+            "journal": journal * per_cycle + stored(chip),
+            "on air": air(radio, chip, bits // 8),
+        }
+        assert {part: value.nJ for part, value in made.parts.items()} == pytest.approx(expected, rel=1e-5)
+        assert made.microjoule == pytest.approx(sum(expected.values()) / 1000, rel=1e-5)
+        assert made.cycles == pytest.approx(cycles_of(counts, prices) + words + journal)
+        assert (made.random_bits, made.bytes_sent) == (bits, bits // 8)
+        assert sum(made.share(part) for part in made.parts) == pytest.approx(100)
+
+
+def test_the_sensor_by_hand():
+    """A block of its generator: the cipher, its constants, the key in and out, what is left overwritten, words out."""
+    prices, parts = price_list("cortex-m4", "cortex-m4f"), sensor_operations(14)
+    around = Counter({"STORE": 4 + 8 + 4 + 3 * 8 + 16, "LOAD": 8 + 8 + 8})
+    whole = Counter(chacha(10)) + around
+    for kind in ("ADD", "XOR", "ROTATE", "STORE", "LOAD"):
+        assert parts["random words"][kind] == whole[kind]
+    made = cost(14, 7).record.costs["sensor"]
+    code = cycles_of(parts["release"], prices) + cycles_of(parts["packet"], prices)
+    assert made.parts["arithmetic"].cycles == pytest.approx(code)
+    assert made.parts["random words"].cycles == pytest.approx(cycles_of(parts["random words"], prices))
+    assert made.bytes_sent == 4  # 20 bits of head, 4 name the feature, 3 are its symbol
+    fewer = cost(14, 7, random="chacha12").record.costs["sensor"].parts["random words"].cycles
+    rounds = cycles_of(chacha(10), prices) - cycles_of(chacha(6), prices)
+    assert fewer == pytest.approx(made.parts["random words"].cycles - rounds)
+
+
+def test_reading_and_running_the_generator_agree():
+    from sensorsim.kernels.chacha20 import chacha20
+    from sensorsim.kernels.generator import fresh_words
+
+    for kernel, lengths, read in (
+        (fresh_words, {"blocks": 1}, sensor_operations(14)["random words"]),
+        (chacha20, {}, block_operations("chacha20")),
+    ):
+        ran = Counter()
+        for (_, kind), times in kernel.count(**lengths).items():
+            ran[kind] += times
+        assert ran == Counter(read)
+    assert dict(block_operations("chacha12")) == chacha(6)
+    assert dict(block_operations("chacha20")) == chacha(10)
+
+
+def test_true_random_words():
+    row = chip_row("nrf52832")
+    start, word, current, volt = (float(row[n]) for n in ("trng_start_us", "trng_us_per_word", "trng_mA", "supply_V"))
+    made = cost(14, 7, chip="nrf52832", random="trng").record.costs
+    assert made["spof"].parts["random words"] == pytest.approx((0, (start + 28 * word) * current * volt))
+    assert made["sensor"].parts["random words"].nJ == pytest.approx((start + 2 * word) * current * volt)
+
+
+def test_sources_in_order_and_free_is_arithmetic_alone():
+    made = {source: cost(14, 7, random=source).record.costs for source in ("chacha20", "chacha12", "free")}
+    for name, whole in made["chacha20"].items():
+        fewer, free = made["chacha12"][name], made["free"][name]
+        assert whole.cycles > fewer.cycles > free.cycles
+        assert free.upto("random words") == free.upto("arithmetic")
+        assert whole.microjoule > fewer.microjoule > free.microjoule
+
+
+def test_more_features_never_cost_less():
+    before = {}
+    for n in (1, 2, 7, 8, 14, 33, 64, 200):
+        costs = cost(n, 1).record.costs
+        for name, made in costs.items():
+            assert made.microjoule >= before.get(name, 0)
+            assert made.cycles >= 0.999 * before.get((name, "cycles"), 0)
+            before[name], before[name, "cycles"] = made.microjoule, made.cycles
+    assert before["spof"] > 2 * costs["sensor"].microjoule
+
+
+def test_what_becomes_of_the_papers_saving():
+    """On a core without a divider most of it, with one nothing; and a packet twice as long costs more than both."""
+    without, divider = cost(14, 7, cpu="cortex-m0plus"), cost(14, 7, chip="nrf52832")
+    assert without.record.chip.chip == "cc2340r2"
+    for report, arithmetic in ((without, (70, 75)), (divider, (-6, -5))):
+        found = report.record.savings()
+        spof, dpsgd = (report.record.costs[name] for name in ("spof", "dpsgd"))
+        low, high = arithmetic
+        assert low < found["arithmetic"] < high
+        assert found["arithmetic"] == pytest.approx(
+            100 - 100 * spof.parts["arithmetic"].cycles / dpsgd.parts["arithmetic"].cycles
+        )
+        assert found["on air"] == pytest.approx(100 - 100 * spof.microjoule / dpsgd.microjoule)
+        assert found["arithmetic"] > found["random words"] and found["on air"] < 0
+        assert spof.parts["on air"].nJ > 10 * spof.upto("random words") * 1000 / 2
+    assert 0 < without.record.savings()["random words"] < 25
+    assert "saving_percent" in cost(14, 7, variant="lean").record.to_dict()
+    assert cost(14, 7, variant="lean").record.savings() == {}
+
+
+def test_memory_that_needs_no_erase_and_one_that_does():
+    _, fram = load_parts("msp430fr5994")
+    assert fram.nanojoule(SLOT) == pytest.approx(6 * 0.25 * 1.888 * 3) == pytest.approx(fram.nanojoule_erasing(SLOT))
+    _, flash = load_parts("nrf52840")
+    row = chip_row("nrf52840")
+    page = float(row["erase_us"]) * float(row["erase_mA"]) * float(row["supply_V"])
+    assert flash.nanojoule_erasing(SLOT) == pytest.approx(page + 6 * flash.nJ_per_word)
+    assert flash.nanojoule_erasing(SLOT) > 50 * flash.nanojoule(SLOT)
+
+
+def test_no_figure_is_no_total_and_not_zero():
+    record = cost(14, 7, chip="apollo3").record
+    made = record.costs["spof"]
+    assert made.parts["journal"].nJ is None and made.microjoule is None and made.share("on air") is None
+    assert record.savings()["random words"] is not None and record.savings()["on air"] is None
+    data = json.loads(run("cost", "--chip", "apollo3", "--format", "json").output)["record"]
+    assert data["mechanisms"]["spof"]["uJ"] is None and data["mechanisms"]["spof"]["uJ_per_day"] is None
+    text = run("cost", "--chip", "apollo3").output
+    assert "no total: energy.csv has no figure for the memory of Apollo3 Blue" in text
+
+
+def test_compiled_cycles_take_the_place_of_the_kernels():
+    report = cost(14, 7, chip="cc2340r2")
+    own = {"spof": 1000.0, "chacha20": 500.0, "sensor": 4000.0}
+    kernel, made = report.record, whole_record(report, cycles=own)
+    assert made.level == "machine"
+    assert made.costs["spof"].parts["arithmetic"] == pytest.approx((1000, 159.0))
+    assert made.costs["spof"].parts["random words"] == pytest.approx((1000, 159.0))
+    assert made.costs["dpsgd"].parts["arithmetic"] == kernel.costs["dpsgd"].parts["arithmetic"]
+    assert made.costs["sensor"].cycles == pytest.approx(4000)
+    before, after = (record.costs["sensor"] for record in (kernel, made))
+    assert after.parts["journal"].cycles / 4000 == pytest.approx(before.parts["journal"].cycles / before.cycles)
+
+
+# ---------------------------------------------------------------------------------------------------- air time
+
+
+def test_air_times_of_the_standards():
+    """Bluetooth: an empty packet takes 80 µs at 1 Mbit/s, 44 at 2; coded 720 and 462. 802.15.4: 250 kbit/s."""
+    empty = {"ble-1m": 80, "ble-2m": 44, "ble-coded-s8": 720, "ble-coded-s2": 462}
+    beside = 4 + 4 + 3  # L2CAP, MIC, ATT
+    for name, time in empty.items():
+        radio = load_radio(name)
+        assert radio.overhead_us == time + beside * radio.us_per_byte
+        assert radio.receive_us == time + 100
+    assert load_radio("802154").us_per_byte == 8 / 0.25
+
+
+@pytest.mark.parametrize("factor", range(7, 13))
+@pytest.mark.parametrize("size", [1, 20, 51])
+def test_lora_air_time_by_the_makers_formula(factor, size):
+    symbol, low_rate = 2**factor / 0.125, factor > 10
+    length = size + 13
+    filled = math.ceil((8 * length - 4 * factor + 28 + 16) / (4 * (factor - 2 * low_rate)))
+    exact = (8 + 4.25 + 8 + 5 * filled) * symbol
+    radio = load_radio(f"lora-sf{factor}")
+    linear = radio.overhead_us + size * radio.us_per_byte
+    assert exact - 5 * symbol <= linear + 1 and linear - 1 <= exact  # the formula rounds up to five symbols
+
+
+# ---------------------------------------------------------------------------------------------------- output
+
+
+def run(*words):
+    return CliRunner().invoke(group, list(words), catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--chip", "cc2340r2", "--radio", "lora-sf12", "--records-per-day", "1440"),
+        ("--chip", "nrf52832", "--random", "trng", "--accounting", "full"),
+        ("--chip", "max32650"),
+        ("--variant", "lean", "--n", "257"),
+        ("--cpu", "avr"),
+    ],
+    ids=" ".join,
+)
+def test_the_panel_is_eight_lines_at_most(words):
+    lines = run("cost", *words).output.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith(" a whole record on "))
+    panel = lines[start : lines.index("", start)]
+    assert len(panel) <= 8 and max(map(len, panel)) <= 110, panel
+    assert panel[0].endswith("in µJ") and "the sensor, 1 feature by rows" in "".join(panel)
+
+
+def test_the_panel_says_what_the_json_says():
+    data = json.loads(run("cost", "--records-per-day", "24", "--format", "json").output)["record"]
+    head = [data[key] for key in ("random", "radio", "chip", "records_per_day")]
+    assert head == ["chacha20", "ble-1m", "nrf52840", 24]
+    assert data["chip_given"] is False and data["level"] == "kernel"
+    text = run("cost", "--records-per-day", "24").output
+    line = next(line for line in text.splitlines() if line.startswith(" the sensor, 1 feature"))
+    sensor = data["mechanisms"]["sensor"]
+    assert line.split()[-2:] == [f"{sensor['uJ']:.3g}", f"{sensor['uJ_per_day']:.0f}"]
+    assert sensor["uJ_per_day"] == pytest.approx(24 * sensor["uJ"])
+    assert "24 a day" in text and "choose with --chip" in text
+    assert any(said.startswith("ble-1m, event: estimate") for said in data["unsettled"])
+
+
+def test_the_frame_adds_up():
+    record = cost(14, 7, chip="cc2340r2").record
+    frame = record.to_frame()
+    totals = frame.groupby("mechanism").uJ.sum()
+    assert totals["spof"] == pytest.approx(record.costs["spof"].microjoule)
+    assert set(frame.part) == {"arithmetic", "random words", "journal", "on air"}
+    assert "record" not in json.loads(run("cost", "--sweep", "n=7:8", "--format", "json").stdout)
+
+
+def test_ranges_say_what_they_are():
+    assert "no bound on compiled code" in run("cost", "--cpu", "cortex-m4").output
+    assert "no bound on compiled code" not in run("cost").output  # the K7's table leaves none open
+
+
+def test_the_radio_of_a_chip_or_that_of_any():
+    assert load_radio("ble-1m", "nrf52840").chip == "nrf52840"
+    assert load_radio("802154", "nrf52832").chip == "any"
+    assert cost(14, 7, chip="nrf52832", radio="BLE-2M").record.radio.radio == "ble-2m"
+    assert whole_record(cost(14, 7), Choices(chip="nrf52832")).chip.name == "nRF52832"
+    cores = {
+        "cortex-m4": "nrf52840",
+        "cortex-m0plus": "cc2340r2",
+        "avr": "atmega328p",
+        "ibex": "nrf52840",
+        "k7": "nrf52840",
+    }
+    assert {cpu: cost(14, 7, cpu=cpu).record.chip.chip for cpu in cores} == cores
+
+
+BAD = {
+    ("--radio", "ble-1"): "radio 'ble-1' is not known (did you mean ble-1m?); there are ble-1m,",
+    ("--random", "dice"): "'dice' is not one of",
+    ("--records-per-day", "0"): "0 records a day are not possible",
+    ("--records-per-day", "nan"): "nan records a day are not possible",
+    ("--chip", "atmega328p", "--random", "trng"): "ATmega328P has no generator of true random words; give --random",
+    ("--chip", "cc2340r2", "--random", "trng"): "CC2340R2 has no generator of true random words (no generator on",
+    ("--chip", "apollo3", "--random", "trng"): "energy.csv has no figure for a generator of true random words on",
+    ("--level", "machine", "--radio", "ble-2m"): "at machine level need a chip; give --chip",
+}
+
+
+@pytest.mark.parametrize("words", BAD, ids=" ".join)
+def test_bad_input_is_one_sentence(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["cost", *words])
+    said = capsys.readouterr()
+    assert (stop.value.code, said.out) == (2, "")
+    assert BAD[words] in said.err and "Traceback" not in said.err
+
+
+def test_bad_names_in_a_notebook():
+    with pytest.raises(InputError, match="random words from 'dice' are not known; choose one of chacha20"):
+        cost(random="dice")
+    with pytest.raises(InputError, match="whose cycles are in no table"):
+        whole_record(cost(), Choices(chip="nrf51822"))
+
+
+# ---------------------------------------------------------------------------------------------------- tables
+
+
+def test_the_tables_of_radios_have_no_faults():
+    assert [check_file(path)[1] for path in radio_files()] == [[]] * len(radio_files())
+    assert len(radio_names()) == len({row["radio"] for path in radio_files() for row in rows(path)}) >= 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("3,244,127.2,", "3,244,128.2,", "nJ_per_byte is 128.2, and times and currents make 127.2"),
+        (",127.2,10267.2,", ",127.2,9267,", "nJ_per_event is 9267"),
+        ("ble-1m,nrf52832,", "ble-1m,nrf5283,", "unknown chip 'nrf5283'"),
+        ("ble-1m,nrf52840,", "ble-1m,nrf52832,", "a second row for ble-1m of nrf52832"),
+        ("ble-1m,any,", "ble-1m,apollo3,", "no row of ble-1m for any chip"),
+        (",8,168,180,650,5.3", ",8,168,180,x,5.3", "start_us: 'x' is not a number"),
+        (",8,168,180,650,5.3", ",8,168,180,650", "18 cells, not 19"),
+        (",estimate,event,", ",confirmed,event,", "status_of 'event' with status 'confirmed'"),
+        (",estimate,event,", ",perhaps,event,", "unknown status 'perhaps'"),
+        ("# title: Bluetooth Low Energy", "# author: me", "no title"),
+        ("start_us,", "start,", "not the columns of a table of radios"),
+    ],
+)
+def test_faults_of_a_table_of_radios(tmp_path, old, new, fault):
+    text = (TABLES / "radio" / "ble.csv").read_text("utf-8")
+    assert old in text
+    path = tmp_path / "mine.csv"
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    found = check_file(path)[1]
+    assert any(fault in line for line in found), found
+    assert all(line.startswith("mine.csv:") for line in found)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "fault"),
+    [
+        ("trng_nJ_per_word", "7", "trng_nJ_per_word is 7, and times and currents make 776.16"),
+        ("trng_mA", "", "empty trng_mA"),
+        ("trng_status", "none", "trng_us_per_word where the chip has no generator"),
+        ("trng_status", "perhaps", "unknown trng_status 'perhaps'"),
+        ("store", "paper", "unknown store 'paper'"),
+        ("store_status", "", "store without store_status"),
+        ("store_note", "", "store_status estimate without a note"),
+        ("erase_nJ", "1", "erase_nJ is 1, and times and currents make"),
+        ("page_bytes", "0", "page_bytes and erase_us: both or neither are 0"),
+        ("store_us_per_word", "fast", "store_us_per_word: 'fast' is not a number"),
+    ],
+)
+def test_faults_of_a_chips_parts(tmp_path, column, cell, fault):
+    table = rows("energy.csv")
+    table[0][column] = cell
+    path = tmp_path / "energy.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
+    found = check_file(path)[1]
+    assert any(f"energy.csv:2: {fault}" in line for line in found), found
+
+
+@pytest.mark.slow
+def test_the_same_panel_from_machine_code():
+    pytest.importorskip("ziglang")
+    words = ("cost", "--level", "machine", "--chip", "cc2340r2", "--random", "chacha12")
+    data = json.loads(run(*words, "--format", "json").output)
+    made, cases = data["record"], {case["mechanism"]: case["machine"]["total"] for case in data["cases"]}
+    assert (made["level"], made["random"]) == ("machine", "chacha12")
+    for name in ("spof", "dpsgd", "sampled"):
+        assert made["mechanisms"][name]["parts"]["arithmetic"]["cycles"] == cases[name]
+    words_of = {name: made["mechanisms"][name]["parts"]["random words"]["cycles"] for name in ("spof", "dpsgd")}
+    assert words_of["spof"] == pytest.approx(2 * words_of["dpsgd"])
+    assert words_of["dpsgd"] < cases["chacha20"]
+    (release,) = [call["cost"] for call in data["sensor"][0]["calls"] if call["call"] == "release"]
+    assert made["mechanisms"]["sensor"]["cycles"] < release  # four double rounds less
+    assert "compiled code, in µJ" in run(*words, "--variant", "paper").output

@@ -1,0 +1,592 @@
+"""A customer's compiler and image: any linked ELF is run where it lies, its core is known, and tampering is found."""
+
+import json
+import re
+import shutil
+import struct
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from exported import BOARDS, export, need, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sensorsim.cli.verify_binary import binary_data, binary_report, binary_text, symbols_of
+from sensorsim.cost.prices import load_cpu
+from sensorsim.device.encoder import read_encoder
+from sensorsim.device.firmware import Firmware
+from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.manifest import Package
+from sensorsim.export.package import Options, make_package
+from sensorsim.export.sensor import SensorCode
+from sensorsim.export.write import fill, write_folder
+from sensorsim.language.c.files import c_sources
+from sensorsim.language.load import find
+from sensorsim.machine import compilers
+from sensorsim.machine.compilers import OwnCompiler
+from sensorsim.machine.cores import core_of
+from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.decode import Decoder
+from sensorsim.machine.elf import MOST_BYTES, read_elf
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.targets import TARGETS
+from sensorsim.privacy.tablefile import table_bytes, write_table
+from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.verify import binary
+from sensorsim.verify.bits import Effort
+
+ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
+ZIG = f"{sys.executable} -m ziglang cc"
+CLANG_M4 = f"{ZIG} -target thumb-freestanding-eabi -mcpu=cortex_m4 -O2"
+CLANG_M0 = f"{ZIG} -target thumb-freestanding-eabi -mcpu=cortex_m0plus -O2"
+CLANG_RV = f"{ZIG} -target riscv32-freestanding-none -mcpu=generic_rv32+m+c -O2"
+ARM_GCC = "arm-none-eabi-gcc -mthumb -Os"
+RISCV_GCC = "riscv64-unknown-elf-gcc -ffreestanding -mabi=ilp32 -march=rv32imc -Os"
+PIECES = ("-ffunction-sections", "-fdata-sections")
+SMALL = Effort(400, 400, 64, 40)
+
+
+def light_package(folder, epsilon=1.6, budget="8"):
+    """A sensor's package without what only documents it: a full export takes half a minute."""
+    firmware = Firmware(ready_table(epsilon, 1), budget_epsilon=budget)
+    code = SensorCode(firmware, "ss_", "table.txt")
+    table = table_bytes(replace(firmware.table, certificate=firmware.certificate)).decode("ascii")
+    fill(folder, code.sources("") | {"hospital/table.txt": table, "MANIFEST.json": "{}"})
+    given = {"asked": [], "variant": "lean", "noise": "table.txt", "encoder": None, "budget_epsilon": budget}
+    given |= {"budget_days": None, "reserve": None, "packet_numbers": [], "prefix": "ss_", "spdx": "MIT"}
+    given["allow_uncertified"] = False
+    manifest = {"private": True, "parameters": given, "noise_table": code.noise.record}
+    return Package(folder, manifest, tuple(code.kernels))
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return light_package(tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture
+def opened(package, monkeypatch):
+    """`open_package` gives the light package."""
+    monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: package)
+    return package
+
+
+def link(command, sources, include, out, script="application.ld", more=()):
+    """An application as its makers link it."""
+    words = command.split()
+    libraries = ["-lgcc"] if "gcc" in words[0] else []
+    libraries = ["-lc", *libraries] if words[0].startswith("arm") else libraries
+    folders = [f"-I{folder}" for folder in include]
+    run(*words, *PIECES, "-nostdlib", "-Wl,--gc-sections", "-Wl,--entry=main_loop", "-T", BOARDS / script, *folders,
+        *more, *sources, *libraries, "-o", out)  # fmt: skip
+    return out
+
+
+def application(command, package, out, more=(), sources=None):
+    found = sources or package.sources
+    return link(command, [*found, BOARDS / "application.c"], package.include[:2], out, more=more)
+
+
+@pytest.fixture(scope="module")
+def clang(package, tmp_path_factory):
+    """An application for an M4 by clang -O2."""
+    return application(CLANG_M4, package, tmp_path_factory.mktemp("clang") / "app.elf")
+
+
+def proof(report, name):
+    (found,) = [one for one in report.proofs if one.name == name]
+    return found
+
+
+def test_an_application_by_clang_is_proved_from_its_elf(opened, clang):
+    report = binary.verify_elf(clang, opened.folder / "MANIFEST.json")
+    assert report.passed and report.target == "cortex-m4"
+    assert [one.name for one in report.proofs] == ["bits", "path", "addresses", "wiped", "table"]
+    assert report.life.releases > 200 and report.life.cuts > 10 and report.life.resets > 40
+    calls = {one.call: one for one in report.calls.results}
+    assert calls["release"].calls == 60 and calls["release"].paths == 1
+    assert calls["release"].price.mean > calls["release"].instructions.mean > 1000
+    assert "left" not in calls  # the application never asks, so its linker dropped the function
+    assert report.ram_bytes == sum(size for size in (364, 48, 4, 4))  # sensor, slots, noise, sent
+    assert (
+        report.calls.state_bytes == 364
+    )  # 4 + 20 + 3 * 4 + (8 + 16 + 16 + 8 + 6 + 4 + 2 + 1) * 4 + 1 + 48 + 32, whole
+    assert "every proof holds" in binary_text(report) and json.loads(json.dumps(binary_data(report)))["passed"]
+    assert list(report.to_frame()["function"]) == ["open, blank memory", "open", "release"]
+
+
+GCC = [(f"{ARM_GCC} -mcpu=cortex-m0plus", "cortex-m0plus"),
+       pytest.param(f"{ARM_GCC} -mcpu=cortex-m4", "cortex-m4", marks=pytest.mark.slow),
+       (RISCV_GCC, "rv32imc")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "target"), GCC)
+def test_an_application_by_gcc_is_proved_from_its_elf(opened, tmp_path, command, target):
+    need(command.split()[0])
+    report = binary.verify_elf(application(command, opened, tmp_path / "app.elf"), opened.folder)
+    assert report.passed and report.target == target and not report.notes
+    assert proof(report, "path").detail.startswith("the same instructions")
+
+
+def test_a_build_with_fewer_releases_is_told(opened, tmp_path):
+    elf = application(CLANG_M0, opened, tmp_path / "app.elf", more=("-DSS_BUDGET=3", "-DSS_RESERVE=2"))
+    report = binary.verify_elf(elf, opened.folder)
+    assert report.passed
+    assert [note.split()[0] for note in report.notes] == ["SS_BUDGET", "SS_RESERVE"] and "is 3 in" in report.notes[0]
+
+
+def test_a_build_of_another_table_fails_by_name(opened, tmp_path):
+    other = light_package(tmp_path / "other", epsilon=3.2)
+    report = binary.verify_elf(application(CLANG_M0, other, tmp_path / "app.elf"), opened.folder)
+    assert not report.passed
+    assert "identity" in proof(report, "bits").detail and "ss_noise_table" in proof(report, "table").detail
+
+
+def tampered(elf, out, name, place, change):
+    """The file with bytes of a symbol changed."""
+    data, program = bytearray(elf.read_bytes()), read_elf(elf.read_bytes())
+    address = (program.symbols[name][0] & ~1) + place
+    (section,) = [one for one in program.sections if one.address <= address < one.end]
+    at = data.index(section.data) + address - section.address
+    data[at : at + len(change)] = change
+    out.write_bytes(data)
+    return out
+
+
+@pytest.mark.parametrize("place", [0, 39])
+def test_one_changed_byte_of_the_table_fails(opened, clang, tmp_path, place):
+    program = read_elf(clang.read_bytes())
+    byte = program.read(program.symbols["ss_noise_table"][0] + place, 1)[0]
+    elf = tampered(clang, tmp_path / "app.elf", "ss_noise_table", place, bytes([byte ^ 1]))
+    report = binary.verify_elf(elf, opened.folder)
+    assert not report.passed
+    assert f"ss_noise_table[{place // 2}]" in proof(report, "table").detail
+
+
+@pytest.mark.parametrize("what", ["returns at once", "another rotation", "never returns"])
+def test_changed_code_of_the_release_fails(opened, clang, tmp_path, monkeypatch, what):
+    import capstone
+
+    monkeypatch.setattr("sensorsim.verify.life.SECONDS", 1)
+    function, place, change = "ss_sensor_release", 0, b"\x70\x47"  # bx lr
+    if what == "never returns":
+        change = b"\xfe\xe7"  # b .
+    elif what == "another rotation":
+        function, program = "ss_next_key", read_elf(clang.read_bytes())
+        address, size = program.symbols[function]
+        code = program.read(address & ~1, size)
+        decoder = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS)
+        turn = next(one for one in decoder.disasm(code, 0) if "ror" in f"{one.mnemonic} {one.op_str}")
+        place, change = turn.address + 2, bytes([code[turn.address + 2] ^ 0x40])  # a bit of its distance
+    elf = tampered(clang, tmp_path / "app.elf", function, place, change)
+    report = binary.verify_elf(elf, opened.folder)
+    assert not report.passed and not proof(report, "bits").passed
+    assert "FAILED" in binary_text(report)
+
+
+BEFORE = "            if (status == SS_OK) {\n                sensor->used++;\n"
+BRANCH = """                if (x[3] > 16384U) {
+                    for (uint32_t i = 0U; i < 5U; i++) {
+                        ((volatile ss_sensor *)sensor)->state[i] = i;
+                    }
+                }
+"""
+SKIPPED = """                if (x[3] > 16384U) {
+                    ((volatile ss_sensor *)sensor)->state[1] = 7U;
+                }
+"""
+INDEX = "                ((volatile ss_sensor *)sensor)->state[(x[3] >> 8) & 15U] = 7U;\n"
+
+
+def leaking(command, package, folder, line, before=BEFORE):
+    """An application whose release does something else that changes no packet."""
+    shutil.copytree(package.folder / "src", folder / "src")
+    source = folder / "src" / "ss_sensor.c"
+    text = source.read_text()
+    assert text.count(before) == 1
+    source.write_text(text.replace(before, before + line if before == BEFORE else line))
+    return application(command, package, folder / "app.elf", sources=sorted((folder / "src").glob("*.c")))
+
+
+@pytest.mark.parametrize(
+    "command", [CLANG_M4, *(pytest.param(c, marks=pytest.mark.slow) for c in (CLANG_M0, CLANG_RV))]
+)
+def test_a_branch_on_the_record_is_found_and_named(opened, tmp_path, command):
+    elf = leaking(command, opened, tmp_path, BRANCH)
+    report = binary.verify_elf(elf, opened.folder)
+    assert proof(report, "bits").passed and not proof(report, "path").passed and not report.passed
+    (release,) = [one for one in report.calls.results if one.call == "release"]
+    assert release.paths == 2
+    start, size = read_elf(elf.read_bytes()).symbols["ss_sensor_release"]
+    for branch in release.varying:
+        assert branch.startswith("ss_sensor_release: `")
+        assert start & ~1 <= int(branch.rsplit("0x", 1)[1], 16) < start + size
+
+
+@pytest.mark.parametrize(("command", "line"), [(CLANG_M4, SKIPPED), (CLANG_RV, INDEX)], ids=["skipped", "index"])
+def test_an_address_by_the_record_is_found_and_named(opened, tmp_path, command, line):
+    """On the M4 the store is skipped by its condition: no branch, and the same blocks."""
+    report = binary.verify_elf(leaking(command, opened, tmp_path, line), opened.folder)
+    assert proof(report, "bits").passed and proof(report, "path").passed
+    assert not proof(report, "addresses").passed and not report.passed
+    named = proof(report, "addresses").detail  # a store; where it is skipped, the access after it, by the next function
+    assert re.search(r"ss_draw: `.* at 0x800" if line == SKIPPED else r"ss_sensor_release: `(c\.)?s", named)
+
+
+WIPE, SCRUB = "    ss_wipe(sensor->word, 8U);\n", "                ss_scrub();\n"
+STATE = "    ss_wipe(sensor->state, SS_CIPHER_WORDS);\n"
+
+
+@pytest.mark.parametrize(("command", "call", "where"), [(CLANG_M4, WIPE, "in the sensor's state"),
+                                                        (CLANG_M4, STATE, "in the sensor's state"),
+                                                        (CLANG_M4, SCRUB, "on the stack")])  # fmt: skip
+def test_what_is_not_wiped_is_found(opened, tmp_path, command, call, where):
+    report = binary.verify_elf(leaking(command, opened, tmp_path, "", call), opened.folder)
+    assert proof(report, "bits").passed and not proof(report, "wiped").passed and not report.passed
+    assert re.search(f"after (open|a release).*{where}", proof(report, "wiped").detail)
+
+
+def without_sections(elf, out):
+    """As after strip: segments are all that is left."""
+    data = bytearray(elf.read_bytes())
+    struct.pack_into("<I", data, 32, 0)
+    struct.pack_into("<3H", data, 46, 0, 0, 0)
+    out.write_bytes(data)
+    return out
+
+
+def test_a_stripped_image_is_proved_by_addresses(opened, clang, tmp_path):
+    elf, known = without_sections(clang, tmp_path / "app.elf"), read_elf(clang.read_bytes()).symbols
+    with pytest.raises(InputError, match="--target"):
+        binary.verify_elf(elf, opened.folder)
+    with pytest.raises(InputError, match=r"no function ss_sensor_open.*--symbol"):
+        binary.verify_elf(elf, opened.folder, target="cortex-m4")
+    places = [f"{name}=0x{known[name][0]:x}" for name in ("ss_sensor_open", "ss_sensor_release")]
+    report = binary_report(None, None, elf, opened.folder / "MANIFEST.json", places, "cortex-m4")
+    assert report.passed and proof(report, "table").passed  # the table is found by its bytes
+    with pytest.raises(InputError, match="no address in the image"):
+        binary.verify_elf(elf, opened.folder, {"ss_sensor_open": 0x1000}, "cortex-m4")
+
+
+@pytest.mark.parametrize("text", ["ss_sensor_open", "=0x10", "a=b", "a=-1", "a=0x100000000"])
+def test_symbols_that_are_none(text):
+    with pytest.raises(InputError, match="ss_sensor_release=0x8000124"):
+        symbols_of([text])
+
+
+def test_options_that_do_not_go_together(tmp_path):
+    assert binary_report(tmp_path, None, None, None, (), None) is None
+    for arguments, said in (
+        ((tmp_path, "cc", tmp_path, None, (), None), "one of the two"),
+        ((tmp_path, None, None, tmp_path, (), None), "go with --elf"),
+        ((None, None, tmp_path, None, (), None), "needs its package"),
+        ((None, "cc", None, None, (), None), "needs the folder"),
+        ((tmp_path, "cc", None, None, (), "k7,host"), "one core"),
+    ):
+        with pytest.raises(InputError, match=said):
+            binary_report(*arguments)
+
+
+# Cores
+
+
+@pytest.mark.parametrize(("mcpu", "target"), [("cortex_m0", "cortex-m0plus"), ("cortex_m0plus", "cortex-m0plus"),
+                                              ("cortex_m3", "cortex-m3"), ("cortex_m4", "cortex-m4"),
+                                              ("cortex_m33", "cortex-m33")])  # fmt: skip
+def test_the_core_of_an_arm_program(tmp_path, mcpu, target):
+    command = f"{ZIG} -target thumb-freestanding-eabi -mcpu={mcpu} -O2"
+    assert core_of(read_elf(tiny(tmp_path, command).read_bytes())).name == target
+
+
+@pytest.mark.parametrize(("features", "target"), [("+m+c", "rv32imc"), ("+m+a+c", "rv32imc"), ("+e+m+c", "rv32emc"),
+                                                  ("+e+c", "rv32ec")])  # fmt: skip
+def test_the_core_of_a_riscv_program(tmp_path, features, target):
+    command = f"{ZIG} -target riscv32-freestanding-none -mcpu=generic_rv32{features} -O2"
+    assert core_of(read_elf(tiny(tmp_path, command).read_bytes())).name == target
+
+
+def test_a_core_that_is_not_told_or_not_known(tmp_path):
+    program = read_elf(tiny(tmp_path, CLANG_M0).read_bytes())
+    assert core_of(program, "cortex-m4").name == "cortex-m4"
+    for wrong, said in (
+        (replace(program, attributes=b""), "--target.*cortex-m0plus"),
+        (replace(program, attributes=b"A\xff\xff\xff\xffaeabi\0\x01\xff\xff\xff\xff\x05"), "--target"),
+        (replace(program, machine=83), "AVR"),
+        (replace(program, machine=8), "machine 8"),
+    ):
+        with pytest.raises(InputError, match=said):
+            core_of(wrong)
+    with pytest.raises(InputError, match="does not run this ELF file; give one of cortex-m0plus"):
+        core_of(program, "rv32imc")
+
+
+# Programs anywhere in memory
+
+TINY = """
+static int table[4] = { 3, 5, 7, 11 };
+static int zeros[4];
+int many(int a, int b, int c, int d, int e, int f, int g, int h, int i, int j);
+int many(int a, int b, int c, int d, int e, int f, int g, int h, int i, int j)
+{
+    zeros[a & 3] += table[b & 3];
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j + zeros[a & 3];
+}
+"""
+
+
+def tiny(folder, command, flash=0x08000000, ram=0x20000000, text=TINY, entry="many"):
+    (folder / "tiny.c").write_text(text)
+    (folder / "tiny.ld").write_text(
+        f"ENTRY({entry})\nMEMORY {{ F (rx) : ORIGIN = {flash}, LENGTH = 2M\n"
+        f" R (rwx) : ORIGIN = {ram}, LENGTH = 64K }}\n"
+        "SECTIONS { .text : { *(.text*) *(.rodata*) } > F\n .fast : { *(.fast*) } > R AT > F\n"
+        " .data : { *(.data*) *(.sdata*) } > R AT > F\n .bss : { *(.bss*) *(.sbss*) } > R\n"
+        " /DISCARD/ : { *(.ARM.exidx*) *(.comment) *(.note*) *(.eh_frame*) } }\n"
+    )
+    out = folder / "tiny.elf"
+    run(*command.split(), "-nostdlib", f"-Wl,--entry={entry}", "-T", folder / "tiny.ld", folder / "tiny.c", "-o", out)
+    return out
+
+
+PLACES = [(0x08000000, 0x20000000), (0, 0x20000000), (0xF000, 0x30000000), (0x30000000, 0x3FFF0000),
+          (0x00010000, 0x40000000)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flash", "ram"), PLACES)
+def test_a_program_runs_where_it_lies(tmp_path, flash, ram):
+    _at(tmp_path, flash, ram, "cortex-m4")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("flash", "ram"), PLACES)
+@pytest.mark.parametrize("target", ["cortex-m0plus", "rv32imc"])
+def test_on_other_cores_too(tmp_path, flash, ram, target):
+    _at(tmp_path, flash, ram, target)
+
+
+def test_a_riscv_program_above_the_middle_of_memory(tmp_path):
+    _at(tmp_path, 0x80000000, 0x80200000, "rv32imc")
+
+
+def _at(folder, flash, ram, target):
+    command = {"cortex-m0plus": CLANG_M0, "cortex-m4": CLANG_M4, "rv32imc": CLANG_RV}[target]
+    machine = Machine(TARGETS[target], read_elf(tiny(folder, command, flash, ram).read_bytes()))
+    numbers = list(range(1, 11))
+    want = sum(k * n for k, n in enumerate(numbers, 1)) + 7  # table[2], added to a zero
+    assert machine.call("many", numbers) == want and machine.call("many", numbers) == want + 7
+    machine.load()
+    assert machine.call("many", numbers) == want
+
+
+TWO = """
+int slow(int n);
+__attribute__((section(".fast"), noinline, long_call)) int fast(int n);
+int fast(int n) { int s = 0; for (int i = 0; i < n; i++) { s = s * 3 + i; __asm__ volatile(""); } return s; }
+int slow(int n) { int (*volatile f)(int) = fast; return n > 2 ? f(n) + 1 : 0; }
+"""
+
+
+def test_code_in_flash_and_in_ram_is_counted(tmp_path):
+    """Beside a hook on every instruction."""
+    from unicorn import UC_HOOK_CODE
+
+    text = TWO.replace(", long_call", "")
+    program = read_elf(tiny(tmp_path, CLANG_M4, text=text, entry="slow").read_bytes())
+    target, tally, seen = TARGETS["cortex-m4"], Tally(), []
+    machine = Machine(target, program)
+    assert len(machine.ranges) == 2
+    machine.uc.hook_add(UC_HOOK_CODE, lambda uc, address, size, data: seen.append(address))
+    counter = BlockCounter(machine, Decoder(target, load_cpu(target.cpu)))
+    for n in (3, 50):
+        seen.clear()
+        machine.call("slow", [n])
+        counter.take(tally)
+        assert tally.instructions[-1] == len([at for at in seen if at != machine.places.exit])
+        assert any(at >= 0x20000000 for at in seen) and any(at < 0x20000000 for at in seen)
+
+
+# Files of anyone
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    return tiny(tmp_path_factory.mktemp("sound"), CLANG_M0).read_bytes()
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_a_damaged_elf_is_refused_or_read_and_nothing_else(sound, data):
+    content = bytearray(sound)
+    head = st.integers(0, 51)
+    table = st.integers(struct.unpack_from("<I", sound, 32)[0], len(sound) - 1)
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(head | table | st.integers(0, len(sound) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        core_of(read_elf(bytes(content[: data.draw(st.just(len(content)) | st.integers(0, len(content)))])))
+    except InputError as error:
+        assert len(str(error)) < 300
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300))
+def test_garbage_is_refused(content):
+    for data in (content, b"\x7fELF\x01\x01" + content):
+        with pytest.raises(InputError, match="ELF"):
+            core_of(read_elf(data))
+
+
+def test_sizes_that_no_microcontroller_has(sound):
+    start, size, count = (struct.unpack_from("<I", sound, 32)[0], *struct.unpack_from("<2H", sound, 46))
+    for place in range(1, count):
+        at = start + size * place
+        if struct.unpack_from("<I", sound, at + 8)[0] & 2:
+            content = bytearray(sound)
+            struct.pack_into("<I", content, at + 4, 8)  # NOBITS: it need not be in the file
+            struct.pack_into("<I", content, at + 20, MOST_BYTES + 1)
+            with pytest.raises(InputError, match="64 MiB"):
+                read_elf(bytes(content))
+    with pytest.raises(InputError, match="64 MiB"):
+        read_elf(sound + bytes(MOST_BYTES))
+
+
+def test_of_two_names_the_global_one_counts(tmp_path):
+    for name, text in (("a", "static int one(int x) { __asm__ volatile(\"\"); return x; } int a(int x); "
+                             "int a(int x) { int (*volatile f)(int) = one; return f(x); }"),
+                       ("b", "static int one(int x) { return x + 2; } static int two(int x) { return x; } int b(int x);"
+                             "int b(int x) { int (*volatile f)(int) = one; int (*volatile g)(int) = two; "
+                             "return f(g(x)); }"),
+                       ("c", "int two(int x); int two(int x) { return x + 3; } int a(int); int b(int); int c(int);"
+                             "int c(int x) { return a(b(two(x))); }")):  # fmt: skip
+        (tmp_path / f"{name}.c").write_text(text)
+    command = [*CLANG_M0.replace("-O2", "-O1").split(), "-nostdlib", "-Wl,--entry=c", "-T", BOARDS / "application.ld"]
+    run(*command, *(tmp_path / f"{name}.c" for name in "abc"), "-o", tmp_path / "x.elf")
+    program = read_elf((tmp_path / "x.elf").read_bytes())
+    assert len(program.doubtful["one"]) == 2 and "two" not in program.doubtful
+    machine = Machine(TARGETS["cortex-m0plus"], program)
+    assert machine.call("two", [10]) == 13 and machine.call("c", [10]) == 15
+    with pytest.raises(InputError, match=r"several functions one.*--symbol one="):
+        binary.check_certain(program, "one")
+    other = program.doubtful["one"][1]
+    chosen = binary.with_symbols(program, {"one": other})
+    binary.check_certain(chosen, "one")
+    assert chosen.symbols["one"][0] == other
+
+
+# A compiler of one's own
+
+
+@pytest.mark.parametrize(("command", "said"), [("no-such-compiler -Os", "not found"), ("", "is empty"),
+                                               ("gcc '", "cannot be read")])  # fmt: skip
+def test_a_compiler_that_is_none(command, said):
+    with pytest.raises(InputError, match=said):
+        OwnCompiler(command)
+
+
+def test_a_compiler_that_refuses_or_never_ends(tmp_path, monkeypatch):
+    (tmp_path / "bad.c").write_text("int f(void) { return nothing; }\n")
+    compiler = OwnCompiler(CLANG_M0)
+    with pytest.raises(InputError, match=r"refused the code.*bad\.c:1.*nothing"):
+        compiler.elf(None, [tmp_path / "bad.c"], [], "f", tmp_path / "bad.elf")
+    assert compiler.flags == "-target thumb-freestanding-eabi -mcpu=cortex_m0plus -O2"
+    assert compiler.version().startswith("clang version")
+    script = tmp_path / "slow-cc"
+    script.write_text("#!/bin/sh\nexec sleep 30\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(compilers, "SECONDS", 0.3)
+    with pytest.raises(InputError, match="took more than"):
+        OwnCompiler(str(script)).version()
+
+
+# Single kernels
+
+
+def kernels_package(folder, *names):
+    kernels = [kernel for name in names for kernel in find(name)]
+    fill(folder, c_sources(kernels, "ss_", [], "") | {"test/golden.json": '{"vectors": []}', "MANIFEST.json": "{}"})
+    return Package(folder, {"parameters": {"prefix": "ss_"}, "noise_table": None}, tuple(kernels))
+
+
+USER = """#include "ss_kernels.h"
+void main_loop(void);
+void main_loop(void)
+{
+    static uint16_t x[14];
+    static int32_t noise[16], alpha2[14], alpha3[14];
+    static uint32_t word[14];
+    for (;;) {
+        ss_spof_lean(x, noise, word, alpha2, alpha3, 14U, 15U);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("command", [CLANG_M4, f"{ARM_GCC} -mcpu=cortex-m0plus"])
+def test_the_kernels_of_an_image(tmp_path, monkeypatch, command):
+    need(command.split()[0])
+    package = kernels_package(tmp_path / "package", "spof_lean", "release_stairs")
+    monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: package)
+    (tmp_path / "user.c").write_text(USER)
+    elf = link(command, [*package.sources, tmp_path / "user.c"], package.include[:2], tmp_path / "app.elf")
+    report = binary.verify_elf(elf, package.folder, effort=SMALL)
+    assert report.passed and len(report.absent) == 1 and "ss_release" in report.absent[0]
+    (result,) = report.kernels
+    assert result.kernel == "spof_lean" and result.differing_bits == 0 and result.sequences_by_secret == 1
+    text = binary_text(report)
+    assert "not in the image: ss_release" in text and "spof_lean" in text
+    program = read_elf(elf.read_bytes())
+    place = program.symbols["ss_spof_lean"][0] & ~1
+    code = program.read(place, program.symbols["ss_spof_lean"][1])
+    wrong = tampered(elf, tmp_path / "wrong.elf", "ss_spof_lean", 0, b"\x70\x47")
+    assert code[:2] != b"\x70\x47"
+    bad = binary.verify_elf(wrong, package.folder, effort=SMALL)
+    assert not bad.passed and "bits differ" in proof(bad, "kernels").detail
+    gone = replace(package, kernels=tuple(kernel for kernel in package.kernels if "release" in kernel.name))
+    monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: gone)
+    with pytest.raises(InputError, match="has none of the package's functions"):
+        binary.verify_elf(elf, package.folder)
+
+
+# The whole command on a whole package
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [CLANG_RV, f"{ARM_GCC} -mcpu=cortex-m0plus", f"{ARM_GCC} -mcpu=cortex-m4"])
+def test_a_package_by_a_compiler_of_ones_own(tmp_path, command):
+    need(command.split()[0])
+    report = binary.verify_with(export(tmp_path / "package"), command, effort=SMALL)
+    assert report.passed and report.flags == " ".join(command.split(" ")[1 if "gcc" in command else 4 :])
+    assert {"bits", "path", "addresses", "wiped", "table", "kernels", "kernels' paths", "self-test"} == {
+        one.name for one in report.proofs
+    }
+    assert len(report.kernels) > 5
+
+
+@pytest.mark.slow
+def test_an_altered_package_by_a_compiler_of_ones_own(tmp_path):
+    folder = export(tmp_path / "package")
+    (folder / "src" / "ss_tables.c").write_text("")
+    with pytest.raises(FailedProofError, match=r"ss_tables\.c"):
+        binary.verify_with(folder, CLANG_M0)
+
+
+@pytest.fixture(scope="module")
+def with_encoder(tmp_path_factory):
+    """A sensor that encodes first: its release has the largest frame."""
+    folder = tmp_path_factory.mktemp("encoder")
+    write_table(folder / "table.txt", certified(make_table("rows", 1.6, read_encoder(ENCODER).l, 1)))
+    write_folder(folder / "package", make_package(Options(noise=folder / "table.txt", encoder=ENCODER)))
+    return folder / "package"
+
+
+LINKED = [f"arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 {flags}" for flags in ("-O3", "-Os -flto", "-O2 -flto")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [CLANG_M0, CLANG_M4, *LINKED])
+def test_nothing_is_left_behind_however_it_is_optimised(with_encoder, command):
+    """Whatever a compiler puts into what, over files too: no word, no key stays on the stack."""
+    need(command.split()[0])
+    report = binary.verify_with(with_encoder, command, effort=SMALL)
+    assert proof(report, "wiped").passed and report.passed
