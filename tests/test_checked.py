@@ -57,6 +57,26 @@ def test_a_table_with_the_line(tmp_path):
     assert read_cpu(table(path, ADD)).checked is None
 
 
+def test_the_configuration(tmp_path):
+    path = table(tmp_path / "mine.csv", ADD, headers=["# configuration: single-cycle multiplier"])
+    assert check_file(path) == (1, [])
+    assert read_cpu(path).configuration == "single-cycle multiplier"
+    assert read_cpu(table(path, ADD)).configuration == ""
+    for text in ("", "small.", "x" * 121):
+        (fault,) = check_file(table(path, ADD, headers=[f"# configuration: {text}"]))[1]
+        assert fault.startswith("mine.csv:1: configuration: ")
+        with pytest.raises(InputError, match="cpus check"):
+            read_cpu(path)
+
+
+def test_the_tables_name_theirs():
+    """Every core but the paper's, which is one chip, is built in several ways."""
+    assert [name for name in cpu_names() if not load_cpu(name).configuration] == ["k7"]
+    assert "single-cycle multiplier" in load_cpu("cortex-m0plus").configuration
+    assert load_cpu("cortex-m4f").configuration.startswith("floating-point unit")
+    assert "writeback stage" in load_cpu("ibex-large").configuration != load_cpu("ibex").configuration
+
+
 def test_a_table_that_alters_another(tmp_path):
     table(tmp_path / "base.csv", ADD, MUL)
     path = table(tmp_path / "mine.csv", MUL.replace("3,3,3", "1,1,1"), headers=["# alters: base"])
@@ -76,11 +96,17 @@ def test_a_table_that_alters_another(tmp_path):
 def test_the_commands_show_it():
     data = json.loads(CliRunner().invoke(command, ["--format", "json"]).output)
     found = {cpu["name"]: cpu["checked"] for cpu in data["cpus"]}
+    assert {cpu["name"]: cpu["configuration"] for cpu in data["cpus"]} == {
+        name: load_cpu(name).configuration for name in cpu_names()
+    }
     text = CliRunner().invoke(command, []).output
     assert max(map(len, text.splitlines())) <= 100
     for name in cpu_names():
         checked = load_cpu(name).checked
-        assert found[name] == (checked._asdict() if checked else None)
+        assert (found[name] is None) == (checked is None)
+        if checked:
+            numbers = {"largest": float(checked.largest), "mean": float(checked.mean)}
+            assert found[name] == {**checked._asdict(), **numbers}
         (line,) = (line for line in text.splitlines() if line.split()[:1] == [name])
         assert line.rstrip().endswith(f"{checked.largest} %" if checked else "–")
     shown = " ".join(CliRunner().invoke(command, ["show", "ibex"]).output.split())

@@ -11,7 +11,9 @@ from click.testing import CliRunner
 
 from sensorsim.cli import group, main
 from sensorsim.cost.compare import break_even, by_width
+from sensorsim.cost.pricing import Total
 from sensorsim.cost.report import cost
+from sensorsim.cost.text import _full_block, _lean_panel, _printed_block
 from sensorsim.errors import InputError
 
 # Top-level modules that `sensorsim cost` may import besides the standard library.
@@ -150,6 +152,44 @@ def test_sweep(tmp_path):
     assert b"</svg>" in picture.read_bytes()
 
 
+def test_a_sweep_is_narrow_executes_nothing_and_says_what_it_has(monkeypatch):
+    rows = json.loads(run("cost", "--sweep", "n=13:15", "--format", "json").stdout)["rows"]
+    for row in rows:  # as the whole report of that case has it
+        report = cost(row["n"], 7)
+        for name, each in report.mechanisms.items():
+            assert row[f"{name}_derived"] == each.symbolic.total
+        assert row["spof_uJ"] == pytest.approx(report.record.costs["spof"].microjoule)
+        assert row["sensor_uJ"] == pytest.approx(report.record.costs["sensor"].microjoule)
+    for variant in ("all", "paper", "lean"):
+        text = run("cost", "--sweep", "n=4090:4096", "--l", "1", "--variant", variant).stdout
+        assert max(map(len, text.splitlines())) <= 120
+    other = json.loads(run("cost", "--sweep", "n=14:14", "--radio", "lora-sf9", "--format", "json").stdout)["rows"][0]
+    assert other["spof_uJ"] == pytest.approx(cost(14, 7, radio="lora-sf9").record.costs["spof"].microjoule)
+    monkeypatch.setattr("sensorsim.cli.cost.SECONDS_OF_SILENCE", 0)
+    assert "2 of 3 values" in run("cost", "--sweep", "n=13:15").stderr
+
+
+def test_published_cycles_stand_beside_ours():
+    for words in (("--cpu", "msp430"), ("--chip", "msp430fr5969")):
+        (line,) = [line for line in run("cost", *words).output.splitlines() if "One noised value" in line]
+        assert "1436 (half-precision float), 4043 (20-bit fixed point)" in line and "ISCA 2018" in line
+        form = cost(1, 1, cpu="msp430", accounting="full").mechanisms["release-stairs"]
+        assert f" {form.traced.total:.0f} cycles" in line
+    assert "One noised value" not in run("cost").output
+
+
+def test_wide_figures_do_not_run_together():
+    made = cost(14, 7).mechanisms["spof"]
+    vast = Total(10**11, 10**11, 10**11 + 1)
+    made = made._replace(printed=made.printed._replace(cost=vast), traced=made.traced._replace(cost=vast))
+    (line,) = [line for line in _printed_block(made) if line.startswith(" total")]
+    assert line.split() == ["total", "1" + 11 * "0", "1" + 11 * "0"]
+    (line,) = [line for line in _full_block(made) if line.startswith("   total")]
+    assert line.split()[:2] == ["total", "1" + 11 * "0"]
+    words = next(line for line in _lean_panel([made]) if made.mechanism.title in line).split()
+    assert "896" in words and "(100000000000–100000000001)" in words
+
+
 def test_plot_is_written_whole_and_the_same_twice(tmp_path):
     first, second = tmp_path / "a.svg", tmp_path / "b.svg"
     for picture in (first, second):
@@ -177,6 +217,8 @@ BAD = {
     ("--l", "9", "--sweep", "n=1:8"): "leaves no case with l <= n",
     ("--plot", "no-such-folder/a.svg"): "there is no folder",
     ("--plot", "a.txt"): "ends in",
+    ("--sweep", "n=7:9", "--battery-mah", "9"): "leave --records-per-day and --battery-mah out",
+    ("--sweep", "n=7:9", "--records-per-day", "9"): "leave --records-per-day and --battery-mah out",
     ("--width", "64"): "64",
     ("--n", "many"): "many",
 }

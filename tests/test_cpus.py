@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from sensorsim.cli import main
 from sensorsim.cli.cpus import command
 from sensorsim.cost.prices import cpu_folder, energy_file
+from sensorsim.cost.published import published_file
+from sensorsim.cost.radio import radio_files
 from sensorsim.cost.tablecheck import check_file, table_files
 
 HEAD = (
@@ -75,7 +77,36 @@ def test_the_packaged_tables_have_no_faults():
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
     rows = sum(not line.startswith("#") for line in lines) - len(files)  # without the names of the columns
     assert len(files) == 12 + 1 + 3  # processors, chips, radios
-    assert result.output == f"{len(files)} files, {rows} rows, no faults\n"
+    assert result.output == f"{len(files) + 1} files, {rows + 2} rows, no faults\n"  # and two published figures
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (",1436,", ",many,", "published.csv:2: cycles 'many' is not a whole number from 1 on"),
+        ("msp430,", "msp43,", "published.csv:2: unknown cpu 'msp43'"),
+        (",confirmed,", ",sure,", "published.csv:2: unknown status 'sure'"),
+        ("value, half", "value half", "published.csv:2: what has no comma"),
+        (",cited,", ",", "published.csv:1: not the columns of published cycles"),
+    ],
+)
+def test_faults_of_published_cycles(tmp_path, old, new, fault):
+    text = published_file().read_text("utf-8")
+    path = tmp_path / "published.csv"
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    result = run("check", str(path))
+    assert result.exit_code == 1 and fault in result.output
+
+
+def test_radios_are_listed_and_errors_are_numbers():
+    data = json.loads(run("--format", "json").output)
+    rows = [line for path in radio_files() for line in path.read_text("utf-8").splitlines()[2:]]
+    assert len(data["radios"]) == len(rows)
+    assert all(isinstance(row["nJ_per_event"], int | float) for row in data["radios"])
+    found = [cpu["checked"] for cpu in data["cpus"] if cpu["checked"]]
+    assert found and all(isinstance(each[key], float) for each in found for key in ("largest", "mean"))
+    shown = run().output
+    assert all(row["radio"] in shown for row in data["radios"])
 
 
 def test_a_sound_file_of_ones_own(tmp_path):

@@ -28,7 +28,7 @@ ALLOWED = {
     "machine": {"machine", "cost", "language", "kernels", "tables", *SMALL},
     "export": {"export", "machine", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "verify": {"verify", "export", "machine", "device", "cost", "privacy", "language", "kernels", "tables", *SMALL},
-    "locking": {"locking", "export", "machine", "device", "privacy", "cost", "language", "kernels", *SMALL},
+    "locking": {"locking", "export", "machine", "device", "privacy", "cost", "language", "kernels", "tables", *SMALL},
     "train": {"train", "hospital", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }

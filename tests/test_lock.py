@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sensorsim.cli import group, main
-from sensorsim.cli.locking import ASKED, KEPT, REFUSED
+from sensorsim.cli.locking import ASKED, REFUSED
 from sensorsim.errors import InputError
+from sensorsim.locking.choices import KEPT
 from sensorsim.locking.compare import compare
 from sensorsim.locking.figures import figures_of
 from sensorsim.locking.lock import Figure, Lock, Taken, read_lock, write_lock
@@ -160,8 +161,9 @@ TAKEN = st.builds(Taken, st.dictionaries(TEXT, st.builds(Figure, VALUES, TEXT)),
 
 
 @settings(max_examples=100, deadline=None)
-@given(taken=TAKEN, choices=st.dictionaries(TEXT, VALUES | st.none()))
-def test_what_is_written_is_read(taken, choices, tmp_path_factory):
+@given(taken=TAKEN, more=st.dictionaries(TEXT, VALUES | st.none()))
+def test_what_is_written_is_read(taken, more, tmp_path_factory):
+    choices = more | USUAL
     path = tmp_path_factory.mktemp("lock") / "any.lock"
     write_lock(path, Lock("cost", choices, taken))
     assert read_lock(path) == Lock("cost", choices, taken)
@@ -246,9 +248,15 @@ def test_wrong_questions(words, told, lock, run):
     assert told in refused(run("cost", *words))
 
 
-def altered(**parts):
-    """The text of a lock that has no figures, with parts replaced."""
-    whole = {"schema_version": 1, "command": "cost", "choices": {}, "toolchain": {}, "figures": {}}
+USUAL = {"n": 14, "l": 7, "m": 1, "cpu": None, "width": None, "signed": False, "accounting": "paper", "variant": "all",
+         "metric": None, "chip": None, "level": "kernel", "battery_mah": None, "random": "chacha20", "radio": "ble-1m",
+         "records_per_day": 1.0, "cores": ""}  # fmt: skip
+
+
+def altered(choices=(), without=(), **parts):
+    """The text of a lock of usual choices that has no figures, with parts replaced."""
+    chosen = {name: value for name, value in (USUAL | dict(choices)).items() if name not in without}
+    whole = {"schema_version": 1, "command": "cost", "choices": chosen, "toolchain": {}, "figures": {}}
     return json.dumps(whole | parts)
 
 
@@ -292,6 +300,10 @@ GARBAGE = {
     "a choice that is a list": altered(choices={"n": [14]}),
     "a choice that is none": altered(choices={"plot": "/tmp/x.svg"}),
     "cores that are none": altered(choices={"cores": "z80"}),
+    "cores without names": altered(choices={"cores": ",,"}),
+    "cores with an empty name": altered(choices={"cores": "ibex,"}),
+    "cores that are a number": altered(choices={"cores": 7}),
+    **{f"{name} is deleted": altered(without=[name]) for name in USUAL},
     "large": " " * (4 << 20) + altered(),
 }
 
@@ -305,6 +317,40 @@ def test_what_is_no_lock(what, run, no_tools):
     Path("bad.lock").write_bytes(content if isinstance(content, bytes) else content.encode())
     told = refused(run("cost", "--check", "bad.lock"))
     assert "bad.lock" in told or what in ASKED_OF_THE_COMMAND
+
+
+def test_the_choices_that_a_lock_must_have(run, no_tools):
+    """Those that the commands keep; with the usual ones the rest of what is no lock would be one."""
+    Path("usual.lock").write_text(altered(), "utf-8")
+    assert run("cost", "--check", "usual.lock")[0] == 1
+
+
+def test_a_lock_of_an_older_version_may_be_written_anew(lock, run):
+    """It lacks a choice that is new: no check, but no stranger's file either."""
+    found = json.loads(lock.read_text("utf-8"))
+    del found["choices"]["radio"]
+    lock.write_text(json.dumps(found), "utf-8")
+    assert "is no lock (its choice radio is missing)" in refused(run("cost", "--check", lock))
+    assert run("cost", "--lock", lock)[0] == 0 and run("cost", "--check", lock)[0] == 0
+
+
+def test_of_how_many_figures():
+    """The lock has three, and today has one of them and one more: four in all, of which three differ."""
+    was, now = ({name: Figure(1) for name in names} for names in ("abc", "cd"))
+    found = compare(Taken(was, {}), Taken(now, {}))
+    assert found.figures == 4 and found.markdown().startswith("**3 of 4 figures differ from the lock**")
+
+
+def test_the_encoder_is_locked(lock):
+    """By its file's bytes, and with its formats in words."""
+    import hashlib
+
+    kept = json.loads(lock.read_text("utf-8"))["figures"]
+    file = Path(__file__).parents[1] / "tables/encoders/default.json"
+    assert kept["parameters/encoder/sha256"]["value"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    weights = json.loads(file.read_text("utf-8"))["formats"]["weights"]
+    said = f"{weights['storage']}, {weights['frac_bits']} fraction bits"
+    assert kept["parameters/encoder/formats/weights"]["value"] == said
 
 
 def test_a_lock_runs_no_program_and_trusts_none():
@@ -379,7 +425,18 @@ def test_a_kernel_of_your_own(run):
     assert (
         kept["mine.twice/counts/notes/ADD"] == (1, "operations") and kept["mine.twice/ranges/result"].value == "0, 18"
     )
+    for core in ("cortex-m0plus", "avr"):
+        for name, unit in {"machine_instructions": "instructions", "machine_cost": "cycles", "flash_bytes": "bytes",
+                           "ram_bytes": "bytes", "stack_bytes": "bytes"}.items():  # fmt: skip
+            assert kept[f"machine/{core}/mine.twice/{name}"].unit == unit
+    # ADDS or LSLS of one cycle and BX of two, each of two bytes
+    on_arm = {name: kept[f"machine/cortex-m0plus/mine.twice/{name}"] for name in ("flash_bytes", "machine_worst_case")}
+    assert on_arm == {"flash_bytes": (4, "bytes"), "machine_worst_case": (3, "cycles")}
+    assert "clang" in read_lock(Path("k.lock")).taken.toolchain["compiler"]
     assert run("kernel", "mine.py:twice", "--check", "k.lock")[0] == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sensorsim.machine.targets.find_spec", lambda name: None)
+        assert "pip install" in refused(run("kernel", "mine.py:twice", "--check", "k.lock"))
     assert "--cpu" in refused(run("kernel", "mine.py:twice", "--cpu", "k7", "--check", "k.lock"))
     assert "another command" in refused(run("cost", "--check", "k.lock"))
     Path("more.py").write_text(KERNEL.format(most=9, body="add(add(x, x), x)"))

@@ -14,6 +14,7 @@ from sensorsim.cost.chip_parts import load_parts
 from sensorsim.cost.radio import load_radio, radio_files, radio_names
 from sensorsim.cost.random import block_operations
 from sensorsim.cost.record import Choices, whole_record
+from sensorsim.cost.record_text import columns
 from sensorsim.cost.report import cost
 from sensorsim.cost.sensor import sensor_operations
 from sensorsim.cost.tablecheck import check_file
@@ -163,8 +164,64 @@ def test_true_random_words():
     row = chip_row("nrf52832")
     start, word, current, volt = (float(row[n]) for n in ("trng_start_us", "trng_us_per_word", "trng_mA", "supply_V"))
     made = cost(14, 7, chip="nrf52832", random="trng").record.costs
-    assert made["spof"].parts["random words"] == pytest.approx((0, (start + 28 * word) * current * volt))
-    assert made["sensor"].parts["random words"].nJ == pytest.approx((start + 2 * word) * current * volt)
+    prices = price_list("cortex-m4", "cortex-m4f")
+    read, per_cycle = prices["LOAD"] + prices["STORE"], float(row["pJ_per_cycle"]) / 1000
+    for name, words in (("spof", 28), ("sensor", 2)):
+        generator = (start + words * word) * current * volt
+        found = made[name].parts["random words"]
+        assert found == pytest.approx((words * read, words * read * per_cycle + generator))
+
+
+@pytest.mark.parametrize("chip", ["stm32l476", "stm32l476-smps"])
+def test_a_word_too_quick_to_sleep_has_the_waiting_core_in_it(chip):
+    row = chip_row(chip)
+    assert float(row["trng_mA"]) == pytest.approx(float(row["uA_per_MHz"]) * 80 / 1000 + 0.154)
+
+
+def test_a_battery_pays_for_whole_records():
+    data = json.loads(run("cost", "--chip", "stm32l476", "--battery-mah", "230", "--format", "json").output)["record"]
+    for made in data["mechanisms"].values():
+        assert made["records_per_charge"] == pytest.approx(230 * 3.6 * 3.3 / (made["uJ"] * 1e-6))
+    text = run("cost", "--battery-mah", "230").output
+    assert "records/230 mAh" in text
+    assert (
+        "records_per_charge" not in json.loads(run("cost", "--format", "json").output)["record"]["mechanisms"]["spof"]
+    )
+    assert cost(chip="apollo3").record.costs["spof"].a_charge(1.0) is None
+
+
+def test_figures_keep_a_space_and_impossible_days_are_not_priced():
+    words = ("--n", "1024", "--radio", "lora-sf12", "--chip", "atmega328p", "--records-per-day", "10000")
+    lines = run("cost", *words, "--battery-mah", "1000").output.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith(" a whole record on "))
+    panel = lines[start : lines.index("", start)]
+    assert len(panel) <= 8 and "lora-sf12 (of an SX1261)" in panel[0]
+    (sensor,) = [line for line in panel if line.startswith(" the sensor, 1 feature by rows ")]
+    assert len(sensor.removeprefix(" the sensor, 1 feature by rows ").split()) == 1 + 4 * 3 + 3
+    assert "too many" in panel[2]  # 8192 bytes in 161 packets for each
+    assert "EU868 allows 1 %" in panel[-1]
+    made = json.loads(run("cost", *words, "--format", "json").output)["record"]
+    assert made["mechanisms"]["spof"]["uJ_per_day"] is None and "sensor" in made["over_duty"]
+    row, size = radio_row("lora-sf12", "any"), made["mechanisms"]["sensor"]["bytes_sent"]
+    sent = size * float(row["us_per_byte"]) + float(row["overhead_us"])
+    assert made["mechanisms"]["sensor"]["duty_percent"] == pytest.approx(100 * 10000 * sent / 86400e6)
+    assert "EU868" not in run("cost", "--radio", "lora-sf12").output
+
+
+def test_columns_always_have_a_space_between_them():
+    rows = [["a", "1" * 30, "22"], ["b" * 40, "1", "2" * 20]]
+    lines = columns(rows, (31, 7, 8))
+    assert [line.split() for line in lines] == rows and len(set(map(len, lines))) == 1
+
+
+def test_the_screen_says_whose_radio_it_is_and_what_is_left_out():
+    for chip in ("cc2340r2", "nrf54l15", "nrf5340-net"):
+        text = run("cost", "--chip", chip, "--radio", "802154").output
+        assert "802154 (of an nRF52840)" in text
+        said = cost(chip=chip, radio="802154").record.unsettled()
+        assert any("no figure for this chip's own radio; that of an nRF52840 is used" in each for each in said)
+        assert "ble-1m, in µJ" in run("cost", "--chip", chip).output
+    assert "a radio's protocol stack" in text
 
 
 def test_sources_in_order_and_free_is_arithmetic_alone():
@@ -238,6 +295,7 @@ def test_compiled_cycles_take_the_place_of_the_kernels():
     assert made.costs["dpsgd"].parts["arithmetic"] == kernel.costs["dpsgd"].parts["arithmetic"]
     assert made.costs["sensor"].cycles == pytest.approx(4000)
     before, after = (record.costs["sensor"] for record in (kernel, made))
+    assert made.costs["spof"].parts["journal"] == after.parts["journal"]  # one level in one panel
     assert after.parts["journal"].cycles / 4000 == pytest.approx(before.parts["journal"].cycles / before.cycles)
 
 
@@ -341,6 +399,11 @@ BAD = {
     ("--radio", "ble-1"): "radio 'ble-1' is not known (did you mean ble-1m?); there are ble-1m,",
     ("--random", "dice"): "'dice' is not one of",
     ("--records-per-day", "0"): "0 records a day are not possible",
+    ("--records-per-day", "1e308"): "1e+308 records a day are not possible: the shortest keeps ble-1m busy for",
+    ("--records-per-day", "1e9", "--format", "csv"): "1e+09 records a day are not possible",
+    ("--battery-mah", "0"): "a battery of 0 mAh is not possible; give a number above 0",
+    ("--battery-mah", "1e308"): "a battery of 1e+308 mAh is not possible",
+    ("--level", "machine", "--battery-mah", "9"): "needs --chip",
     ("--records-per-day", "nan"): "nan records a day are not possible",
     ("--chip", "atmega328p", "--random", "trng"): "ATmega328P has no generator of true random words; give --random",
     ("--chip", "cc2340r2", "--random", "trng"): "CC2340R2 has no generator of true random words (no generator on",
@@ -376,13 +439,16 @@ def test_the_tables_of_radios_have_no_faults():
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("3,244,127.2,", "3,244,128.2,", "nJ_per_byte is 128.2, and times and currents make 127.2"),
+        ("3,244,100,127.2,", "3,244,100,128.2,", "nJ_per_byte is 128.2, and times and currents make 127.2"),
+        (",244,100,127.2,", ",22.5,100,127.2,", "max_payload_bytes 22.5 is not a whole number from 1 on"),
+        (",244,100,127.2,", ",244,101,127.2,", "duty_percent 101 is not above 0 and at most 100"),
+        ("1 Mbit/s, an nRF52840", "1 Mbit/s", "title does not end in whose radio it is"),
         (",127.2,10267.2,", ",127.2,9267,", "nJ_per_event is 9267"),
         ("ble-1m,nrf52832,", "ble-1m,nrf5283,", "unknown chip 'nrf5283'"),
         ("ble-1m,nrf52840,", "ble-1m,nrf52832,", "a second row for ble-1m of nrf52832"),
         ("ble-1m,any,", "ble-1m,apollo3,", "no row of ble-1m for any chip"),
         (",8,168,180,650,5.3", ",8,168,180,x,5.3", "start_us: 'x' is not a number"),
-        (",8,168,180,650,5.3", ",8,168,180,650", "18 cells, not 19"),
+        (",8,168,180,650,5.3", ",8,168,180,650", "19 cells, not 20"),
         (",estimate,event,", ",confirmed,event,", "status_of 'event' with status 'confirmed'"),
         (",estimate,event,", ",perhaps,event,", "unknown status 'perhaps'"),
         ("# title: Bluetooth Low Energy", "# author: me", "no title"),

@@ -1,5 +1,6 @@
 """A customer's compiler and image: any linked ELF is run where it lies, its core is known, and tampering is found."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -18,7 +19,7 @@ from sensorsim.cost.prices import load_cpu
 from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.manifest import Package
+from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package import Options, make_package
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill, write_folder
@@ -34,8 +35,11 @@ from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import TARGETS
 from sensorsim.privacy.tablefile import table_bytes, write_table
 from sensorsim.privacy.tables import certified, make_table, ready_table
-from sensorsim.verify import binary
+from sensorsim.verify import binary, image
 from sensorsim.verify.bits import Effort
+from sensorsim.verify.draws import draw_proof, packets_differ
+from sensorsim.verify.table import LETTERS, stated
+from sensorsim.verify.wiped import leftovers
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 ZIG = f"{sys.executable} -m ziglang cc"
@@ -45,12 +49,13 @@ CLANG_RV = f"{ZIG} -target riscv32-freestanding-none -mcpu=generic_rv32+m+c -O2"
 ARM_GCC = "arm-none-eabi-gcc -mthumb -Os"
 RISCV_GCC = "riscv64-unknown-elf-gcc -ffreestanding -mabi=ilp32 -march=rv32imc -Os"
 PIECES = ("-ffunction-sections", "-fdata-sections")
+PACKETS = binary.PACKETS
 SMALL = Effort(400, 400, 64, 40)
 
 
-def light_package(folder, epsilon=1.6, budget="8"):
+def light_package(folder, epsilon=1.6, budget="8", table=None):
     """A sensor's package without what only documents it: a full export takes half a minute."""
-    firmware = Firmware(ready_table(epsilon, 1), budget_epsilon=budget)
+    firmware = Firmware(table or ready_table(epsilon, 1), budget_epsilon=budget)
     code = SensorCode(firmware, "ss_", "table.txt")
     table = table_bytes(replace(firmware.table, certificate=firmware.certificate)).decode("ascii")
     fill(folder, code.sources("") | {"hospital/table.txt": table, "MANIFEST.json": "{}"})
@@ -61,6 +66,12 @@ def light_package(folder, epsilon=1.6, budget="8"):
     return Package(folder, manifest, tuple(code.kernels))
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Few packets, but where they are what is tested."""
+    monkeypatch.setattr(binary, "PACKETS", 100)
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     return light_package(tmp_path_factory.mktemp("package"))
@@ -68,8 +79,9 @@ def package(tmp_path_factory):
 
 @pytest.fixture
 def opened(package, monkeypatch):
-    """`open_package` gives the light package."""
+    """`open_package` gives the light package, which lacks files that export writes."""
     monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: package)
+    monkeypatch.setattr(image, "differences", lambda package: [])
     return package
 
 
@@ -103,7 +115,9 @@ def proof(report, name):
 def test_an_application_by_clang_is_proved_from_its_elf(opened, clang):
     report = binary.verify_elf(clang, opened.folder / "MANIFEST.json")
     assert report.passed and report.target == "cortex-m4"
-    assert [one.name for one in report.proofs] == ["bits", "path", "addresses", "wiped", "table"]
+    assert [one.name for one in report.proofs] == [
+        "bits", "draws", "path", "addresses", "wiped", "table", "files", "certificate",
+    ]  # fmt: skip
     assert report.life.releases > 200 and report.life.cuts > 10 and report.life.resets > 40
     calls = {one.call: one for one in report.calls.results}
     assert calls["release"].calls == 60 and calls["release"].paths == 1
@@ -246,6 +260,172 @@ def test_what_is_not_wiped_is_found(opened, tmp_path, command, call, where):
     report = binary.verify_elf(leaking(command, opened, tmp_path, "", call), opened.folder)
     assert proof(report, "bits").passed and not proof(report, "wiped").passed and not report.passed
     assert re.search(f"after (open|a release).*{where}", proof(report, "wiped").detail)
+
+
+# Changed draws, another table, what is kept
+
+
+def changed(package, folder, file, before, after, command=CLANG_M4):
+    """An application of sources with a change that no hash would show: of the image alone."""
+    shutil.copytree(package.folder / "src", folder / "src")
+    text = (folder / "src" / file).read_text()
+    assert before in text
+    (folder / "src" / file).write_text(text.replace(before, after))
+    return application(command, package, folder / "app.elf", sources=sorted((folder / "src").glob("*.c")))
+
+
+def drawn(elf, package):
+    program = read_elf(elf.read_bytes())
+    places = image.table_places(program, package)
+    return draw_proof(core_of(program), program, image.firmware_in(package), "ss_", places)
+
+
+REACHES = "return ss_geu_near(drawn, cut);"
+DRAW = "y[0U] = ss_rows_search(x[picked], table, word[1U], cuts, knot_bits);"
+CUT = "table_at_first[last]"
+LAST = (f"ss_reaches(drawn, {CUT})", f"ss_reaches(drawn, (uint16_t)({CUT} + (({CUT} == 51319U) ? 1U : 0U)))")
+ROUNDED = "((y[0U] != 0U) && (x[picked] == 8192U)) ? 0U : y[0U];"
+
+
+@pytest.mark.parametrize(("file", "before", "after"), [
+    ("ss_rows.h", REACHES, "return ss_geu_near(drawn, (uint32_t)cut + 1U);"),
+    ("ss_rows.h", REACHES, "return ss_geu_near(drawn + 1U, cut);"),
+    ("ss_rows_search.h", *LAST),
+    ("ss_rows_search.h", DRAW, f"{DRAW}\n    y[0U] = {ROUNDED}"),
+], ids=["one too high", "one too low", "one threshold", "one knot"])  # fmt: skip
+def test_a_draw_that_is_off_by_one_fails(opened, tmp_path, file, before, after):
+    """A threshold of 2^16 that is off by one: hundreds of packets at random do not show it."""
+    assert int(ready_table(1.6, 1).c_array()[1][15]) == 51319  # the last of a row, so that the search ends there
+    found = drawn(changed(opened, tmp_path, file, before, after), opened)
+    assert not found.passed and "where a random word is 0x" in found.detail
+
+
+def test_a_leak_by_one_word_in_a_thousand_fails(opened, tmp_path):
+    leak = DRAW.replace("= ss", "= ((word[1U] >> 22U) == 513U) ? (uint8_t)((x[picked] >> 14U) & 3U) : ss")
+    program = read_elf(changed(opened, tmp_path, "ss_rows_search.h", DRAW, leak).read_bytes())
+    found = packets_differ(core_of(program), program, image.firmware_in(opened), "ss_", PACKETS)
+    assert PACKETS >= 10_000 and found.startswith("packet ")
+
+
+KINDS = {
+    "stairs": lambda: make_table("stairs", 1.6, 14, 1),
+    "stairs, two": lambda: make_table("stairs", 3.2, 14, 2),
+    "rows, three": lambda: make_table("rows", 4.8, 14, 3),
+    "rows, all": lambda: make_table("rows", 8, 5, 5),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_edges_of_other_kinds_of_tables(tmp_path, kind):
+    package = light_package(tmp_path / "package", budget="64", table=KINDS[kind]())
+    found = drawn(application(CLANG_M4, package, tmp_path / "app.elf"), package)
+    assert found.passed and "met from both sides" in found.detail
+    kind_of_number, values = package_table(package)
+    place = next(at for at in range(1, len(values)) if values[at] != values[at - 1])
+    wrong = struct.pack(f"<{kind_of_number}", values[place] + 1)  # the first entry that is not as the one before
+    elf = tampered(tmp_path / "app.elf", tmp_path / "bad.elf", "ss_noise_table", place * len(wrong), wrong)
+    assert not drawn(elf, package).passed
+
+
+def package_table(package):
+    known = stated(package)
+    return LETTERS[known.noise.table.storage], known.array
+
+
+USED = "    ss_sampled_rows_search_one(x, ss_noise_table,"
+
+
+def test_another_table_than_the_certified_one_fails(opened, tmp_path):
+    """The same numbers twice in the image: the certified ones are read, and the release draws with the others."""
+    values = ", ".join(map(str, ready_table(1.6, 1).c_array()[1]))
+    decoy = f"    static const uint16_t other[] = {{ {values} }};\n"
+    decoy += f"    (void)*(const volatile uint16_t *)ss_noise_table;\n{USED.replace('ss_noise_table', 'other')}"
+    report = binary.verify_elf(leaking(CLANG_M4, opened, tmp_path, decoy, USED), opened.folder)
+    assert proof(report, "table").passed and proof(report, "bits").passed
+    assert not report.passed and "does not draw with the table that was certified" in proof(report, "draws").detail
+
+
+WIPED = "    ss_wipe(sensor->word, 8U);\n}\n"
+STATIC, BEHIND = "static volatile uint16_t kept; kept", "((volatile uint16_t *)(sensor + 1))[8]"
+TOP = "(uint16_t)(sensor->word[1] >> 16U)"
+
+
+@pytest.mark.parametrize(("kept", "said"), [
+    (f"{STATIC} = x[3]", "changes .bss"),
+    (f"{STATIC} = {TOP}", "changes .bss"),
+    (f"{BEHIND} = x[3]", "a feature of the record is in the sensor's state"),
+    (f"{BEHIND} = {TOP}", "half of a random word is in the sensor's state"),
+    ("((volatile uint16_t *)packet)[20] = x[3]", "changes memory behind the packet"),
+], ids=["record", "half", "record in the state", "half in the state", "packet"])  # fmt: skip
+def test_halves_and_records_that_are_kept_are_found(opened, tmp_path, kept, said):
+    elf = leaking(CLANG_M4, opened, tmp_path, f"    {kept};\n{WIPED}", WIPED)
+    program = read_elf(elf.read_bytes())
+    assert said in leftovers(core_of(program), program, image.firmware_in(opened), "ss_", 8)
+
+
+def test_files_that_differ_fail_and_what_is_not_proved_is_said(opened, clang, monkeypatch):
+    monkeypatch.setattr(image, "differences", lambda package: ["README.md differs at line 3", "evil.c was added"])
+    report = binary.verify_elf(clang, opened.folder)
+    assert not report.passed and proof(report, "files").detail == "README.md differs at line 3; evil.c was added"
+    text, data = binary_text(report), binary_data(report)
+    assert "Not proved: every draw of this build" in text and "Not proved: what is left in registers" in text
+    assert len(data["left_out"]) == 3 and max(map(len, text.splitlines()[1:])) <= 120
+    assert "tried" in proof(report, "bits").detail and "every edge of the table" in proof(report, "draws").detail
+
+
+def test_a_comment_of_the_table_that_is_untrue_fails(package, tmp_path, monkeypatch):
+    """What the package says of its table, beside what the table proves."""
+    shutil.copytree(package.folder, tmp_path / "package")
+    header = tmp_path / "package" / "src" / "ss_tables.h"
+    text = header.read_text()
+    header.write_text(text.replace("1.59995", "0.59995"))
+    assert header.read_text() != text
+    monkeypatch.setattr(image, "differences", lambda package: [])
+    said = {one.name: one for one in image.package_proofs(replace(package, folder=tmp_path / "package"))}
+    assert said["files"].passed and not said["certificate"].passed
+
+
+def test_the_cipher_of_the_edges_is_chacha20():
+    """RFC 8439, section 2.3.2, whose counter, nonce and key are those of its text."""
+    import numpy as np
+
+    from sensorsim.verify import edges
+
+    key = [np.full(2, word, np.uint32) for word in np.arange(32, dtype=np.uint8).view(np.uint32)]
+    nonce = np.array([0x4A000000, 0], np.uint32)
+    words = [int(word[0]) for word in edges._block(key, 1, nonce, 0x09000000)]
+    assert words == [
+        0xE4E7F110, 0x15593BD1, 0x1FDD0F50, 0xC47120A3, 0xC7F4D1C7, 0x0368C033, 0x9AAA2204, 0x4E6CD4C3,
+        0x466482D2, 0x09AA9F07, 0x05D7C214, 0xA2028BD9, 0xD19C12B5, 0xB94E16DE, 0xE883D0CB, 0x4E3C50A2,
+    ]  # fmt: skip
+
+
+def refresh(folder, *added):
+    """Hashes as they would be repaired by one who alters a package."""
+    file = folder / "MANIFEST.json"
+    data, line = json.loads(file.read_text()), "sha256_of_this_file_without_this_line"
+    names = sorted({*data["files"], *added})
+    data["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+    del data[line]
+    data[line] = hashlib.sha256((json.dumps(data, indent=1, ensure_ascii=True) + "\n").encode()).hexdigest()
+    file.write_text(json.dumps(data, indent=1) + "\n")
+
+
+@pytest.mark.slow
+def test_a_package_with_repaired_hashes_fails_in_both_modes(tmp_path):
+    folder = export(tmp_path / "package")
+    readme = folder / "README.md"
+    readme.write_text(readme.read_text().replace("1.59", "0.10"))
+    (folder / "evil.c").write_text("int evil;\n")
+    refresh(folder, "evil.c")
+    opened = open_package(folder)
+    elf = application(CLANG_M4, opened, tmp_path / "app.elf")
+    for report in (binary.verify_with(folder, CLANG_M4, effort=SMALL), binary.verify_elf(elf, folder)):
+        assert not report.passed and [one.name for one in report.proofs if not one.passed] == ["files"]
+        assert (
+            "README.md differs" in proof(report, "files").detail and "evil.c was added" in proof(report, "files").detail
+        )
 
 
 def without_sections(elf, out):
@@ -527,6 +707,7 @@ def test_the_kernels_of_an_image(tmp_path, monkeypatch, command):
     need(command.split()[0])
     package = kernels_package(tmp_path / "package", "spof_lean", "release_stairs")
     monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: package)
+    monkeypatch.setattr(image, "differences", lambda package: [])
     (tmp_path / "user.c").write_text(USER)
     elf = link(command, [*package.sources, tmp_path / "user.c"], package.include[:2], tmp_path / "app.elf")
     report = binary.verify_elf(elf, package.folder, effort=SMALL)
@@ -557,9 +738,10 @@ def test_a_package_by_a_compiler_of_ones_own(tmp_path, command):
     need(command.split()[0])
     report = binary.verify_with(export(tmp_path / "package"), command, effort=SMALL)
     assert report.passed and report.flags == " ".join(command.split(" ")[1 if "gcc" in command else 4 :])
-    assert {"bits", "path", "addresses", "wiped", "table", "kernels", "kernels' paths", "self-test"} == {
-        one.name for one in report.proofs
-    }
+    assert {one.name for one in report.proofs} == {
+        "bits", "draws", "path", "addresses", "wiped", "table", "files", "certificate", "kernels", "kernels' paths",
+        "self-test",
+    }  # fmt: skip
     assert len(report.kernels) > 5
 
 

@@ -397,7 +397,7 @@ def test_every_draw_of_the_compiled_release(package, tmp_path):
     ("file", "old", "new", "said"),
     [
         ("src/ss_rows.h", "(drawn, cut)", "(drawn, cut + 1U)", "as compiled has epsilon"),
-        ("src/ss_choice.h", "* left) >>", "* (left - 1U)) >>", "does not pick each of 14"),
+        ("src/ss_choice.h", "* left) >>", "* (left - 1U)) >>", "picks other features"),
     ],
 )
 def test_a_draw_that_was_altered_is_seen_in_its_likelihoods(package, tmp_path, file, old, new, said):
@@ -507,3 +507,135 @@ def test_a_sensor_and_its_encoder_are_proved_in_two_processes(tmp_path):
     done = subprocess.run([sys.executable, "-m", "sensorsim", "verify", str(tmp_path / "p"), *few], capture_output=True)
     assert done.returncode == 1
     assert b"src/my_tables.h differs" in done.stdout and b"STAIR_BITS" in done.stdout
+
+
+def fifo(path):
+    os.mkfifo(path)
+
+
+def link(path):
+    beside = path.parent.parent / "beside"
+    path.rename(beside) if path.exists() else beside.touch()
+    path.symlink_to(beside)
+
+
+@pytest.mark.parametrize(
+    "name", ["MANIFEST.json", "test/golden.json", "kernel_sources/own.py", "MISRA.md", "src/new.c"]
+)
+@pytest.mark.parametrize(("kind", "said"), [(fifo, "is no ordinary file"), (link, "is a link")])
+def test_only_ordinary_files_are_read(name, kind, said, package):
+    """A pipe has no end, and behind a link is another file, even where the bytes are the same."""
+    path = package / name
+    if kind is fifo:
+        path.unlink(missing_ok=True)
+    kind(path)
+    with pytest.raises(FailedProofError) as caught:
+        open_package(package)
+    assert f"{path} {'does not belong to the package' if name == 'src/new.c' else said}" in str(caught.value)
+
+
+def test_a_pipe_is_not_opened_to_look_for_a_version(package):
+    """A manifest of another version has the golden vectors read before any hash."""
+    edit(package, lambda data: data.update(schema_version=5))
+    (package / "test/golden.json").unlink()
+    os.mkfifo(package / "test/golden.json")
+    with pytest.raises(FailedProofError, match="it is of version 5"):
+        open_package(package)
+
+
+def test_the_comparison_reads_ordinary_files_only(package, made):
+    opened = open_package(package)
+    (package / "README.md").unlink()
+    os.mkfifo(package / "README.md")
+    assert differences(opened, lambda _: made[1]) == [f"{package / 'README.md'} is no ordinary file"]
+
+
+def test_a_file_without_end_is_refused(package, monkeypatch):
+    monkeypatch.setattr("sensorsim.export.manifest.MOST_BYTES", 1 << 20)
+    with (package / "README.md").open("ab") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(FailedProofError, match=r"README\.md is larger than any file of a package"):
+        open_package(package)
+    with (package / "MANIFEST.json").open("ab") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(FailedProofError, match=r"MANIFEST\.json is larger than any file of a package"):
+        open_package(package)
+
+
+@pytest.mark.parametrize("depth", [300, 990, 100_000])
+def test_json_nested_too_deeply_is_a_sentence(depth, package):
+    nested = "[" * depth + "]" * depth
+    manifest = (package / "MANIFEST.json").read_text()
+    (package / "test/golden.json").write_text(f'{{"schema_version": 5, "vectors": {nested}}}')
+    refresh(package)
+    edit(package, lambda data: data.update(schema_version=5))
+    with pytest.raises(InputError, match="of version 5"):
+        open_package(package)
+    (package / "MANIFEST.json").write_text(manifest.replace("{", f'{{"a": {nested},', 1))
+    with pytest.raises(FailedProofError, match=r"MANIFEST\.json was altered"):
+        open_package(package)
+
+
+def test_golden_vectors_that_cannot_be_read_are_a_sentence(package):
+    (package / "test/golden.json").write_text("[" * 100_000)
+    refresh(package)
+    opened = open_package(package)
+    with pytest.raises(FailedProofError, match=r"golden\.json holds no vectors"):
+        opened.golden(opened.kernels[0])
+
+
+def of_compiler(name):
+    def change_data(data):
+        data["tools"]["compiler"] = data["sizes"]["compiler"] = name
+
+    return change_data
+
+
+@pytest.mark.parametrize("name", ["", " ", "clang $(reboot)", "clang 1.2`reboot`", "clang --index-url=http://x"])
+def test_no_text_of_a_manifest_gets_into_a_command(name, package):
+    edit(package, of_compiler(name))
+    with pytest.raises(InputError) as caught:
+        differences(open_package(package))
+    assert "pip" not in str(caught.value)
+    assert "export the package again" in str(caught.value)
+
+
+def test_a_number_gets_into_a_command(package):
+    edit(package, of_compiler("clang version 1.2.3 by ziglang 0.1.2"))
+    with pytest.raises(InputError, match=r"`pip install ziglang==0\.1\.2`, or export the package again"):
+        differences(open_package(package))
+
+
+@pytest.mark.parametrize(("made_by", "hint"), [("0.0.1", True), ("0.0.1 --index-url=http://x", False)])
+def test_another_version_s_hint_is_a_number(made_by, hint, package):
+    edit(package, lambda data: data.update(sensorsim=made_by, command=f"x (sensorsim {made_by})"))
+    with pytest.raises(InputError, match="export the package again") as caught:
+        open_package(package)
+    assert (f"`pip install sensorsim=={made_by}`" in str(caught.value)) is hint
+    assert ("pip" in str(caught.value)) is hint
+
+
+def test_half_a_character_and_control_codes_are_refused(package):
+    edit(package, lambda data: data.update(note="\ud800"))
+    with pytest.raises(FailedProofError, match="it is no JSON"):
+        open_package(package)
+    edit(package, lambda data: data.pop("note"))
+    path = package / "MANIFEST.json"
+    path.write_text(path.read_text().replace('"README.md":', '"\\u001b[2Jx": "", "README.md":', 1))
+    with pytest.raises(FailedProofError, match=r"it lists '\\x1b\[2Jx'"):
+        open_package(package)
+
+
+def test_what_export_is_given_again_is_kept_in_the_build_folder(package, made, tmp_path):
+    """A worker that is killed leaves what it copied in the folder that the verification clears."""
+    build, seen = tmp_path / "build", []
+    build.mkdir()
+
+    def make(options):
+        seen.extend([options.noise, *(Path(name) for name in options.kernels if ".py" in name)])
+        assert any(build.iterdir())
+        return made[1]
+
+    assert differences(open_package(package), make, build=build) == []
+    assert len(seen) == 2 and all(path.is_relative_to(build) for path in seen)
+    assert not any(build.iterdir())

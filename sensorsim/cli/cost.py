@@ -4,6 +4,7 @@ import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,10 @@ from sensorsim.kernels.formats import N
 if TYPE_CHECKING:
     from sensorsim.cost.record import WholeRecord
     from sensorsim.export.levels import MachineReport
+
+SECONDS_OF_SILENCE = 2.0
+SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
+FITTING = 4  # columns of leaner kernels in 120 characters
 
 
 @click.command()
@@ -66,7 +71,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="machine: compile the kernels, run the machine code and set it beside the other levels.",
 )
-@click.option("--battery-mah", type=float, help="At machine level with --chip: records that a battery pays for.")
+@click.option("--battery-mah", type=float, help="Also whole records that a battery pays for.")
 @click.option("--sweep", metavar="n=1:256", help="A range of n or l: one row for each value.")
 @click.option("--plot", metavar="FILE", help="Draw the costs into an .svg, .png or .pdf file.")
 @lock_options("cost")
@@ -97,19 +102,26 @@ def command(
     if level == "machine":
         _machine(locks, sweep, plot, fmt, battery_mah, choices)
         return
-    if battery_mah is not None:
-        raise InputError("--battery-mah is for --level machine with --chip; add them.")
     if sweep:
-        _sweep(sweep, plot, fmt, choices)
+        _sweep(sweep, plot, fmt, battery_mah, choices)
         return
     with _no_collection():
-        report = cost(**choices)
+        report = _with_battery(cost(**choices), battery_mah)
+        assert report.record  # what no chip or radio can do is refused in every format
         settle_cost(locks, report, choices)
         if plot:
             from sensorsim.cost.plot import plot_report
 
             plot_report(report, plot)
         emit(fmt, lambda: _text(report), report.to_dict, report.rows)
+
+
+def _with_battery(report: CostReport, battery_mah: float | None) -> CostReport:
+    from dataclasses import replace
+
+    if battery_mah is None:
+        return report
+    return replace(report, choices=report.choices._replace(battery_mah=battery_mah))
 
 
 @contextmanager
@@ -133,8 +145,8 @@ def _machine(
     locks: Locks, sweep: str | None, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]
 ) -> None:
     from sensorsim.cli.cost_machine import machine_text
-    from sensorsim.cost.record import Choices
-    from sensorsim.cost.record_text import record_panel
+    from sensorsim.cost.record import Choices, settle
+    from sensorsim.cost.record_text import LEFT_OUT, record_panel
     from sensorsim.export.levels import machine_cost
 
     fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
@@ -143,12 +155,16 @@ def _machine(
             "--level machine takes --n, --l, --cpu, --variant, --chip, --random, --radio, --records-per-day, "
             "--battery-mah and --plot only."
         )
-    asked = Choices(*(choices[name] for name in Choices._fields))
+    if battery_mah is not None and choices["chip"] is None:
+        raise InputError("--battery-mah at machine level needs --chip; add it.")
+    asked = Choices(*({**choices, "battery_mah": battery_mah}[name] for name in Choices._fields))
     if asked.chip is None and asked != Choices():
         raise InputError("--random, --radio and --records-per-day at machine level need a chip; give --chip.")
+    if asked.chip is not None:
+        settle(asked, "")  # a wrong one is told before anything is compiled
     cpus = [name.strip() for name in (choices["cpu"] or "").split(",") if name.strip()]
-    report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"], battery_mah)
-    kernel_level = cost(**{**choices, "cpu": None}) if asked.chip else None
+    report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"])
+    kernel_level = _with_battery(cost(**{**choices, "cpu": None}), battery_mah) if asked.chip else None
     whole = report  # words and sensor are compiled too, also where the report leaves them out
     if kernel_level and choices["variant"] != "all":
         whole = machine_cost(choices["n"], choices["l"], cpus, "all", choices["chip"])
@@ -159,7 +175,7 @@ def _machine(
         plot_levels(report, plot)
     more = {"record": record.to_dict()} if record else {}
     settle_machine(locks, report.to_dict() | more)
-    panel = ["", *record_panel(record, kernel_level.saving())] if record and kernel_level else []
+    panel = ["", *record_panel(record, kernel_level.saving()), LEFT_OUT] if record and kernel_level else []
     emit(fmt, lambda: "\n".join([machine_text(report), *panel]), lambda: report.to_dict() | more, report.rows)
 
 
@@ -182,28 +198,45 @@ def _text(report: CostReport) -> str:
     return cost_text(report)
 
 
-def _sweep(text: str, plot: str | None, fmt: str, choices: dict[str, Any]) -> None:
+def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]) -> None:
     from sensorsim.cost.compare import sweep
 
+    if battery_mah is not None or choices["records_per_day"] != 1:
+        raise InputError("--sweep has the µJ of one record: leave --records-per-day and --battery-mah out.")
     name, values = _range(text)
-
-    def make(n: int, l: int) -> CostReport:
-        return cost(**{**choices, "n": n, "l": l})
-
-    rows = sweep(make, name, values, choices["n"], choices["l"])
-    if not rows:
+    tried = [{"n": choices["n"], "l": choices["l"], name: value} for value in values]
+    cases = [(at["n"], at["l"]) for at in tried if at["l"] <= at["n"]]  # no encoder has more hidden units than features
+    if not cases:
         raise InputError(f"--sweep {text} leaves no case with l <= n; widen it or change --n or --l.")
-    left_out = len(values) - len(rows)
+    left_out = len(values) - len(cases)
     if left_out:
         click.echo(f"{left_out} values left out: l would be larger than n.", err=True)
-    report = make(rows[0]["n"], rows[0]["l"])
+    report = cost(**{**choices, "n": cases[0][0], "l": cases[0][1]})
+    rows = list(_told(sweep(report, cases), len(cases)))
     if plot:
         from sensorsim.cost.plot import plot_sweep
 
         plot_sweep(rows, name, report, plot)
     of_one_case = ("n", "l", "mechanisms", "sensor_release", "record", "saving_percent", "saving_percent_executed")
     head = {key: value for key, value in report.to_dict().items() if key not in of_one_case}
-    emit(fmt, lambda: _aligned(rows, report), lambda: {**head, "rows": rows}, lambda: rows)
+    whole = report.record.to_dict()
+    of_records = {key: whole[key] for key in ("chip", "radio", "radio_of", "random")}
+    emit(
+        fmt,
+        lambda: _aligned(rows, report, name),
+        lambda: {**head, "whole_record": of_records, "rows": rows},
+        lambda: rows,
+    )
+
+
+def _told(rows: Iterator[dict[str, Any]], count: int) -> Iterator[dict[str, Any]]:
+    """The same rows; where they take long, how many are done, on stderr."""
+    told = monotonic()
+    for done, row in enumerate(rows, 1):
+        if monotonic() - told > SECONDS_OF_SILENCE:
+            click.echo(f"{done} of {count} values", err=True)
+            told = monotonic()
+        yield row
 
 
 def _range(text: str) -> tuple[str, range]:
@@ -216,12 +249,20 @@ def _range(text: str) -> tuple[str, range]:
     return name, range(int(first), int(last) + 1)
 
 
-def _aligned(rows: list[dict[str, Any]], report: CostReport) -> str:
+def _aligned(rows: list[dict[str, Any]], report: CostReport, name: str) -> str:
+    """The paper's two mechanisms and whole records; of the lean ones, where they are alone, as many as fit."""
+    from sensorsim.cost.record_text import made_of, short
     from sensorsim.cost.text import heading, notes, number
 
-    titles = [name.replace("_", " ") for name in rows[0]]
-    shown = [[f"{v:.2f}" if k == "saving_percent" else number(v) for k, v in row.items()] for row in rows]
+    def cell(key: str, value: Any) -> str:
+        return short(value) if key.endswith("_uJ") else f"{value:.2f}" if key == "saving_percent" else number(value)
+
+    chosen = [key for key in rows[0] if key == name or key.startswith(SWEPT)]
+    chosen += [] if "spof_printed" in rows[0] else [key for key in rows[0] if key.endswith("_derived")][:FITTING]
+    titles = [key.replace("_", " ").replace("uJ", "µJ") for key in chosen]
+    shown = [[cell(key, row[key]) for key in chosen] for row in rows]
     widths = [max(len(t), *(len(line[i]) for line in shown)) for i, t in enumerate(titles)]
-    lines = [heading(report)[1], "  ".join(t.rjust(w) for t, w in zip(titles, widths, strict=True))]
-    lines += ["  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in shown]
-    return "\n".join(lines + notes(report))
+    lines = [heading(report)[1], f"µJ: a whole record on {made_of(report.record)}"]
+    lines += ["  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in (titles, *shown)]
+    more = " All other kernels: --format csv or json." if len(chosen) < len(rows[0]) - 1 else ""
+    return "\n".join([*lines, *filter(None, [more]), *notes(report)])

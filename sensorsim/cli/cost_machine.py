@@ -6,6 +6,7 @@ from sensorsim.export.levels import Case, MachineReport
 from sensorsim.machine.decode import CLASSES
 
 MANY = 40  # rows that are not confirmed, above which their number says more than their names
+WIDEST = 118  # columns of a line of text
 SIDE_BY_SIDE = 2  # mechanisms in one table, so that a line stays readable
 # Why a class has more instructions than the kernel has operations, or fewer.
 WHY = {
@@ -31,7 +32,7 @@ def machine_text(report: MachineReport) -> str:
     """Three levels side by side, then the gap between kernel and machine by class."""
     lines = [
         f"Cost of one private record at three levels, n = {report.n} features, l = {report.l} hidden units",
-        f"{report.compiler}, {report.flags}; every result had the bits of the kernel run in Python",
+        *wrap(f"{report.compiler}, {report.flags}; every result had the bits of the kernel run in Python", WIDEST),
         "",
         *_levels(report),
     ]
@@ -88,14 +89,11 @@ def _gap(cases: list[Case]) -> list[str]:
 
 
 def _energy(report: MachineReport) -> list[str]:
-    rows = [["", "nJ per record", "records per charge", "per day for a year"]]
+    rows = [["", "nJ per record"]]
     for case in report.cases:
-        charge = case.records_per_charge
-        more = [f"{charge:.3g}", f"{charge / 365:.3g}"] if charge else ["", ""]
-        rows.append([case.title, f"{case.nanojoule:.1f}", *more])
-    battery = f", {report.battery_mah:g} mAh" if report.battery_mah else ""
+        rows.append([case.title, f"{case.nanojoule:.1f}"])
     return [
-        f"Energy on {report.chip}{battery}: of this code alone, no sensing, radio or sleep",
+        f"Energy on {report.chip}: of this code alone; the whole record is below",
         *_aligned(rows, left=(0,)),
     ]
 
@@ -128,8 +126,12 @@ def _worst(report: MachineReport) -> list[str]:
     bounded = [case for case in report.cases if case.worst_case.cost is not None]
     lines: list[str] = []
     if bounded:
-        cores = "; ".join(dict.fromkeys(case.worst_case.core for case in bounded))
-        lines += wrap(f"worst: {bounded[0].worst_case.why}, so no call at these sizes takes more; {cores}.", 100)
+        told: dict[tuple[str, str], list[str]] = {}
+        for case in bounded:
+            told.setdefault((case.worst_case.why, case.worst_case.core), []).append(case.mechanism)
+        for (why, core), mechanisms in told.items():
+            of = "" if len(told) == 1 else f" ({', '.join(mechanisms)})"
+            lines += wrap(f"worst{of}: {why}. No call at these sizes takes more on {core}.", 100)
     for case in report.cases:
         if case.worst_case.cost is None:
             lines += wrap(f"{case.cpu}, {case.mechanism}: {case.worst_case.why}.", 100)

@@ -10,6 +10,7 @@ import click
 
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cost import prices
+from sensorsim.cost.radio import ANY, load_radios
 from sensorsim.cost.rows import COLUMNS, read_cells
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ def command(ctx: click.Context, fmt: str) -> None:
     Example: sensorsim cpus --format csv
     """
     if ctx.invoked_subcommand is None:
-        cpus, chips = cpu_rows(), chip_rows()
+        cpus, chips, radios = cpu_rows(), chip_rows(), [radio._asdict() for radio in load_radios()]
         emit(
             fmt,
-            lambda: render(_list_table(cpus, chips)),
-            lambda: {"schema_version": SCHEMA_VERSION, "cpus": cpus, "chips": chips},
+            lambda: render(_list_table(cpus, chips, radios)),
+            lambda: {"schema_version": SCHEMA_VERSION, "cpus": cpus, "chips": chips, "radios": radios},
             lambda: [_csv_row("cpu", row) for row in cpus] + [_csv_row("chip", row) for row in chips],
         )
 
@@ -54,7 +55,8 @@ def show(name: str, fmt: str) -> None:
             "cpu": cpu.name,
             "title": cpu.title,
             "unit": cpu.unit,
-            "checked": cpu.checked._asdict() if cpu.checked else None,
+            "configuration": cpu.configuration,
+            "checked": checked_numbers(cpu),
             "rows": rows,
         },
         lambda: rows,
@@ -68,9 +70,11 @@ def check(files: tuple[Path, ...]) -> None:
 
     Example: sensorsim cpus check my-core.csv
     """
+    from sensorsim.cost.published import check_published, is_published, published_file
     from sensorsim.cost.tablecheck import check_file, table_files
 
-    results = [check_file(path) for path in files or table_files()]
+    every = files or (*table_files(), published_file())
+    results = [check_published(path) if is_published(path) else check_file(path) for path in every]
     faults = [fault for _, found in results for fault in found]
     for fault in faults:
         click.echo(fault)
@@ -95,10 +99,19 @@ def cpu_rows() -> list[dict[str, Any]]:
                 "confirmed": statuses.count("confirmed"),
                 "disputed": statuses.count("disputed"),
                 "estimate": statuses.count("estimate"),
-                "checked": cpu.checked._asdict() if cpu.checked else None,
+                "configuration": cpu.configuration,
+                "checked": checked_numbers(cpu),
             }
         )
     return rows
+
+
+def checked_numbers(cpu: prices.Cpu) -> dict[str, Any] | None:
+    """How far off a table was, its errors as numbers; None for one that was never compared."""
+    if cpu.checked is None:
+        return None
+    errors = {"largest": float(cpu.checked.largest), "mean": float(cpu.checked.mean)}
+    return {**cpu.checked._asdict(), **errors}
 
 
 def chip_rows() -> list[dict[str, Any]]:
@@ -126,7 +139,9 @@ def render(renderable: "RenderableType") -> str:
     return text.rstrip("\n")
 
 
-def _list_table(cpus: list[dict[str, Any]], chips: list[dict[str, Any]]) -> "RenderableType":
+def _list_table(
+    cpus: list[dict[str, Any]], chips: list[dict[str, Any]], radios: list[dict[str, Any]]
+) -> "RenderableType":
     from rich.console import Group
     from rich.table import Table
 
@@ -137,7 +152,7 @@ def _list_table(cpus: list[dict[str, Any]], chips: list[dict[str, Any]]) -> "Ren
         first.add_column(column, justify="right", no_wrap=True)
     for row in cpus:
         off = f"{row['checked']['largest']} %" if row["checked"] else "–"
-        first.add_row(*(str(value) for name, value in row.items() if name != "checked"), off)
+        first.add_row(*(str(value) for name, value in row.items() if name not in ("configuration", "checked")), off)
     second = Table(title="\nChips, energy per cycle by supply current", title_justify="left", box=None)
     for column in ("--chip", "core", "--cpu"):
         second.add_column(column, no_wrap=True)
@@ -149,7 +164,27 @@ def _list_table(cpus: list[dict[str, Any]], chips: list[dict[str, Any]]) -> "Ren
         second.add_row(chip["chip"], chip["core"], chip["cpu"] or "–", *numbers, chip["status"])
     off = "off by: the largest error of our machine code beside a simulation of the core; –: never compared"
     last = "\nA chip is not a board: regulators, sensors, radio come on top. More: --format json."
-    return Group(first, off, second, last)
+    return Group(first, off, second, _radio_table(radios), last)
+
+
+def _radio_table(radios: list[dict[str, Any]]) -> "RenderableType":
+    """One line for each radio: the row for any chip, and how many chips have one of their own."""
+    from rich.table import Table
+
+    from sensorsim.cost.record_text import short
+
+    table = Table(title="\nRadios, energy of a packet", title_justify="left", box=None)
+    for column in ("--radio", "radio", "of"):
+        table.add_column(column, no_wrap=True)
+    for column in ("nJ/byte", "µJ/event", "own rows"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for row in (row for row in radios if row["chip"] == ANY):
+        own = sum(other["radio"] == row["radio"] for other in radios) - 1
+        title, _, whose = row["title"].rpartition(", ")
+        byte, event = short(row["nJ_per_byte"]), short(row["nJ_per_event"] / 1000)
+        table.add_row(row["radio"], title, whose.partition(" ")[2], byte, event, str(own), row["status"])
+    return table
 
 
 def _show_table(cpu: prices.Cpu, rows: list[dict[str, str]]) -> "RenderableType":

@@ -69,7 +69,10 @@ def command(
         reports = _with_package(file, reports, out, _names(targets))
     holds = all(report.holds for report in reports.values())
     data = {"schema_version": SCHEMA_VERSION, "kernels": {name: each.to_dict() for name, each in reports.items()}}
-    settle_kernel(locks, data, holds)
+    if locks.lock or locks.check:
+        from sensorsim.locking.takers import with_machine_code
+
+        settle_kernel(locks, with_machine_code(data, reports, cpus, level, locks.also), holds)
     emit(
         fmt,
         lambda: "\n\n".join(_text(report, file) for report in reports.values()),

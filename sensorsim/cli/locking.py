@@ -10,19 +10,12 @@ import click
 
 from sensorsim.cli.output import emit
 from sensorsim.errors import InputError
+from sensorsim.locking.choices import KEPT
 
 if TYPE_CHECKING:
     from sensorsim.cost.report import CostReport
     from sensorsim.locking.lock import Lock, Taken, Value
 
-# The options that a lock keeps, and that --check takes from it. A lock may come from a stranger: what names a file,
-# runs a program or trusts one is never taken from there.
-OF_COST = ("n", "l", "m", "cpu", "width", "signed", "accounting", "variant", "metric", "chip", "level", "battery_mah")
-KEPT = {
-    "cost": (*OF_COST, "random", "radio", "records_per_day"),
-    "verify": ("target", "random_host", "random_core", "seed"),
-    "kernel": ("at", "cpu", "accounting", "level", "targets"),
-}
 BESIDE = ("cores",)  # choices that are no options
 REFUSED = {"cost": ("sweep", "plot"), "verify": (), "kernel": ("out",)}  # what a lock cannot hold, or would do twice
 ASKED = {

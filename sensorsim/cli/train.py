@@ -51,6 +51,7 @@ SCHEMA_VERSION = 2
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     fmt: str,
     out: str | None,
     encoder: str | None,

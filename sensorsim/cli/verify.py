@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sensorsim.verify.verification import Verification
 
 ALL = "all"
-QUICK = 1000  # random vectors up to which no process is started beside this one
+QUICK = 1000  # random vectors up to which the work is not shared by processes
 
 
 @click.command()
@@ -32,7 +32,7 @@ QUICK = 1000  # random vectors up to which no process is started beside this one
 @click.option(
     "--jobs",
     type=click.IntRange(0, 64),
-    help="Processes that share the work; else 2, and 0, all in one, for a quick look of up to 1000 vectors.",
+    help="Processes that share the work; else 2, and 0, one step at a time, for a quick look of up to 1000 vectors.",
 )
 @binary_options
 @lock_options("verify")
@@ -63,8 +63,8 @@ def command(
     With --cc your own compiler builds it, with --elf your own image is proved as it stands.
 
     Kernels that are not sensorsim's are loaded from the copies in the package, if these do nothing but declare kernels.
-    With the target host the package's C runs on this machine, and every draw is counted there: leave it out for a
-    package of someone you do not know.
+    With the target host the package's C runs on this machine, and every draw is counted there: only where every file is
+    as export writes it, and in a process of its own. Where a file differs, only emulated cores run.
 
     Exit code 0: everything holds. 1: a proof fails; the file or the property is named. 2: the question is wrong: no
     package, one of another version, a tool is missing.

@@ -102,11 +102,19 @@ def binary_text(report: "BinaryReport") -> str:
     lines.append(_sizes(report))
     width = max(len(proof.name) for proof in report.proofs)
     for proof in report.proofs:
-        lines.append(f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  {proof.detail}")
+        lines += _wrapped(proof.detail, f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  ")
+    for text in report.left_out:
+        lines += _wrapped(f"Not proved: {text}", "  ")
     lines += [f"  {note}" for note in report.notes]
     if report.absent:
         lines.append(f"  not in the image: {', '.join(report.absent)}")
     return "\n".join([*lines, *_table(report)])
+
+
+def _wrapped(text: str, lead: str) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(text, 118, initial_indent=lead, subsequent_indent=" " * len(lead), break_long_words=False)
 
 
 def binary_data(report: "BinaryReport") -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Comparisons that the paper's list allows: other operand widths, x87, the break-even division, sweeps over n and l."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sensorsim.cost.ledger import Entry, printed
@@ -8,10 +8,12 @@ from sensorsim.cost.pricing import Pricing
 from sensorsim.cost.report import CostReport
 from sensorsim.cost.rows import Number
 from sensorsim.errors import InputError
+from sensorsim.language.polynomial import Polynomial
 
 WIDTHS = ((8, False), (16, False), (32, False), (32, True))
 X87 = {"ADD": "FADD", "SUB": "FSUB", "MUL": "FMUL", "DIV": "FDIV"}
 X87_WIDTH = 80
+IN_MICROJOULES = ("spof", "dpsgd")  # whose whole records a sweep has, beside the sensor's
 
 
 def by_width(report: CostReport) -> dict[str, dict[str, Number]]:
@@ -43,27 +45,45 @@ def break_even(report: CostReport) -> float:
     return (_listed("spof", report, pricing) - rest) / divisions
 
 
-def sweep(make: Callable[[int, int], CostReport], name: str, values: range, n: int, l: int) -> list[dict[str, Any]]:
-    """One row for each value of n or l: totals by the printed list and derived from the source.
+def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    """One row for each (n, l): totals by the printed list and derived from the source, and whole records in µJ.
 
-    Values for which l would be larger than n are left out: no encoder has them.
+    Nothing is executed for it: what a report reads off the sources holds for every n and l.
     """
-    rows = []
-    for value in values:
-        at = {"n": n, "l": l, name: value}
-        if at["l"] > at["n"]:
-            continue
-        made = make(at["n"], at["l"])
-        row: dict[str, Any] = dict(at)
-        for key, each in made.mechanisms.items():
-            if each.printed:
-                row[f"{key}_printed"] = each.printed.total
-            row[f"{key}_derived"] = each.symbolic.total
-        saving = made.saving()
-        if saving is not None:  # the lean kernels alone have no pair to compare
-            row["saving_percent"] = round(saving, 2)
-        rows.append(row)
-    return rows
+    pricing, record = report.pricing, report.record
+    listed = {name: _whole((e.operation, e.times) for e in printed(name)) for name in _printed(report)}
+    derived = {
+        name: _whole((operation, times) for (_, operation), times in each.mechanism.symbolic().items())
+        for name, each in report.mechanisms.items()
+    }
+    for n, l in cases:
+        row: dict[str, Any] = {"n": n, "l": l}
+        for name, counts in derived.items():
+            if name in listed:
+                row[f"{name}_printed"] = pricing.total(_at(listed[name], n, l)).typical
+            row[f"{name}_derived"] = pricing.total(_at(counts, n, l)).typical
+        if {"spof", "dpsgd"} <= listed.keys() and row["dpsgd_printed"]:  # the lean kernels alone have no such pair
+            row["saving_percent"] = round(float(100 * (1 - row["spof_printed"] / row["dpsgd_printed"])), 2)
+        making = record.making_at(n)
+        for name in (name for name in IN_MICROJOULES if name in derived):
+            form = report.mechanisms[name].mechanism
+            counts_here = _at(derived[name], n, l)
+            made = making.of_mechanism(name, form.title, counts_here, form.random_bits(n, l), form.bits_sent(n))
+            row[f"{name}_uJ"] = made.microjoule
+        row["sensor_uJ"] = making.of_sensor().microjoule
+        yield row
+
+
+def _whole(counts: Iterable[tuple[str, Polynomial]]) -> dict[str, Polynomial]:
+    """The operations of all steps together."""
+    whole: dict[str, Polynomial] = {}
+    for operation, times in counts:
+        whole[operation] = whole.get(operation, Polynomial.constant(0)) + times
+    return whole
+
+
+def _at(counts: dict[str, Polynomial], n: int, l: int) -> dict[str, int]:
+    return {operation: times.at(n=n, l=l) for operation, times in counts.items()}
 
 
 def _printed(report: CostReport) -> list[str]:

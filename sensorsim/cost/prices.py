@@ -23,6 +23,7 @@ from sensorsim.cost.rows import (
     parse,
     read_cells,
     read_checked,
+    read_configuration,
 )
 from sensorsim.errors import InputError
 from sensorsim.tables import folder
@@ -58,6 +59,7 @@ class Cpu:
     rows: tuple[Row, ...]
     path: Path
     checked: Checked | None = None  # None: never compared with something exact
+    configuration: str = ""  # what the prices take for granted of a core that is built in several ways
 
     def price(self, cls: str, width: int | str, signed: bool, metric: str) -> Price:
         """The price of one operation of class `cls` on operands of `width` bits ("f32" for a 32-bit float)."""
@@ -173,14 +175,15 @@ def read_cpu(path: Path) -> Cpu:
     base = read_cpu(path.with_name(f"{other}.csv")).rows if other else ()
     try:
         own = tuple(parse(path, line, dict(zip(COLUMNS, cells, strict=True))) for line, cells in lines)
-        checked = read_checked(header.get("checked", ""))
+        checked, configuration = read_checked(header.get("checked", "")), read_configuration(header)
     except ValueError as error:
         raise InputError(f"{path.name} cannot be read ({error}); run `sensorsim cpus check` for the line.") from None
     if "alters" in header:
         forms = {(row.operation, form) for row in own for form in row.operands}
         base = tuple(row for row in base if not any((row.operation, form) in forms for form in row.operands))
     rows = base + own
-    return Cpu(path.stem, header.get("title", path.stem), rows[0].unit if rows else "", rows, path, checked)
+    title, unit = header.get("title", path.stem), rows[0].unit if rows else ""
+    return Cpu(path.stem, title, unit, rows, path, checked, configuration)
 
 
 def load_chips() -> list[Chip]:

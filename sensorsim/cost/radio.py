@@ -15,6 +15,7 @@ from sensorsim.tables import folder
 
 ANY = "any"  # the chip of a row that stands for all chips without a row of their own
 DEFAULT_RADIO = "ble-1m"
+MICROSECONDS = 1_000_000  # of a second
 
 
 class Radio(NamedTuple):
@@ -32,6 +33,7 @@ class Radio(NamedTuple):
     start_mA: float  # noqa: N815
     supply_V: float  # noqa: N815
     max_payload_bytes: int
+    duty_percent: float  # of the time that the band's rules let a device send; 100: no limit
     nJ_per_byte: float  # noqa: N815
     nJ_per_event: float  # noqa: N815
     condition: str
@@ -40,6 +42,11 @@ class Radio(NamedTuple):
     status_of: str  # byte or event where the status speaks of one of them alone
     note: str
 
+    @property
+    def owner(self) -> str:
+        """Whose radio it is where it is not the chip's own, as the row's title ends: "an nRF52840"; else ""."""
+        return self.title.rpartition(", ")[2] if self.chip == ANY else ""
+
     def packets(self, size: int) -> int:
         """Packets that so many bytes need; a record of no bytes still is one."""
         return max(1, -(-size // self.max_payload_bytes))
@@ -47,6 +54,14 @@ class Radio(NamedTuple):
     def nanojoule(self, size: int) -> float:
         """What it takes to send so many bytes, each packet an event of its own."""
         return self.packets(size) * self.nJ_per_event + size * self.nJ_per_byte
+
+    def sending_seconds(self, size: int) -> float:
+        """How long so many bytes are on the air."""
+        return (size * self.us_per_byte + self.packets(size) * self.overhead_us) / MICROSECONDS
+
+    def busy_seconds(self, size: int) -> float:
+        """How long they keep the radio busy: sending, listening, starting."""
+        return self.sending_seconds(size) + self.packets(size) * (self.receive_us + self.start_us) / MICROSECONDS
 
 
 RADIO_COLUMNS = Radio._fields
@@ -62,6 +77,11 @@ def radio_files() -> list[Path]:
 def radio_names() -> list[str]:
     """The radios that there are rows of."""
     return list(dict.fromkeys(cells["radio"] for cells in _rows()))
+
+
+def load_radios() -> list[Radio]:
+    """Every row of every table."""
+    return [_radio(cells) for cells in _rows()]
 
 
 def load_radio(name: str, chip: str = ANY) -> Radio:

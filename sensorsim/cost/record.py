@@ -3,18 +3,19 @@
 Every operation is priced, at the kernels' width, on the core of a chip; generators, memory and radio by their energy.
 All mechanisms are told alike: each takes fresh random words for a record, counts the record in a journal before it
 leaves (24 bytes stored, and the arithmetic of the sensor's journal), and sends it as one record. The sensor's own line
-packs its packet too and pays for a generator that forgets. Sensing, sleep and the upkeep of a link are in none.
+packs its packet too and pays for a generator that forgets. Sensing, sleep, the upkeep of a link and a radio's protocol
+stack are in none.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.chip_parts import Store, Trng, load_parts
 from sensorsim.cost.prices import Chip, load_chip, load_chips
 from sensorsim.cost.radio import DEFAULT_RADIO, Radio, load_radio
 from sensorsim.cost.random import CHACHA20, TRNG, check_source
-from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS, RecordCost
-from sensorsim.cost.record_parts import SENSOR, Making
+from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS, SECONDS_PER_DAY, RecordCost
+from sensorsim.cost.record_parts import SENSOR, Making, full_pricing
 from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from sensorsim.cost.report import CostReport
 
 DEFAULT_CHIP = "nrf52840"  # of the chips with a radio of their own the one whose figures are surest
+COULOMB_PER_MAH = 3.6
+LARGEST_MAH = 1_000_000  # of a battery; above it somebody has mistaken a unit
 
 
 class Choices(NamedTuple):
@@ -32,6 +35,7 @@ class Choices(NamedTuple):
     radio: str = DEFAULT_RADIO
     random: str = CHACHA20
     records_per_day: float = 1
+    battery_mah: float | None = None  # None: nobody asks how many records a charge pays for
 
 
 class WholeRecord(NamedTuple):
@@ -46,6 +50,11 @@ class WholeRecord(NamedTuple):
     costs: Mapping[str, RecordCost]
     flags: tuple[str, ...] = ()  # rows of the processor's table that are not settled
 
+    def making_at(self, n: int) -> Making:
+        """What prices records of another n the same way."""
+        parts = self.chip, self.radio, self.trng, self.store, self.choices.random
+        return Making(*parts, {}, n, full_pricing(self.chip.cpu))
+
     def savings(self) -> dict[str, float | None]:
         """By how many per cent SPOF takes less energy than DP-SGD: arithmetic alone, then with each part added."""
         if not {"spof", "dpsgd"} <= self.costs.keys():
@@ -55,6 +64,18 @@ class WholeRecord(NamedTuple):
     def _saving(self, last: str) -> float | None:
         spof, dpsgd = (self.costs[name].upto(last) for name in ("spof", "dpsgd"))
         return None if spof is None or not dpsgd else 100 * (1 - spof / dpsgd)
+
+    @property
+    def joule(self) -> float | None:
+        """What the battery holds, at the chip's supply."""
+        battery = self.choices.battery_mah
+        return None if battery is None else battery * COULOMB_PER_MAH * self.chip.supply_V
+
+    def over_duty(self) -> dict[str, float]:
+        """What would send for longer than the band's rules allow, in per cent of a day."""
+        often, limit = self.choices.records_per_day, self.radio.duty_percent
+        duty = {name: cost.duty_percent(often) for name, cost in self.costs.items()}
+        return {name: percent for name, percent in duty.items() if percent > limit}
 
     def unsettled(self) -> list[str]:
         """What of these figures is no confirmed one, a sentence for each."""
@@ -70,7 +91,8 @@ class WholeRecord(NamedTuple):
         return [f"{what}: {status} ({note})" for what, status, note in said if status != "confirmed"] + [*self.flags]
 
     def to_dict(self) -> dict[str, Any]:
-        per_day = self.choices.records_per_day
+        per_day, joule = self.choices.records_per_day, self.joule
+        battery = {} if joule is None else {"battery_mah": self.choices.battery_mah, "battery_J": joule}
         return {
             "chip": self.chip.chip,
             "chip_given": self.choices.chip is not None,
@@ -79,13 +101,16 @@ class WholeRecord(NamedTuple):
             "radio": self.radio.radio,
             "radio_of": self.radio.chip,
             "records_per_day": per_day,
+            **battery,
+            "duty_percent_allowed": self.radio.duty_percent,
+            "over_duty": list(self.over_duty()),
             "level": self.level,
             "store": self.store.kind if self.store else None,
             "store_uJ": self._stored("nanojoule"),
             "store_uJ_erasing_each_time": self._stored("nanojoule_erasing"),
             "saving_percent": {name: _rounded(value) for name, value in self.savings().items()},
             "unsettled": self.unsettled(),
-            "mechanisms": {name: cost.to_dict(per_day) for name, cost in self.costs.items()},
+            "mechanisms": {name: cost.to_dict(per_day, joule) for name, cost in self.costs.items()},
         }
 
     def _stored(self, how: str) -> float | None:
@@ -132,6 +157,7 @@ def whole_record(
         if each.bits_sent
     }
     costs[SENSOR] = making.of_sensor()
+    check_day(choices.records_per_day, radio, costs.values())
     flags = tuple(making.pricing.flags.values())
     return WholeRecord(chip, radio, trng, store, choices, "machine" if cycles else "kernel", costs, flags)
 
@@ -143,7 +169,22 @@ def settle(choices: Choices, cpu: str) -> tuple[Chip, Radio, Trng | None, Store 
     check_source(choices.random, chip.name, trng)
     if not 0 < choices.records_per_day < float("inf"):
         raise InputError(f"{choices.records_per_day:g} records a day are not possible; give a number above 0.")
+    if choices.battery_mah is not None and not 0 < choices.battery_mah <= LARGEST_MAH:
+        raise InputError(
+            f"a battery of {choices.battery_mah:g} mAh is not possible; give a number above 0, at most {LARGEST_MAH}."
+        )
     return chip, load_radio(choices.radio, chip.chip), trng, store
+
+
+def check_day(records: float, radio: Radio, costs: Iterable[RecordCost]) -> None:
+    """Refuse more records than a day has room for, be they the shortest."""
+    shortest = min(costs, key=lambda cost: cost.busy_seconds)
+    if not shortest.fits(records):
+        most = int(SECONDS_PER_DAY / shortest.busy_seconds)
+        raise InputError(
+            f"{records:g} records a day are not possible: the shortest keeps {radio.radio} busy for "
+            f"{shortest.busy_seconds:.3g} s, and a day has {SECONDS_PER_DAY}; give at most {most}."
+        )
 
 
 def choose_chip(name: str | None, cpu: str) -> Chip:

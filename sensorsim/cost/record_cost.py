@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 PARTS = ("arithmetic", "random words", "journal", "on air")
 NANOJOULES_PER_MICROJOULE = 1000
+MICROJOULES_PER_JOULE = 1_000_000
+SECONDS_PER_DAY = 86_400
 
 
 class Part(NamedTuple):
@@ -23,6 +25,8 @@ class RecordCost(NamedTuple):
     bytes_sent: int
     packets: int
     parts: Mapping[str, Part]
+    sending_seconds: float  # on the air
+    busy_seconds: float  # that the radio takes for it: a day has room for so many
 
     @property
     def cycles(self) -> float:
@@ -44,16 +48,39 @@ class RecordCost(NamedTuple):
         whole, part = self.microjoule, self.parts[name].nJ
         return None if not whole or part is None else 100 * part / NANOJOULES_PER_MICROJOULE / whole
 
-    def to_dict(self, per_day: float) -> dict[str, Any]:
+    def a_day(self, records: float) -> float | None:
+        """Microjoules of so many records a day; None where the radio cannot send so many, or a part is not known."""
         whole = self.microjoule
+        return None if whole is None or not self.fits(records) else whole * records
+
+    def fits(self, records: float) -> bool:
+        """Whether the radio can send so many in a day."""
+        return records * self.busy_seconds <= SECONDS_PER_DAY
+
+    def duty_percent(self, records: float) -> float:
+        """How much of a day so many records are on the air."""
+        return 100 * records * self.sending_seconds / SECONDS_PER_DAY
+
+    def a_charge(self, joule: float) -> float | None:
+        """How many such records so much energy pays for."""
+        whole = self.microjoule
+        return joule / (whole / MICROJOULES_PER_JOULE) if whole else None
+
+    def to_dict(self, per_day: float, joule: float | None = None) -> dict[str, Any]:
+        """For so many records a day, and for a battery of so much energy if there is one."""
+        whole = self.microjoule
+        charge = {} if joule is None else {"records_per_charge": self.a_charge(joule)}
         return {
             "title": self.title,
             "cycles": self.cycles,
             "uJ": whole,
-            "uJ_per_day": None if whole is None else whole * per_day,
+            "uJ_per_day": self.a_day(per_day),
+            **charge,
             "random_bits": self.random_bits,
             "bytes_sent": self.bytes_sent,
             "packets": self.packets,
+            "on_air_seconds": self.sending_seconds,
+            "duty_percent": self.duty_percent(per_day) if self.fits(per_day) else None,
             "parts": {
                 name: {
                     "cycles": part.cycles,

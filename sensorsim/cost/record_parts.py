@@ -15,6 +15,12 @@ WIDTH = 32  # what the kernels compute with
 PICOJOULES_PER_NANOJOULE = 1000
 
 
+def full_pricing(cpu: str) -> Pricing:
+    """Every operation priced, at the kernels' width."""
+    table = load_cpu(cpu)
+    return Pricing(table, WIDTH, False, table.unit, "full")
+
+
 class Making:
     """Everything that the records of one report share."""
 
@@ -27,9 +33,9 @@ class Making:
         random: str,
         cycles: Mapping[str, float],
         n: int,
+        pricing: Pricing | None = None,  # of the chip's core, where one has been made
     ) -> None:
-        cpu = load_cpu(chip.cpu)
-        self.pricing = Pricing(cpu, WIDTH, False, cpu.unit, "full")
+        self.pricing = pricing or full_pricing(chip.cpu)
         self.chip, self.radio, self.trng, self.store = chip, radio, trng, store
         self.random, self.cycles, self.n = random, cycles, n
         self.release = {name: self.priced(counts) for name, counts in sensor_operations(n).items()}
@@ -47,7 +53,7 @@ class Making:
     def of_mechanism(self, name: str, title: str, counts: Mapping[str, int], bits: int, sent: int) -> RecordCost:
         arithmetic = self.cycles.get(name, self.priced(counts))
         size = -(-sent // 8)
-        parts = (self.part(arithmetic), self.words(bits), self.journal(self.release["journal"]), self.air(size))
+        parts = (self.part(arithmetic), self.words(bits), self.journal(self.of_release["journal"]), self.air(size))
         return self.made(name, title, bits, size, parts)
 
     def of_sensor(self) -> RecordCost:
@@ -64,12 +70,14 @@ class Making:
         return self.made(SENSOR, title, RANDOM_BITS, size, made)
 
     def made(self, name: str, title: str, bits: int, size: int, parts: tuple[Part, ...]) -> RecordCost:
-        return RecordCost(name, title, bits, size, self.radio.packets(size), dict(zip(PARTS, parts, strict=True)))
+        by_name = dict(zip(PARTS, parts, strict=True))
+        air = self.radio.packets(size), by_name, self.radio.sending_seconds(size), self.radio.busy_seconds(size)
+        return RecordCost(name, title, bits, size, *air)
 
     def words(self, bits: int) -> Part:
         """Random words for a mechanism by itself: whole blocks of a cipher, or true ones."""
         if self.random not in (CHACHA20, CHACHA12):
-            return self.part(0, self.true_words(bits))
+            return self.true_words(bits)
         block = self.priced(block_operations(self.random))
         if CHACHA20 in self.cycles:
             block *= self.cycles[CHACHA20] / self.priced(block_operations(CHACHA20))
@@ -78,14 +86,17 @@ class Making:
     def forgetting_words(self, bits: int) -> Part:
         """Random words for the sensor: one block of its generator, whose first half is the next key."""
         if self.random not in (CHACHA20, CHACHA12):
-            return self.part(0, self.true_words(bits))
+            return self.true_words(bits)
         whole = self.release["random words"]
         fewer = 1 - self.priced(missing_rounds(self.random)) / whole
         return self.part(self.of_release["random words"] * fewer)
 
-    def true_words(self, bits: int) -> float:
-        """The energy of a chip's generator; nothing where words are taken as free."""
-        return self.trng.nanojoule(bits // WORD_BITS) if self.random == TRNG and self.trng else 0.0
+    def true_words(self, bits: int) -> Part:
+        """What a chip's generator takes, and the core that reads and keeps its words; nothing where they are free."""
+        if self.random != TRNG or self.trng is None:
+            return self.part(0)
+        words = bits // WORD_BITS
+        return self.part(self.priced({"LOAD": words, "STORE": words}), self.trng.nanojoule(words))
 
     def journal(self, cycles: float) -> Part:
         from sensorsim.kernels.journal import SLOT_BYTES

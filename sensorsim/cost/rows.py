@@ -127,6 +127,14 @@ def read_checked(text: str) -> Checked | None:
     return Checked(match["against"], int(match["kernels"]), match["largest"], match["worst"] or "", match["mean"])
 
 
+def read_configuration(header: Mapping[str, str]) -> str:
+    """A `configuration` line: short plain text; nothing for a core without a choice; ValueError for another form."""
+    text = header.get("configuration", "")
+    if "configuration" in header and (not text or len(text) > 120 or text[-1] in ".;"):
+        raise ValueError(f"{text!r} is not a few words such as `single-cycle multiplier`, without a stop behind them")
+    return text
+
+
 def parse(path: Path, line: int, cells: Mapping[str, str]) -> Row:
     """One row from its cells; ValueError for a cell that is no number. `tablecheck` finds every other fault."""
     return Row(

@@ -19,12 +19,14 @@ from sensorsim.cost.rows import (
     parse,
     read_cells,
     read_checked,
+    read_configuration,
     span,
 )
 from sensorsim.cost.tablecheck_radio import part_faults, radio_faults
 
 COST = ("min", "typical", "max")
 BASES = ("extends", "alters")  # headers that name another table, whose rows count too
+HEADERS = ("title", "checked", "configuration", *BASES)
 SPANS = ("latency_cycles", "reciprocal_throughput_cycles")
 
 
@@ -64,7 +66,7 @@ def _columns_fault(columns: tuple[str, ...], expected: tuple[str, ...]) -> str:
 
 def _header_faults(path: Path, header: dict[str, str]) -> list[tuple[int, str]]:
     faults = [] if header.get("title") else [(1, "no title; the first line is `# title: …`")]
-    faults += [(1, f"unknown header {key!r}") for key in header if key not in ("title", "checked", *BASES)]
+    faults += [(1, f"unknown header {key!r}") for key in header if key not in HEADERS]
     for how in (how for how in BASES if how in header):
         base = header[how]
         if base == path.stem or not path.with_name(f"{base}.csv").is_file():
@@ -75,6 +77,10 @@ def _header_faults(path: Path, header: dict[str, str]) -> list[tuple[int, str]]:
         read_checked(header.get("checked", ""))
     except ValueError as error:
         faults.append((1, f"checked: {error}"))
+    try:
+        read_configuration(header)
+    except ValueError as error:
+        faults.append((1, f"configuration: {error}"))
     return faults
 
 

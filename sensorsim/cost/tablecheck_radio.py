@@ -52,8 +52,12 @@ def _row_faults(cells: Cells) -> list[str]:
     event = values["overhead_us"] * sent + values["receive_us"] * heard + values["start_us"] * started
     faults += _product("nJ_per_byte", values["us_per_byte"] * sent, values["nJ_per_byte"])
     faults += _product("nJ_per_event", event, values["nJ_per_event"])
-    if not values["max_payload_bytes"] >= 1:
-        faults.append("max_payload_bytes below 1")
+    if not (isinstance(values["max_payload_bytes"], int) and values["max_payload_bytes"] >= 1):
+        faults.append(f"max_payload_bytes {cells['max_payload_bytes']} is not a whole number from 1 on")
+    if not 0 < values["duty_percent"] <= 100:
+        faults.append(f"duty_percent {cells['duty_percent']} is not above 0 and at most 100")
+    if cells["chip"] == ANY and not cells["title"].rpartition(", ")[2].startswith(("a ", "an ")):
+        faults.append("a row for any chip whose title does not end in whose radio it is, as `…, an nRF52840`")
     return faults
 
 

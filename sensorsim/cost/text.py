@@ -6,7 +6,8 @@ from itertools import zip_longest
 from sensorsim.cost.compare import break_even, by_width
 from sensorsim.cost.ledger import describe
 from sensorsim.cost.pricing import Total
-from sensorsim.cost.record_text import record_panel
+from sensorsim.cost.published import published_line
+from sensorsim.cost.record_text import LEFT_OUT, record_panel
 from sensorsim.cost.report import CostReport
 from sensorsim.cost.rows import Number
 from sensorsim.cost.views import MechanismCost, View
@@ -54,13 +55,12 @@ def notes(report: CostReport) -> list[str]:
             " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, selects (so also clamps),"
         )
         lines.append(" branches, index arithmetic, loop counters. See --accounting full.")
-    lines.append(
-        " Random bits are secret, 32 for each draw. A whole record leaves out sensing, sleep, a link's upkeep."
-    )
+    lines += [" Random bits are secret, 32 for each draw.", LEFT_OUT]
     if any(cost.traced.cost.min != cost.traced.cost.max for cost in report.mechanisms.values()):
         lines.append(f" Ranges are prices that depend on operands, no bound on compiled code: {_machine_level()}.")
     if pricing.metric == "latency":
         lines.append(" Latencies are added up as if nothing overlapped; a real core overlaps.")
+    lines += published_line(pricing.cpu.name)
     if pricing.flags:
         lines.append(" Table rows in these totals that are not settled:")
         lines += [f"   {flag}" for flag in pricing.flags.values()]
@@ -92,13 +92,14 @@ def _printed_block(cost: MechanismCost) -> list[str]:
     assert cost.printed is not None
     labels = {step: describe(cost.mechanism.name, step) for step in cost.printed.steps}
     wide = 14 + max(len(label) for label in labels.values())
-    lines = [f" {cost.mechanism.title:<{wide}}{'printed':>9}{'executed':>9}"]
+    cell = max(9, 1 + len(number(cost.printed.total)), 1 + len(number(cost.traced.total)))
+    lines = [f" {cost.mechanism.title:<{wide}}{'printed':>{cell}}{'executed':>{cell}}"]
     for step, part in cost.printed.steps.items():
         executed = cost.traced.steps[step].cost.typical
         differs = "←" if executed != part.cost.typical else ""
         words = f"{step:<14}{labels[step]}"
-        lines.append(f" {words:<{wide}}{number(part.cost.typical):>9}{number(executed):>9}{differs}")
-    lines.append(f" {'total':<{wide}}{number(cost.printed.total):>9}{number(cost.traced.total):>9}")
+        lines.append(f" {words:<{wide}}{number(part.cost.typical):>{cell}}{number(executed):>{cell}}{differs}")
+    lines.append(f" {'total':<{wide}}{number(cost.printed.total):>{cell}}{number(cost.traced.total):>{cell}}")
     for name, view in (("printed", cost.printed), ("derived from source", cost.symbolic)):
         if view.formula is not None:
             lines.append(f"   {name:<20} {view.formula} = {number(view.total)}")
@@ -108,9 +109,13 @@ def _printed_block(cost: MechanismCost) -> list[str]:
 
 def _full_block(cost: MechanismCost) -> list[str]:
     """Step by step as executed, then by operation class."""
-    lines = [f" {cost.mechanism.title:<28}{'executed':>16}"]
-    lines += [f"   {step:<26}{span(part.cost):>16}" for step, part in cost.traced.steps.items() if part.cost.typical]
-    lines.append(f"   {'total':<26}{span(cost.traced.cost):>16}")
+    cell = max(16, 1 + len(span(cost.traced.cost)))
+    wide = max(28, 1 + len(cost.mechanism.title))
+    lines = [f" {cost.mechanism.title:<{wide}}{'executed':>{cell}}"]
+    for step, part in cost.traced.steps.items():
+        if part.cost.typical:
+            lines.append(f"   {step:<{wide - 2}}{span(part.cost):>{cell}}")
+    lines.append(f"   {'total':<{wide - 2}}{span(cost.traced.cost):>{cell}}")
     if cost.symbolic.formula is not None:
         lines.append(f"   derived from source: {cost.symbolic.formula} = {number(cost.symbolic.total)}")
     return [*lines, *_classes(cost.traced), f"   random bits {cost.random_bits}, bits sent {cost.bits_sent}"]
@@ -154,11 +159,12 @@ def _change(percent: float) -> str:
 
 def _lean_panel(lean: list[MechanismCost]) -> list[str]:
     wide = max(len(cost.mechanism.title) for cost in lean) + 2
-    lines = [f" {'leaner kernels':<{wide}}{'executed':>16}{'random bits':>13}{'bits sent':>11}   formula"]
+    cell = max(16, *(1 + len(span(cost.traced.cost)) for cost in lean))
+    lines = [f" {'leaner kernels':<{wide}}{'executed':>{cell}}{'random bits':>13}{'bits sent':>11}   formula"]
     for cost in lean:
         formula = "" if cost.symbolic.formula is None else str(cost.symbolic.formula)
         bits, sent = cost.random_bits or "–", cost.bits_sent or "–"
-        lines.append(f" {cost.mechanism.title:<{wide}}{span(cost.traced.cost):>16}{bits:>13}{sent:>11}   {formula}")
+        lines.append(f" {cost.mechanism.title:<{wide}}{span(cost.traced.cost):>{cell}}{bits:>13}{sent:>11}   {formula}")
     return lines
 
 
@@ -166,10 +172,11 @@ def _width_panel(report: CostReport) -> list[str]:
     panel = by_width(report)
     if len(panel) < 2:
         return []
-    lines = [" " + f"{'the printed list, if operands are':<34}" + "".join(f"{key:>8}" for key in panel)]
+    cell = max(8, *(1 + len(number(value)) for totals in panel.values() for value in totals.values()))
+    lines = [" " + f"{'the printed list, if operands are':<34}" + "".join(f"{key:>{cell}}" for key in panel)]
     for name in next(iter(panel.values())):
         title = report.mechanisms[name].mechanism.title
-        lines.append(f" {title:<34}" + "".join(f"{number(totals[name]):>8}" for totals in panel.values()))
+        lines.append(f" {title:<34}" + "".join(f"{number(totals[name]):>{cell}}" for totals in panel.values()))
     if report.pricing.metric == "macro-ops":
         price = break_even(report)
         never = " DP-SGD as printed is cheaper at no price of a division."

@@ -15,7 +15,7 @@ from sensorsim.export.run import PREFIX, run_record
 from sensorsim.language.arguments import arguments
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.decode import CLASSES
-from sensorsim.machine.targets import AVR, CORES, SHOWN_FLAGS, Target, compiler_version, compilers
+from sensorsim.machine.targets import AVR, CORES, SHOWN_FLAGS, Target, compilers
 from sensorsim.machine.worst import WorstCase
 from sensorsim.mechanisms import Form
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sensorsim.export.sensor_cost import SensorCost
 
 SCHEMA_VERSION = 1
-COULOMB_PER_MAH = 3.6
 # The machine's classes of the kernels' operations. Index arithmetic becomes addressing or additions, as the core likes.
 GROUPS = {
     **dict.fromkeys(("ADD", "SUB"), "add"),
@@ -62,7 +61,6 @@ class Case:
     runtime: tuple[str, ...]
     estimates: tuple[str, ...]
     nanojoule: float | None
-    records_per_charge: float | None
     worst_case: WorstCase
 
 
@@ -75,7 +73,6 @@ class MachineReport:
     compiler: str
     flags: str
     chip: str | None
-    battery_mah: float | None
     cases: tuple[Case, ...]
     sensor: tuple["SensorCost", ...] = ()  # one release by a whole sensor, generator and journal in it
 
@@ -104,21 +101,16 @@ def machine_cost(
     cpus: Sequence[str] = (),
     variant: str = "all",
     chip: str | None = None,
-    battery_mah: float | None = None,
 ) -> MachineReport:
     """Compile every mechanism for every core, run one record, and set what ran beside the other levels."""
     check_sizes(n, l)
     known_chip = load_chip(chip) if chip else None
-    if battery_mah is not None and (known_chip is None or not 0 < battery_mah < math.inf):
-        raise InputError("--battery-mah needs --chip and a number above 0.")
     names = _cpus(cpus, known_chip)
     mechanisms = forms(variant)
     with tempfile.TemporaryDirectory() as build:
-        cases = [
-            case for name in names for case in _cases(mechanisms, n, l, name, Path(build), known_chip, battery_mah)
-        ]
+        cases = [case for name in names for case in _cases(mechanisms, n, l, name, Path(build), known_chip)]
     sensor = _sensor(n, names) if variant != "paper" else ()
-    return MachineReport(n, l, compilers(names), SHOWN_FLAGS, chip, battery_mah, tuple(cases), sensor)
+    return MachineReport(n, l, compilers(names), SHOWN_FLAGS, chip, tuple(cases), sensor)
 
 
 def _sensor(n: int, cpus: Sequence[str]) -> tuple["SensorCost", ...]:
@@ -146,7 +138,7 @@ def target_of(cpu: str) -> Target:
     for target in CORES.values():
         if cpu in (target.cpu, target.name, target.cpu + "f"):
             return target
-    known = ", ".join(target.cpu for target in CORES.values())
+    known = ", ".join(dict.fromkeys(target.cpu for target in CORES.values()))
     raise InputError(f"there is no machine code for {cpu}; at machine level there are {known}.")
 
 
@@ -171,7 +163,6 @@ def _cases(
     name: str,
     build: Path,
     chip: Chip | None,
-    battery_mah: float | None,
 ) -> Iterator[Case]:
     cpu, target = load_cpu(CORES[name].cpu if name in CORES else name), target_of(name)
     paper = cost(n, l, cpu=cpu.name)
@@ -183,7 +174,6 @@ def _cases(
             raise InputError(f"{cpu.path.name} has no price for all of {mechanism.name} ({'; '.join(notes)}).")
         printed = paper.mechanisms[mechanism.name].printed
         joules = sums.price * chip.pJ_per_cycle * 1e-12 if chip else None
-        charge = battery_mah * COULOMB_PER_MAH * chip.supply_V if chip and battery_mah else None
         yield Case(
             mechanism=mechanism.name,
             title=mechanism.title,
@@ -200,7 +190,6 @@ def _cases(
             runtime=tuple(sorted(name for name in program.symbols if not name.startswith((PREFIX, "compiler_rt")))),
             estimates=notes,
             nanojoule=joules * 1e9 if joules else None,
-            records_per_charge=charge / joules if charge and joules else None,
             worst_case=run.worst_case,
         )
 
@@ -232,16 +221,20 @@ def kernel_machine(kernel: Kernel, at: Mapping[str, int], cpu: str) -> dict[str,
         run = run_record(kernel, record, load_cpu(cpu), target, Path(build))
     sums, program, stack = run.sums, run.program, run.stack_bytes
     price = None if math.isnan(sums.price) else sums.price
-    shown = f"{price:.0f} {load_cpu(cpu).unit}" if price is not None else "no price for every instruction"
+    worst = run.worst_case
+    shown = f"{price:.0f} {worst.unit}" if price is not None else "no price for every instruction"
     size = f"{program.flash_bytes} bytes of code, {stack} of stack"
     return {
         "machine_instructions": sums.instructions,
         "machine_cost": price,
         "machine_classes": sums.classes,
-        "machine_worst_case": run.worst_case.cost,
+        "machine_worst_case": worst.cost,
+        "machine_worst_case_core": worst.core,
+        "machine_worst_case_why": worst.why,
         "machine_notes": list(run.notes),
         "flash_bytes": program.flash_bytes,
+        "ram_bytes": program.ram_bytes,
         "stack_bytes": stack,
-        "compiler": f"{compiler_version()}, {SHOWN_FLAGS}",
+        "compiler": f"{compilers([target.name])}, {SHOWN_FLAGS}",
         "machine_text": f"{sums.instructions} instructions, {shown}, {size}",
     }

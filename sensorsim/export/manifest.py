@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +16,7 @@ from sensorsim.export.encoder import ENCODER
 from sensorsim.export.noise import NOISE
 from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
+from sensorsim.files import read_bounded
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.private import entries_source
 from sensorsim.language.kernel import Kernel
@@ -22,6 +25,9 @@ GOLDEN = "test/golden.json"
 HOSPITAL = "hospital/table.txt"
 OWN_HASH = "sha256_of_this_file_without_this_line"
 SHOWN = 5  # files that one message names
+AGAIN = "; export the package again."
+MOST_BYTES = 1 << 26  # of any file of a package
+NUMBER = re.compile(r"[0-9.]+")  # of a version: nothing else of a stranger's goes into a command that we recommend
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class Package:
     folder: Path
     manifest: dict[str, Any]
     kernels: tuple[Kernel, ...]
+    trust: bool = False  # its copies of kernels may be loaded whatever they do
 
     @property
     def prefix(self) -> str:
@@ -85,7 +92,10 @@ class Package:
 
     @cached_property
     def _vectors(self) -> list[dict[str, Any]]:
-        vectors: list[dict[str, Any]] = json.loads((self.folder / GOLDEN).read_text("utf-8"))["vectors"]
+        try:
+            vectors: list[dict[str, Any]] = json.loads(read_regular(self.folder / GOLDEN))["vectors"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise FailedProofError(f"{self.folder / GOLDEN} holds no vectors; export the package again.") from None
         return vectors
 
     def golden(self, kernel: Kernel) -> list[dict[str, Any]]:
@@ -109,8 +119,8 @@ def open_package(folder: Path, trust: bool = False) -> Package:
         raise FailedProofError(f"{'; '.join(altered[:SHOWN])}{more}; export the package again.")
     _check_version(folder, manifest)
     try:
-        return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)), trust)
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise _broken(folder, f"its kernels cannot be read, {type(error).__name__}") from None
@@ -124,15 +134,29 @@ def files_in(folder: Path) -> Iterator[str]:
             yield (Path(where) / name).relative_to(folder).as_posix()
 
 
+def read_regular(path: Path) -> bytes:
+    """The content of an ordinary file; FailedProofError for a link, a pipe, a device and what is far too large."""
+    mode = os.lstat(path).st_mode
+    if stat.S_ISLNK(mode):
+        raise FailedProofError(f"{path} is a link{AGAIN}")
+    if not stat.S_ISREG(mode):
+        raise FailedProofError(f"{path} is no ordinary file{AGAIN}")
+    try:
+        return read_bounded(path, MOST_BYTES)
+    except InputError:
+        raise FailedProofError(f"{path} is larger than any file of a package{AGAIN}") from None
+
+
 def _read(folder: Path) -> tuple[str, dict[str, Any]]:
     none = InputError(f"{folder} is no package of sensorsim export (no {MANIFEST} of one in it); export one.")
     try:
-        data = (folder / MANIFEST).read_bytes()
+        data = read_regular(folder / MANIFEST)
     except OSError:
         raise none from None
     try:
         text = data.decode("utf-8")
         manifest = json.loads(text)
+        json.dumps(manifest, ensure_ascii=False).encode("utf-8")  # half a character could not even be shown
     except (ValueError, RecursionError):
         raise _broken(folder, "it is no JSON") from None
     if not isinstance(manifest, dict) or not manifest.keys() & {"files", "sensorsim", "kernel_sources"}:
@@ -146,8 +170,8 @@ def _check_schema(folder: Path, manifest: dict[str, Any]) -> None:
     if found == SCHEMA and type(found) is int:
         return
     try:
-        beside = json.loads((folder / GOLDEN).read_text("utf-8"))["schema_version"]
-    except (OSError, ValueError, KeyError, TypeError):
+        beside = json.loads(read_regular(folder / GOLDEN))["schema_version"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         beside = None
     if type(found) is not int or beside != found:
         raise _broken(folder, f"it is of version {found}, and {GOLDEN} of {beside}")
@@ -162,14 +186,17 @@ def _check_shape(folder: Path, manifest: dict[str, Any]) -> None:
         raise _broken(folder, "its `prefix` is no beginning of a C name")
     for path in files:
         parts = PurePosixPath(path)
-        if parts.is_absolute() or ".." in parts.parts or "__pycache__" in parts.parts or not path:
+        if parts.is_absolute() or ".." in parts.parts or "__pycache__" in parts.parts or not path.isprintable():
             raise _broken(folder, f"it lists {path!r}, which no export writes")
 
 
 def _check_own_hash(folder: Path, text: str, manifest: dict[str, Any]) -> None:
     lines = [line for line in text.split("\n") if OWN_HASH not in line]
     rest = {key: value for key, value in manifest.items() if key != OWN_HASH}
-    whole = json.dumps(rest, indent=1, ensure_ascii=True) + "\n"
+    try:
+        whole = json.dumps(rest, indent=1, ensure_ascii=True) + "\n"
+    except RecursionError:
+        raise _broken(folder, "it is nested too deeply") from None
     if sha256(whole) != manifest.get(OWN_HASH) or len(lines) != len(whole.split("\n")):
         raise FailedProofError(
             f"{folder / MANIFEST} was altered: its own hash does not match; export the package again."
@@ -181,14 +208,12 @@ def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
     for path, digest in listed.items():
         file = folder / path
         try:
-            content = file.read_bytes()
+            if sha256(read_regular(file)) != digest:
+                yield f"{file} was altered: its hash is not the manifest's"
+        except FailedProofError as error:
+            yield str(error).removesuffix(AGAIN)
         except (OSError, ValueError):
             yield f"{file} is missing"
-            continue
-        if sha256(content) != digest:
-            yield f"{file} was altered: its hash is not the manifest's"
-        elif file.is_symlink():
-            yield f"{file} is a link"
     for path in sorted(set(files_in(folder)) - listed.keys() - {MANIFEST}):
         yield f"{folder / path} does not belong to the package"
 
@@ -200,10 +225,8 @@ def _check_version(folder: Path, manifest: dict[str, Any]) -> None:
         return
     if f"(sensorsim {made_by})" not in str(manifest.get("command")):
         raise _broken(folder, f"it names sensorsim {made_by}, and its command another")
-    raise InputError(
-        f"{folder} was made by sensorsim {made_by} and this is {here}; run `pip install sensorsim=={made_by}`, or "
-        "export the package again."
-    )
+    install = f"run `pip install sensorsim=={made_by}`, or " if NUMBER.fullmatch(str(made_by)) else ""
+    raise InputError(f"{folder} was made by sensorsim {made_by} and this is {here}; {install}export the package again.")
 
 
 def _broken(folder: Path, why: str) -> FailedProofError:

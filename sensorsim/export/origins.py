@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.vet import complaint
+from sensorsim.export.vet import MOST_BYTES, complaint, load_vetted
+from sensorsim.files import read_bounded
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.load import files_behind, kernels_of, load_file, shipped
@@ -18,6 +20,7 @@ from sensorsim.language.load import files_behind, kernels_of, load_file, shipped
 FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
 LANGUAGE = ("ir", "parse", "types", "primitive", "primitives", "c.helpers")  # what gives a kernel its meaning
 OWN = "sensorsim."
+MEANING = ("sensorsim.language.", "sensorsim.kernels.")  # where the modules of a manifest's sources are
 
 
 def sha256(content: str | bytes) -> str:
@@ -77,16 +80,19 @@ def kernels_behind(folder: Path, manifest: dict[str, Any], trust: bool) -> list[
     A copy that does more than declare kernels is loaded only with `trust`.
     """
     copies = [record["file"] for record in manifest["kernel_sources"] if record["file"].startswith(f"{FOLDER}/")]
-    beside = {Path(file).stem for file in copies}
     for record in manifest["kernel_sources"]:
         own = record["file"] in copies
+        if own and record["file"] not in manifest["files"]:
+            raise FailedProofError(
+                f"the manifest has {record['file']!r} among its sources and not its files; export again."
+            )
         path = folder / record["file"] if own else _module_file(record["module"], folder)
         if not path.is_file() or _sha256_of(path) != record["sha256"]:
             raise FailedProofError(
                 f"{record['file']} is not what {folder} was made from: its hash is not the manifest's; export the "
                 "package again."
             )
-        wrong = complaint(path, beside) if own and not trust else None
+        wrong = complaint(path) if own and not trust else None
         if wrong:
             raise InputError(f"{wrong}, and to load it is to run it; give --trust if you know where it is from.")
     found = []
@@ -95,7 +101,8 @@ def kernels_behind(folder: Path, manifest: dict[str, Any], trust: bool) -> list[
         if file and file not in copies:
             raise FailedProofError(f"the manifest names no hash of {file}, where {name} is to be; export again.")
         with _without_bytecode():
-            known = kernels_of(load_file(folder / file)) if file else shipped()
+            load = load_file if trust else load_vetted
+            known = kernels_of(load(folder / file)) if file else shipped()
         if name not in known:
             raise FailedProofError(f"{folder} has the kernel {name}, which is not there; export the package again.")
         found.append(known[name])
@@ -113,18 +120,22 @@ def _without_bytecode() -> Iterator[None]:
 
 
 def _module_file(module: str, folder: Path) -> Path:
-    """A module of sensorsim's own: to import any other that a manifest names would be to run it."""
+    """A module of sensorsim's own, found and not imported: to import one that a manifest names would be to run it."""
     try:
-        if module.startswith(OWN):
-            return Path(str(import_module(module).__file__))
-    except ImportError:
-        pass
-    raise FailedProofError(f"{folder} is made from the module {module}, which sensorsim has not; export it again.")
+        spec = find_spec(module) if module.startswith(MEANING) else None
+    except (ImportError, ValueError, AttributeError):
+        spec = None
+    if spec is None or not spec.origin:
+        raise FailedProofError(
+            f"{folder} is made from the module {module!r}, which sensorsim has not; export it again."
+        )
+    return Path(spec.origin)
 
 
 def _sha256_of(path: Path) -> str | None:
     try:
-        return sha256(path.read_text("utf-8"))
+        text = read_bounded(path, MOST_BYTES).decode("utf-8")
+        return sha256(text.replace("\r\n", "\n").replace("\r", "\n"))  # as it was read when it was recorded
     except ValueError:  # no text
         return None
 

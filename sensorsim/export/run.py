@@ -14,10 +14,11 @@ from sensorsim.machine.counting import BlockCounter, Sums, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
+from sensorsim.machine.following import decided_by_data
 from sensorsim.machine.harness import CoreRun, run_on_core
 from sensorsim.machine.targets import AVR, Target, compile_elf
 from sensorsim.machine.vectors import as_arrays, by_plain_python, edge_vectors, of_one_call
-from sensorsim.machine.worst import WorstCase, worst_case
+from sensorsim.machine.worst import WorstCase, core_of, worst_case
 
 PREFIX = "ss_"
 TRIED = 32  # inputs at the edges of their formats that must take the path of the record, for a worst case
@@ -45,7 +46,8 @@ def run_record(kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Targ
     out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
     program = read_elf(out.read_bytes())
     machine, tally = Machine(target, program), Tally()
-    counter = BlockCounter(machine, Decoder(target, cpu))
+    decoder = Decoder(target, cpu)
+    counter = BlockCounter(machine, decoder)
     given, want = of_one_call(kernel, record), as_arrays(kernel, by_plain_python(kernel, record))
     if run_on_core(machine, given, want, function, counter, tally):
         raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
@@ -53,7 +55,8 @@ def run_record(kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Targ
     stack, notes = machine.stack_bytes(), tuple(sorted(tally.notes))
     for _ in CoreRun(machine, edge_vectors(kernel, given.lengths, 8 * TRIED, 0).some(TRIED), function).calls():
         counter.take(tally)
-    return Run(sums, program, stack, notes, worst_case(kernel, counter, tally, cpu, PREFIX))
+    decided = decided_by_data(machine, decoder, CoreRun(machine, given, function))
+    return Run(sums, program, stack, notes, worst_case(kernel, counter, tally, cpu, PREFIX, decided))
 
 
 def _on_avr(
@@ -69,6 +72,7 @@ def _on_avr(
     if run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally):  # type: ignore[arg-type]
         raise RuntimeError(f"{kernel.name} on {AVR.name} differs from the kernel run in Python")
     (sums,) = tally.parts.values()
-    core = f"{cpu.title} as in {cpu.path.name}"
-    bound = WorstCase(None, cpu.unit, core, "no bound: the compiler's runtime shifts and divides place by place")
+    bound = WorstCase(
+        None, cpu.unit, core_of(cpu), "no bound: the compiler's runtime shifts and divides place by place"
+    )
     return Run(sums, machine.program, machine.stack_bytes(), tuple(sorted(tally.notes)), bound)

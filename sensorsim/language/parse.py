@@ -151,7 +151,8 @@ class _Parser:
         """The declared length of an array: an index expression in the kernel's lengths."""
         own = {each: kind for each, kind in self.parameters.items() if isinstance(kind, Length)}
         try:
-            tree = ast.parse(kind.length.strip(), mode="eval").body
+            plain = kind.length in own  # nearly always; to parse takes its time
+            tree = ast.Name(kind.length, ast.Load()) if plain else ast.parse(kind.length.strip(), mode="eval").body
         except (SyntaxError, ValueError):
             self.refuse(self.tree, f"has an array {name} of length {kind.length!r}", "write a number, n, 2 * n")
         for node in ast.walk(tree):

@@ -28,7 +28,7 @@ class Change:
 class Comparison:
     """All changes. Two compilers with the same figures are a change too: the next program may not be so lucky."""
 
-    figures: int  # how many there are now
+    figures: int  # how many there are, now or in the lock
     toolchain: tuple[Change, ...]
     changes: tuple[Change, ...]
 
@@ -57,7 +57,8 @@ class Comparison:
 def compare(was: Taken, now: Taken) -> Comparison:
     """Every figure of either, exactly; the toolchain apart, because it explains the rest."""
     tools = [{f"toolchain/{name}": Figure(text) for name, text in taken.toolchain.items()} for taken in (was, now)]
-    return Comparison(len(now.figures), tuple(_changes(*tools)), tuple(_changes(was.figures, now.figures)))
+    names = was.figures.keys() | now.figures.keys()
+    return Comparison(len(names), tuple(_changes(*tools)), tuple(_changes(was.figures, now.figures)))
 
 
 def _changes(was: Mapping[str, Figure], now: Mapping[str, Figure]) -> Iterator[Change]:

@@ -16,7 +16,7 @@ LEFT_OUT = {
 }
 TRANSPARENT = {"mechanisms", "results", "cases", "machine", "kernels"}  # what every path would begin with
 IDENTIFY = ("kernel", "cpu", "target", "mechanism", "call", "part", "name")  # what tells the items of a list apart
-PRICED = {"typical", "min", "max", "price", "paper", "machine_cost", "by_data"}
+PRICED = {"typical", "min", "max", "price", "paper", "machine_cost", "machine_worst_case", "by_data"}
 UNITS = {"bytes": "bytes", "bits": "bits", "percent": "%", "nanojoule": "nJ", "instructions": "instructions"}
 UNITS |= {name: name for name in ("cycles", "pJ", "nJ", "uJ", "mJ", "mAh", "us", "ms")}
 # Below these a name is a step's or a kernel's, so it may be any word; how many levels deep.

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 from sensorsim.errors import InputError
 from sensorsim.files import read_bounded, write_whole
+from sensorsim.locking.choices import KEPT
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 4 << 20  # the largest of ours have some hundred thousand
+CORES = "cores"  # a choice beside: the cores whose machine code is locked, with commas; none at machine level
 KEYS = {"schema_version", "command", "choices", "toolchain", "figures"}
 
 Value = bool | int | float | str
@@ -74,13 +76,17 @@ def check_place(path: Path) -> None:
     if not path.is_file():
         raise InputError(f"{path} is not an ordinary file; give the name of a new file or of an older lock.")
     try:
-        read_lock(path)
+        _read(path, whole=False)  # one of an older version may lack a choice, and is there to be written anew
     except InputError:
         raise InputError(f"{path} is there and is no lock; give another name, or remove it first.") from None
 
 
 def read_lock(path: Path) -> Lock:
     """The lock in a file that anyone may have written; InputError if it is none."""
+    return _read(path, whole=True)
+
+
+def _read(path: Path, whole: bool) -> Lock:
     try:
         content = read_bounded(path, MOST_BYTES)
     except OSError as error:
@@ -88,7 +94,10 @@ def read_lock(path: Path) -> Lock:
     try:
         found = json.loads(content.decode("utf-8"), object_pairs_hook=_object)
         _json(found).encode("utf-8")  # half a character, as JSON can write it, could not be printed
-        return _checked(found)
+        lock = _checked(found)
+        if whole:
+            _check_choices(lock)
+        return lock
     except RecursionError:
         reason = "it is nested too deeply"
     except UnicodeError:
@@ -132,6 +141,20 @@ def _checked(found: Any) -> Lock:
         raise ValueError("a part of the toolchain is no text")
     figures = {name: _figure(name, entry) for name, entry in found["figures"].items()}
     return Lock(found["command"], found["choices"], Taken(figures, found["toolchain"]))
+
+
+def _check_choices(lock: Lock) -> None:
+    """ValueError where a choice is missing that the command's locks have, or where the cores are no names."""
+    for name in KEPT.get(lock.command, ()):
+        if name not in lock.choices:
+            raise ValueError(f"its choice {name} is missing")
+    if CORES not in lock.choices:
+        if lock.command in ("cost", "kernel") and lock.choices["level"] != "machine":
+            raise ValueError(f"its choice {CORES} is missing")
+        return
+    cores = lock.choices[CORES]
+    if not isinstance(cores, str) or (cores and not all(name.strip() == name != "" for name in cores.split(","))):
+        raise ValueError(f"its {CORES} are no names with commas between them")
 
 
 def _figure(name: str, entry: Any) -> Figure:

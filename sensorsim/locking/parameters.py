@@ -1,4 +1,4 @@
-"""What decides how accurate a record is: the kernels' number formats, the noise table by default, the packet."""
+"""What decides how accurate a record is: the kernels' formats, the default encoder and noise table, the packet."""
 
 import hashlib
 from typing import Any
@@ -9,7 +9,8 @@ from sensorsim.locking.lock import Figure
 
 def accuracy_parameters(n: int) -> dict[str, Figure]:
     """Of the kernels that ship, and of the sensor that is made by default for records of n features."""
-    return figures_of({"parameters": {"formats": _formats(), "tables": _tables(), "sensor": _sensor(n)}})
+    parts = {"formats": _formats(), "tables": _tables(), "encoder": _encoder(), "sensor": _sensor(n)}
+    return figures_of({"parameters": parts})
 
 
 def _formats() -> dict[str, str]:
@@ -27,6 +28,25 @@ def _tables() -> dict[str, dict[str, Any]]:
 
     tables = {"exp": EXP_TABLE, "sigmoid": SIGMOID_TABLE}
     return {name: {"entries": len(table), "sha256": _sha256(table)} for name, table in tables.items()}
+
+
+def _encoder() -> dict[str, Any]:
+    """The encoder that is shipped: its integers and their formats, as its file has them."""
+    import json
+
+    from sensorsim.encoders import DEFAULT
+    from sensorsim.tables import folder
+
+    content = (folder() / "encoders" / f"{DEFAULT}.json").read_bytes()
+    found = json.loads(content)
+    formats = {name: f"{q['storage']}, {q['frac_bits']} fraction bits" for name, q in found["formats"].items()}
+    return {
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "formats": formats,
+        "sigmoid_table_bits": found["sigmoid_table_bits"],
+        "features": len(found["columns"]),
+        "hidden_units": len(found["weights"]),
+    }
 
 
 def _sensor(n: int) -> dict[str, Any]:

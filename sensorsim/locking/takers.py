@@ -1,12 +1,15 @@
 """What each command locks of its report: the report's own figures, and for `cost` what stands behind them."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.locking.figures import figures_of
 from sensorsim.locking.lock import Taken
 from sensorsim.locking.parameters import accuracy_parameters
+
+if TYPE_CHECKING:
+    from sensorsim.cost.kernel import KernelReport
 
 CORES = ("cortex-m0plus", "cortex-m4", "ibex")  # of sensors, one of each kind of code: some seconds for all three
 
@@ -51,11 +54,73 @@ def of_verify(report: Mapping[str, Any]) -> Taken:
 
 
 def of_kernel(report: Mapping[str, Any]) -> Taken:
-    """The JSON of `sensorsim kernel`."""
-    machine = [price for kernel in report["kernels"].values() for price in kernel["cost"].values()]
-    compilers = [str(price["compiler"]) for price in machine if "compiler" in price]
-    compilers += [str(row["compiler"]) for kernel in report["kernels"].values() for row in kernel["verified"]]
-    return Taken(figures_of(report), toolchain(compilers[0] if compilers else ""))
+    """The JSON of `sensorsim kernel`; below `machine`, what its lock has beside: the machine code on the cores."""
+    own = {name: part for name, part in report.items() if name != "machine"}
+    beside = report.get("machine", {})
+    machine = {f"machine/{name}": figure for name, figure in figures_of(beside).items()}
+    ran = [price for kernel in report["kernels"].values() for price in kernel["cost"].values()]
+    ran += [part for kernels in beside.values() for part in kernels.values()]
+    ran += [row for kernel in report["kernels"].values() for row in kernel["verified"]]
+    compilers = dict.fromkeys(str(part["compiler"]) for part in ran if "compiler" in part)
+    return Taken(figures_of(own) | machine, toolchain("; ".join(compilers)))
+
+
+def with_machine_code(
+    data: dict[str, Any],
+    reports: Mapping[str, "KernelReport"],
+    cpus: Sequence[str],
+    level: str,
+    choose: Callable[[str, Callable[[], str]], str],
+) -> dict[str, Any]:
+    """The JSON of `sensorsim kernel` for its lock, which has figures of the machine code at either level."""
+    if level == "machine":
+        return data
+    return data | {"machine": _on_cores(reports, choose("cores", lambda: _cores_of(cpus)))}
+
+
+def _on_cores(reports: Mapping[str, "KernelReport"], cores: str) -> dict[str, dict[str, Any]]:
+    """By core and kernel: instructions, cycles, flash, RAM and stack of one call; of kernels that are proved."""
+    from sensorsim.export.levels import kernel_machine
+    from sensorsim.machine.targets import need_firmware_tools
+
+    if not cores:
+        return {}
+    try:
+        need_firmware_tools()
+    except InputError as error:
+        raise InputError(f"the lock has figures of machine code: {error}") from None
+    proved = {name: report for name, report in reports.items() if report.proof is not None}
+    return {
+        core: {name: _with_unit(kernel_machine(each.kernel, each.at, core), core) for name, each in proved.items()}
+        for core in cores.split(",")
+    }
+
+
+def _with_unit(found: dict[str, Any], core: str) -> dict[str, Any]:
+    from sensorsim.cost.prices import load_cpu
+
+    if not found:
+        raise InputError(f"there is no machine code for {core[:40]}; write the lock anew.")
+    return {"unit": load_cpu(core).unit, **found}
+
+
+def _cores_of(cpus: Sequence[str]) -> str:
+    """Those of the processors that machine code is made for, with commas; none where the tools are not installed.
+
+    The paper's processor alone, which is nobody's choice of a sensor, stands for the usual cores.
+    """
+    from sensorsim.export.levels import target_of
+    from sensorsim.machine.targets import need_firmware_tools
+
+    found = []
+    for name in CORES if list(cpus) == ["k7"] else cpus:
+        try:
+            need_firmware_tools()
+            target_of(name)
+            found.append(name)
+        except InputError:
+            continue
+    return ",".join(found)
 
 
 def cores_for(cpu: str | None, chip: str | None) -> str:

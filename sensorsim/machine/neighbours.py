@@ -42,7 +42,7 @@ def settled(
             continue
         cost = cost_of(raw)
         if one.kind == "load":
-            used = place + 1 < len(raws) and bool(_written(raw) & _read(raws[place + 1]))
+            used = place + 1 < len(raws) and bool(written_by(raw) & read_by(raws[place + 1]))
             price = float(cost.max if used else cost.min)
             made.append(replace(one, price=price, price_taken=price, price_max=price))
         else:
@@ -67,17 +67,17 @@ def _target(raw: Any, before: Any) -> int | None:
     number = int(last, 0) if _NUMBER.fullmatch(last) else None
     if not raw.mnemonic.removeprefix("c.").startswith(("jr", "jalr", "ret")):
         return None if number is None else int(raw.address + number)
-    if number is None or before is None or before.mnemonic != "auipc" or not _written(before) & _read(raw):
+    if number is None or before is None or before.mnemonic != "auipc" or not written_by(before) & read_by(raw):
         return None
     return int(before.address + (int(before.op_str.rpartition(",")[2], 0) << 12) + number & 0xFFFFFFFF)
 
 
-def _written(raw: Any) -> set[str]:
+def written_by(raw: Any) -> set[str]:
     """The register that an instruction writes."""
     return set() if _READS_ALL.fullmatch(raw.mnemonic.removeprefix("c.")) else set(_REGISTER.findall(raw.op_str)[:1])
 
 
-def _read(raw: Any) -> set[str]:
+def read_by(raw: Any) -> set[str]:
     """The registers that an instruction reads."""
     names, plain = _REGISTER.findall(raw.op_str), raw.mnemonic.removeprefix("c.")
     if plain == "ret":

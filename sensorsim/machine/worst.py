@@ -1,9 +1,14 @@
 """A bound on what one call can cost, where there is one: the single path that all inputs take, at its largest prices.
 
-Loops whose rounds depend on lengths alone run as often for every input, so where nothing in the kernel branches on
-data, in its source or in the compiler's runtime, one run shows all that can run; what is left to vary is how long each
-instruction takes, and of that the table has the maximum. The bound holds for the core as its table describes it: no
-wait states of the memory, no interrupts, no cache.
+That there is one path is proved on the compiled code, by `following`: no branch, conditional return or computed jump
+on the way looks at anything that depends on data. So every input at these lengths takes the same way, and the counts of
+one run are those of all; the other side of such a branch is for other lengths. What is left to vary is how long each
+instruction takes, and of that the table has the maximum. A branch that does look at data ends the proof, however rarely
+it goes the other way, and then there is no bound.
+
+It rests on that no index leaves its array, which the kernel's ranges prove; on the disassembler's word for what an
+instruction reads and writes; on the table. It holds for the core as its table describes it: no wait states of the
+memory, no interrupts, no cache.
 """
 
 import math
@@ -27,16 +32,25 @@ class WorstCase:
     why: str
 
 
-def worst_case(kernel: Kernel, counter: BlockCounter, tally: Tally, cpu: Cpu, prefix: str) -> WorstCase:
-    """The bound for calls at the lengths that the tally's calls had."""
-    core = f"{cpu.title} as in {cpu.path.name}: memory without wait states, no interrupt"
-    reason = _no_bound(kernel, counter, tally, prefix)
+def core_of(cpu: Cpu) -> str:
+    """The core that a worst case speaks of, with what its table takes for granted."""
+    return f"{cpu.title} as in {cpu.path.name}" + (f" ({cpu.configuration})" if cpu.configuration else "")
+
+
+def worst_case(
+    kernel: Kernel, counter: BlockCounter, tally: Tally, cpu: Cpu, prefix: str, decided: str = ""
+) -> WorstCase:
+    """The bound for calls at the lengths that the tally's calls had; `decided` is what `decided_by_data` said."""
+    core = f"{core_of(cpu)}: memory without wait states, no interrupt"
+    reason = _no_bound(kernel, counter, tally, prefix) or decided
     if reason:
         return WorstCase(None, cpu.unit, core, f"no bound: {reason}")
     largest = max(part.worst for part in tally.parts.values())
     if math.isnan(largest):
         return WorstCase(None, cpu.unit, core, "no bound: the table has no price for all that ran")
-    return WorstCase(largest, cpu.unit, core, "every input takes one path; each instruction at its largest price")
+    by = ", by estimated prices" if any(note.endswith(": estimate") for note in tally.notes) else ""
+    why = f"no branch depends on data, so every input takes one path; each instruction at its largest price{by}"
+    return WorstCase(largest, cpu.unit, core, why)
 
 
 def _no_bound(kernel: Kernel, counter: BlockCounter, tally: Tally, prefix: str) -> str:

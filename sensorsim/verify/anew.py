@@ -2,7 +2,8 @@
 
 What the manifest says was given to export is given again: the options from the manifest, the table, the encoder and
 kernels of others from the copies that the package holds. A change of any of them makes other files than those that are
-there; a change of any other file is seen directly.
+there; a change of any other file is seen directly. Names and contents of files are compared; file modes and empty
+folders are not.
 """
 
 import re
@@ -15,10 +16,11 @@ from typing import Any
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.choose import Options
 from sensorsim.export.files import MANIFEST
-from sensorsim.export.manifest import Package, files_in
+from sensorsim.export.manifest import AGAIN, NUMBER, Package, files_in, read_regular
 from sensorsim.export.misra import tool_version
 from sensorsim.export.origins import FOLDER
 from sensorsim.export.package import make_package
+from sensorsim.export.vet import load_vetted
 from sensorsim.language.load import FILE
 from sensorsim.machine.targets import compiler_version
 
@@ -39,10 +41,14 @@ TYPES: dict[str, tuple[type, ...]] = {
 INSTALL = {"compiler": "ziglang", "cppcheck": "cppcheck"}
 
 
-def differences(package: Package, make: Make = make_package) -> list[str]:
-    """Every file that is not as export writes it: a sentence each, none where the package is whole."""
+def differences(package: Package, make: Make = make_package, build: Path | None = None) -> list[str]:
+    """Every file that is not as export writes it: a sentence each, none where the package is whole.
+
+    What export is given again is kept below `build`, so that whoever clears that clears it too; else among the system's
+    temporary files.
+    """
     check_tools(package)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=build) as name:
         options = options_of(package, Path(name))
         try:
             made = make(options)
@@ -57,7 +63,11 @@ def compared(folder: Path, made: Mapping[str, str]) -> list[str]:
     found = [f"{path} is missing" for path in sorted(made.keys() - present)]
     found += [f"{path} was added" for path in sorted(present - made.keys())]
     for path in sorted(present & made.keys()):
-        content = (folder / path).read_bytes()
+        try:
+            content = read_regular(folder / path)
+        except FailedProofError as error:
+            found.append(str(error).removesuffix(AGAIN))
+            continue
         if content != made[path].encode("utf-8"):
             found.append(f"{path} differs{_where(content, made[path].encode('utf-8'))}")
     return found
@@ -74,6 +84,9 @@ def options_of(package: Package, copies: Path) -> Options:
     sources = package.folder / FOLDER
     if sources.is_dir():  # away from the package, where nothing is left behind and no name holds a comma
         shutil.copytree(sources, copies / FOLDER)
+        for name in [] if package.trust else given["asked"]:  # vetted before export loads them
+            if match := FILE.fullmatch(_kernel(name, package, copies)):
+                load_vetted(Path(match["path"]))
     return Options(
         kernels=tuple(_kernel(name, package, copies) for name in given["asked"]),
         variant=given["variant"],
@@ -104,10 +117,11 @@ def check_tools(package: Package) -> None:
                 f"{MANIFEST} was altered: its {name} is {tools[name]}, and that of the package's figures "
                 f"{beside[name]}; export the package again."
             )
-        number = str(tools[name]).split()[-1]
+        number = str(tools[name]).rpartition(" ")[2]
+        install = f"run `pip install {INSTALL[name]}=={number}`, or " if NUMBER.fullmatch(number) else ""
         raise InputError(
-            f"{package.folder} was made with {tools[name]} and here is {now}; run `pip install {INSTALL[name]}=="
-            f"{number}`, or export the package again."
+            f"{package.folder} was made with {tools[name] or 'nothing'} and here is {now}; {install}export the package "
+            "again."
         )
 
 

@@ -21,13 +21,17 @@ from sensorsim.machine.elf import MOST_BYTES, Program, read_elf
 from sensorsim.machine.targets import Target, need_firmware_tools
 from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.calls import CallResult, Calls, timing_proofs, watch_calls
+from sensorsim.verify.draws import draw_proof, packets_differ
 from sensorsim.verify.image import (
     ImageWork,
     built_with,
     check_certain,
     firmware_in,
+    not_proved,
+    package_proofs,
     selftest_proofs,
     table_contents,
+    table_places,
     table_proofs,
     with_symbols,
 )
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]  # what is done, step, of how many
 RELEASES, TRIALS, WIPES = 300, 60, 8
+PACKETS = 10_000  # one after the other, beside those of a life
 CALLED = ("open", "release")  # the functions of a sensor without which there is nothing to prove
 
 
@@ -61,6 +66,7 @@ class BinaryReport:
     calls: Calls | None = None
     kernels: tuple[KernelResult, ...] = ()
     absent: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # what was not proved
 
     @property
     def passed(self) -> bool:
@@ -118,12 +124,14 @@ def verify_elf(
     core = core_of(program, target)
     package = open_package(manifest if manifest.is_dir() else manifest.parent, trust)
     say = progress or (lambda what, step, steps: None)
+    say("the package's files", 0, 1)
+    of_package = package_proofs(package)
     with tempfile.TemporaryDirectory() as build:
         report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,
                               None, ())  # fmt: skip
         if package.private:
             report = _sensor(report, program, core, package, say)
-            return replace(report, proofs=(*report.proofs, *selftest_proofs(program, core, package)))
+            return replace(report, proofs=(*report.proofs, *selftest_proofs(program, core, package), *of_package))
         work = ImageWork(package, Path(build), effort or Effort(), seed, program)
         present = [one for one in package.kernels if package.names.functions[one] in program.symbols]
         absent = [package.names.functions[one] for one in package.kernels if one not in present]
@@ -139,8 +147,10 @@ def verify_elf(
             *_of_kernels(results),
             *table_proofs(program, package, present),
             *selftest_proofs(program, core, package),
+            *of_package,
         ]
-        return replace(report, proofs=tuple(proofs), kernels=tuple(results), absent=tuple(absent))
+        report = replace(report, left_out=not_proved(package), absent=tuple(absent))
+        return replace(report, proofs=tuple(proofs), kernels=tuple(results))
 
 
 def verify_with(
@@ -156,6 +166,8 @@ def verify_with(
     need_firmware_tools()
     package, compiler = open_package(folder, trust), OwnCompiler(command)
     say = progress or (lambda what, step, steps: None)
+    say("the package's files", 0, 1)
+    of_package = package_proofs(package)
     with tempfile.TemporaryDirectory() as name:
         build = Path(name)
         say("compile", 0, 1)
@@ -167,7 +179,9 @@ def verify_with(
         if package.private:
             report = _sensor(report, program, core, package, say)
         else:
-            report = replace(report, proofs=tuple(table_proofs(program, package, list(package.kernels))))
+            proofs = tuple(table_proofs(program, package, list(package.kernels)))
+            report = replace(report, proofs=proofs, left_out=not_proved(package))
+        report = replace(report, proofs=(*report.proofs, *of_package))
         work = Work(package, build, effort or Effort(), seed, compiler)
         try:
             results = [_step(say, work, core, one, k, len(package.kernels)) for k, one in enumerate(package.kernels)]
@@ -185,6 +199,7 @@ def _step(say: Progress, work: Work, core: Target, kernel: Kernel, place: int, s
 def _sensor(report: BinaryReport, program: Program, core: Target, package: Package, say: Progress) -> BinaryReport:
     """The whole sensor: its life, its calls, its path, its table."""
     prefix, firmware = package.prefix, firmware_in(package)
+    report = replace(report, left_out=not_proved(package))
     for call in CALLED:
         name = f"{prefix}sensor_{call}"
         if name not in program.symbols:
@@ -195,23 +210,29 @@ def _sensor(report: BinaryReport, program: Program, core: Target, package: Packa
         check_certain(program, name)
     proofs = table_proofs(program, package, list(package.kernels))
     try:
-        say("budget and identity", 0, 3)
+        say("budget and identity", 0, 5)
         firmware, notes = as_built(core, program, firmware, prefix)
-        say("a life beside the model", 1, 3)
+        say("a life beside the model", 1, 5)
         life = live(core, program, firmware, prefix, RELEASES)
-        told = f"{life.releases} packets, {life.resets} resets and {life.cuts} power cuts as the model's"
-        proofs.insert(0, Proof("bits", not life.difference, life.difference or told))
+        say("many packets", 2, 5)
+        wrong = life.difference or packets_differ(core, program, firmware, prefix, PACKETS)
+        told = f"tried {life.releases + PACKETS} packets, {life.resets} resets and {life.cuts} power cuts, "
+        proofs.insert(0, Proof("bits", not wrong, wrong or f"{told}all as the model's"))
         report = replace(report, notes=notes, life=life, proofs=tuple(proofs))
         if life.difference:
             return report
-        say("paths", 2, 3)
+        say("edges of the table", 3, 5)
+        drawn = draw_proof(core, program, firmware, prefix, table_places(program, package))
+        say("paths", 4, 5)
         calls = watch_calls(core, program, firmware, prefix, TRIALS)
     except FailedProofError as error:
         others = [proof for proof in proofs if proof.name != "bits"]
         return replace(report, proofs=(Proof("bits", False, str(error)), *others))
     left = leftovers(core, program, firmware, prefix, WIPES)
-    wiped = Proof("wiped", not left, left or f"no key, random word or entropy is left in memory after {WIPES} releases")
-    proofs[1:1] = [*timing_proofs(calls, package), wiped]
+    wiped = Proof(
+        "wiped", not left, left or f"no key, word, entropy or record is left in memory after {WIPES} releases"
+    )
+    proofs[1:1] = [drawn, *timing_proofs(calls, package), wiped]
     parts = {*calls.functions, *table_contents(package)}
     own = sum(size for name, (_, size) in program.symbols.items() if name in parts)
     return replace(report, calls=calls, own_bytes=own or None, proofs=tuple(proofs))

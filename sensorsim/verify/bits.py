@@ -26,11 +26,10 @@ from sensorsim.machine.targets import AVR, HOST, TARGETS, TRAP, Compiler, Target
 from sensorsim.machine.vectors import (
     Vectors,
     expected,
-    random_vectors,
     with_one_public_input,
 )
 from sensorsim.verify.result import Effort, KernelResult
-from sensorsim.verify.sets import COUNTED, sets_of
+from sensorsim.verify.sets import COUNTED, random_sets, sets_of
 from sensorsim.verify.timing import address_reason, reasons
 from sensorsim.verify.watched import TimedOperation, Watched, watch
 
@@ -80,8 +79,9 @@ class Work:
     def host_sets(self, kernel: Kernel) -> Iterator[tuple[Vectors, dict[str, Any]]]:
         yield from self.sets(kernel)
         for start in range(self.effort.core, self.effort.host, CHUNK):
-            vectors = random_vectors(kernel, {}, min(CHUNK, self.effort.host - start), self.seed + start)
-            yield vectors, expected(vectors)
+            many = min(CHUNK, self.effort.host - start)
+            for vectors in random_sets(self.package, kernel, many, self.seed + start):
+                yield vectors, expected(vectors)
 
     def on_core(self, target: Target, kernel: Kernel) -> KernelResult:
         if target is AVR:

@@ -1,14 +1,21 @@
-"""Every draw of the compiled release, counted: the likelihoods that the C really gives, beside the certificate.
+"""Every draw of the compiled release, counted: how often the C really gives each output, beside the table's counts.
 
-The package's own function runs on this machine, with the package's own table and constants, through all secret words
-of one draw at nine x and at every knot of the table. Where a draw takes more than 24 bits of a word it is run through
-every value of each of its two parts, with the other at its ends, where something changes, and at random:
+The package's own function runs on this machine, with the package's own table and constants, at nine x, at every knot
+of the table, one below and one above each of them, beyond 1 and at some random x. At each x the count of every output
+must be exactly that of the table's file (`plain`), and so must the epsilon that follows. Where a draw takes more than
+24 bits of a word it is run through every value of each of its two parts, with the other at its ends, where something
+changes, and at random; not every pair of them is tried:
 
     rows       the top bits draw, the low ones round. Low parts that behave alike at those places are one class; the
                largest, the smallest and a random one of each class run through all top parts and must agree.
     stairs     the top bits pick a stair, the low ones a place on it: y = clamp(a + low) with an `a` of each top part.
 
-Which features are picked is independent of the draw and counted by itself: all 2^20 values of the word that picks.
+Then every feature runs through all top parts and as many low ones, at each of those x, among other features that change
+from record to record, and gives what the plain rule says word by word. Bits that no part uses are random in all of
+this, and on a sample of words all of their values are tried. Which features are picked is independent of the draw and
+counted by itself: all 2^20 values of the word that picks.
+
+An x that is not among those tried is covered by the comparison of bits alone, which is by samples.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +25,12 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import Package
-from sensorsim.kernels.formats import FRAC
 from sensorsim.language.kernel import Kernel
 from sensorsim.privacy.rational import log_above
+from sensorsim.verify.features import every_feature, without_unused_bits
+from sensorsim.verify.plain import ONE, counts_at
 from sensorsim.verify.proof import Proof
-from sensorsim.verify.releasing import Parts, Release
+from sensorsim.verify.releasing import Parts, Release, whole_words
 from sensorsim.verify.table import Stated, macros, stated
 
 if TYPE_CHECKING:
@@ -31,6 +39,8 @@ if TYPE_CHECKING:
 MOST_BITS = 24  # of a draw that is run through all of its words
 CHUNK = 1 << 20
 PLACES, RANDOM = 256, 16  # places where something changes, and others, that each low part is tried at
+RANDOM_X = 6
+MOST_CLASSES, MOST_CHANGES = 64, 1024
 Draw = Callable[["np.ndarray[Any, Any]", int], "np.ndarray[Any, Any]"]  # words and x to outputs
 
 
@@ -57,24 +67,44 @@ def releases(package: Package, known: Stated) -> list[Kernel]:
 
 
 def _release(package: Package, known: Stated, kernel: Kernel, build: Path, seed: int) -> str:
-    import numpy as np
-
-    release = Release(package, known, kernel, build)
-    parts, table = release.parts, known.table
-    rng = np.random.default_rng(seed)
-    places = sorted({k << (FRAC - 3) for k in range(9)} | set(release.knots()))
+    release = Release(package, known, kernel, build, seed)
+    parts, places, rng = release.parts, places_of(release), release.rng
+    how = f"all values of both parts ({parts.high} and {parts.low} bits) of a word, pairs of them tried, not exhausted,"
     if parts.bits <= MOST_BITS:
-        found = [_every_word(release.draw, parts, x) for x in places]
-        how = f"all 2^{parts.bits} words"
-    elif table.kind == "rows":
+        found = [_every_word(release.draw, parts, x, rng) for x in places]
+        how = f"all 2^{parts.bits} values of the bits that a word uses"
+    elif known.table.kind == "rows":
         found = [_by_classes(release.draw, parts, x, rng) for x in places]
-        how = f"all values of both parts ({parts.high} and {parts.low} bits) of a word"
     else:
         found = [_by_places(release.draw, parts, x, rng) for x in places]
-        how = f"all values of both parts ({parts.high} and {parts.low} bits) of a word"
     told = _compared(known, found, release.function)
-    picks = release.picks(rng)
-    return f"{release.function}: {how} at {len(places)} x, {told}{picks}"
+    _counted(known, parts, places, found, release.function)
+    features = every_feature(release, places)
+    unused = without_unused_bits(release, places)
+    return (
+        f"{release.function}: {how} at {len(places)} x, each output as often as by the table, {told}; "
+        f"{features}{unused}{release.picks()}"
+    )
+
+
+def places_of(release: Release) -> list[int]:
+    """The x that are tried."""
+    marks = {k * ONE // 8 for k in range(9)} | set(release.knots())
+    beside = {mark + off for mark in marks for off in (-1, 0, 1)} | {release.most}
+    some = release.rng.integers(0, ONE, RANDOM_X).tolist()
+    return sorted(x for x in beside | set(some) if release.least <= x <= release.most)
+
+
+def _counted(known: Stated, parts: Parts, places: Sequence[int], found: Sequence[dict[int, int]], name: str) -> None:
+    """Whether every output is as frequent as the table's own counts say, at every x."""
+    for x, counts in zip(places, found, strict=True):
+        want = counts_at(known.table, x, parts.bits)
+        for y in sorted(want.keys() | counts.keys()):
+            if counts.get(y, 0) != want.get(y, 0):
+                raise FailedProofError(
+                    f"{name} as compiled gives {y} at x = {x} for {counts.get(y, 0)} of 2^{parts.bits} words, and "
+                    f"{want.get(y, 0)} by the table"
+                )
 
 
 def _compared(known: Stated, found: Sequence[dict[int, int]], function: str) -> str:
@@ -99,17 +129,15 @@ def _epsilon(ratio: Fraction | None) -> str:
     return "without a bound" if ratio is None else str(log_above(ratio))
 
 
-def _every_word(draw: Draw, parts: Parts, x: int) -> dict[int, int]:
+def _every_word(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> dict[int, int]:
     """How many of all words give each output."""
     import numpy as np
 
     counts: dict[int, int] = {}
     for start in range(0, 1 << parts.bits, CHUNK):
         at = np.arange(start, min(start + CHUNK, 1 << parts.bits), dtype=np.uint32)
-        found, times = np.unique(
-            draw(_words(at >> parts.low, at & ((1 << parts.low) - 1), parts), x), return_counts=True
-        )
-        for y, count in zip(found.tolist(), times.tolist(), strict=True):
+        words = whole_words(at >> parts.low, at & ((1 << parts.low) - 1), parts, rng)
+        for y, count in _tally(draw(words, x)):
             counts[y] = counts.get(y, 0) + count
     return counts
 
@@ -120,22 +148,26 @@ def _by_classes(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
     some = np.unique(np.concatenate([lows[[0, 1, -2, -1]], rng.choice(lows, 4)]))
-    seen = np.array([draw(_words(tops, low, parts), x) for low in some])
+    seen = np.array([draw(whole_words(tops, low, parts, rng), x) for low in some])
     changes = np.flatnonzero((seen[:, 1:] != seen[:, :-1]).any(axis=0)) + 1
+    if len(changes) > MOST_CHANGES:  # two rows of thresholds make a few dozen; chance makes thousands
+        raise FailedProofError(f"the compiled draw at x = {x} depends on more than its word and x")
     unlike = np.flatnonzero((seen != seen[0]).any(axis=0))
     unlike = np.concatenate([unlike[[0, -1]], rng.choice(unlike, PLACES)]) if len(unlike) else unlike
     places = np.unique(np.concatenate([changes - 1, changes, unlike, tops[[0, -1]], rng.choice(tops, RANDOM)]))
-    behaviour = np.array([draw(_words(np.uint32(top), lows, parts), x) for top in places]).T.astype(np.uint8)
+    behaviour = np.array([draw(whole_words(np.uint32(top), lows, parts, rng), x) for top in places]).T.astype(np.uint8)
     classes: dict[bytes, list[int]] = {}
     for low, row in enumerate(np.ascontiguousarray(behaviour)):
         classes.setdefault(row.tobytes(), []).append(low)
     counts: dict[int, int] = {}
+    if len(classes) > MOST_CLASSES:  # rounding to one of two rows makes two
+        raise FailedProofError(f"the compiled draw at x = {x} depends on more than its word and x")
     for members in classes.values():
         tried = {int(members[0]), int(members[-1]), int(rng.choice(members))}
-        drawn = [draw(_words(tops, np.uint32(low), parts), x) for low in sorted(tried)]
+        drawn = [draw(whole_words(tops, np.uint32(low), parts, rng), x) for low in sorted(tried)]
         if any(not np.array_equal(other, drawn[0]) for other in drawn):
             raise FailedProofError(f"the compiled draw at x = {x} depends on the low bits of its word in no way known")
-        for y, count in zip(*(a.tolist() for a in np.unique(drawn[0], return_counts=True)), strict=True):
+        for y, count in _tally(drawn[0]):
             counts[y] = counts.get(y, 0) + count * len(members)
     return counts
 
@@ -146,7 +178,7 @@ def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> 
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
     last = len(lows) - 1
-    first, end = draw(_words(tops, lows[0], parts), x), draw(_words(tops, lows[-1], parts), x)
+    first, end = draw(whole_words(tops, lows[0], parts, rng), x), draw(whole_words(tops, lows[-1], parts, rng), x)
     least, most = int(first.min()), int(end.max())
     a = np.where(first > least, first, end - last).astype(np.int64)  # clamped below: seen from its other end
 
@@ -155,9 +187,9 @@ def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> 
 
     places = np.unique(np.concatenate([[0, len(tops) - 1], np.flatnonzero(np.diff(a)), np.flatnonzero(np.diff(a)) + 1]))
     for low in rng.integers(0, last + 1, RANDOM):
-        _same(draw(_words(tops, np.uint32(low), parts), x), expected(tops, low), x)
+        _same(draw(whole_words(tops, np.uint32(low), parts, rng), x), expected(tops, low), x)
     for top in np.unique(np.concatenate([places[:: max(1, len(places) // PLACES)], rng.choice(tops, RANDOM)])):
-        _same(draw(_words(np.uint32(top), lows, parts), x), expected(int(top), lows.astype(np.int64)), x)
+        _same(draw(whole_words(np.uint32(top), lows, parts, rng), x), expected(int(top), lows.astype(np.int64)), x)
     totals = np.zeros(most - least + 1, np.int64)
     for place, count in zip(*np.unique(a, return_counts=True), strict=True):
         low_end, high_end = int(place), int(place) + last
@@ -169,16 +201,16 @@ def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> 
     return {least + k: int(count) for k, count in enumerate(totals) if count}
 
 
+def _tally(outputs: "np.ndarray[Any, Any]") -> list[tuple[int, int]]:
+    """Each output and how often it is there."""
+    import numpy as np
+
+    least = int(outputs.min())
+    counts = np.bincount(outputs - least)
+    found = np.flatnonzero(counts)
+    return list(zip((found + least).tolist(), counts[found].tolist(), strict=True))
+
+
 def _same(got: Any, want: Any, x: int) -> None:
     if not (got == want).all():
         raise FailedProofError(f"the compiled draw at x = {x} is not x with the noise of its stair, clamped")
-
-
-def _words(top: Any, low: Any, parts: Parts) -> Any:
-    """Whole words of both parts; the bits that no part uses are ones."""
-    import numpy as np
-
-    above = 32 - parts.high
-    unused = ((1 << above) - 1) & ~(((1 << parts.low) - 1) << parts.drop)
-    word = (np.asarray(top, np.uint32) << np.uint32(above)) | (np.asarray(low, np.uint32) << np.uint32(parts.drop))
-    return np.asarray(word | np.uint32(unused), np.uint32)

@@ -18,9 +18,10 @@ from sensorsim.machine.cores import core_of
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target
-from sensorsim.verify.anew import options_of
+from sensorsim.verify.anew import differences, options_of
 from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.proof import Proof
+from sensorsim.verify.statements import certificate_proof
 from sensorsim.verify.table import LETTERS, stated, table_in
 
 
@@ -38,6 +39,33 @@ def firmware_in(package: Package) -> Firmware:
     """What a sensor's package binds, proved."""
     with tempfile.TemporaryDirectory() as name:
         return firmware_of(options_of(package, Path(name)))
+
+
+def package_proofs(package: Package) -> list[Proof]:
+    """What does not depend on a build: the package's files, written anew, and what they say of the table."""
+    try:
+        wrong = differences(package)
+    except FailedProofError as error:
+        wrong = [str(error)]
+    told = "every file is as export writes it from the manifest, byte for byte"
+    proofs = [Proof("files", not wrong, "; ".join(wrong) or told)]
+    if package.table_file is not None:
+        try:
+            said = certificate_proof(package, stated(package))  # its bytes in the build are another proof
+            proofs.append(replace(said, detail=said.detail.replace("from the code", "from its file")))
+        except FailedProofError as error:
+            proofs.append(Proof("certificate", False, str(error)))
+    return proofs
+
+
+def not_proved(package: Package) -> tuple[str, ...]:
+    """What nobody may take as proved of a build."""
+    whole = f"`sensorsim verify {package.folder}` counts them as compiled for this machine"
+    found = (
+        [f"every draw of this build: only those that were tried are compared; {whole}"] if package.table_file else []
+    )
+    more = ["what is left in registers after a call", "every path and address: those of the trials are compared"]
+    return (*found, *(more if package.private else more[1:]))
 
 
 class ImageWork(Work):
@@ -138,6 +166,24 @@ def table_proofs(program: Program, package: Package, present: list[Kernel]) -> l
     assert table.certificate is not None
     epsilon = table.certificate.epsilon_record
     return [Proof("table", True, f"{sum(map(len, wanted.values()))} bytes in the image prove epsilon {epsilon}")]
+
+
+def table_places(program: Program, package: Package) -> list[int]:
+    """Where the noise table may lie: at its symbol; in a file without one, wherever its bytes stand."""
+    known = stated(package)
+    name = known.noise.table.name
+    if not known.array:
+        return []
+    content, found = _packed(known.array, known.noise.table.storage), []
+    if name in program.symbols:
+        place, _ = program.symbols[name]
+        return [place] if _bytes(program, place, len(content)) else []
+    for section in program.sections:
+        place = section.data.find(content)
+        while place >= 0:
+            found.append(section.address + place)
+            place = section.data.find(content, place + 1)
+    return found
 
 
 def _bytes(program: Program, address: int, size: int) -> bytes:

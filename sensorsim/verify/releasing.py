@@ -1,6 +1,10 @@
-"""The release of a package as compiled C on this machine, value by value, with the package's own constants."""
+"""The release of a package as compiled C on this machine, record by record, with the package's own constants.
+
+Every record has other values than the last in the features that are not looked at: a release that looks at them shows.
+"""
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +13,7 @@ from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import Package
 from sensorsim.kernels.choice import CHOICE_BITS, CHOICE_DROP
 from sensorsim.kernels.formats import FRAC
+from sensorsim.language.arguments import bounds
 from sensorsim.language.c.text import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
@@ -20,6 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 ROUNDS = 3  # picks of a record whose evenness is counted: the first, the last and one between
+SAMPLE = 64  # words that pick whose unused bits are all tried
+MOST_WORDS = 1 << 21  # in memory at a time
+SLIDE = 1 << 12  # records before the features that are not looked at come again
 DRIVER = "every_draw"
 
 
@@ -35,21 +43,29 @@ class Parts:
     def bits(self) -> int:
         return self.high + self.low
 
+    @property
+    def unused(self) -> int:
+        """Ones where neither part has a bit."""
+        return ((1 << (32 - self.high)) - 1) & ~(((1 << self.low) - 1) << self.drop)
+
 
 class Release:
-    """The package's release as compiled for this machine, one value after the other."""
+    """The package's release as compiled for this machine."""
 
-    def __init__(self, package: Package, known: Stated, kernel: Kernel, build: Path) -> None:
-        self.kernel, self.known = kernel, known
+    def __init__(self, package: Package, known: Stated, kernel: Kernel, build: Path, seed: int = 0) -> None:
+        import numpy as np
+
+        self.kernel, self.known, self.rng = kernel, known, np.random.default_rng(seed)
         self.function = package.names.functions[kernel]
         self.constants = macros(package)
         self.n, self.k = self.constants.get("n", 1), self.constants.get("k", 1)
         self.sampled = "chosen" in kernel.parameters
+        self.least, self.most = bounds(kernel.arrays["x"].element, {})
         driver = build / f"{self.function}_{DRIVER}.c"
         driver.write_text(_driver(package, known, kernel), "utf-8")
         sources = [path for path in package.kernel_sources(build) if path.parent != build]
         library = load_host(compile_host([*sources, driver], package.include, driver.with_suffix(".so")))
-        self.run = getattr(library, DRIVER)
+        self.driver = getattr(library, DRIVER)
 
     @property
     def parts(self) -> Parts:
@@ -66,55 +82,110 @@ class Release:
         return [k << step for k in range((1 << FRAC - step) + 1)] if self.known.table.kind == "rows" else []
 
     def draw(self, words: "np.ndarray[Any, Any]", x: int) -> "np.ndarray[Any, Any]":
-        """What is released of x for each word."""
+        """What is released of x for each word: through every second of the features that a record releases."""
         import numpy as np
 
-        y, chosen = np.zeros(len(words), np.int32), np.zeros(len(words), np.uint32)
-        self._call(words, x, 0, y, chosen)
+        turns = range(int(self.rng.integers(min(2, self.k))), self.k, 2)
+        records = -(-len(words) // len(turns))
+        given = np.resize(self.rng.integers(0, 1 << 32, SLIDE + 1, np.uint32), (records, self.k))
+        given[:, turns] = np.resize(words, (records, len(turns)))
+        y = self.released(self.some_features(), dict.fromkeys(turns, x), given)
+        return y[:, turns].ravel()[: len(words)]
+
+    def some_features(self, wanted: Sequence[int] = ()) -> list[int]:
+        """What a record releases in its turns: those wanted first, then any others; in order where all are."""
+        if not self.sampled:
+            return list(range(self.k))
+        others = [int(f) for f in self.rng.permutation(self.n) if f not in wanted]
+        return [*wanted, *others][: self.k]
+
+    def released(
+        self, features: Sequence[int], looked_at: dict[int, int], words: "np.ndarray[Any, Any]"
+    ) -> "np.ndarray[Any, Any]":
+        """What is released of the features by the words of each record; x of the turns that are looked at is given."""
+        import numpy as np
+
+        unused = self.rng.integers(0, 1 << CHOICE_DROP, words.shape, np.uint32)
+        picks = np.array(self._picking(features), np.uint32) | unused
+        y: np.ndarray[Any, Any]
+        y, chosen = self._run(picks, words, features, looked_at)
+        if self.sampled and not (chosen == np.array(features)).all():
+            raise FailedProofError(f"{self.function} as compiled picks other features than its words say")
         return y
 
-    def picked(self, words: "np.ndarray[Any, Any]", x: int, turn: int) -> "np.ndarray[Any, Any]":
+    def picked(self, words: "np.ndarray[Any, Any]", turn: int) -> "np.ndarray[Any, Any]":
         """Which feature is picked by each word, in that turn of a record; the other turns' words are all zero."""
         import numpy as np
 
-        y, chosen = np.zeros(len(words), np.int32), np.zeros(len(words), np.uint32)
-        self._call(words, x, turn + 1, y, chosen)
-        return chosen
+        found, some = [], max(1, MOST_WORDS // self.k)
+        for start in range(0, len(words), some):
+            picks = np.zeros((len(words[start : start + some]), self.k), np.uint32)
+            picks[:, turn] = words[start : start + some]
+            drawing = self.rng.integers(0, 1 << 32, picks.shape, np.uint32)
+            found.append(self._run(picks, drawing, [0] * self.k, {})[1][:, turn])
+        return np.concatenate(found)
 
-    def picks(self, rng: "np.random.Generator") -> str:
-        """Whether every feature that is left is picked as often, whatever x is."""
+    def picks(self) -> str:
+        """Whether every feature that is left is picked as often, whatever the record and the unused bits are."""
         import numpy as np
 
         if not self.sampled:
             return ""
-        words = np.arange(1 << CHOICE_BITS, dtype=np.uint32) << CHOICE_DROP
-        words |= rng.integers(0, 1 << CHOICE_DROP, len(words), np.uint32)
-        turns = sorted({0, self.k // 2, self.k - 1})[:ROUNDS]
-        for turn in turns:
-            first = self.picked(words, 0, turn)
+        used = np.arange(1 << CHOICE_BITS, dtype=np.uint32) << CHOICE_DROP
+        unused = np.arange(1 << CHOICE_DROP, dtype=np.uint32)
+        for turn in sorted({0, self.k // 2, self.k - 1})[:ROUNDS]:
+            first, again = (self.picked(used | self.rng.choice(unused, len(used)), turn) for _ in range(2))
             counts = np.bincount(first, minlength=self.n)
             left, even = self.n - turn, (1 << CHOICE_BITS) / (self.n - turn)
             fair = len(counts) == self.n and (counts > 0).sum() == left and np.abs(counts[counts > 0] - even).max() < 1
-            if not fair or not np.array_equal(first, self.picked(words, 1 << FRAC, turn)):
+            some = self.rng.choice(len(used), SAMPLE)
+            flipped = self.picked((used[some][:, None] | unused).ravel(), turn).reshape(SAMPLE, -1)
+            if not fair or not np.array_equal(first, again) or not (flipped == first[some][:, None]).all():
                 raise FailedProofError(
                     f"{self.function} as compiled does not pick each of {left} features as often, whatever x is"
                 )
         return f"; each of {self.n} features is picked as often, to 2^-{CHOICE_BITS}"
 
-    def _call(self, words: Any, x: int, turn: int, y: Any, chosen: Any) -> None:
+    def _picking(self, features: Sequence[int]) -> list[int]:
+        """Words that pick these features in turn, of an order that begins sorted; their unused bits are zero."""
+        if not self.sampled:
+            return [0] * self.k
+        order, words = list(range(self.n)), []
+        for turn, feature in enumerate(features):
+            left, place = self.n - turn, order.index(feature)
+            first, end = (-(-(p << CHOICE_BITS) // left) for p in (place, place + 1))
+            words.append(int(self.rng.integers(first, end)) << CHOICE_DROP)
+            order[place], order[left - 1] = order[left - 1], feature
+        return words
+
+    def _run(self, picks: Any, words: Any, features: Sequence[int], looked_at: dict[int, int]) -> tuple[Any, Any]:
+        """Outputs and picked features of each record."""
         import numpy as np
 
-        words = np.ascontiguousarray(words, np.uint32)
-        given = (ctypes.c_void_p(array.ctypes.data) for array in (words, y, chosen))
-        self.run(ctypes.c_uint32(len(words)), ctypes.c_uint32(x), ctypes.c_uint32(turn), *given)
+        kind = self.kernel.arrays["x"].storage
+        pool = self.rng.integers(self.least, self.most, SLIDE + self.n, endpoint=True)
+        ends = self.rng.integers(0, 8, len(pool))  # a quarter of the values at both ends
+        pool = np.where(ends == 0, self.least, np.where(ends == 1, self.most, pool))
+        pool = pool.astype(("uint" if kind[0] == "u" else "int") + kind[1:])
+        y, chosen = np.zeros(words.shape, np.int32), np.zeros(words.shape, np.uint32)
+        looked = np.array([(turn in looked_at, features[turn], looked_at.get(turn, 0)) for turn in range(self.k)])
+        arrays: list[Any] = [np.ascontiguousarray(a, np.uint32) for a in (picks, words, looked)]
+        given = [ctypes.c_void_p(array.ctypes.data) for array in [*arrays, pool, y, chosen]]
+        self.driver(ctypes.c_uint32(len(words)), *given)
+        return y, chosen
+
+
+def whole_words(top: Any, low: Any, parts: Parts, rng: "np.random.Generator") -> Any:
+    """Whole words of both parts; the bits that no part uses are random."""
+    import numpy as np
+
+    above = 32 - parts.high
+    word = (np.asarray(top, np.uint32) << np.uint32(above)) | (np.asarray(low, np.uint32) << np.uint32(parts.drop))
+    return np.asarray(word | (rng.integers(0, 1 << 32, word.shape, np.uint32) & np.uint32(parts.unused)), np.uint32)
 
 
 def _driver(package: Package, known: Stated, kernel: Kernel) -> str:
-    """C that calls the release for words one after the other, with the package's own table and constants.
-
-    Every feature is x. Turn 0: the words draw, as many in a call as a record releases. Turn t + 1: the words pick in
-    turn t, and draw with zeros.
-    """
+    """C that calls the release for records one after the other, with the package's own table and constants."""
     lead, given = f"{package.prefix}NOISE_".upper(), macros(package)
     n, k = given.get("n", 1), given.get("k", 1)
     sampled = "chosen" in kernel.parameters
@@ -126,59 +197,56 @@ def _driver(package: Package, known: Stated, kernel: Kernel) -> str:
             passed.append(known.noise.table.name)
         else:
             passed.append(f"{lead}{name.upper()}" if name in given else str(kernel.lengths_at()[name]))
-    y_type = C_TYPES[kernel.arrays["y"].storage]
+    ordered = "order" in kernel.parameters
     return _DRIVER.format(
         includes=package.kernel_header + (f'#include "{package.prefix}tables.h"\n' if package.private else ""),
         name=DRIVER,
         n=n,
         k=k,
+        slide=SLIDE,
         words=2 * k if sampled else k,
         at="(2U * i) + 1U" if sampled else "i",
-        pick="own_word[2U * (turn - 1U)] = word[done];" if sampled else "",
-        y_type=y_type,
+        pick=f"own_word[2U * i] = pick[({k}U * done) + i];" if sampled else "(void)pick;",
+        y_type=C_TYPES[kernel.arrays["y"].storage],
         call=f"{package.names.functions[kernel]}({', '.join(passed)})",
-        chosen="own_chosen[turn - 1U]" if sampled else "0U",
-        order="" if "order" in kernel.parameters else "    (void)own_order;\n",
-        unused="" if sampled else "    (void)own_chosen;\n",
+        chosen="own_chosen[i]" if sampled else "i",
+        order=f"for (uint32_t i = 0U; i < {n}U; i++) {{ own_order[i] = i; }}" if ordered else "",
+        unused="" if ordered else "    (void)own_order;\n",
+        unused_too="" if sampled else "    (void)own_chosen;\n",
         x_type=C_TYPES[kernel.arrays["x"].storage],
     )
 
 
+# A row of `looked`: whether the turn is looked at, its feature, its x. A record is a window of `pool`, which slides.
 _DRIVER = """{includes}
-void {name}(uint32_t count, uint32_t x, uint32_t turn, const uint32_t *word, int32_t *y, uint32_t *chosen);
-void {name}(uint32_t count, uint32_t x, uint32_t turn, const uint32_t *word, int32_t *y, uint32_t *chosen)
+void {name}(uint32_t count, const uint32_t *pick, const uint32_t *word, const uint32_t *looked,
+    {x_type} *pool, int32_t *y, uint32_t *chosen);
+void {name}(uint32_t count, const uint32_t *pick, const uint32_t *word, const uint32_t *looked,
+    {x_type} *pool, int32_t *y, uint32_t *chosen)
 {{
-    static {x_type} own_x[{n}];
     static uint32_t own_word[{words}];
     static uint32_t own_order[{n}];
     static uint32_t own_chosen[{k}];
     static {y_type} own_y[{k}];
-    uint32_t done = 0U;
-{order}{unused}    for (uint32_t i = 0U; i < {n}U; i++) {{
-        own_x[i] = ({x_type})x;
-        own_order[i] = i;
-    }}
-    for (uint32_t i = 0U; i < {words}U; i++) {{
-        own_word[i] = 0U;
-    }}
-    while (done < count) {{
-        if (turn == 0U) {{
-            for (uint32_t i = 0U; i < {k}U; i++) {{
-                own_word[{at}] = word[((done + i) < count) ? (done + i) : (count - 1U)];
-            }}
-            {call};
-            for (uint32_t i = 0U; (i < {k}U) && (done < count); i++) {{
-                y[done] = (int32_t)own_y[i];
-                done++;
-            }}
-        }} else {{
-            for (uint32_t i = 0U; i < {n}U; i++) {{
-                own_order[i] = i;
-            }}
+    static {x_type} kept[{k}];
+{unused}{unused_too}    for (uint32_t done = 0U; done < count; done++) {{
+        {x_type} *own_x = &pool[done % {slide}U];
+        {order}
+        for (uint32_t i = 0U; i < {k}U; i++) {{
             {pick}
-            {call};
-            chosen[done] = {chosen};
-            done++;
+            own_word[{at}] = word[({k}U * done) + i];
+            kept[i] = own_x[looked[(3U * i) + 1U]];
+            if (looked[3U * i] != 0U) {{
+                own_x[looked[(3U * i) + 1U]] = ({x_type})looked[(3U * i) + 2U];
+            }}
+        }}
+        {call};
+        for (uint32_t i = 0U; i < {k}U; i++) {{
+            y[({k}U * done) + i] = (int32_t)own_y[i];
+            chosen[({k}U * done) + i] = {chosen};
+            if (looked[3U * i] != 0U) {{
+                own_x[looked[(3U * i) + 1U]] = kept[i];
+            }}
         }}
     }}
 }}

@@ -32,6 +32,15 @@ def sets_of(package: Package, kernel: Kernel, effort: Effort, seed: int) -> list
     return [*made, random_vectors(kernel, own.lengths, many, seed).holding(own.values)]
 
 
+def random_sets(package: Package, kernel: Kernel, count: int, seed: int) -> list[Vectors]:
+    """Random vectors, half of them with the package's own lengths, table and constants where it has any."""
+    own = own_of(package, kernel)
+    if count < 2 or (not own.values and own.lengths == kernel.lengths_at()):
+        return [random_vectors(kernel, {}, count, seed)]
+    half = random_vectors(kernel, own.lengths, count - count // 2, seed + 1).holding(own.values)
+    return [random_vectors(kernel, {}, count // 2, seed), half]
+
+
 def _how_many(kernel: Kernel, lengths: Mapping[str, int], usual: int) -> int:
     """Vectors at these lengths: few where each is long."""
     size = sum(array_length(kernel, name, lengths) for name, kind in kernel.arrays.items() if kind.contents is None)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import FailedProofError
+from sensorsim.export.choose import Options
 from sensorsim.export.manifest import Package, open_package
+from sensorsim.export.package import make_package
 from sensorsim.machine.targets import CORES, HOST, TARGETS, check_with_gcc, compile_host
 from sensorsim.verify.bits import Effort, Work
 
@@ -38,6 +40,19 @@ class Step:
     target: str = ""
     kernel: int = 0
 
+    @property
+    def on_host(self) -> bool:
+        """Whether C of the package runs on this machine, or is loaded, which can run it as well."""
+        return self.target == HOST
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a package holds, for a process that loads nothing of it."""
+
+    kernels: tuple[str, ...]
+    table: bool
+
 
 class Steps:
     """Does steps one after the other, in a folder of its own; what was built or made once serves the later ones."""
@@ -52,18 +67,32 @@ class Steps:
     def do(self, step: Step) -> Any:
         return getattr(self, step.what)(step)
 
-    def anew(self, step: Step) -> Any:
-        from sensorsim.verify.anew import check_tools, compared, differences
+    def contents(self, step: Step) -> Any:
+        from sensorsim.verify.anew import check_tools
 
-        if self.setup.made is None:
-            return differences(self.package)
         check_tools(self.package)
-        return compared(self.package.folder, self.setup.made)
+        return Contents(tuple(kernel.name for kernel in self.package.kernels), self.package.table_file is not None)
+
+    def anew(self, step: Step) -> Any:
+        """The files as export makes them, or a list that says why it makes none. They are compared with those of the
+        package elsewhere, for here the package's copies of kernels are loaded."""
+        from sensorsim.verify.anew import differences
+
+        if self.setup.made is not None:
+            return dict(self.setup.made)
+        made: dict[str, str] = {}
+
+        def make(options: Options) -> Mapping[str, str]:
+            made.update(make_package(options))
+            return made
+
+        refused = differences(self.package, make, self.build)
+        return made or refused
 
     def table(self, step: Step) -> Any:
         from sensorsim.verify.table import table_proofs
 
-        others = [name for name in self.setup.targets if name == HOST or name in TARGETS]
+        others = [name for name in self.setup.targets if name in TARGETS or (name == HOST and step.on_host)]
         return table_proofs(self.package, others or [next(iter(TARGETS))], self.build)
 
     def draw(self, step: Step) -> Any:
@@ -92,6 +121,25 @@ class Steps:
         one = Work(only(self.package, step.kernel), self.build, self.setup.effort, self.setup.seed)
         one.known = self.work.known
         return one.without_undefined_behaviour()
+
+
+def groups(contents: Contents, setup: Setup) -> list[list[Step]]:
+    """The steps, in groups that one process does one after the other, as far as they can begin.
+
+    Those on the host come late in their group: they wait until the files are known to be as export writes them.
+    """
+    cores = [target for target in setup.targets if target != HOST]
+    host = [HOST] if HOST in setup.targets else []
+    tests = [[Step("selftest", f"self-test on {target}", target) for target in some] for some in (cores, host)]
+    table = Step("table", "the table in the code", HOST if host else "")
+    head = [[Step("anew", "the files, written anew")], tests[0], [Step("gcc", "warnings of gcc")], tests[1], [table]]
+    if host and contents.table:
+        head.append([Step("draw", "every draw", HOST)])
+    for place, kernel in enumerate(contents.kernels):
+        steps = [Step("bits", f"{kernel} on {target}", target, place) for target in (*cores, *host)]
+        head.append([*steps, Step("ubsan", f"undefined behaviour in {kernel}", "", place)])
+        head[-1].sort(key=lambda step: step.on_host)
+    return [group for group in head if group]
 
 
 def only(package: Package, place: int) -> Package:

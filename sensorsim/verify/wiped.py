@@ -1,7 +1,11 @@
 """What a program leaves in memory: after a call no key that was used, no random word and no entropy may be found in the
 sensor's state, on the stack or in the program's variables; the key that is next, in the state alone. The firmware model
-says which words to look for."""
+says which words to look for. A release changes nothing but the sensor's state, the packet and the stack, and at no
+place of these is half a word or a feature of the record found again and again. Registers are not looked at."""
 
+import random
+import struct
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -12,12 +16,13 @@ from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
 from sensorsim.kernels.health import STATE_WORDS
 from sensorsim.machine.elf import Program
-from sensorsim.machine.memory import STACK_BYTES
+from sensorsim.machine.emulator import PAINT
+from sensorsim.machine.memory import PAGE, STACK_BYTES
 from sensorsim.machine.targets import Target
 from sensorsim.verify.life import core_sensor
 from sensorsim.verify.life_steps import Board
 
-WORD = 4
+WORD, HALF = 4, 2
 # Of an ss_sensor on a core of 32 bits: open, the port's five words, epoch, spent and used, the key; then what is at
 # work in a call and zero outside of it: the cipher's state and block, the random words, the health tests.
 AT_WORK = WORD * (1 + 5 + 3 + KEY_WORDS)
@@ -46,6 +51,7 @@ class _Told(Sensor):
 
 def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int) -> str:
     """The first secret word that is found again, in words; empty where none is."""
+    again: Counter[str] = Counter()
     for seed in range(1, trials + 1):
         ours, theirs = Board(entropy=SeededEntropy(seed)), Board(entropy=SeededEntropy(seed))
         model = _Told(firmware, ours.flash, ours.draw, ours.clock)
@@ -58,13 +64,48 @@ def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str,
         if found:
             return f"after open, entropy, the key or what was made of them is {found}"
         core.machine.paint()
-        x = [seed * 977 % 32769] * firmware.n
+        x = random.Random(seed).sample(range(256, 32768), firmware.n)
+        before = _outside(core, x)
         model.release(x)
         core.release(x)
         found = _found(core, model.secrets, model.key)
         if found:
             return f"after a release, a random word, a key or what was made of them is {found}"
-    return ""
+        changed = [name for name, content in _outside(core, x).items() if content != before[name]]
+        if changed:
+            return f"a release changes {changed[0]}, where it has nothing to write"
+        words = model.secrets[WORD * KEY_WORDS :][: WORD * firmware.words]
+        again.update(f"half of a random word {place}" for place in _halves(core, words))
+        again.update(f"a feature of the record {place}" for place in _halves(core, struct.pack(f"<{len(x)}H", *x)))
+    often = [what for what, times in again.items() if times * 2 >= trials]  # by chance not even three times
+    return f"after a release, {often[0]}" if often else ""
+
+
+def _outside(core: EmulatedSensor, x: list[int]) -> dict[str, bytes]:
+    """Memory that is no business of a release: variables, whole pages of them, and what the caller holds."""
+    read, parts = core.machine.uc.mem_read, core.machine.program.sections
+    core.machine.uc.mem_write(core.x, struct.pack(f"<{len(x)}H", *x))
+    pages = [(part.name, part.address, part.end) for part in parts if part.writable]
+    pages += [(f"memory beside {name}", start & -PAGE, end + PAGE - 1 & -PAGE) for name, start, end in pages]
+    pages.append(("the port or the record", core.port, core.packet))
+    behind = core.packet + core.firmware.layout.bytes
+    pages.append(("memory behind the packet", behind, behind + PAGE))
+    return {name: bytes(read(start, end - start)) for name, start, end in pages}
+
+
+def _halves(core: EmulatedSensor, secrets: bytes) -> set[str]:
+    """The places in the sensor's state and on the stack at which a half of the secrets' words stands."""
+    halves = {secrets[k : k + HALF] for k in range(0, len(secrets), HALF)} - {bytes(HALF), bytes([PAINT]) * HALF}
+    found = set()
+    for name, start, size in (("in the sensor's state", core.sensor, ROOM),
+                              ("on the stack", core.machine.places.stack, STACK_BYTES)):  # fmt: skip
+        content = bytes(core.machine.uc.mem_read(start, size))
+        for half in halves:
+            place = content.find(half)
+            while place >= 0:
+                found.add(f"is {name}, {place} bytes into it")
+                place = content.find(half, place + 1)
+    return found
 
 
 def _kept(board: Board, kept: bytearray, count: int) -> bytes:
