@@ -17,6 +17,11 @@ from sensorsim.train.noise import Source  # noqa: E402
 from sensorsim.train.run import train_block  # noqa: E402
 
 RUNS, N, L = 100, 14, 7
+PRINTED = {"batch": 1, "lr": 1e-3, "C": 4.0, "optimiser": "adam", "start": "random"}
+
+
+def sources(count, seed=0):
+    return [Source(None if seed is None else seed + run) for run in range(count)]
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +39,8 @@ def steps_of(dataset, config):
 @pytest.mark.parametrize("mechanism", ["dpsgd-weights", "dp-zo", "dpsgd", "spof"])
 def test_one_step_of_one_run_in_a_hundred(benchmark, days, mechanism, seed):
     """Gaussian noise comes from torch with a seed, from ChaCha20 without; Laplace noise from ChaCha20 in both."""
-    config, dataset = cell.ready(Config(mechanism, 1.6, runs=RUNS, epochs=1), days)
-    benchmark.pedantic(lambda: train_block(dataset, config, RUNS, Source(seed)), rounds=5, warmup_rounds=1)
+    config, dataset = cell.ready(Config(mechanism, 1.6, runs=RUNS, epochs=1, **PRINTED), days)
+    benchmark.pedantic(lambda: train_block(dataset, config, RUNS, sources(RUNS, seed)), rounds=5, warmup_rounds=1)
     each = benchmark.stats.stats.median / steps_of(dataset, config) / RUNS
     benchmark.extra_info["microseconds_per_step_and_run"] = 1e6 * each
 
@@ -55,11 +60,11 @@ def test_at_least_300_times_opacus(days):
     With m = 1 a step handles half as many nets, and the ratio was 269 to 355: not always 300.
     """
     step = opacus_stepper(days)
-    config, dataset = cell.ready(Config("dpsgd-weights", 1.6, runs=RUNS, epochs=1), days)
+    config, dataset = cell.ready(Config("dpsgd-weights", 1.6, runs=RUNS, epochs=1, **PRINTED), days)
     ours, theirs = [], []
     for _ in range(8):
         began = time.perf_counter()
-        train_block(dataset, config, RUNS, Source(0))
+        train_block(dataset, config, RUNS, sources(RUNS))
         ours.append((time.perf_counter() - began) / steps_of(dataset, config) / RUNS)
         began = time.perf_counter()
         for _ in range(100):
@@ -70,7 +75,33 @@ def test_at_least_300_times_opacus(days):
     assert ratio >= 300
 
 
-def opacus_stepper(dataset):
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("batch", "epochs", "times"), [(1, 3, 15), (64, 60, 6)])
+def test_one_run_of_one_net_beside_opacus(batch, epochs, times):
+    """No batching of runs to help: m = 1, one run, both sides in turn in one process, the best of several each."""
+    days = data.prepare(synthetic.make(), m=1)
+    step = opacus_stepper(days, batch)
+    config, dataset = cell.ready(
+        Config("dpsgd-weights", 1.6, runs=1, m=1, epochs=epochs, **PRINTED | {"batch": batch}), days
+    )
+    steps = -(-int((~dataset.held_out).sum()) // batch) * epochs
+    ours, theirs = [], []
+    for _ in range(8):
+        began = time.perf_counter()
+        train_block(dataset, config, 1, Source(0))
+        ours.append((time.perf_counter() - began) / steps)
+        began = time.perf_counter()
+        for _ in range(200):
+            step()
+        theirs.append((time.perf_counter() - began) / 200)
+    ratio = min(theirs) / min(ours)
+    print(
+        f"\nbatch {batch}: ours {1e6 * min(ours):.1f} µs, Opacus {1e6 * min(theirs):.0f} µs a step: {ratio:.1f} times"
+    )
+    assert ratio >= times
+
+
+def opacus_stepper(dataset, batch=1):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from opacus.grad_sample import GradSampleModule
@@ -79,15 +110,18 @@ def opacus_stepper(dataset):
     net = torch.nn.Sequential(torch.nn.Linear(N, L, bias=False), torch.nn.Sigmoid(), torch.nn.Linear(L, N, bias=False))
     wrapped = GradSampleModule(net)
     optimizer = DPOptimizer(
-        torch.optim.Adam(wrapped.parameters(), lr=1e-3), noise_multiplier=1.0, max_grad_norm=4.0, expected_batch_size=1
+        torch.optim.Adam(wrapped.parameters(), lr=1e-3),
+        noise_multiplier=1.0,
+        max_grad_norm=4.0,
+        expected_batch_size=batch,
     )
     rows = torch.tensor(dataset.x, dtype=torch.float32)
     place = 0
 
     def step():
         nonlocal place
-        x = rows[place : place + 1]
-        place = (place + 1) % len(rows)
+        x = rows[place : place + batch]
+        place = (place + batch) % (len(rows) - batch)
         optimizer.zero_grad()
         torch.nn.functional.binary_cross_entropy_with_logits(wrapped(x), x, reduction="sum").backward()
         optimizer.step()
@@ -99,18 +133,20 @@ def opacus_stepper(dataset):
 def test_linear_in_users(benchmark, m):
     """Records per user stay the same, so time should grow with m."""
     dataset = data.prepare(synthetic.make(rows=120 * m, persons=10 * m), m=m)
-    config = Config("dpsgd", 1.6, runs=25, m=m, epochs=1)
-    benchmark.pedantic(lambda: train_block(dataset, config, 25, Source(0)), rounds=3)
+    config, dataset = cell.ready(Config("dpsgd", 1.6, runs=25, m=m, epochs=1), dataset)
+    benchmark.pedantic(lambda: train_block(dataset, config, 25, sources(25)), rounds=3)
 
 
 @pytest.mark.parametrize("rows", [300, 600, 1200, 2400])
 def test_linear_in_rows(benchmark, rows):
     dataset = data.prepare(synthetic.make(rows=rows, persons=35))
-    config = Config("dpsgd", 1.6, runs=25, epochs=1)
-    benchmark.pedantic(lambda: train_block(dataset, config, 25, Source(0)), rounds=3)
+    config, dataset = cell.ready(Config("dpsgd", 1.6, runs=25, epochs=1), dataset)
+    benchmark.pedantic(lambda: train_block(dataset, config, 25, sources(25)), rounds=3)
 
 
-@pytest.mark.parametrize("mechanism", ["none", "spof", "fm", "dpsgd", "dpsgd-weights", "dp-zo", "release", "sampled"])
+@pytest.mark.parametrize(
+    "mechanism", ["none", "spof", "fm", "dpsgd", "dpsgd-weights", "dp-zo", "release", "sampled", "sketch"]
+)
 def test_one_cell_of_the_figure(benchmark, days, mechanism):
     """100 runs, 10 epochs; the figure has 7 × 2 of each but `none`."""
     config = Config(mechanism, 1.6, runs=RUNS)

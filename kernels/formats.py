@@ -135,6 +135,16 @@ CHANGE = Q("change", "i32", SUM_FRAC, -40 << SUM_FRAC, 40 << SUM_FRAC, "the chan
 CHANGES = Q("changes", "i32", SUM_FRAC, 4096 * CHANGE.lo, 4096 * CHANGE.hi, "the change of a whole loss", secret=True)
 ZO_CLIP = Q("zo clip", "i32", SUM_FRAC, 1, 1 << SUM_FRAC, "the clipping threshold C of the change, up to 1")
 
+# The sketch: a whole record as one number, squared, along a public direction of entries -1, 0 and 1.
+DIRECTION_BITS = Length("direction_bits", 1, 16, "2^direction_bits public directions", typical=10, tests=(1, 7, 16))
+HALVINGS = Length("halvings", 0, 12, "how often the sum is halved: 2^halvings >= R", typical=2, tests=(0, 1, 12))
+DIRECTION_NUMBER = Q("direction number", "u32", 0, 0, 2**DIRECTION_BITS.hi - 1, "which of the directions; no secret")
+STATE = Q("state", "u32", 0, 0, 2**32 - 1, "what the entries of a direction are counted out from; no secret")
+ENTRY = Q("entry", "i32", 0, -1, 1, "an entry of a direction: -1, 0 or 1")
+MIDDLE = Q("middle", "u16", FRAC, 0, ONE, "the public centre of a feature, 0 … 1")
+FACTOR = Q("factor", "u32", FRAC, ONE, 2 * ONE - 2, "2^halvings over the bound R, 1 to below 2")
+ALONG = Q("along", "i32", FRAC, -(2**12) * ONE, 2**12 * ONE, "a record less its centre, along a direction", secret=True)
+
 # The sensor: a generator, the health of what seeds it, a journal of what is spent, and packets.
 BYTE = Q("byte", "u8", 0, 0, 255, "a byte of a journal or of a packet")
 SEED = Q("seed byte", "u8", 0, 0, 255, "a byte of the board's entropy", secret=True, drawn=True)

@@ -1,13 +1,18 @@
 """Files of others are read with a bound; our own are written so that a reader never sees half of one."""
 
+import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from sensorsim.errors import InputError
 
+Name = str | os.PathLike[str]
 
-def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
+
+def read_bounded(path: Name, most: int) -> bytes:
     """The content of an ordinary file of at most so many bytes; a device has no end. OSError if it cannot be read."""
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         raise InputError(f"{path} is a device or a pipe; give an ordinary file.")
@@ -18,28 +23,89 @@ def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
     return content
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
+def strict_json(text: str | bytes) -> Any:
+    """JSON in which no key stands twice and every number is one: two readers then see the same. Else ValueError."""
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number")
+
+
+def check_target(path: Name) -> Path:
+    """Refuse a place that no file can be written to, before anything is computed; returns where it leads."""
+    try:
+        place = Path(path).resolve()
+        taken, folder = place.is_dir(), place.parent.is_dir()
+        writable = folder and os.access(place.parent, os.W_OK)
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a name that is too long or holds a zero
+        raise InputError(f"cannot write {_short(path)}: it is no path that can lead to a file; give another.") from None
+    if taken:
+        raise InputError(f"cannot write {_short(path)}: it is a folder; give the path of a file.")
+    if not folder:
+        raise InputError(
+            f"cannot write {_short(path)}: there is no folder for it; make it first, or give another path."
+        )
+    if not writable:
+        raise InputError(
+            f"cannot write {_short(path)}: its folder takes no files; give a path in a folder you can write to."
+        )
+    return place
+
+
+def _short(path: Name) -> str:
+    text = os.fspath(path)
+    return text if len(text) <= 120 else f"{text[:117]}…"
+
+
+def check_targets(paths: list[str]) -> None:
+    """The same for several, no two of which may lead to one file."""
+    seen: dict[Path, str] = {}
+    for path in paths:
+        place = check_target(path)
+        if place in seen:
+            raise InputError(f"{_short(seen[place])} and {_short(path)} are one file; give each a path of its own.")
+        seen[place] = path
+
+
+def write_whole(path: Name, data: bytes | str) -> None:
     """Write `data` beside `path` and rename it into place: after a crash there is the old file or the new one."""
-    target = Path(path)
-    payload = data.encode() if isinstance(data, str) else data
+    write_all({os.fspath(path): data})
+
+
+def write_all(files: Mapping[str, bytes | str]) -> None:
+    """Write several: all of them are whole beside their places before the first is renamed into its own."""
+    check_targets(list(files))
+    beside: dict[Path, Path] = {}
+    target = Path()
     try:
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        for path, data in files.items():
+            target = Path(path)
+            _write_beside(target, data.encode() if isinstance(data, str) else data, beside)
+        for target, written in beside.items():
+            written.replace(target)
     except OSError as error:
         raise InputError(
             f"cannot write {target}: {error.strerror}; give a path in a folder you can write to."
         ) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(beside).chmod(0o666 & ~umask)  # mkstemp makes private files; ours are ordinary ones
-        Path(beside).replace(target)
-    except OSError as error:
-        Path(beside).unlink(missing_ok=True)
-        raise InputError(
-            f"cannot write {target}: {error.strerror}; give a path in a folder you can write to."
-        ) from None
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+    finally:
+        for written in beside.values():
+            written.unlink(missing_ok=True)
+
+
+def _write_beside(target: Path, payload: bytes, beside: dict[Path, Path]) -> None:
+    """A file in the same folder, noted in `beside` as soon as it is there."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
+    beside[target] = Path(name)
+    with os.fdopen(handle, "wb") as file:
+        file.write(payload)
+    umask = os.umask(0)
+    os.umask(umask)
+    Path(name).chmod(0o666 & ~umask)  # mkstemp makes private files; ours are ordinary ones

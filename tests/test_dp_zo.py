@@ -8,13 +8,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sensorsim.train import cell, data, metrics, model, synthetic  # noqa: E402
+from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
+from sensorsim.train import cell, data, model, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402
 from sensorsim.train.noise import Source  # noqa: E402
 from sensorsim.train.step import Batch, Step  # noqa: E402
 
 UNITS, N, L = 3, 5, 2
 LAYOUTS = [(1, True), (1, False), (4, False)]
+
+
+def printed(mechanism, epsilon=None, **given):
+    """With the authors' settings of the loop, where none are given."""
+    return Config(mechanism, epsilon, **AUTHORS | given)
 
 
 class Silent(Source):
@@ -68,7 +74,7 @@ def slopes_of(weights, gradient, records, C, batch):
 def test_a_step_equals_plain_python(batch, inside, bias, noise):
     x = torch.rand(UNITS, batch, N, generator=torch.Generator().manual_seed(1))
     present = None if batch == 1 else torch.full((UNITS, batch, 1), 1 / batch)
-    config = Config("dp-zo", 1.0, C=100.0, noise=noise, bias=bias, batch=batch)
+    config = printed("dp-zo", 1.0, C=100.0, noise=noise, bias=bias, batch=batch)
     weights, gradient = stepped(config, x, inside, present)
     for found, refs in slopes_of(weights, gradient, x.tolist(), 100.0, batch):
         # Both directions give the same step: a slope changes its sign with its direction. Losses are floats of size 4
@@ -82,7 +88,7 @@ def test_every_record_is_clipped_on_its_own_at_both_ends(noise):
     g = torch.Generator().manual_seed(2)
     x = torch.rand(UNITS, 4, N, generator=g) * torch.tensor([1.0, 1.0, 30.0, 30.0])[:, None]
     present = torch.tensor([0.25, 0.25, 0.25, 0.0]).reshape(1, 4, 1).expand(UNITS, 4, 1)
-    config = Config("dp-zo", 1.0, C=0.5, noise=noise, batch=4)
+    config = printed("dp-zo", 1.0, C=0.5, noise=noise, batch=4)
     weights, gradient = stepped(config, x, False, present)
     ends, inside = [], 0
     for (found, refs), records, unit in zip(
@@ -101,7 +107,7 @@ def test_no_record_moves_a_sum_by_more_than_its_clip(noise):
     """However large a record: a loss that no float holds counts as 0, and the step stays a number."""
     for size in (1e3, 1e18, 1e30, math.inf):
         x = torch.full((UNITS, 1, N), size)
-        _, gradient = stepped(Config("dp-zo", 1.0, C=0.5, noise=noise), x, stretch=3.0)
+        _, gradient = stepped(printed("dp-zo", 1.0, C=0.5, noise=noise), x, stretch=3.0)
         assert (gradient.flat.abs() <= 0.5).all()
 
 
@@ -114,7 +120,7 @@ def test_clipped_slopes_are_added_as_whole_numbers():
         def discrete(self, shape, t):
             return -torch.tensor(exact).reshape(tuple(shape))
 
-    config = Config("dp-zo", 1.0, C=8.0, noise="laplace", batch=256)
+    config = printed("dp-zo", 1.0, C=8.0, noise="laplace", batch=256)
     step = Step(config, Batch(torch.rand(50, 256, N)), None, None, TakesOff(0))
     assert config.object.perturbed(slopes, step).tolist() == [0.0] * 50
 
@@ -128,7 +134,7 @@ def test_the_noise_is_one_number_of_the_right_scale(batch, inside):
     x = torch.rand(units, batch, N, generator=torch.Generator().manual_seed(3))
     present = None if batch == 1 else torch.full((units, batch, 1), 1 / batch)
     for noise in ("gaussian", "laplace"):
-        config = Config("dp-zo", 1.6, C=0.5, noise=noise, batch=batch, epochs=7)
+        config = printed("dp-zo", 1.6, C=0.5, noise=noise, batch=batch, epochs=7)
         silent, noisy = (stepped(config, x, inside, present, source, units)[1] for source in (Silent(5), Source(5)))
         drawn = batch * (noisy.W - silent.W)
         assert torch.allclose(drawn.abs(), drawn[:, :1, :1].abs().expand_as(drawn), atol=1e-4)
@@ -147,7 +153,7 @@ def test_the_direction_is_public():
     """It depends on the generator alone: neither on the record, nor on its noise."""
 
     def direction(x, source):
-        _, gradient = stepped(Config("dp-zo", 1.0), x, source=source)
+        _, gradient = stepped(printed("dp-zo", 1.0), x, source=source)
         return gradient.flat / gradient.flat[:1]
 
     x = torch.rand(UNITS, 1, N, generator=torch.Generator().manual_seed(4))
@@ -163,10 +169,10 @@ def test_the_direction_is_public():
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_it_learns_where_the_noise_is_small(noise):
     columns = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
-    dataset = data.prepare(synthetic.make(rows=60, persons=8), columns=columns)
+    dataset = data.prepare(synthetic.make(rows=60, persons=8), columns=columns, normalise="max")
     common = {"noise": noise, "l": 2, "runs": 4, "lr": 0.01, "seed": 0}
     start, after, drowned = (
-        loss_of(dataset, checked(Config("dp-zo", epsilon, epochs=epochs, **common), dataset.n))
+        loss_of(dataset, checked(printed("dp-zo", epsilon, epochs=epochs, **common), dataset.n))
         for epsilon, epochs in ((1e6, 0), (1e6, 250), (0.01, 20))
     )
     # The least loss of an answer that is the same for every record: z = 4·mean - 2 for each feature.
@@ -178,7 +184,7 @@ def loss_of(dataset, config):
     """The mean polynomial loss of a record, for every run."""
     weights, _ = cell.train_and_score(dataset, config)
     usual = model.allocate(weights.W.shape[0], dataset.n, config.l, config.bias, False)
-    metrics.copy(weights, usual)
+    model.copy(weights, usual)
     runs = config.runs
     total = np.zeros(runs)
     for unit in range(runs * config.m):

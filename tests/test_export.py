@@ -171,6 +171,7 @@ def test_one_bit_needs_no_table(tmp_path):
     assert "SS_NOISE_BASE, SS_NOISE_SLOPE, y, SS_NOISE_N" in " ".join(texts["README.md"].split())
 
 
+@pytest.mark.slow
 def test_a_stairs_table_comes_with_its_arguments(tmp_path):
     write_table(tmp_path / "noise.txt", ready_table(1, 1, "stairs"))
     texts = make_package(Options(("sampled",), noise=tmp_path / "noise.txt"))

@@ -15,13 +15,13 @@ OURS = (
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
-SMALL = {"errors", "files", "encoders", "drawing"}  # single modules that anyone may use
+SMALL = {"errors", "files", "encoders", "drawing", "ranges"}  # single modules that anyone may use
 ALLOWED = {
     "language": {"language", "errors", "kernels"},  # kernels: `load` finds those that ship, by name, when asked
     "kernels": {"kernels", "language"},
     "tables": set(),
     "privacy": {"privacy", "language", "kernels", "tables", *SMALL},
-    "mechanisms": {"mechanisms", "privacy", "language", "kernels", *SMALL},
+    "mechanisms": {"mechanisms", "privacy", "language", "kernels", "tables", *SMALL},
     "cost": {"cost", "mechanisms", "language", "kernels", "tables", *SMALL},
     "device": {"device", "privacy", "language", "kernels", *SMALL},
     "hospital": {"hospital", "device", "privacy", "language", "kernels", *SMALL},
@@ -29,7 +29,7 @@ ALLOWED = {
     "export": {"export", "machine", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "verify": {"verify", "export", "machine", "device", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "locking": {"locking", "export", "machine", "device", "privacy", "cost", "language", "kernels", "tables", *SMALL},
-    "train": {"train", "hospital", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "train": {"train", "hospital", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }
 # These ask the mechanism that is named, for those who know privacy only.

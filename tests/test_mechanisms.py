@@ -23,7 +23,7 @@ def test_every_word_means_one_mechanism():
     words = [word for mechanism in EVERY for word in (mechanism.name, *mechanism.aliases)]
     assert len(set(words)) == len(words)
     assert len({mechanism.title for mechanism in EVERY}) == len(EVERY)
-    known = {"none", "spof", "fm", "dpsgd", "dpsgd-weights", "dp-zo", "release", "sampled"}
+    known = {"none", "spof", "fm", "dpsgd", "dpsgd-weights", "dp-zo", "release", "sampled", "sketch"}
     assert {mechanism.name for mechanism in EVERY} == known
 
 
@@ -101,7 +101,7 @@ def expected_covers(config, n):
             return Covers.REAL_STEPS
         case "dp-zo":
             return Covers.STEPS if config.noise == "laplace" else Covers.REAL_STEPS
-        case "release" | "sampled":
+        case "release" | "sampled" | "sketch":
             return Covers.COEFFICIENTS if raw else Covers.RELEASE
     raise AssertionError(config.mechanism)
 
@@ -115,7 +115,7 @@ def configurations(mechanism):
         "C": (1.0, 2.5, 4.0),
         "point": ("zero", "prediction"),
         "noise": ("gaussian", "laplace"),
-        "estimator": ("marginals", "loss"),
+        "estimator": ("moments", "loss"),
     }
     found = {}
     for values in itertools.product(*axes.values()):
@@ -124,8 +124,9 @@ def configurations(mechanism):
             config = checked(Config(mechanism.name, 1.6, epochs=3, kind="stairs", **given), 14)
         except InputError:
             released = given["forward"] == "released" and mechanism.may_read == ("raw",)
-            no_loop = mechanism.releases and given["forward"] == "raw" and given["estimator"] == "marginals"
-            assert released or no_loop
+            no_loop = mechanism.releases and given["forward"] == "raw" and given["estimator"] == "moments"
+            no_loss = mechanism.name == "sketch" and given["estimator"] == "loss"
+            assert released or no_loop or no_loss
             continue
         found[config] = None
     return list(found)
@@ -154,7 +155,7 @@ def by_hand(mechanism, config):
     fresh = config.redraw or mechanism.name in ("dpsgd-weights", "dp-zo")
     use = {name: getattr(config, name) for name in ("C", "c", "sigma", "point", "noise", "delta", "batch")}
     epsilon = config.epsilon
-    if mechanism.name in ("release", "sampled"):
+    if mechanism.name in ("release", "sampled", "sketch"):
         epsilon = float(mechanism.table(config, 14).certificate.epsilon_record)
         use["certified"] = True
     draws = config.epochs if fresh else 1

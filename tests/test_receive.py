@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import random
+import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -498,7 +500,7 @@ def test_refusals_are_counted_by_reason(command: Any) -> None:
     other = b"".join(packets_of(ready_table("3.2", 1), 5))
     Path("other.bin").write_bytes(other)
     code, text, _ = command("packets.bin", "other.bin", "--table", "table.txt")
-    assert code == 0 and "5 refused" in text and "5 of another table or encoder" in text
+    assert code == 0 and "5 refused" in text and "5 of another table, encoder or sketch" in text
     code, text, _ = command("other.bin", "--table", "table.txt")
     assert code == 1 and "0 packets accepted, 5 refused" in text and "0.00000 … 1.00000" in text
     Path("nothing.bin").write_bytes(b"")
@@ -518,14 +520,59 @@ def test_refusals_are_counted_by_reason(command: Any) -> None:
         (("packets.bin", "--table", "naive.txt"), "rows or stairs"),
         (("packets.bin", "--table", "coarse.txt"), "fraction bits"),
         (("brace.json", "--table", "table.txt"), "no file of"),
+        (("/dev/zero", "--table", "table.txt"), "/dev/zero is a device"),
+        (("packets.bin", "packets.bin", "--table", "table.txt"), "packets.bin is given twice"),
+        (("packets.bin", "./packets.bin", "--table", "table.txt"), "packets.bin and packets.bin have the same content"),
+        (("packets.bin", "link.bin", "--table", "table.txt"), "link.bin and packets.bin have the same content"),
+        (("packets.hex", "copy.hex", "--table", "table.txt"), "copy.hex and packets.hex have the same content"),
+        (("packets.bin", "--table", "table.txt", "--out", "a.json", "--write-sketch", "./a.json"), "are one file"),
+        (("packets.bin", "--table", "table.txt", "--out", "a.json", "--write-sketch", "no/s.json"), "no folder"),
+        (("packets.bin", "--table", "table.txt", "--out", "a.json", "--write-sketch", "."), "is a folder"),
+        (
+            ("packets.bin", "--table", "table.txt", "--out", "a.json", "--write-sketch", "s.json", "--root", "nan"),
+            "a bound R above 0",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(command: Any, words: tuple[str, ...], what: str) -> None:
     write_table("naive.txt", make_table("naive", 1))
     write_table("coarse.txt", make_table("rows", 1, frac_bits=8))
     Path("brace.json").write_text('{"content": 1}')
+    Path("link.bin").symlink_to("packets.bin")
+    Path("copy.hex").write_bytes(Path("packets.hex").read_bytes())
     code, out, err = command(*words)
+    assert not Path("a.json").exists() and not Path("s.json").exists()
     assert (code, out) == (2, "") and what in err and err.startswith("Error: ") and err.count("\n") == 1
+
+
+def test_files_that_are_equal_by_chance_are_no_copies(command: Any) -> None:
+    """A packet of few bits comes from two sensors alike; so do two files of none."""
+    packet = Path("packets.bin").read_bytes()[: len(packets_of(table_named("rows, 1 of 14"), 1)[0])]
+    for name, content in {"one.bin": packet, "two.bin": packet, "none.bin": b"", "nobody.bin": b""}.items():
+        Path(name).write_bytes(content)
+    code, text, _ = command("one.bin", "two.bin", "none.bin", "nobody.bin", "--table", "table.txt", "--format", "json")
+    assert code == 0 and json.loads(text)["accepted"] == 2
+
+
+def test_a_pipe_is_read_to_its_end(command: Any) -> None:
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=(Path("packets.bin").read_bytes(),))
+    writer.start()
+    code, text, _ = command("pipe", "--table", "table.txt", "--format", "json")
+    writer.join()
+    assert code == 0 and json.loads(text)["accepted"] == 300
+
+
+def test_sums_with_a_key_twice_or_a_broken_version_are_refused(command: Any) -> None:
+    assert command("packets.bin", "--table", "table.txt", "--out", "sums.json")[0] == 0
+    whole = Path("sums.json").read_text()
+    versions = ("true", "1.0", '"1"', "0", "1" + "0" * 4000)
+    changed = [whole.replace('"schema_version": 1,', f'"schema_version": {version},') for version in versions]
+    for content in (whole.replace('"accepted": 300,', '"accepted": 300, "accepted": 300,'), *changed):
+        assert content != whole
+        Path("sums.json").write_text(content)
+        code, out, err = command("sums.json", "--table", "table.txt")
+        assert (code, out) == (2, "") and "sums.json" in err and err.count("\n") == 1 and len(err) < 250
 
 
 def test_a_table_that_does_not_hold_is_refused(command: Any) -> None:
@@ -538,6 +585,7 @@ def test_a_table_that_does_not_hold_is_refused(command: Any) -> None:
     assert Counter(row["count"] > 0 for row in json.loads(text)["features"]) == {True: 14}
 
 
+@pytest.mark.slow
 def test_a_remark_in_a_text_costs_nothing_but_itself(tmp_path: Path) -> None:
     """Lines of another program, or a mark of an editor, do not make a file of packets binary."""
     from sensorsim.device import Firmware, SeededEntropy, Sensor

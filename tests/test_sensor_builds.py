@@ -65,6 +65,7 @@ def app_project(folder, how):
     return folder
 
 
+@pytest.mark.slow
 def test_cmake_takes_it_as_a_folder_of_the_project(box, tmp_path):
     need("cmake", "cc")
     folder = app_project(tmp_path / "app", "add_subdirectory(${BOX} box)\n")

@@ -1,8 +1,8 @@
 """The b factor of noisy inputs against Monte Carlo, the encoder kernel against reals, every figure drawn."""
 
 import json
-import math
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,9 +15,10 @@ from sensorsim.kernels.encoder import encoder
 from sensorsim import encoders
 from sensorsim.cli import figures as figures_command
 from sensorsim.cli import main
+from sensorsim.device.encoder import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.language.run import compiled
-from sensorsim.train import noisy_inputs, quantise
+from sensorsim.train import crowds, noisy_inputs, quantise
 from sensorsim.train.data import PAPER_COLUMNS
 
 
@@ -83,10 +84,9 @@ def test_the_ends_saturate():
 def test_the_default_encoder_is_plain_data_with_provenance():
     shipped = encoders.load()
     assert (shipped.n, shipped.l) == (14, 7)
-    assert shipped.provenance["data"].startswith("synthetic")
-    assert "weights included" in shipped.provenance["covers"]
-    assert shipped.provenance["quantisation"]["accuracy_lost_points"] <= 0.1
-    assert shipped.scale is not None  # a body has no column maximum to divide by
+    assert "weights included" in shipped.provenance["covers"] and shipped.provenance["mechanism"] == "sketch"
+    assert shipped.provenance["quantisation"] == {"weights_saturated": 0}
+    assert shipped.ranges is not None  # a body has no column maximum to divide by
     rows = np.random.default_rng(0).random((5, 14))
     hidden = quantise.encode(rows, [list(row) for row in shipped.weights], list(shipped.bias))
     assert ((hidden > 0) & (hidden < 1)).all()
@@ -96,25 +96,9 @@ def test_the_default_encoder_is_plain_data_with_provenance():
 def test_the_default_encoder_can_be_made_again(tmp_path):
     """Bit for bit with the torch that is pinned, on the kind of machine that made it; others may round differently."""
     path = tmp_path / "again.json"
-    main(
-        [
-            "train",
-            "--mechanism",
-            "sampled",
-            "--epsilon",
-            "1.6",
-            "--m",
-            "1",
-            "--normalise",
-            "public",
-            "--seed",
-            "0",
-            "--encoder",
-            str(path),
-        ]
-    )
+    main(["train", "--mechanism", "sketch", "--epsilon", "1.6", "--m", "1", "--seed", "0", "--encoder", str(path)])
     made, shipped = encoders.load(str(path)), encoders.load()
-    assert made.columns == shipped.columns and made.provenance["config"] == shipped.provenance["config"]
+    assert made.columns == shipped.columns and made.provenance == shipped.provenance and made.ranges == shipped.ranges
     difference = np.abs(np.array(made.weights) - np.array(shipped.weights)).max()
     assert difference <= 2
 
@@ -124,7 +108,8 @@ def test_an_encoder_survives_its_file_and_a_damaged_one_is_refused(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(text)
     assert encoders.load(str(path)) == encoders.load()
-    for change in ({"schema_version": 0}, {"weights": [[2**15] * 14] * 7}, {"bias": [0]}, {"decoder": None}):
+    wrong = [{"schema_version": 0}, {"weights": [[2**15] * 14] * 7}, {"bias": [0]}, {"ranges": [5] * 14}]
+    for change in (*wrong, {"columns": 3}):
         path.write_text(json.dumps(json.loads(text) | change))
         with pytest.raises(InputError):
             encoders.load(str(path))
@@ -135,34 +120,96 @@ def test_an_encoder_survives_its_file_and_a_damaged_one_is_refused(tmp_path):
         encoders.load("absent")
 
 
-def test_train_writes_an_encoder_and_says_what_it_lost(tmp_path, capsys):
+def test_an_encoder_of_the_first_version_is_read_without_what_it_measured(tmp_path):
+    """It had a scale where there are ranges now, a decoder and accuracies."""
+    found = json.loads(encoders.as_json(encoders.load()))
+    del found["ranges"]
+    old = {"schema_version": 1, "scale": [5.0] * 14, "decoder": [[0.0] * 14] * 7, "decoder_bias": [0.0] * 14}
+    lost = {"accuracy_lost_points": 0.1, "weights_saturated": 0}
+    told = found["provenance"] | {"accuracy": 99.0, "quantisation": lost}
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(found | old | {"provenance": told}))
+    read = encoders.load(str(path))
+    assert read.ranges is not None and (read.ranges[3].low, read.ranges[3].high) == (0, 5)
+    assert "accuracy" not in encoders.as_json(read) and read.weights == encoders.load().weights
+    held = read_encoder(path)
+    assert held.ranges == read.ranges and held.weights == tuple(value for row in read.weights for value in row)
+
+
+def test_train_writes_an_encoder_for_every_user(tmp_path):
+    """Users differ where each trains a net of their own; a release makes one for all."""
     path = tmp_path / "mine.json"
-    main(["train", "--mechanism", "none", "--epochs", "2", "--bias", "--encoder", str(path), "--format", "json"])
-    said = json.loads(capsys.readouterr().out)["quantisation"]
-    assert abs(said["accuracy_lost_points"]) <= 0.1
-    made = encoders.load(str(path))
-    assert made.provenance["quantisation"]["accuracy_lost_points"] == said["accuracy_lost_points"]
-    assert not math.isclose(sum(made.decoder_bias), 0.0)
+    main(["train", "--mechanism", "dpsgd", "--epochs", "1", "--encoder", str(path)])
+    made = [encoders.load(str(tmp_path / f"mine-{j}.json")) for j in range(2)]
+    assert not path.exists() and made[0].weights != made[1].weights
+    assert [one.provenance["user"] for one in made] == [0, 1]
+    main(["train", "--mechanism", "sampled", "--encoder", str(path)])
+    assert encoders.load(str(path)).provenance["user"] == "all"
 
 
 def test_every_figure_is_drawn(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(figures_command, "C_RANGE", "0:2.5:2.5")
     days = tmp_path / "days.csv"
     main(["data", "make", "--rows", "50", "--persons", "6", "--seed", "1", "--out", str(days)])
-    grid = [
-        "--epsilon",
-        "0.8",
-        "--sigma",
-        "0,5",
-        "--runs",
-        "2",
-        "--jobs",
-        "1",
-        "--columns",
-        ",".join(PAPER_COLUMNS[:3] + PAPER_COLUMNS[8:]),
-    ]
+    columns = ",".join(PAPER_COLUMNS[:3] + PAPER_COLUMNS[8:])
+    grid = ["--epsilon", "0.8", "--sigma", "0,5", "--runs", "2", "--jobs", "1", "--columns", columns]
+    grid += ["--mechanism", "none,spof,dpsgd,sampled", "--records", "40", "--records-runs", "2"]
+    capsys.readouterr()
     main(["figures", "--data", str(days), "--out", str(tmp_path / "new"), *grid])
-    paths = capsys.readouterr().out.split()
-    assert len(paths) == 7
+    paths = [Path(line) for line in capsys.readouterr().out.split()]
+    kinds = ("svg", "png")
+    assert [path.name for path in paths] == [f"{name}.{kind}" for name in figures_command.FIGURES for kind in kinds]
     for path in paths:
-        assert Path(path).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        if path.suffix == ".png":
+            assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        else:
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+    _runs_nothing_again(monkeypatch)
+    some = ["--only", "accuracy_records,accuracy_c"]
+    main(["figures", "--data", str(days), "--out", str(tmp_path / "new"), *grid, *some])
+    assert len(capsys.readouterr().out.split()) == 4
+
+
+def _runs_nothing_again(monkeypatch):
+    """Finished cells are kept in files beside the figures; to train another would be an error."""
+    from sensorsim.train import cell
+
+    def refuse(*_):
+        raise AssertionError("a finished cell was trained again")
+
+    monkeypatch.setattr(cell, "train_and_score", refuse)
+
+
+def test_a_figure_that_needs_no_training_loads_no_data(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(figures_command, "load_data", lambda chosen: pytest.fail("it read data"))
+    main(["figures", "--out", str(tmp_path), "--only", "bmax_density"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bmax_density.png", "bmax_density.svg"]
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (["--only", "accuracy_moon"], "no figure 'accuracy_moon'; choose from accuracy_records"),
+        (["--only", ","], "names no figure"),
+        (["--mechanism", "moon"], "no mechanism 'moon'"),
+        (["--records", "10.5"], "part of a record"),
+        (["--records", "3", "--only", "accuracy_records"], "too few"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_before_anything_runs(tmp_path, capsys, given, said):
+    with pytest.raises(SystemExit):
+        main(["figures", "--out", str(tmp_path), *given])
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_crowd_has_its_size_and_the_flipped_one_is_its_mirror():
+    plain, flipped = (crowds.crowd(name, 300) for name in crowds.SETS)
+    assert plain.x.shape == flipped.x.shape == (300, 14)
+    assert len(np.unique(plain.person)) == 23  # 35 of 457 rows
+    for column in range(14):
+        of_thirteen = min(column, 12)  # the last two are both Calories: the same reading, turned alike
+        mirrored = 1 - plain.x[:, column] if of_thirteen % 2 else plain.x[:, column]
+        assert np.array_equal(flipped.x[:, column], mirrored)
+    assert np.array_equal(flipped.x[:, 12], flipped.x[:, 13])
+    assert plain.digest != flipped.digest != crowds.crowd("flipped", 301).digest

@@ -4,12 +4,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
 from sensorsim.train import model, optimiser  # noqa: E402
 from sensorsim.train.config import Config  # noqa: E402
 from sensorsim.train.noise import Source  # noqa: E402
 from sensorsim.train.step import Batch, Step, noise_factor  # noqa: E402
 
 UNITS, N, L = 3, 5, 2
+
+
+def printed(mechanism, epsilon=None, **given):
+    """With the authors' settings of the loop, where none are given."""
+    return Config(mechanism, epsilon, **AUTHORS | given)
+
+
 LAYOUTS = [(1, True), (1, False), (4, False)]
 
 
@@ -59,7 +67,7 @@ def test_cross_entropy_gradient_equals_autograd(bias, batch, inside):
     leaf = leaves(weights)
     _, z = plain_forward(leaf, x)
     loss = torch.nn.functional.binary_cross_entropy_with_logits(z, x, reduction="sum")
-    take_step(Config("none"), Batch(x), weights, gradient)
+    take_step(printed("none"), Batch(x), weights, gradient)
     check(leaf, loss, gradient)
 
 
@@ -72,7 +80,7 @@ def test_spof_gradient_equals_autograd_of_the_printed_loss(c, noisy, batch, insi
     x, noise2, noise3 = (torch.rand(UNITS, batch, N, generator=generator) for _ in range(3))
     seen = x + torch.randn(x.shape, generator=generator) if noisy else None
     drawn = {"noise2": noise2, "noise3": noise3, "scale": torch.full((UNITS, batch, 1), 0.7)}
-    take_step(Config("spof", 1.0, c=c), Batch(x, seen, drawn=drawn), weights, gradient)
+    take_step(printed("spof", 1.0, c=c), Batch(x, seen, drawn=drawn), weights, gradient)
 
     leaf = leaves(weights)
     hidden, variable = plain_forward(leaf, x)
@@ -91,7 +99,7 @@ def test_spof_gradient_equals_autograd_of_the_printed_loss(c, noisy, batch, insi
 def test_release_gradient_equals_autograd(batch, inside):
     weights, gradient = nets(False, inside)
     released, x = (torch.randn(UNITS, batch, N, generator=torch.Generator().manual_seed(seed)) for seed in (3, 4))
-    take_step(Config("release", 1.0), Batch(x, drawn={"released": released}), weights, gradient)
+    take_step(printed("release", 1.0), Batch(x, drawn={"released": released}), weights, gradient)
     leaf = leaves(weights)
     _, z = plain_forward(leaf, released)
     check(leaf, ((0.5 - released) * z + z**2 / 8).sum(), gradient)
@@ -105,7 +113,7 @@ def test_sampled_gradient_equals_autograd(batch, inside):
     weight = torch.zeros_like(released)
     weight[..., 1] = N
     take_step(
-        Config("sampled", 1.0), Batch(released, drawn={"released": released, "weight": weight}), weights, gradient
+        printed("sampled", 1.0), Batch(released, drawn={"released": released, "weight": weight}), weights, gradient
     )
     leaf = leaves(weights)
     _, z = plain_forward(leaf, released)
@@ -148,7 +156,7 @@ def test_clipped_gradients_equal_opacus(bias, C):
     peer.pre_step()
 
     ours = Batch(x.expand(UNITS, -1, -1).contiguous(), present=torch.full((UNITS, batch, 1), 1 / batch))
-    take_step(Config("dpsgd-weights", 1.0, C=C, batch=batch, bias=bias), ours, weights, gradient)
+    take_step(printed("dpsgd-weights", 1.0, C=C, batch=batch, bias=bias), ours, weights, gradient)
     torch.testing.assert_close(gradient.W[0], net.encoder.weight.grad.T, rtol=0, atol=1e-6)
     torch.testing.assert_close(gradient.V[0], net.decoder.weight.grad.T, rtol=0, atol=1e-6)
     if bias:
@@ -159,7 +167,7 @@ def test_clipped_gradients_equal_opacus(bias, C):
 def test_group_clipping_bounds_each_group_and_the_whole():
     weights, gradient = nets(False, False)
     x = torch.rand(UNITS, 1, N, generator=torch.Generator().manual_seed(5)) * 3
-    take_step(Config("dpsgd-weights", 1.0, C=0.5, clipping="group"), Batch(x), weights, gradient)
+    take_step(printed("dpsgd-weights", 1.0, C=0.5, clipping="group"), Batch(x), weights, gradient)
     encoder, decoder = (t.flatten(1).norm(dim=1) for t in (gradient.W, gradient.V))
     assert (encoder <= 0.5 / 2**0.5 + 1e-6).all()
     torch.testing.assert_close(decoder, torch.full((UNITS,), 0.5 / 2**0.5))

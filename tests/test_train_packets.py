@@ -1,6 +1,8 @@
 """A model from packets: what `receive` writes is what training reads, and nothing else goes into it."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,11 @@ import numpy as np
 import pytest
 
 from sensorsim.cli import main
-from sensorsim.device import Clock, Firmware, SeededEntropy, Sensor
+from sensorsim.device import Clock, Firmware, SeededEntropy, Sensor, read_sketch
+from sensorsim.device.sketch import sketch_records
 from sensorsim.encoders import load as load_encoder
 from sensorsim.hospital import receive
+from sensorsim.privacy.releases import release_records, sampled_records
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import NoiseTable, certified, ready_table
 from sensorsim.train.save import load
@@ -27,7 +31,31 @@ def small_table(release: int = 1, kind: str = "rows", epsilon: str = "6.4") -> N
 
 
 def sent(table: NoiseTable, records: int, seed: int = 1) -> bytes:
-    """Packets of a sensor whose records are all the same, a period for each."""
+    """Packets of records that are all the same, released and packed without a sensor, which takes its time."""
+    x = np.tile(np.array([round(mean * LEVEL) for mean in MEANS], np.uint16), (records, 1))
+    if table.sampled:
+        return packed(Firmware(table), *sampled_records(x, table, seed))
+    y = release_records(x, table, seed)
+    return packed(Firmware(table), np.broadcast_to(np.arange(N), y.shape), y)
+
+
+def packed(firmware: Firmware, chosen: Any, y: Any) -> bytes:
+    """Which features (or directions) and what came of them, (packets, k), bit by bit as `Layout` says."""
+    layout = firmware.layout
+    lowest = 0 if firmware.table.symbols is not None else firmware.arguments["limit"]
+    packets = []
+    for which, values in zip(chosen.tolist(), y.tolist(), strict=True):
+        whole, at = layout.head, 20
+        for numbers, bits in ((which, layout.which_bits), ([value + lowest for value in values], layout.value_bits)):
+            for number in numbers if bits else ():
+                whole |= number << at
+                at += bits
+        packets.append(whole.to_bytes(layout.bytes, "little"))
+    return b"".join(packets)
+
+
+def sensed(table: NoiseTable, records: int, seed: int = 1) -> bytes:
+    """The same from a simulated sensor, a period for each."""
     clock = Clock(1)
     sensor = Sensor(Firmware(table), entropy=SeededEntropy(seed), epoch=clock)
     sensor.open()
@@ -66,70 +94,85 @@ def test_what_receive_writes_is_what_training_reads(ward: Path, run: Any) -> Non
     models = {}
     for given in ("packets.bin", "sums.json"):
         out = ward / f"{given}.npz"
-        code, text = run("train", "--packets", ward / given, *table, "--l", 2, "--m", 1, "--seed", 5, "--out", out)
+        code, text = run("train", "--packets", ward / given, *table, "--l", 2, "--m", 1, "--out", out)
         assert code == 0, text
         models[given] = out.read_bytes()
     assert models["packets.bin"] == models["sums.json"]
 
 
-@pytest.mark.parametrize(("release", "kind"), [(1, "rows"), (N, "rows"), (1, "stairs"), (2, "stairs")])
-def test_the_model_has_learnt_the_means(release: int, kind: str, tmp_path: Path, run: Any) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rows", "stairs"])
+def test_a_sensor_sends_such_packets(kind: str) -> None:
+    table = small_table(1, kind)
+    found = [receive(make(table, 300), table) for make in (sent, sensed)]
+    assert [one.accepted for one in found] == [300, 300] and sum(one.rejected for one in found) == 0
+    first, second = (one.total_and_count() for one in found)
+    deviation = float(table.estimate_sd or 1.0)
+    for a, b, few, many in zip(first[0], second[0], first[1], second[1], strict=True):
+        assert abs(a / few - b / many) < 5 * deviation * (1 / few + 1 / many) ** 0.5
+
+
+@pytest.mark.parametrize("form", ["linear", "sigmoid"])
+@pytest.mark.parametrize(
+    ("release", "kind"), [(1, "rows"), pytest.param(N, "rows", marks=pytest.mark.slow), (1, "stairs"),
+                          pytest.param(2, "stairs", marks=pytest.mark.slow)]
+)  # fmt: skip
+def test_the_model_has_learnt_the_means(release: int, kind: str, form: str, tmp_path: Path, run: Any) -> None:
     """Reconstructed from the true record, every feature is near its mean; ½, which knows nothing, is far off."""
     table = small_table(release, kind)
     write_table(tmp_path / "t.txt", table)
     (tmp_path / "p.bin").write_bytes(sent(table, 400))
-    code, text = run("train", "--packets", tmp_path / "p.bin", "--table", tmp_path / "t.txt", "--l", 2,
-                 "--m", 1, "--seed", 1, "--bias", "--out", tmp_path / "m.npz")  # fmt: skip
+    code, text = run("train", "--packets", tmp_path / "p.bin", "--table", tmp_path / "t.txt", "--l", 2, "--map", form,
+                 "--m", 1, "--bias", "--out", tmp_path / "m.npz")  # fmt: skip
     assert code == 0, text
-    tensors, about = load(str(tmp_path / "m.npz"))
-    h = 1 / (1 + np.exp(-(np.array(MEANS) @ tensors["encoder.0.weight"] + tensors["encoder.0.bias"])))
-    found = 1 / (1 + np.exp(-(h @ tensors["decoder.weight"] + tensors["decoder.bias"][0])))
-    assert np.mean((found - MEANS) ** 2) < 0.2 * np.mean((0.5 - np.array(MEANS)) ** 2)
-    assert about["packets"] == 400
-    assert about["spent_epsilon"] == float(table.certify().epsilon_record)
+    model = load(str(tmp_path / "m.npz"))
+    part, x = model.trained.users[0], np.array(MEANS)
+    a = x @ part.W + part.b  # by the formulas, without `Trained`
+    found = a @ part.V + part.d if form == "linear" else 1 / (1 + np.exp(-(1 / (1 + np.exp(-a)) @ part.V + part.d)))
+    assert np.mean((found - x) ** 2) < 0.2 * np.mean((0.5 - x) ** 2)
+    np.testing.assert_allclose(model.trained.predict(0, x), np.clip(found, 0, 1), atol=1e-6)
+    assert model.about["records"] == 400 and model.about["form"] == form
+    assert model.about["spent_epsilon"] == float(table.certify().epsilon_record)
 
 
 def test_nothing_but_the_packets_is_in_the_files(ward: Path, run: Any) -> None:
-    code, text = run("train", "--packets", ward / "packets.bin", "--table", ward / "table.txt", "--l", 2, "--seed", 3,
-                 "--out", ward / "m.safetensors", "--encoder", ward / "e.json", "--columns", "a,b,c")  # fmt: skip
+    (ward / "ranges.csv").write_text("name,low,high,unit\na,0,10,km\nb,-5,5,°C\nc,30,40,1/min\n")
+    code, text = run("train", "--packets", ward / "packets.bin", "--table", ward / "table.txt", "--l", 2, "--out",
+                 ward / "m.safetensors", "--encoder", ward / "e.json", "--columns", "a,b,c",
+                 "--ranges", ward / "ranges.csv")  # fmt: skip
     assert code == 0, text
-    _, about = load(str(ward / "m.safetensors"))
-    encoder = load_encoder(str(ward / "e.json"))
+    about, encoder = load(str(ward / "m.safetensors")).about, load_encoder(str(ward / "e.json"))
     words = json.dumps([about, encoder.provenance])
     assert "accuracy" not in words and "seed" not in words and "mse" not in words
     assert about["columns"] == ["a", "b", "c"] and encoder.columns == ("a", "b", "c")
-    assert encoder.scale is None and "no accuracy is known" in text
+    assert about["noise"] == "the sensors' own" and about["trust"] == "local"
+    assert encoder.ranges is not None and (encoder.ranges[1].low, encoder.ranges[1].unit) == (-5, "°C")
+    assert "600 packets" in text and "one for all users" in text and "not private" in text
 
 
-def test_a_column_that_stands_twice_is_learnt_once(tmp_path: Path) -> None:
-    """Two features of one name share their sums: the posterior of each is that of both together."""
-    import torch
-
-    from sensorsim.train.estimator import FROZEN, by_column, column_of_names, posterior_of
-
-    received = receive(sent(small_table(), 200), small_table())
-    totals, counts = received.total_and_count()
-    columns = column_of_names(("a", "b", "a"))
-    both = (
-        by_column(torch.tensor(totals)[None], columns),
-        by_column(torch.tensor(counts, dtype=torch.float64)[None], columns),
-    )
-    assert both[0].tolist() == [[totals[0] + totals[2], totals[1]]]
-    assert both[1].tolist() == [[counts[0] + counts[2], counts[1]]]
-    sd = small_table().estimate_sd
-    assert sd is not None
-    found = posterior_of(*both, sd, FROZEN)[0, 0].numpy()
-    grid = (np.arange(len(found)) + 0.5) / len(found)  # by the formula, cell by cell
-    from scipy.stats import beta
-
-    weight = []
-    for place, mean in enumerate(grid):
-        variance = sd**2 + mean * (1 - mean) / (FROZEN.concentration + 1)
-        prior = beta.cdf((place + 1) / len(found), FROZEN.prior_a, FROZEN.prior_b)
-        prior -= beta.cdf(place / len(found), FROZEN.prior_a, FROZEN.prior_b)
-        gap = totals[0] + totals[2] - (counts[0] + counts[2]) * mean
-        weight.append(prior * np.exp(-(gap**2) / (2 * variance * (counts[0] + counts[2]))) / variance**0.5)
-    assert np.allclose(found, np.array(weight) / sum(weight), atol=1e-6)
+def test_two_phases_by_command(ward: Path, run: Any) -> None:
+    """Features first, then sketches about their means: the sketch's packets change the model, and are counted in it."""
+    table = ("--table", ward / "table.txt")
+    assert run("receive", ward / "packets.bin", *table, "--write-sketch", ward / "sketch.json")[0] == 0
+    sketch = read_sketch(ward / "sketch.json")
+    swing = np.where(np.arange(8000) % 2, 0.4, -0.4)[:, None] * [1, 1, -1]  # the third goes against the first two
+    number, y = sketch_records(np.round((0.5 + swing) * LEVEL).astype(np.uint16), small_table(), sketch, 2)
+    firmware = Firmware(small_table(), sketch=sketch)
+    (ward / "second.bin").write_bytes(packed(firmware, number.reshape(8000, 1), y.reshape(8000, 1)))
+    given = ("train", "--packets", ward / "packets.bin", *table, "--l", 1, "--m", 1, "--out", ward / "m.npz")
+    code, text = run(*given, "--sketch", ward / "sketch.json", "--sketch-packets", ward / "second.bin")
+    assert code == 0 and "sketch from 8,600 packets" in text, text
+    model = load(str(ward / "m.npz"))
+    assert len(model.about["identity"]) == 2
+    sum_of_both = "a record or person in both phases spends the sum"
+    assert "spent per packet" in text and "per record" not in text
+    assert sum_of_both in text.split("covers")[0] and f"per packet; {sum_of_both}" in model.about["covers"]
+    V = model.trained.users[0].V[0]
+    assert V[0] * V[1] > 0 > V[0] * V[2]
+    before = (ward / "m.npz").read_bytes()
+    code, text = run(*given)
+    assert code == 0 and (ward / "m.npz").read_bytes() != before
+    assert "spent per packet" in text and "both phases" not in text + load(str(ward / "m.npz")).about["covers"]
 
 
 @pytest.mark.parametrize(
@@ -141,9 +184,18 @@ def test_a_column_that_stands_twice_is_learnt_once(tmp_path: Path) -> None:
         (("--packets", "packets.bin", "--table", "table.txt", "--data", "x.csv"), "--data is settled"),
         (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--columns", "a,b"), "names 2 columns"),
         (("--packets", "packets.bin", "--table", "table.txt", "--l", "9"), "l = 9"),
+        (("--packets", "packets.bin", "--table", "table.txt", "--seed", "9"), "--seed is settled"),
+        (("--packets", "packets.bin", "--table", "table.txt", "--sketch", "s.json"), "go together"),
+        (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--map", "cubic"), "map is cubic"),
+        (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--ranges", "packets.bin"), "UTF-8"),
         (("--packets", "no.bin", "--table", "table.txt"), "cannot read no.bin"),
         (("--packets", "empty.bin", "--table", "table.txt", "--l", "2"), "no packet was accepted"),
         (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--out", "m.txt"), "saved as .safetensors"),
+        (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--m", "65537"), "m = 65537"),
+        (
+            ("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--columns", "a,b,c\td"),
+            "cannot be the name",
+        ),
     ],
 )
 def test_bad_input_gets_a_sentence(
@@ -155,3 +207,11 @@ def test_bad_input_gets_a_sentence(
     code, text = run("train", *words)
     assert code == 2 and says in text and len(text) < 330, text
     assert sorted(ward.iterdir()) == before
+
+
+def test_a_linear_model_of_packets_needs_no_torch(ward: Path) -> None:
+    program = "import sys\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\nassert 'torch' not in sys.modules\n"
+    words = ["train", "--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--out", "m.npz"]
+    words += ["--encoder", "e.json"]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, cwd=ward)
+    assert done.returncode == 0, done.stderr

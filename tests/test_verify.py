@@ -79,6 +79,7 @@ def altered(package, folder):
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cortex-m3"])
 def test_altered_code_with_its_hash_altered_too_fails_when_run(target, package, tmp_path, capsys):
     copy = altered(package, tmp_path)
@@ -262,6 +263,7 @@ def test_public_inputs_may_change_the_path_and_secret_ones_may_not(tmp_path):
     assert not replace(leaky, proved_same_path=True, sequences_by_secret=2).passed
 
 
+@pytest.mark.slow
 def test_narrow_arguments_and_results_on_every_core(tmp_path):
     (tmp_path / "public.py").write_text(PUBLIC, "utf-8")
     write_folder(tmp_path / "package", make_package(Options((f"{tmp_path / 'public.py'}:narrow",))))

@@ -59,9 +59,9 @@ def light_package(folder, epsilon=1.6, budget="8", table=None):
     code = SensorCode(firmware, "ss_", "table.txt")
     table = table_bytes(replace(firmware.table, certificate=firmware.certificate)).decode("ascii")
     fill(folder, code.sources("") | {"hospital/table.txt": table, "MANIFEST.json": "{}"})
-    given = {"asked": [], "variant": "lean", "noise": "table.txt", "encoder": None, "budget_epsilon": budget}
-    given |= {"budget_days": None, "reserve": None, "packet_numbers": [], "prefix": "ss_", "spdx": "MIT"}
-    given["allow_uncertified"] = False
+    given = {"asked": [], "variant": "lean", "noise": "table.txt", "encoder": None, "sketch": None}
+    given |= {"budget_epsilon": budget, "budget_days": None, "reserve": None, "packet_numbers": [], "prefix": "ss_"}
+    given |= {"spdx": "MIT", "allow_uncertified": False}
     manifest = {"private": True, "parameters": given, "noise_table": code.noise.record}
     return Package(folder, manifest, tuple(code.kernels))
 

@@ -17,13 +17,14 @@ from sensorsim.export.package import Options, make_package
 from sensorsim.export.write import write_folder
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import ready_table
-from sensorsim.verify import worker as worker_module
+from sensorsim.verify import running
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.result import KernelResult
+from sensorsim.verify.running import NOT_RUN, Run
 from sensorsim.verify.steps import Contents, Setup, Step, groups
 from sensorsim.verify.verification import verify
-from sensorsim.verify.worker import NOT_RUN, Run, Worker
+from sensorsim.verify.worker import Worker
 
 FEW = Effort(20, 20, 4, 8)
 OWN = "sha256_of_this_file_without_this_line"
@@ -115,7 +116,7 @@ def asked(monkeypatch, tmp_path):
         raise AssertionError("the package is opened in this process")
 
     monkeypatch.setattr(Worker, "do", do)
-    monkeypatch.setattr(worker_module, "Steps", never)
+    monkeypatch.setattr(running, "Steps", never)
     return folder, steps, answers
 
 
@@ -142,7 +143,7 @@ def test_without_copies_and_jobs_only_what_runs_nothing_on_the_host_is_done_here
             here.append(step)
             return KernelResult("k", step.target, 1, 0) if step.what == "bits" else answers[step.what]
 
-    monkeypatch.setattr(worker_module, "Steps", Here)
+    monkeypatch.setattr(running, "Steps", Here)
     assert verify(folder, ["host", "k7"], FEW).passed
     assert not any(step.on_host or step.what == "selftest" for step in here)
     assert {step.what for step in apart if step.on_host} == {"selftest", "table", "draw", "bits"}
@@ -213,7 +214,7 @@ def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, mon
             done.append(step)
             return answers[step.what]
 
-    monkeypatch.setattr(worker_module, "Steps", Here)
+    monkeypatch.setattr(running, "Steps", Here)
     with pytest.raises(KeyboardInterrupt):
         verify(folder, ["k7"], FEW)
     assert len(done) == 1

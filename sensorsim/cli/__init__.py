@@ -18,6 +18,8 @@ COMMANDS = {
     "cost": ("sensorsim.cli.cost", "What a private record costs on a sensor's processor."),
     "cpus": ("sensorsim.cli.cpus", "The processors and chips whose tables are known."),
     "train": ("sensorsim.cli.train", "Train one on-body encoder privately and save it."),
+    "evaluate": ("sensorsim.cli.evaluate", "How well a model does on raw records. Not private."),
+    "decode": ("sensorsim.cli.decode", "Packets of hidden units back to readings, at the hospital."),
     "sweep": ("sensorsim.cli.sweep", "Accuracy over a grid of mechanisms and budgets, resumable."),
     "figures": ("sensorsim.cli.figures", "Redraw the paper's figures, and two of our own."),
     "data": ("sensorsim.cli.data", "Make, compare and fit synthetic daily-activity data."),

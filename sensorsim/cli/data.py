@@ -1,8 +1,9 @@
-"""`sensorsim data`: make a synthetic set, compare it with a real file, fit the generator to one."""
+"""`sensorsim data`: public ranges; make a synthetic set, compare it with a real file, fit the generator to one."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,10 +16,34 @@ SCHEMA_VERSION = 1
 
 @click.group()
 def command() -> None:
-    """Synthetic daily-activity data.
+    """Public ranges of readings, and synthetic daily-activity data.
 
     Example: sensorsim data make --rows 457 --persons 35 --out days.csv
     """
+
+
+@command.command()
+@click.argument("file", required=False)
+@format_option
+def ranges(file: str | None, fmt: str) -> None:
+    """The public ranges that are ready, or those of your own FILE, checked.
+
+    A reading is brought to 0 … 1 by its range. Copy lines into a file of your own, change them, and give it as
+    --ranges FILE to train, sweep, figures and evaluate.
+
+    \b
+    Example: sensorsim data ranges --format csv > mine.csv
+             sensorsim data ranges mine.csv
+    """
+    from sensorsim.ranges import as_rows, read_ranges, ready_ranges
+
+    found = as_rows(ready_ranges() if file is None else read_ranges(file))
+    emit(
+        fmt,
+        lambda: _ranges_table(found, file),
+        lambda: {"schema_version": SCHEMA_VERSION, "ranges": found},
+        lambda: found,
+    )
 
 
 @command.command()
@@ -65,15 +90,27 @@ def fit(file: str, out: str) -> None:
     Example: sensorsim data fit dailyActivity.csv --out tables
     """
     need("scipy")
-    from sensorsim.train.data import prepare, read_csv
+    from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
     from sensorsim.train.synthetic import as_tables
     from sensorsim.train.synthetic import fit as fit_frame
+    from sensorsim.train.table import PERSON, read_csv
 
     frame = read_csv(file)
-    prepare(frame, m=1, source=Path(file).name)  # the same checks as for training
-    marginals, correlations = as_tables(fit_frame(frame), f"{Path(file).name}, {len(frame)} rows")
+    name = Path(file).name
+    prepare(frame, m=1, columns=NUMERIC_COLUMNS, person=PERSON, normalise=MAXIMA, source=name)  # the checks of training
+    marginals, correlations = as_tables(fit_frame(frame), f"{name}, {len(frame)} rows")
     write_whole(Path(out) / "fitbit_marginals.csv", marginals)
     write_whole(Path(out) / "fitbit_correlations.csv", correlations)
+
+
+def _ranges_table(rows: list[dict[str, Any]], file: str | None) -> str:
+    wide = max(len(row["name"]) for row in rows) + 2
+    lines = [
+        f"Public ranges {'ready for use' if file is None else f'of {file}'}: what lies outside is clipped",
+        f" {'name':<{wide}}{'low':>10}{'high':>10}  unit",
+    ]
+    lines += [f" {row['name']:<{wide}}{row['low']:>10}{row['high']:>10}  {row['unit']}" for row in rows]
+    return "\n".join(lines)
 
 
 def _table(rows: list[dict[str, float | str]]) -> str:

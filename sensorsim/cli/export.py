@@ -20,6 +20,11 @@ from sensorsim.errors import InputError
 @click.option(
     "--encoder", type=click.Path(path_type=Path), help="A trained encoder: its hidden units are what is released."
 )
+@click.option(
+    "--sketch",
+    type=click.Path(path_type=Path),
+    help="A sketch, as `sensorsim receive --write-sketch` writes it: one number of the whole record is released.",
+)
 @click.option("--budget-epsilon", help="Epsilon that a person may spend in a period; else that of one release.")
 @click.option("--budget-days", type=int, help="Days of a period; else 1.")
 @click.option("--reserve", type=int, help="Releases that one write of the journal counts ahead; else 1.")
@@ -42,6 +47,7 @@ def command(
     out: Path,
     noise: Path | None,
     encoder: Path | None,
+    sketch: Path | None,
     budget_epsilon: str | None,
     budget_days: int | None,
     reserve: int | None,
@@ -74,6 +80,7 @@ def command(
         variant=variant,
         noise=noise,
         encoder=encoder,
+        sketch=sketch,
         budget_epsilon=budget_epsilon,
         budget_days=budget_days,
         reserve=reserve,

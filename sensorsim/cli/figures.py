@@ -1,113 +1,206 @@
-"""`sensorsim figures`: every data figure of the paper from our own runs, and two of our own."""
+"""`sensorsim figures`: every data figure of the paper from our own runs, and our own; each as SVG and as PNG."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.sweep import run_with_progress
 from sensorsim.cli.training import data_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
+from sensorsim.mechanisms import every
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
     from sensorsim.train.data import Dataset
-    from sensorsim.train.store import Store
 
 C_RANGE = "0:2.5:0.25"
 C_EPSILON = 1.6  # the paper names no epsilon for its sweep of c
+FIGURES = (
+    "accuracy_records",
+    "accuracy_epsilon",
+    "accuracy_spent",
+    "accuracy_person",
+    "r2_epsilon",
+    "accuracy_cost",
+    "accuracy_c",
+    "bmax_density",
+    "bmax_probability",
+    "sensitivity",
+)
+Row = dict[str, Any]
 
 
 @click.command()
-@click.option("--out", required=True, metavar="FOLDER", help="Where the PNG files go.")
+@click.option("--out", required=True, metavar="FOLDER", help="Where the files go, an SVG and a PNG of each figure.")
+@click.option("--only", metavar="NAMES", help=f"With commas, of {', '.join(FIGURES)}.  [default: all]")
+@click.option("--mechanism", metavar="NAMES", help="In the figures over epsilon, with commas.  [default: all]")
 @click.option("--epsilon", default="0.1,0.2,0.4,0.8,1.6,3.2,6.4", show_default=True, help="Nominal budgets per record.")
 @click.option("--sigma", default="0,5", show_default=True, help="Environmental noise on the inputs.")
 @click.option("--runs", type=int, default=100, show_default=True, help="Monte-Carlo runs of each cell.")
+@click.option(
+    "--records", default="1000,10000,100000", show_default=True, help="accuracy_records: sizes of the released sets."
+)
+@click.option("--records-epsilon", type=float, default=1.6, show_default=True, help="accuracy_records: per record.")
+@click.option("--records-runs", type=int, default=5, show_default=True, help="accuracy_records: runs of each cell.")
 @data_options
 @seed_option
 @click.option("--results", metavar="FILE", help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
-@click.option("--jobs", type=int, help="Processes.  [default: the processors of this machine]")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster.")
-def command(out: str, **chosen: Any) -> None:
-    """Redraw the paper's data figures, with the trivial predictors in each, and two of our own.
+def command(out: str, only: str | None, **chosen: Any) -> None:
+    """Redraw the paper's data figures, with the trivial predictors in each, and draw our own.
 
-    Runs every cell it needs first (resumable, like sweep), then draws seven PNG files.
+    Runs the cells that the figures need first (resumable, like sweep) and lists the files it wrote. The headline,
+    accuracy_records, makes its own data: how accurate a model is when so many records were released.
 
-    Example: sensorsim figures --out figures --runs 20
+    Example: sensorsim figures --out figures --runs 20 --only accuracy_epsilon,accuracy_records
     """
+    wanted = chosen_figures(only)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}; give another with --out.") from None
-    dataset = load_data(chosen)
-    from sensorsim.train.store import Store
-
-    with Store(chosen["results"] or folder / "results.sqlite", dataset.digest) as store:
-        drawn = draw_all(dataset, store, folder, chosen)
-    for path in drawn:
-        click.echo(str(path))
+    work = Work(folder, chosen)
+    for name in wanted:
+        for path in draw(name, work, folder / name):
+            click.echo(str(path))
 
 
-def draw_all(dataset: Dataset, store: Store, folder: Path, chosen: dict[str, Any]) -> list[Path]:
-    """All figures; returns their paths."""
+def chosen_figures(only: str | None) -> list[str]:
+    """The names that were asked for, in our order."""
+    asked = list(FIGURES) if only is None else [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [name for name in asked if name not in FIGURES]
+    if unknown or not asked:
+        what = f"there is no figure {unknown[0]!r}" if unknown else "--only names no figure"
+        raise InputError(f"{what}; choose from {', '.join(FIGURES)}.")
+    return [name for name in FIGURES if name in asked]
+
+
+class Work:
+    """What the figures share; each part is run when the first figure asks for it."""
+
+    def __init__(self, folder: Path, chosen: dict[str, Any]) -> None:
+        self.chosen = chosen
+        self.results = Path(chosen["results"] or folder / "results.sqlite")
+        self.epsilons, self.sigmas = (numbers(chosen[name], name) for name in ("epsilon", "sigma"))
+        self.sizes = _sizes(chosen["records"])
+        given = chosen["mechanism"]
+        asked = [each.name for each in every()] if given is None else [word.strip() for word in given.split(",")]
+        self.mechanisms = [mechanism_name(word) for word in asked]
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        return load_data(self.chosen)
+
+    @cached_property
+    def over_epsilon(self) -> tuple[list[Row], dict[float, Any]]:
+        """The mechanisms at every epsilon and sigma."""
+        cells = self._grid(self.dataset, self.mechanisms, self.epsilons, self.sigmas)
+        return self._run(self.dataset, self.results, cells)
+
+    @cached_property
+    def over_c(self) -> tuple[list[Row], dict[float, Any]]:
+        """spof over the stabilization constant, with and without it in the decoder."""
+        constants = numbers(C_RANGE, "c")
+        cells = [
+            config
+            for decoded in (False, True)
+            for config in self._grid(self.dataset, ["spof"], [C_EPSILON], self.sigmas[:1], constants, decode_c=decoded)
+        ]
+        return self._run(self.dataset, self.results, cells)
+
+    @cached_property
+    def over_records(self) -> tuple[list[Row], dict[tuple[str, int], Any]]:
+        """The headline's cells; a results file is of one data set, so every set has its own."""
+        from sensorsim.train import crowds
+
+        epsilon, runs = self.chosen["records_epsilon"], self.chosen["records_runs"]
+        rows: list[Row] = []
+        trivial = {}
+        for name, title in crowds.SETS.items():
+            for size in self.sizes:
+                click.echo(f"accuracy_records: {size} records, {title}", err=True)
+                given = {word: self.chosen[word] for word in ("m", "seed", "normalise")}
+                dataset = crowds.crowd(name, size, **given)
+                cells = self._grid(dataset, crowds.mechanisms(), [epsilon], [0.0], runs=runs)
+                results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
+                found, predictors = self._run(dataset, results, cells)
+                said = {"set": title, "size": size, "persons": int(dataset.person.max()) + 1}
+                rows += [row | said for row in found]
+                trivial[title, size] = predictors[0.0]
+        return rows, trivial
+
+    def _grid(
+        self,
+        dataset: Dataset,
+        names: list[str],
+        epsilons: list[float],
+        sigmas: list[float],
+        constants: list[float] | None = None,
+        **given: Any,
+    ) -> list[Config]:
+        from sensorsim.train import sweep
+        from sensorsim.train.config import Config
+
+        base = Config("none", runs=self.chosen["runs"], m=self.chosen["m"], seed=self.chosen["seed"])
+        return sweep.grid(replace(base, **given), names, epsilons, sigmas, constants or [base.c], dataset.n, dataset)
+
+    def _run(self, dataset: Dataset, results: Path, cells: list[Config]) -> tuple[list[Row], dict[float, Any]]:
+        from sensorsim.train import sweep
+        from sensorsim.train.store import Store
+
+        with Store(results, dataset.digest) as store:
+            found = run_with_progress(dataset, cells, store, self.chosen["jobs"], self.chosen["dask"])
+            trivial = sweep.trivial(dataset, cells, store)
+        return [sweep.row(result) | {"decode_c": result["config"]["decode_c"]} for result in found], trivial
+
+
+def _sizes(text: str) -> list[int]:
+    sizes = numbers(text, "records")
+    if any(size != int(size) or size < 1 for size in sizes):
+        raise InputError(f"--records {text} has a part of a record; give whole numbers such as 1000,10000.")
+    return sorted({int(size) for size in sizes})
+
+
+def draw(name: str, work: Work, stem: Path) -> list[Path]:
+    """One figure, as two files."""
+    from sensorsim.drawing import save_both
     from sensorsim.privacy.figures import draw_sensitivity
-    from sensorsim.train import figures, sweep
+    from sensorsim.train import figures, noisy_figures
+    from sensorsim.train.axes import R2
 
-    epsilons, sigmas = numbers(chosen["epsilon"], "epsilon"), numbers(chosen["sigma"], "sigma")
-    main, constants = _cells(dataset, chosen, epsilons, sigmas)
-    results = run_with_progress(dataset, [*main, *constants], store, chosen["jobs"], chosen["dask"])
-    trivial = sweep.trivial(dataset, [*main, *constants], store)
-    rows = [sweep.row(result) | {"decode_c": result["config"]["decode_c"]} for result in results]
-    over_epsilon, over_c = rows[: len(main)], rows[len(main) :]
-    names = (
-        "accuracy_c",
-        "accuracy_epsilon",
-        "accuracy_spent",
-        "accuracy_cost",
-        "bmax_density",
-        "bmax_probability",
-        "sensitivity",
-    )
-    paths = {name: folder / f"{name}.png" for name in names}
-    figures.accuracy_against_c(over_c, trivial, paths["accuracy_c"])
-    figures.accuracy_against_epsilon(over_epsilon, trivial, paths["accuracy_epsilon"])
-    figures.accuracy_against_epsilon(over_epsilon, trivial, paths["accuracy_spent"], spent=True)
-    figures.accuracy_against_cost(over_epsilon, trivial, *_costs(dataset.n), paths["accuracy_cost"])
-    figures.density_of_b_max(paths["bmax_density"])
-    figures.probability_of_b_max(paths["bmax_probability"])
-    draw_sensitivity(paths["sensitivity"])
-    return list(paths.values())
-
-
-def _cells(
-    dataset: Dataset, chosen: dict[str, Any], epsilons: list[float], sigmas: list[float]
-) -> tuple[list[Config], list[Config]]:
-    """The grid over epsilon, and the sweep of c with and without c in the decoder."""
-    from sensorsim.mechanisms import every
-    from sensorsim.train import sweep
-    from sensorsim.train.config import Config
-
-    base = Config("none", runs=chosen["runs"], m=chosen["m"], seed=chosen["seed"])
-    names = [mechanism.name for mechanism in every()]
-    main = sweep.grid(base, names, epsilons, sigmas, [base.c], dataset.n)
-    constants = [
-        config
-        for decoded in (False, True)
-        for config in sweep.grid(
-            replace(base, decode_c=decoded), ["spof"], [C_EPSILON], sigmas[:1], numbers(C_RANGE, "c"), dataset.n
-        )
-    ]
-    return main, constants
+    if name == "sensitivity":
+        paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png")]
+        for path in paths:
+            draw_sensitivity(path)
+        return paths
+    made: dict[str, Callable[[], Any]] = {
+        "accuracy_records": lambda: figures.accuracy_against_records(
+            *work.over_records, work.chosen["records_epsilon"]
+        ),
+        "accuracy_epsilon": lambda: figures.accuracy_against_epsilon(*work.over_epsilon),
+        "accuracy_spent": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, "spent"),
+        "accuracy_person": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, "person"),
+        "r2_epsilon": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, measure=R2),
+        "accuracy_cost": lambda: figures.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
+        "accuracy_c": lambda: figures.accuracy_against_c(*work.over_c),
+        "bmax_density": noisy_figures.density_of_b_max,
+        "bmax_probability": noisy_figures.probability_of_b_max,
+    }
+    return save_both(made[name](), stem)
 
 
 def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:
     """Executed operations per record of each mechanism whose kernel is known, and their unit."""
     from sensorsim.cost.report import cost
-    from sensorsim.mechanisms import every
 
     report = cost(n=n, l=l)
     totals = {}

@@ -16,47 +16,102 @@ if TYPE_CHECKING:
 @click.argument("packets", nargs=-1, required=True)
 @click.option("--table", required=True, help="Noise table that the sensors were made with.")
 @click.option("--encoder", type=click.Path(path_type=Path), help="Encoder that they were made with, if any.")
+@click.option("--sketch", type=click.Path(path_type=Path), help="Sketch that they were made with, if any.")
 @click.option("--hex/--binary", "lines", default=None, help="Form of the packets.  [default: as their content says]")
 @click.option("--out", help="Write what was received as JSON, exact sums included; it can be given as PACKETS again.")
+@click.option("--write-sketch", metavar="FILE", help="Write the sketch that the means received here are the centre of.")
+@click.option(
+    "--root", type=float, help="With --write-sketch: its bound R.  [default: from how much the features vary]"
+)
+@click.option(
+    "--direction-bits",
+    type=int,
+    help="With --write-sketch: 2^B directions, B 1 … 16.  [default: from how many features there are]",
+)
 @format_option
 def command(
-    packets: tuple[str, ...], table: str, encoder: Path | None, lines: bool | None, out: str | None, fmt: str
+    packets: tuple[str, ...],
+    table: str,
+    encoder: Path | None,
+    sketch: Path | None,
+    lines: bool | None,
+    out: str | None,
+    write_sketch: str | None,
+    root: float | None,
+    direction_bits: int | None,
+    fmt: str,
 ) -> None:
     """Mean of every feature, with an interval that holds whatever the records are, from the packets of sensors.
 
     PACKETS are files, or - for standard input: packets that follow each other, or one a line in hex. Those of another
-    table are refused and counted. Exit code 1 if no packet is accepted.
+    table are refused and counted. Packets of a sketch tell how features vary together: all directions are summed up,
+    and --out keeps the sums of each for training. Exit code 1 if no packet is accepted.
 
     \b
     Example: sensorsim receive ward3.bin ward4.bin --table rows-eps1.6-1.txt
              sensorsim receive - --table rows-eps1.6-1.txt --out week12.json
+             sensorsim receive week12.json --table rows-eps1.6-1.txt --write-sketch sketch.json
+             sensorsim receive week13.bin --table rows-eps1.6-1.txt --sketch sketch.json
     """
     import json
 
     from sensorsim.device.encoder import read_encoder
-    from sensorsim.files import write_whole
+    from sensorsim.device.sketch_file import read_sketch
+    from sensorsim.files import check_targets, write_whole
     from sensorsim.hospital import receive
     from sensorsim.privacy.tablefile import read_table
 
+    _check(encoder, sketch, write_sketch, {"--root": root, "--direction-bits": direction_bits})
+    check_targets([path for path in (out, write_sketch) if path])
     form = None if lines is None else "hex" if lines else "binary"
-    received = receive(packets, read_table(table), read_encoder(encoder) if encoder else None, form)
+    known = read_encoder(encoder) if encoder else None
+    received = receive(packets, read_table(table), known, form, read_sketch(sketch) if sketch else None)
+    made = {}  # all of it before the first file is written
     if out:
-        write_whole(out, json.dumps(received.to_dict(), indent=1, allow_nan=False) + "\n")
+        made[out] = json.dumps(received.to_dict(), indent=1, allow_nan=False) + "\n"
+    if write_sketch:
+        made[write_sketch] = _sketch_file(received, root, direction_bits)
+    for path, content in made.items():
+        write_whole(path, content)
     what = "hidden unit" if encoder else "feature"
-    emit(fmt, lambda: _text(received, what), received.to_dict, lambda: received.to_dict()["features"])
+    shown = _sketch_text if sketch else _text
+    emit(fmt, lambda: shown(received, what), received.to_dict, lambda: received.rows)
     if not received.accepted:
         sys.exit(1)
 
 
-def _text(received: "Received", what: str) -> str:
-    from sensorsim.hospital.received import PRIVACY
+def _check(encoder: Path | None, sketch: Path | None, writes: str | None, shape: dict[str, float | None]) -> None:
+    from sensorsim.errors import InputError
 
-    kept, table = received.statistics, received.table
+    if writes and (encoder or sketch):
+        raise InputError(
+            "--write-sketch takes its centre from means of features, and these packets are of hidden units or of a "
+            "sketch; give packets that release features."
+        )
+    for name, value in shape.items():
+        if value is not None and not writes:
+            raise InputError(f"{name} shapes a new sketch; give it with --write-sketch FILE, or leave it out.")
+
+
+def _sketch_file(received: "Received", root: float | None, direction_bits: int | None) -> str:
+    """The content of the file of a sketch about the means received."""
+    from sensorsim.device import Sketch
+    from sensorsim.device.sketch_file import sketch_text
+    from sensorsim.errors import InputError
+    from sensorsim.hospital.learn import sketch_for
+
+    if not received.accepted:
+        raise InputError("no packet was accepted, so there are no means for a sketch; give packets of this table.")
+    found = sketch_for(received)
+    bound = found.root if root is None else root
+    bits = found.direction_bits if direction_bits is None else direction_bits
+    return sketch_text(Sketch.of(found.middle.tolist(), bound, bits, found.columns, found.ranges))
+
+
+def _text(received: "Received", what: str) -> str:
+    kept = received.statistics
     lines = [
-        f"{kept.accepted:,} packets accepted, {received.rejected:,} refused, {kept.empty:,} empty",
-        f"  table         {table.kind}, {kept.k} of {kept.n} {what}s in a packet, identity {kept.identity[:16]}",
-        f"  epsilon       {kept.epsilon} per packet, as proved here: {PRIVACY}",
-        *_refused(received),
+        *_head(received, f"{kept.k} of {kept.n} {what}s in a packet"),
         "",
         f"  {what:>11}  {'packets':>12}  {'mean':>10}   95 % interval of the records' mean",
     ]
@@ -64,6 +119,32 @@ def _text(received: "Received", what: str) -> str:
         mean = "–" if row.mean is None else f"{row.mean:.5f}"
         lines.append(f"  {row.feature:>11}  {row.count:>12,}  {mean:>10}   {row.low:.5f} … {row.high:.5f}")
     return "\n".join(lines)
+
+
+def _sketch_text(received: "Received", what: str) -> str:
+    told = received.sketched
+    assert told is not None
+    mean = "–" if told.mean is None else f"{told.mean:.5f}"
+    return "\n".join(
+        [
+            *_head(received, f"a sketch of {told.features} {what}s in a packet"),
+            f"  directions    {told.met:,} of {told.directions:,} came; bound R {told.root:.5g}",
+            f"  mean square   {mean} of records along a direction, less their centre, up to R²",
+            f"                95 % interval of the records' mean {told.low:.5f} … {told.high:.5f}",
+        ]
+    )
+
+
+def _head(received: "Received", holds: str) -> list[str]:
+    from sensorsim.hospital.received import PRIVACY
+
+    kept = received.statistics
+    return [
+        f"{kept.accepted:,} packets accepted, {received.rejected:,} refused, {kept.empty:,} empty",
+        f"  table         {received.table.kind}, {holds}, identity {kept.identity[:16]}",
+        f"  epsilon       {kept.epsilon} per packet, as proved here: {PRIVACY}",
+        *_refused(received),
+    ]
 
 
 def _refused(received: "Received") -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,10 +17,10 @@ from sensorsim.cli.training import (
     data_options,
     load_data,
     model_options,
+    note_unused,
     numbers,
     seed_option,
     shown,
-    trivial_lines,
 )
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import every, names
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from sensorsim.train.data import Dataset
     from sensorsim.train.store import Store
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+WIDTH = 118
 
 
 @click.command()
@@ -44,13 +46,14 @@ SCHEMA_VERSION = 2
 @seed_option
 @model_options
 @click.option("--results", default="results.sqlite", show_default=True, help="Where finished cells are kept.")
-@click.option("--jobs", type=int, help="Processes.  [default: the processors of this machine]")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
 @format_option
 def command(fmt: str, **chosen: Any) -> None:
     """Accuracy of private training over a grid, beside the trivial predictors.
 
-    Run the same command again after an interruption: finished cells are kept and give bit-identical results.
+    Run the same command again after an interruption, or with more runs: finished runs are kept and never run again.
+    Raw rows are read for scoring: a sweep is a simulation, and its figures are not private.
 
     Example: sensorsim sweep --mechanism dpsgd,sampled --epsilon 0.1,1.6 --sigma 0 --runs 20
     """
@@ -63,6 +66,8 @@ def command(fmt: str, **chosen: Any) -> None:
         results = run_with_progress(dataset, cells, store, chosen["jobs"], chosen["dask"])
         trivial = sweep.trivial(dataset, cells, store)
     rows = [sweep.row(result) for result in results]
+    if all(row["error"] for row in rows):
+        raise InputError(rows[0]["error"])
     emit(
         fmt,
         lambda: table(dataset, rows, trivial),
@@ -84,7 +89,8 @@ def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
         raise InputError(f"--mechanism {chosen['mechanism']} names none; give some of {names()}, with commas.")
     epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
     base = base_config({name: value for name, value in chosen.items() if name not in SWEPT}, chosen["runs"])
-    return sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n)
+    note_unused(mechanisms, base)
+    return sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n, dataset)
 
 
 SWEPT = ("mechanism", "epsilon", "sigma", "c", "runs")
@@ -122,7 +128,9 @@ def run_with_progress(
             return sweep.run(dataset, cells, store, jobs=jobs or os.cpu_count() or 1, dask=dask, finished=finished)
         except KeyboardInterrupt:
             bar.stop()
-            click.echo(f"{done} cells are safe in {store.path}; run the same command to go on.", err=True)
+            click.echo(
+                f"{done} cells and all finished runs are safe in {store.path}; run the same command to go on.", err=True
+            )
             sys.exit(130)
 
 
@@ -132,26 +140,47 @@ def table(
     """The result on one screen."""
     lines = [
         f"Reconstruction accuracy, 1 - MSE in per cent · {dataset.source}, {len(dataset.x)} rows, n = {dataset.n}",
-        f"Mean over {rows[0]['runs']} runs ± 95 % interval; epsilon per record, against replacing the record, with",
-        "secret noise: the sweep itself draws from a seed, so that it can go on; reproducible, so not private",
+        f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of the",
+        "person with the median number of records, against replacing them, with secret noise: the sweep itself draws",
+        "from a seed, so that it can go on; reproducible, so not private. Local: raw records stay on the body.",
     ]
-    for sigma, found in trivial.items():
-        lines += ["", f" sigma = {sigma:g}"]
-        lines.append(f" {'mechanism':<15}{'nominal':>8}{'spent':>8}   {'accuracy':>9}{'':>15}{'held out':>9}   covers")
-        lines += [_line(row) for row in rows if row["sigma"] == sigma]
-        lines += [f" {'·' * 40}", *trivial_lines(found)]
+    for sigma in dict.fromkeys(row["sigma"] for row in rows):
+        found = trivial.get(sigma, {})
+        lines += ["", f" sigma = {sigma:g}", _head()]
+        for row in rows:
+            if row["sigma"] == sigma:
+                lines += _lines(row)
+        lines += [f" {'·' * 40}", *(_trivial(name, scores) for name, scores in found.items())]
     if dataset.normalise == "max":
         lines += ["", f" {MAXIMUM_NOTE}"]
     return "\n".join(lines)
 
 
-def _line(row: dict[str, Any]) -> str:
+def _head() -> str:
+    spent = f" {'mechanism':<15}{'trust':<8}{'nominal':>8}{'spent':>8}{'person':>9}"
+    return f"{spent}{'accuracy':>11}{'':>9}{'R²':>7}{'held out':>10}   covers · settings"
+
+
+def _nominal(row: dict[str, Any]) -> str:
+    return "–" if row["nominal_epsilon"] is None else f"{row['nominal_epsilon']:.6g}"
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
     name = row["mechanism"] + (f" c={row['c']:g}" if row["c"] else "")
-    head = f" {name:<15}{shown(row['nominal_epsilon'], 1):>8}{shown(row['spent_epsilon'], 2):>8}   "
+    head = f" {name:<15}{row['trust'] or '–':<8}{_nominal(row):>8}"
+    if row["error"]:
+        return wrap(row["error"], WIDTH, initial_indent=f"{head}  ", subsequent_indent=" " * 34)
+    head += f"{shown(row['spent_epsilon'], 2):>8}{shown(row['epsilon_person_median'], 1):>9}"
+    tail = f"   {row['with_secret_noise']} · {row['settings'] or '–'}"
     if row["diverged"]:
         rest = shown(row["accuracy_of_the_rest"])
-        return f"{head}{row['diverged']} of {row['runs']} runs diverged (the rest: {rest})   {row['with_secret_noise']}"
-    half = "" if row["accuracy_low"] is None else f"± {row['accuracy'] - row['accuracy_low']:.2f}"
-    return (
-        f"{head}{shown(row['accuracy']):>9} {half:<14}{shown(row['accuracy_held_out']):>9}   {row['with_secret_noise']}"
-    )
+        return [f"{head}  {row['diverged']} of {row['runs']} runs diverged (the rest: {rest}){tail}"[:WIDTH]]
+    half = "" if row["accuracy_low"] is None else f"± {row['accuracy'] - row['accuracy_low']:.3f}"
+    scores = f"{shown(row['accuracy']):>11} {half:<8}{shown(row['r2']):>7}{shown(row['accuracy_held_out']):>10}"
+    return [head + scores + tail]
+
+
+def _trivial(name: str, scores: dict[str, float | None]) -> str:
+    """One line for a trivial predictor, aligned with the lines of results."""
+    found = f" {name:<48}{shown(scores['accuracy']):>11}"
+    return f"{found}{'':>9}{shown(scores.get('r2')):>7}{shown(scores['accuracy_held_out']):>10}"

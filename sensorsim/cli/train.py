@@ -1,33 +1,28 @@
-"""`sensorsim train`: one model, saved with its privacy statement."""
+"""`sensorsim train`: one model, saved with its privacy statement and with nothing that was measured on raw records."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import (
-    MAXIMUM_NOTE,
-    MOST_SEED,
-    base_config,
-    data_options,
-    load_data,
-    model_options,
-    shown,
-    trivial_lines,
-)
+from sensorsim.cli.training import MOST_SEED, base_config, data_options, load_data, model_options, shown
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import names
 
-SCHEMA_VERSION = 2
+if TYPE_CHECKING:
+    from sensorsim.train.save import Model
+
+SCHEMA_VERSION = 3
+NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records, so its figures are not private."
 
 
 @click.command()
-@click.option("--mechanism", default="sampled", show_default=True, help=f"{names()}.")
+@click.option("--mechanism", default="sketch", show_default=True, help=f"{names()}.")
 @click.option("--epsilon", type=float, default=1.6, show_default=True, help="Nominal budget per record.")
 @click.option("--sigma", type=float, default=0.0, show_default=True, help="Environmental noise on the inputs.")
 @click.option("--c", "c", type=float, default=2.5, show_default=True, help="Stabilization constant of spof.")
@@ -39,7 +34,11 @@ SCHEMA_VERSION = 2
     help="Draw all noise from this seed: reproducible, so not private.  [default: secret noise]",
 )
 @click.option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
-@click.option("--encoder", metavar="FILE", help="Write user 0's encoder in the kernels' integers, as JSON for export.")
+@click.option(
+    "--encoder",
+    metavar="FILE",
+    help="Write encoders in the kernels' integers, as JSON for export: FILE, or FILE with -0, -1 … where users differ.",
+)
 @click.option(
     "--packets",
     metavar="FILE",
@@ -47,6 +46,8 @@ SCHEMA_VERSION = 2
     help="Learn from what sensors sent: packets, or what `sensorsim receive --out` wrote. Needs --table.",
 )
 @click.option("--table", "table_file", metavar="FILE", help="Noise table that the packets were made with.")
+@click.option("--sketch", metavar="FILE", help="Sketch that the packets of --sketch-packets went through.")
+@click.option("--sketch-packets", metavar="FILE", multiple=True, help="Packets of that sketch, or their sums.")
 @format_option
 @click.pass_context
 def command(
@@ -55,124 +56,127 @@ def command(
     fmt: str,
     out: str | None,
     encoder: str | None,
-    packets: tuple[str, ...],
-    table_file: str | None,
     **chosen: Any,
 ) -> None:
-    """Train one model privately; print its accuracy beside the trivial predictors, and what its epsilon covers.
+    """Train one model privately and save it; say what its epsilon is and what that covers.
 
-    With --packets no record is read: the model is made of what sensors have released, and no accuracy is known.
+    Mechanisms that release (sketch, sampled, release) see no record: a model of the sensor releases each one once, and
+    the model is made of that. With --packets it is made of what real sensors have sent, in the same way.
 
     \b
-    Example: sensorsim train --mechanism sampled --epsilon 1.6 --out model.safetensors
+    Example: sensorsim train --epsilon 1.6 --out model.safetensors --encoder encoder.json
              sensorsim train --packets week12.json --table rows-eps1.6-1.txt --out model.safetensors
     """
-    if packets or table_file:
-        from sensorsim.cli.train_packets import train_packets
+    check_paths(out, encoder, _inputs(chosen))
+    from sensorsim.train.about import check_users
 
-        train_packets(context, packets, table_file, out, encoder, fmt)
-        return
-    result, trivial = train_one(chosen, out, encoder)
+    check_users(chosen["m"])
+    if any(chosen[name] for name in ("packets", "table_file", "sketch", "sketch_packets")):
+        from sensorsim.cli.train_packets import model_of_packets
+
+        model = model_of_packets(context)
+    else:
+        model = model_of_data(chosen)
+    result = {**model.about, **_written(model, out, encoder)}
     emit(
         fmt,
-        lambda: table(result, trivial),
-        lambda: {"schema_version": SCHEMA_VERSION, **result, "trivial": trivial},
-        lambda: [
-            {
-                name: value
-                for name, value in result.items()
-                if name not in ("config", "columns", "column_mse", "quantisation")
-            }
-        ],
+        lambda: table(result),
+        lambda: {**result, "schema_version": SCHEMA_VERSION},
+        lambda: [{name: value for name, value in result.items() if name not in ("columns", "ranges", "identity")}],
     )
 
 
-def train_one(
-    chosen: dict[str, Any], out: str | None, encoder: str | None
-) -> tuple[dict[str, Any], dict[str, dict[str, float | None]]]:
-    """Train, save if asked, and give what there is to tell."""
-    from sensorsim.train import metrics, save
-    from sensorsim.train.cell import ready, train_and_score
-    from sensorsim.train.statement import statement
+def model_of_data(chosen: dict[str, Any]) -> Model:
+    """Train on the persons of a file that are not held out."""
+    from sensorsim.train.cell import ready
+    from sensorsim.train.fit import fit
 
-    check_paths(out, encoder)
-    dataset = load_data(chosen)
-    config, dataset = ready(base_config(chosen, 1), dataset)
-    weights, scores = train_and_score(dataset, config)
-    result: dict[str, Any] = {"mechanism": config.mechanism, "data": dataset.source}
-    result |= statement(config, dataset.n, dataset.normalise).as_dict()
-    if scores.diverged:
-        raise InputError(f"training diverged: weights that are no numbers; try a smaller --lr than {config.lr:g}.")
-    for name in metrics.PARTS:
-        value = float(getattr(scores, name)[0])
-        result[name] = None if math.isnan(value) else value  # no person may be held out
-    result |= {
-        "columns": list(dataset.columns),
-        "column_mse": scores.column_mse[0].tolist(),
-        "config": without_seed(config.as_dict()),  # who knows the seed can take the noise off
-    }
-    if out is not None:
-        save.save(out, save.tensors_of(weights, config), result)
-        result["saved"] = out
-    if encoder is not None:
-        result["quantisation"] = _write_encoder(
-            encoder, save.tensors_of(weights, config), config, dataset, dict(result)
-        )
-    return result, metrics.trivial_predictors(dataset, config)
+    split = {**chosen, "seed": 0}  # who is held out is public, and evaluate must find the same persons
+    dataset = load_data(split, counts=False)
+    asked = base_config(chosen, 1)
+    config, ready_dataset = ready(asked, dataset)
+    if config.m != dataset.m:  # a mechanism of one user, whatever m is
+        config, ready_dataset = ready(asked, load_data({**split, "m": config.m}, counts=False))
+    return fit(ready_dataset, config)
 
 
-def check_paths(out: str | None, encoder: str | None) -> None:
+def _inputs(chosen: dict[str, Any]) -> list[str]:
+    """Files that are read, and so not written over."""
+    given = [chosen[name] for name in ("data", "ranges", "table_file", "sketch")]
+    return [path for path in (*given, *chosen["packets"], *chosen["sketch_packets"]) if path not in (None, "-")]
+
+
+def check_paths(out: str | None, encoder: str | None, inputs: Sequence[str] = ()) -> None:
     """Refuse places that cannot be written to before anything is computed."""
-    from sensorsim.train import save
+    from sensorsim.files import check_targets
 
     if out is not None:
+        from sensorsim.train import save
+
         save.check_path(out)
     if encoder is not None and not encoder.endswith(".json"):
         raise InputError(f"{encoder} is no JSON file; give --encoder a name that ends in .json.")
-    if encoder is not None and not Path(encoder).resolve().parent.is_dir():
-        raise InputError(f"there is no folder for {encoder}; make it first, or give another path.")
+    targets = [path for path in (out, encoder) if path is not None]
+    check_targets(targets)
+    for path in targets:
+        if Path(path).exists() and any(Path(one).exists() and Path(path).samefile(one) for one in inputs):
+            raise InputError(f"{path} is read and would be written over; give another path.")
 
 
-def without_seed(config: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if name != "seed"}
-
-
-def _write_encoder(path: str, tensors: Any, config: Any, dataset: Any, provenance: dict[str, Any]) -> dict[str, Any]:
-    """User 0's encoder in integers; returns what that cost."""
+def _written(model: Model, out: str | None, encoder: str | None) -> dict[str, Any]:
+    """Write what was asked for, all of it or nothing; returns where."""
     from sensorsim.encoders import as_json
-    from sensorsim.files import write_whole
-    from sensorsim.train.quantise import quantise
+    from sensorsim.files import write_all
+    from sensorsim.train import save
+    from sensorsim.train.quantise import in_integers
 
-    made = quantise(tensors, config, dataset, provenance)[0]
-    write_whole(path, as_json(made))
-    lost: dict[str, Any] = made.provenance["quantisation"] | {"file": path}
-    return lost
+    done: dict[str, Any] = {}
+    contents: dict[str, bytes | str] = {}
+    if out is not None:
+        contents[out] = save.content_of(out, model)
+        done["saved"] = out
+    if encoder is not None:
+        made = in_integers(model)
+        path = Path(encoder)
+        files = [encoder] if len(made) == 1 else [str(path.with_stem(f"{path.stem}-{j}")) for j in range(len(made))]
+        contents |= {file: as_json(one) for file, one in zip(files, made, strict=True)}
+        done |= {"encoder": " ".join(files), "encoder_shared": len(made) == 1 and model.trained.m > 1}
+        done["weights_saturated"] = sum(one.provenance["quantisation"]["weights_saturated"] for one in made)
+    write_all(contents)
+    return done
 
 
-def table(result: dict[str, Any], trivial: dict[str, dict[str, float | None]]) -> str:
+def table(result: dict[str, Any]) -> str:
+    """What there is to tell. No accuracy: that is evaluate's."""
+    source = "packets" if result["noise"] == "the sensors' own" else "records"
+    kind = f", {result['kind']} table" if result["kind"] else ""
+    both = "; a record or person in both phases spends the sum" if len(result["identity"]) > 1 else ""
     lines = [
-        f"{result['mechanism']} on {result['data']} · nominal epsilon {shown(result['nominal_epsilon'])}, "
-        f"spent {shown(result['spent_epsilon'], 4)} per record, delta {result['delta']:g}",
-        *wrap(f"Covers {result['covers']}.", 118),
-        "",
-        f" {'accuracy, 1 - MSE in per cent':<34}{'all rows':>9}{'':>15}{'held out':>9}",
-        f" {'this model':<34}{shown(result['accuracy']):>9}{'':>15}{shown(result['accuracy_held_out']):>9}",
-        *trivial_lines(trivial),
-        "",
-        f" worst column: {_worst(result)}",
+        f"{result['mechanism']} from {result['records']:,} {source}{kind}",
+        f"  epsilon       {shown(result['spent_epsilon'], 4)} spent per {source[:-1]}, "
+        f"{shown(result['nominal_epsilon'])} nominal; delta {result['delta']:g}; {result['trust']}; "
+        f"settings {result['settings']}{both}",
+        f"  noise         {result['noise']}",
+        *_indented("covers", result["covers"]),
+        f"  model         {result['form']}; n = {result['n']} features, l = {result['l']} hidden units, "
+        f"m = {result['m']} users",
+        f"  readings      {_scaled(result)}",
     ]
     if "saved" in result:
-        lines.append(f" saved in {result['saved']}, statement included")
-    if "quantisation" in result:
-        lost = result["quantisation"]["accuracy_lost_points"]
-        lines.append(
-            f" encoder in integers in {result['quantisation']['file']}; lost to quantisation: {lost:.4f} points"
-        )
-    if "column maxima" in result["covers"]:
-        lines.append(f" {MAXIMUM_NOTE}")
-    return "\n".join(lines)
+        lines.append(f"  saved in      {result['saved']}, statement included")
+    if "encoder" in result:
+        lines.append(f"  encoder in    {result['encoder']}{', one for all users' if result['encoder_shared'] else ''}")
+    if result.get("weights_saturated"):
+        lines.append(f"  note          {result['weights_saturated']} weights are larger than the kernel's format holds")
+    return "\n".join([*lines, NOT_PRIVATE])
 
 
-def _worst(result: dict[str, Any]) -> str:
-    error, name = max(zip(result["column_mse"], result["columns"], strict=True))
-    return f"{name}, root of the mean squared error {error**0.5:.3f} of its range"
+def _scaled(result: dict[str, Any]) -> str:
+    if result["normalise"] == "max":
+        return "divided by private column maxima, as printed: no epsilon holds"
+    return "in public ranges, which are in the file" if result["ranges"] else "0 … 1; no ranges are known (--ranges)"
+
+
+def _indented(name: str, text: str) -> list[str]:
+    lines = wrap(text, 102)
+    return [f"  {name if place == 0 else '':<13} {line}" for place, line in enumerate(lines)]

@@ -1,44 +1,66 @@
-"""`sensorsim train --packets`: a model from what sensors sent. No record is read, so no accuracy is known."""
+"""`sensorsim train --packets`: a model from what sensors sent. No record is read; a linear map needs no torch."""
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from sensorsim.cli.output import emit
-from sensorsim.cli.training import need
+from sensorsim.cli.training import column_names, need
 from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
     from sensorsim.hospital import Received
+    from sensorsim.ranges import Range
+    from sensorsim.train.save import Model
 
-SCHEMA_VERSION = 1
-TAKEN = ("packets", "table_file", "columns", "m", "l", "bias", "seed", "out", "encoder", "fmt")
+TAKEN = (
+    *("packets", "table_file", "sketch", "sketch_packets", "columns", "ranges", "m", "l", "bias", "map", "sigma"),
+    *("out", "encoder", "fmt"),
+)
 
 
-def train_packets(
-    context: click.Context,
-    packets: tuple[str, ...],
-    table_file: str | None,
-    out: str | None,
-    encoder: str | None,
-    fmt: str,
-) -> None:
-    """Receive, train, save if asked, print."""
-    need("torch", "scipy", "safetensors")
-    if not packets or table_file is None:
+def model_of_packets(context: click.Context) -> Model:
+    """Receive and train."""
+    chosen = context.params
+    need("scipy", *(["torch"] if chosen["map"] == "sigmoid" else []))
+    if not chosen["packets"] or chosen["table_file"] is None:
         raise InputError("--packets and --table go together: packets, and the table that the sensors were made with.")
+    if (chosen["sketch"] is None) != (not chosen["sketch_packets"]):
+        raise InputError("--sketch and --sketch-packets go together: a sketch, and the packets that went through it.")
     _refuse_others(context)
-    from sensorsim.cli.train import check_paths
-    from sensorsim.hospital import receive
     from sensorsim.privacy.tablefile import read_table
+    from sensorsim.train.received import config_of, model_of_received
 
-    check_paths(out, encoder)
-    result = _train(receive(packets, read_table(table_file)), context.params, out, encoder)
-    emit(fmt, lambda: _text(result), lambda: {"schema_version": SCHEMA_VERSION, **result}, lambda: [_row(result)])
+    received, sketched = _received(chosen, read_table(chosen["table_file"]))
+    given = {name: chosen[name] for name in ("m", "l", "bias", "map", "sigma")}
+    config = config_of(received, sketched, **given)
+    columns = column_names(chosen["columns"]) or tuple(f"feature{place}" for place in range(received.table.features))
+    return model_of_received(received, sketched, config, columns, _ranges(chosen, columns))
+
+
+def _received(chosen: dict[str, Any], table: Any) -> tuple[Received, Received | None]:
+    """The packets of features, and those of a sketch where there is one."""
+    from sensorsim.device.sketch_file import read_sketch
+    from sensorsim.hospital import receive
+
+    received = receive(chosen["packets"], table)
+    if chosen["sketch"] is None:
+        return received, None
+    return received, receive(chosen["sketch_packets"], table, sketch=read_sketch(chosen["sketch"]))
+
+
+def _ranges(chosen: dict[str, Any], columns: tuple[str, ...]) -> tuple[Range, ...] | None:
+    """Those of a file, or ready ones for columns that are named; None where neither is there."""
+    from sensorsim.ranges import ranges_for
+
+    if chosen["ranges"] is not None:
+        return ranges_for(columns, chosen["ranges"])
+    try:
+        return ranges_for(columns) if chosen["columns"] else None
+    except InputError:
+        return None  # then it is said that readings stay on 0 … 1
 
 
 def _refuse_others(context: click.Context) -> None:
@@ -49,50 +71,3 @@ def _refuse_others(context: click.Context) -> None:
             raise InputError(
                 f"{parameter.opts[0]} is settled by the packets or by the estimator; leave it out with --packets."
             )
-
-
-def _train(received: Received, chosen: dict[str, Any], out: str | None, encoder: str | None) -> dict[str, Any]:
-    from sensorsim.encoders import as_json
-    from sensorsim.files import write_whole
-    from sensorsim.train import save
-    from sensorsim.train.quantise import in_integers
-    from sensorsim.train.received import config_of, statement_of, train_on_received
-
-    columns = _columns(chosen["columns"], received.table.features)
-    config = config_of(received, chosen["m"], chosen["l"], chosen["bias"], chosen["seed"])
-    tensors = save.tensors_of(train_on_received(received, config, columns), config)
-    result: dict[str, Any] = {"mechanism": config.mechanism, "kind": config.kind}
-    result |= {"packets": received.accepted, "refused": received.rejected}
-    result |= statement_of(received).as_dict() | {"identity": received.statistics.identity}
-    result |= {"columns": list(columns), "n": len(columns), "l": config.l, "m": config.m, "bias": config.bias}
-    about = dict(result)
-    if out is not None:
-        save.save(out, tensors, about)
-        result["saved"] = out
-    if encoder is not None:
-        write_whole(encoder, as_json(in_integers(tensors, config, columns, None, about)[0]))
-        result["encoder"] = encoder
-    return result
-
-
-def _columns(given: str | None, n: int) -> tuple[str, ...]:
-    if given:
-        return tuple(name.strip() for name in given.split(",") if name.strip())
-    return tuple(f"feature{place}" for place in range(n))
-
-
-def _row(result: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in result.items() if name != "columns"}
-
-
-def _text(result: dict[str, Any]) -> str:
-    lines = [
-        f"{result['mechanism']} from {result['packets']:,} packets, {result['refused']:,} refused",
-        f"  epsilon {result['spent_epsilon']} per packet, as proved here: local, per record; delta 0",
-        *("  " + line for line in wrap(f"Covers {result['covers']}.", 116)),
-        f"  {result['n']} features, {result['l']} hidden units, {result['m']} encoders",
-        "  No record was read, so no accuracy is known: a figure for it would be private data.",
-    ]
-    lines += [f"  saved in {result['saved']}, statement included"] if "saved" in result else []
-    lines += [f"  encoder in integers in {result['encoder']}"] if "encoder" in result else []
-    return "\n".join(lines)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sensorsim.train.data import Dataset
 
 MAXIMUM_NOTE = (
-    "Columns are divided by their own maximum, as printed; that maximum is private data and no epsilon covers it."
+    "Columns are divided by their own maximum, as printed; that maximum is private data, so no epsilon holds."
 )
 
 
@@ -33,9 +33,32 @@ def options(*given: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 data_options = options(
-    click.option("--data", metavar="FILE", help="Fitbit daily-activity CSV; without it, the synthetic set."),
-    click.option("--columns", help="Column names, separated by commas.  [default: 13 numeric ones, Calories twice]"),
-    click.option("--normalise", default="max", show_default=True, help="max as printed, or public caps (no leak)."),
+    click.option("--data", metavar="FILE", help="CSV of records, a row each; without it, the synthetic set."),
+    click.option(
+        "--person",
+        metavar="COLUMN",
+        help="Column that names whose record it is.  [default: Id; without it, every row is a person]",
+    ),
+    click.option(
+        "--columns",
+        metavar="NAMES",
+        help="Features, separated by commas.  [default: Fitbit's 13 numeric ones, Calories twice]",
+    ),
+    click.option(
+        "--ranges",
+        metavar="FILE",
+        help="CSV of name,low,high,unit: public ranges of columns.  [default: `sensorsim data ranges`]",
+    ),
+    click.option(
+        "--normalise",
+        metavar="[ranges|max]",
+        default="ranges",
+        show_default=True,
+        help="By public ranges, or by private column maxima as printed: then no epsilon holds.",
+    ),
+    click.option(
+        "--drop-missing", is_flag=True, help="Leave out rows with an empty cell; which these are is taken as public."
+    ),
     click.option("--m", type=int, default=2, show_default=True, help="Users; whole persons go to one user."),
 )
 MOST_SEED = 2**62  # what every generator here takes
@@ -46,19 +69,27 @@ seed_option = click.option(
     show_default=True,
     help="Of the split and of every draw, so that a run can go on: reproducible, so not private.",
 )
+OWN = "[default: the mechanism's own, tuned or as printed]"
 model_options = options(
     click.option("--l", "l", type=int, default=7, show_default=True, help="Hidden units of an encoder."),
     click.option("--bias", is_flag=True, help="Biases in encoders and decoder."),
-    click.option("--optimiser", default="adam", show_default=True, help="adam or sgd."),
-    click.option("--lr", type=float, default=1e-3, show_default=True, help="Learning rate."),
-    click.option("--batch", type=int, default=1, show_default=True, help="Records per step and user."),
-    click.option("--epochs", type=int, default=10, show_default=True, help="Passes over the records."),
+    click.option("--optimiser", help=f"adam or sgd.  {OWN}"),
+    click.option("--lr", type=float, help=f"Learning rate.  {OWN}"),
+    click.option("--batch", type=int, help=f"Records per step and user.  {OWN}"),
+    click.option("--epochs", type=int, help=f"Passes over the records.  {OWN}"),
+    click.option("--start", help=f"First weights: random or data-free.  {OWN}"),
+    click.option("--schedule", help=f"Learning rate: constant, or linear to zero.  {OWN}"),
+    click.option("--loss", help=f"none, dpsgd-weights: cross-entropy or squared.  {OWN}"),
+    click.option("--sampling", default="epochs", show_default=True, help="dpsgd-weights, dp-zo: epochs or poisson."),
     click.option("--redraw", is_flag=True, help="Fresh noise at each step instead of once per record."),
     click.option("--forward", help="raw or released: what the forward pass reads.  [default: by mechanism]"),
     click.option("--k", type=int, help="Features per record that sampled releases.  [default: from epsilon]"),
-    click.option("--estimator", default="marginals", show_default=True, help="release, sampled: marginals or loss."),
+    click.option("--estimator", default="moments", show_default=True, help="release, sampled: moments or loss."),
     click.option("--kind", default=DEFAULT, show_default=True, help="release, sampled: rows or stairs tables."),
-    click.option("--clip", "C", type=float, default=4.0, show_default=True, help="Clipping norm C."),
+    click.option("--map", help="Releases, none: linear (in closed form) or sigmoid (the net).  [default: linear]"),
+    click.option("--release-sees", default="clean", show_default=True, help="Releases with sigma: clean or noisy."),
+    click.option("--share", type=float, help="sketch: share of records that release one scalar.  [default: chosen]"),
+    click.option("--clip", "C", type=float, help=f"Clipping norm C.  {OWN}"),
     click.option("--point", default="zero", show_default=True, help="dpsgd: z-gradient at zero or at the prediction."),
     click.option("--noise", default="gaussian", show_default=True, help="dpsgd-weights, dp-zo: gaussian or laplace."),
     click.option("--clipping", default="flat", show_default=True, help="dpsgd-weights: flat or group."),
@@ -74,15 +105,75 @@ def need(*modules: str) -> None:
         raise InputError(f"this needs {', '.join(missing)}, not installed here; run pip install 'sensorsim[train]'.")
 
 
-def load_data(chosen: dict[str, Any]) -> Dataset:
-    """The data set that the options name."""
-    need("torch", "scipy", "joblib", "safetensors")
-    from sensorsim.train.data import PAPER_COLUMNS, load
+TRAINING = ("torch", "scipy", "joblib", "safetensors")
 
-    columns = PAPER_COLUMNS
-    if chosen["columns"]:
-        columns = tuple(name.strip() for name in chosen["columns"].split(",") if name.strip())
-    return load(chosen["data"], m=chosen["m"], columns=columns, normalise=chosen["normalise"], seed=chosen["seed"] or 0)
+
+def load_data(chosen: dict[str, Any], needs: tuple[str, ...] = TRAINING, counts: bool = True) -> Dataset:
+    """The data set that the options name; what was done to it is told on stderr, with `counts` or without."""
+    need(*needs)
+    from sensorsim.train.data import load
+
+    dataset = load(
+        chosen["data"],
+        m=chosen["m"],
+        columns=column_names(chosen["columns"]),
+        person=chosen["person"],
+        ranges=chosen["ranges"],
+        normalise=chosen["normalise"],
+        drop_missing=chosen["drop_missing"],
+        seed=chosen["seed"] or 0,
+    )
+    for line in data_notes(dataset, chosen["normalise"], counts):
+        click.echo(line, err=True)
+    return dataset
+
+
+def column_names(text: str | None) -> tuple[str, ...] | None:
+    """Names between commas; quotes keep a comma that belongs to a name."""
+    if text is None:
+        return None
+    import csv
+
+    from sensorsim.ranges import brief
+
+    try:
+        cells = next(csv.reader([text.replace("\n", " ")], strict=True, skipinitialspace=True), [])
+    except csv.Error as error:
+        raise InputError(f'--columns cannot be read ({error}); give names like Steps,"Heart rate, bpm".') from None
+    found = tuple(name.strip() for name in cells)
+    if not all(found):
+        raise InputError(f"--columns {brief(text) or 'is empty and'} has a blank name; give names like Steps,Calories.")
+    return found
+
+
+def data_notes(dataset: Dataset, normalise: str, counts: bool = True) -> Iterable[str]:
+    """What the reader of a result must know of its data. Counts are exact, so only what is not private tells them."""
+    from sensorsim.ranges import brief
+
+    if normalise == "public":
+        yield "Note: --normalise public is now called ranges."
+    if not dataset.persons_known:
+        yield f"Note: no column of {dataset.source} names persons (--person), so every row counts as one."
+    if not counts:
+        yield from _uncounted(dataset)
+        return
+    if dataset.dropped:
+        rows = dataset.dropped + len(dataset.x)
+        yield f"Note: {dataset.dropped} of {rows} rows have a missing cell and are left out."
+    if dataset.clipped and dataset.ranges:
+        most, known = max(zip(dataset.clipped_in, dataset.ranges, strict=True), key=lambda pair: pair[0])
+        yield (
+            f"Note: {dataset.clipped} of {dataset.x.size} readings lie outside of their ranges and are clipped, "
+            f"{most} of them in {brief(known.name)} ({known})."
+        )
+
+
+def _uncounted(dataset: Dataset) -> Iterable[str]:
+    """That something was done, not how often: an exact count tells of the records."""
+    if dataset.dropped:
+        yield "Note: some rows have a missing cell and are left out."
+    if dataset.clipped:
+        yield "Note: some readings lie outside of their ranges and are clipped; check the ranges."
 
 
 def base_config(chosen: dict[str, Any], runs: int) -> Config:
@@ -95,7 +186,32 @@ def base_config(chosen: dict[str, Any], runs: int) -> Config:
     given: dict[str, Any] = {name: value for name, value in chosen.items() if name in known}
     if "mechanism" in given:
         given["mechanism"] = mechanism_name(given["mechanism"])
-    return Config(**{"mechanism": "none", "runs": runs, **given})
+    config = Config(**{"mechanism": "none", "runs": runs, **given})
+    if "mechanism" in given:
+        note_unused([config.mechanism], config)
+    return config
+
+
+def note_unused(mechanisms: list[str], base: Config) -> None:
+    """Say on stderr which options were given that none of these mechanisms reads: they would change nothing."""
+    from dataclasses import fields, replace
+
+    from click.core import ParameterSource
+
+    from sensorsim.mechanisms import find
+    from sensorsim.train.config import SHARED
+
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return
+    used = {"epsilon", *SHARED}
+    for mechanism in map(find, mechanisms):
+        used |= set(mechanism.used(replace(base, map=base.map or mechanism.own_map(base))))
+    unused = {field.name for field in fields(base)} - used
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in unused and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            click.echo(f"Note: {parameter.opts[0]} changes nothing; not used by {', '.join(mechanisms)}.", err=True)
 
 
 MOST_VALUES = 10_000  # of one range; a sweep trains at each
@@ -126,9 +242,3 @@ def numbers(text: str, name: str) -> list[float]:
 
 def shown(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
-
-
-def trivial_lines(found: dict[str, dict[str, float | None]]) -> Iterable[str]:
-    """One line for each trivial predictor, aligned with the lines of results."""
-    for name, scores in found.items():
-        yield f" {name:<34}{shown(scores['accuracy']):>9}{'':>15}{shown(scores['accuracy_held_out']):>9}"

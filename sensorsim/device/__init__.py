@@ -20,6 +20,8 @@ from sensorsim.device.entropy import (
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash, FlashError, PowerCut
 from sensorsim.device.sensor import Clock, Sensor
+from sensorsim.device.sketch import Sketch, sketch_records
+from sensorsim.device.sketch_file import read_sketch, write_sketch
 from sensorsim.device.status import Status
 from sensorsim.device.wire import Layout
 
@@ -35,7 +37,11 @@ __all__ = [
     "PowerCut",
     "SeededEntropy",
     "Sensor",
+    "Sketch",
     "Status",
     "StuckEntropy",
     "SystemEntropy",
+    "read_sketch",
+    "sketch_records",
+    "write_sketch",
 ]

@@ -1,5 +1,5 @@
-"""Everything that an export binds: the table with its proof, the encoder, the budget, the packet. Nothing else of a
-sensor can be set afterwards, so nothing can be set to what the certificate does not speak of."""
+"""Everything that an export binds: the table with its proof, the encoder or the sketch, the budget, the packet. Nothing
+else of a sensor can be set afterwards, so nothing can be set to what the certificate does not speak of."""
 
 import hashlib
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.device.encoder import EncoderWeights
+from sensorsim.device.sketch import Sketch
 from sensorsim.device.wire import Layout, numbers_named
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
@@ -34,6 +35,7 @@ class Firmware:
     budget_days: int = 1  # length of an epoch
     reserve: int = 1  # releases that one store counts ahead
     numbers: tuple[str, ...] = ()  # what a packet carries beside the release: epoch, sequence
+    sketch: Sketch | None = None  # what one number of a record is released by, in place of its features
 
     def __post_init__(self) -> None:
         table = self.table
@@ -54,6 +56,12 @@ class Firmware:
                 f"the encoder makes {self.encoder.l} hidden units and the table is for {table.features} features; make "
                 f"the table with --features {self.encoder.l}."
             )
+        if self.sketch is not None:
+            if self.encoder is not None:
+                raise InputError(
+                    "a sensor releases hidden units or a sketch, not both; leave out the encoder or the sketch."
+                )
+            self.sketch.check_table(table)
         object.__setattr__(self, "numbers", numbers_named(self.numbers))
         for name in ("budget_days", "reserve"):
             if type(getattr(self, name)) is not int:
@@ -105,12 +113,14 @@ class Firmware:
     @property
     def n(self) -> int:
         """Features of a record, as the application gives it."""
+        if self.sketch:
+            return self.sketch.n
         return self.encoder.n if self.encoder else self.table.features
 
     @property
     def features(self) -> int:
-        """Of which a packet speaks: the features, or the hidden units of an encoder."""
-        return self.table.features
+        """Of which a packet speaks: the features, the hidden units of an encoder, or the directions of a sketch."""
+        return self.sketch.directions if self.sketch else self.table.features
 
     @property
     def k(self) -> int:
@@ -118,22 +128,27 @@ class Firmware:
 
     @cached_property
     def kernel(self) -> "Kernel":
-        """The release."""
-        return self.table.kernel("sampled" if self.table.sampled else "release")
+        """The release. A sketch is released as the only feature that there is."""
+        return self.table.kernel("sampled" if self.table.sampled and not self.sketch else "release")
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
         """All arguments of the release but x, word, order, chosen and y."""
-        known = self.table.arguments() | {"n": self.features, "k": self.k}
+        known = self.table.arguments() | {"n": 1 if self.sketch else self.features, "k": self.k}
         return {name: value for name, value in known.items() if name in self.kernel.parameters}
 
     @cached_property
     def words(self) -> int:
-        """Random words of a release."""
+        """Random words of a release; the first one picks the direction where there is a sketch."""
         from sensorsim.language.arguments import array_length
 
         lengths = {name: self.arguments[name] for name in self.kernel.lengths}
-        return array_length(self.kernel, "word", lengths)
+        return array_length(self.kernel, "word", lengths) + self.picks
+
+    @property
+    def picks(self) -> int:
+        """How many of them the kernel of the release does not read, because they pick what it releases."""
+        return 1 if self.sketch else 0
 
     @property
     def blocks(self) -> int:
@@ -150,6 +165,9 @@ class Firmware:
         if self.encoder is not None:
             numbers = (self.encoder.n, self.encoder.l, *self.encoder.weights, *self.encoder.bias)
             lines.append(f"encoder {','.join(map(str, numbers))}")
+        if self.sketch is not None:
+            public = (self.sketch.n, self.sketch.factor, self.sketch.halvings, self.sketch.direction_bits)
+            lines.append(f"sketch {','.join(map(str, (*public, *self.sketch.centre)))}")
         return hashlib.sha256("".join(line + "\n" for line in lines).encode("ascii")).digest()
 
     @property

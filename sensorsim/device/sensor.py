@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.device.drawing import Drawing
 from sensorsim.device.entropy import Entropy, Generator, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import SLOTS, Flash, Journal
@@ -23,7 +24,7 @@ from sensorsim.kernels.journal import HOLDS, NEW
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
-LAST_EPOCH, MOST_X, SECONDS_OF_A_DAY = 2**32 - 1, 2**16 - 1, 86_400
+LAST_EPOCH, SECONDS_OF_A_DAY = 2**32 - 1, 86_400
 
 
 class Clock:
@@ -55,7 +56,7 @@ class Sensor:
         days = self.firmware.budget_days
         self._clock = epoch or (lambda: int(time.time()) // (days * SECONDS_OF_A_DAY))
         self._generator = Generator(entropy or SystemEntropy(), self.firmware.blocks)
-        self._journal, self._mechanism = Journal(self.firmware, self.flash), _Mechanism(self.firmware)
+        self._journal, self._mechanism = Journal(self.firmware, self.flash), Drawing(self.firmware)
         self.close()
 
     def close(self) -> None:
@@ -164,99 +165,3 @@ class Sensor:
             return Status.NO_STORE
         self._known, self._ahead = (now, after), after - before
         return Status.OK
-
-
-class _Mechanism:
-    """The record: encoded where there is an encoder, released, packed; nothing of it stays."""
-
-    def __init__(self, firmware: Firmware) -> None:
-        import numpy as np
-
-        from sensorsim.language.run import compiled
-        from sensorsim.language.run.values import dtype
-
-        takes = firmware.kernel.parameters
-        self._n, self._words = firmware.n, firmware.words
-        self._release, self._encode, self._pack = compiled(firmware.kernel), _encoding(firmware), _packing(firmware)
-        sizes = {"order": firmware.features, "chosen": firmware.k, "y": firmware.k}
-        self._room = {name: np.zeros(size, dtype(takes[name])) for name, size in sizes.items() if name in takes}
-        self._arguments = dict.fromkeys(takes) | firmware.arguments | self._room
-        self._hidden = np.zeros(firmware.features, np.uint16)
-
-    def wipe(self) -> None:
-        """As after a reset: the order of the features starts at 0 … n-1."""
-        for values in self._room.values():
-            values.fill(0)
-        if "order" in self._room:
-            self._room["order"][:] = range(len(self._room["order"]))
-        self._hidden.fill(0)
-
-    def record(self, x: Any) -> Any:
-        """x as the kernels take it."""
-        import numpy as np
-
-        given = np.asarray(x)
-        if given.shape != (self._n,) or given.dtype.kind not in "iu":
-            raise InputError(f"a record of this sensor is {self._n} whole numbers, 0 … 32768 for 0 … 1; give as many.")
-        if given.dtype != np.uint16 and not 0 <= int(given.min()) <= int(given.max()) <= MOST_X:
-            raise InputError(f"a feature is {given.min()} … {given.max()}; give whole numbers from 0 to {MOST_X}.")
-        return np.ascontiguousarray(given, np.uint16)
-
-    def draw(self, x: Any, words: Any, number: int, epoch: int) -> bytes:
-        """One release and its packet. The words and the hidden units are wiped."""
-        given = self._arguments
-        given["x"] = self._encode(x, self._hidden)
-        given["word"] = words[: self._words]
-        self._release(*given.values())
-        given["x"] = given["word"] = None
-        words.fill(0)
-        self._hidden.fill(0)
-        return self._pack(self._room.get("chosen"), self._room["y"], number, epoch)
-
-
-def _encoding(firmware: Firmware) -> Callable[[Any, Any], Any]:
-    """What the release reads: the record itself, or the hidden units that an encoder makes of it."""
-    encoder = firmware.encoder
-    if encoder is None:
-        return lambda x, hidden: x
-    import numpy as np
-
-    from sensorsim.kernels.encoder import SIGMOID
-    from sensorsim.kernels.encoder import encoder as kernel
-    from sensorsim.language.run import compiled
-
-    run, n, l = compiled(kernel), encoder.n, encoder.l
-    weights, bias = np.array(encoder.weights, np.int16), np.array(encoder.bias, np.int32)
-    sigmoid = np.array(SIGMOID.contents, np.uint16)
-
-    def encode(x: Any, hidden: Any) -> Any:
-        run(x, weights, bias, sigmoid, hidden, n, l, len(sigmoid))
-        return hidden
-
-    return encode
-
-
-def _packing(firmware: Firmware) -> Callable[[Any, Any, int, int], bytes]:
-    """Packs the features that were picked, their values, and the numbers that a packet carries."""
-    import numpy as np
-
-    from sensorsim.kernels import packet as kernels
-    from sensorsim.language.run import compiled
-
-    layout, n, k = firmware.layout, firmware.features, firmware.k
-    head, count, chosen = map(compiled, (kernels.pack_head, kernels.pack_number, kernels.pack_chosen))
-    limit = firmware.arguments.get("limit")
-    values = compiled(kernels.pack_symbols if limit is None else kernels.pack_values)
-    where = (*(() if limit is None else (limit,)), layout.values_at, k, layout.value_bits)
-    packet = np.zeros(layout.bytes, np.uint8)
-
-    def pack(picked: Any, y: Any, number: int, epoch: int) -> bytes:
-        head(packet, layout.head, layout.bytes)
-        for name in layout.numbers:
-            count(packet, epoch if name == "epoch" else number, layout.number_at(name))
-        if layout.which_bits:
-            chosen(packet, picked, layout.chosen_at, n, k, layout.which_bits)
-        values(packet, y, *where)
-        return packet.tobytes()
-
-    return pack

@@ -26,6 +26,7 @@ class Options:
     variant: str = "lean"
     noise: Path | None = None
     encoder: Path | None = None
+    sketch: Path | None = None
     budget_epsilon: str | None = None
     budget_days: int | None = None
     reserve: int | None = None

@@ -16,6 +16,7 @@ from sensorsim.export.encoder import ENCODER
 from sensorsim.export.noise import NOISE
 from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
+from sensorsim.export.sketch import SKETCH
 from sensorsim.files import read_bounded
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.private import entries_source
@@ -71,6 +72,11 @@ class Package:
     def encoder_file(self) -> Path | None:
         """The encoder that it was made with."""
         return self.folder / ENCODER if self.manifest.get("encoder") else None
+
+    @property
+    def sketch_file(self) -> Path | None:
+        """The sketch that it was made with."""
+        return self.folder / SKETCH if self.manifest.get("sketch") else None
 
     @cached_property
     def names(self) -> Names:

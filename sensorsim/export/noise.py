@@ -64,7 +64,9 @@ def for_package(name: str, source: NoiseTable, kernels: list[Kernel], prefix: st
     users = tuple(kernel for kernel in kernels if source.takes(kernel))
     if not users:
         wanted = "release or sampled" if source.for_releases else "spof or dpsgd"
-        raise InputError(f"no exported kernel can use this noise table; add {wanted} to --kernels.")
+        sketched = any(kernel.name.startswith("sketch") for kernel in kernels)
+        more = ", or leave --kernels out and give --sketch" if sketched and source.for_releases else ""
+        raise InputError(f"no exported kernel can use this noise table; add {wanted} to --kernels{more}.")
     storage = users[0].arrays[parameter].storage if values else "u32"
     least, most = STORAGE[storage]
     if values and not (least <= min(values) and max(values) <= most):

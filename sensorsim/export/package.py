@@ -26,7 +26,7 @@ from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.privacy.tablefile import table_bytes
 
 __all__ = ["MANIFEST", "SCHEMA", "Options", "make_package"]
-OF_A_SENSOR = ("budget_epsilon", "budget_days", "reserve", "packet_numbers")
+OF_A_SENSOR = ("sketch", "budget_epsilon", "budget_days", "reserve", "packet_numbers")
 
 
 def make_package(options: Options) -> dict[str, str]:

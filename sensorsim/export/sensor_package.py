@@ -1,12 +1,12 @@
 """Every file of a sensor's package."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
+from sensorsim.device.sketch_file import read_sketch, sketch_text
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
 from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record
@@ -19,6 +19,7 @@ from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_cost import sensor_costs
 from sensorsim.export.sensor_readme import sensor_readme
 from sensorsim.export.sensor_test import sensor_selftest
+from sensorsim.export.sketch import SKETCH, sketch_record
 from sensorsim.export.write import in_temporary_folder
 from sensorsim.language.c.text import comment
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
@@ -43,9 +44,12 @@ BUILD = ("CMakeLists.txt", "Makefile", "zephyr/CMakeLists.txt", "zephyr/Kconfig"
 
 def firmware_of(options: Options) -> Firmware:
     """What the options bind, proved."""
+    if options.encoder and options.sketch:
+        raise InputError("a sensor releases hidden units or a sketch; leave out --encoder or --sketch.")
     encoder = read_encoder(options.encoder) if options.encoder else None
     if encoder is not None and options.noise is None:
         raise InputError("--encoder needs a table for its hidden units; make one with --features and give --noise.")
+    sketch = read_sketch(options.sketch) if options.sketch else None
     table = read_noise(options.noise, allow_uncertified=False) if options.noise else default_table()
     return Firmware(
         table,
@@ -54,6 +58,7 @@ def firmware_of(options: Options) -> Firmware:
         1 if options.budget_days is None else options.budget_days,
         1 if options.reserve is None else options.reserve,
         options.packet_numbers,
+        sketch,
     )
 
 
@@ -80,9 +85,11 @@ def sensor_package(options: Options) -> dict[str, str]:
     texts["test/golden.json"] = json_text({"schema_version": SCHEMA, "vectors": golden_json(vectors, code.names)})
     texts |= {path.replace("ss_", prefix): banner + template(f"sensor/{path}", prefix) for path in PORTS}
     texts |= _build_files(texts, code, options, lines)
-    texts[TABLE] = table_bytes(replace(firmware.table, certificate=firmware.certificate)).decode("ascii")
+    texts[TABLE] = table_bytes(code.table).decode("ascii")
     if firmware.encoder is not None:
         texts[ENCODER] = encoder_file(firmware.encoder)
+    if firmware.sketch is not None:
+        texts[SKETCH] = sketch_text(firmware.sketch)
     misra, findings = in_temporary_folder(texts, misra_report)
     mark = f"<!-- {options.command} -->\n"
     texts["MISRA.md"] = mark + misra
@@ -96,6 +103,7 @@ def sensor_package(options: Options) -> dict[str, str]:
         "sensor": _record(firmware),
         "noise_table": code.noise.record,
         "encoder": encoder_record(firmware.encoder) if firmware.encoder else None,
+        "sketch": sketch_record(firmware.sketch, options.sketch.name) if firmware.sketch and options.sketch else None,
         "sizes": {
             "compiler": compiler_version(),
             "flags": SHOWN_FLAGS,

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from sensorsim.device.status import Status
+from sensorsim.export.encoder import trained_line
 from sensorsim.export.files import template
-from sensorsim.export.sensor import SensorCode, counted
+from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_cost import CALLS, SensorCost
+from sensorsim.export.sensor_words import about, counted, protects
+from sensorsim.export.sketch import SKETCH
 from sensorsim.kernels import health
 from sensorsim.language.c.text import ascii_text
 from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, compiler_version
@@ -27,10 +30,10 @@ def sensor_readme(code: SensorCode, vectors: int, costs: Sequence[SensorCost]) -
     firmware, prefix = code.firmware, code.prefix
     days = firmware.budget_days
     fill = {
-        "ABOUT": code.about(),
-        "PROTECTS": code.protects(),
+        "ABOUT": about(firmware),
+        "PROTECTS": protects(firmware) + (trained_line(firmware.encoder) if firmware.encoder else ""),
         "VERSION": version("sensorsim"),
-        "RECEIVE_ENCODER": f" --encoder {firmware.encoder.name}" if firmware.encoder else "",
+        "RECEIVE_MORE": _beside(code),
         "BUDGET": counted(firmware.releases, "release"),
         "EPOCH": "day" if days == 1 else f"{days} days",
         "STATUS": "\n".join(f"| `{prefix.upper()}{one.name}` | {one.about} | {DO[one]} |" for one in Status),
@@ -40,7 +43,7 @@ def sensor_readme(code: SensorCode, vectors: int, costs: Sequence[SensorCost]) -
         "BUDGET_EPSILON": str(firmware.budget),
         "EPSILON": str(firmware.epsilon),
         "PACKET_BYTES": str(firmware.layout.bytes),
-        "FIELDS": "\n".join(f"| {at} | {bits} | {what} |" for what, at, bits in firmware.layout.fields()),
+        "FIELDS": "\n".join(f"| {at} | {bits} | {_field(what, code)} |" for what, at, bits in firmware.layout.fields()),
         "CODE": str(firmware.layout.code),
         "IDENTITY": f"{firmware.layout.identity:04X}",
         "VALUES": _values(code),
@@ -58,9 +61,24 @@ def sensor_readme(code: SensorCode, vectors: int, costs: Sequence[SensorCost]) -
     return text
 
 
+def _beside(code: SensorCode) -> str:
+    """What `sensorsim receive` is given beside the table."""
+    if code.firmware.sketch is not None:
+        return f" --sketch {SKETCH}"
+    return f" --encoder {code.firmware.encoder.name}" if code.firmware.encoder else ""
+
+
+def _field(what: str, code: SensorCode) -> str:
+    return "number of the direction" if code.firmware.sketch and what == "features" else what
+
+
 def _values(code: SensorCode) -> str:
     """How the hospital makes an unbiased value of what is in a packet."""
-    return ascii_text(" ".join(code.firmware.table.c_remark()))
+    remark = ascii_text(" ".join(code.firmware.table.c_remark()))
+    sketch = code.firmware.sketch
+    if sketch is None:
+        return remark
+    return f"{remark} Here x is the square over R^2, R = {sketch.root:.9g}, cut off at 1."
 
 
 def _costs(costs: Sequence[SensorCost], prefix: str) -> str:

@@ -7,8 +7,8 @@ received.to_frame()
 Everything is post-processing of what sensors have released: it can be looked at as often as one likes.
 """
 
-from sensorsim.hospital.received import FeatureMean, Received
+from sensorsim.hospital.received import DirectionMean, FeatureMean, Received, SketchMean
 from sensorsim.hospital.receiving import receive
 from sensorsim.hospital.statistics import Statistics, read_received
 
-__all__ = ["FeatureMean", "Received", "Statistics", "read_received", "receive"]
+__all__ = ["DirectionMean", "FeatureMean", "Received", "SketchMean", "Statistics", "read_received", "receive"]

@@ -1,4 +1,4 @@
-"""What a packet must look like to be received: that of one table, and of one encoder where there is one."""
+"""What a packet must look like to be received: that of one table, and of one encoder or sketch where there is one."""
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -10,6 +10,7 @@ from sensorsim.device.wire import NUMBERS, Layout
 
 if TYPE_CHECKING:
     from sensorsim.device.encoder import EncoderWeights
+    from sensorsim.device.sketch import Sketch
     from sensorsim.privacy.tables import NoiseTable
 
 # Why a packet is refused, the first that applies, and how that is said.
@@ -17,7 +18,7 @@ REASONS = {
     "length": "of another length",
     "hex": "not hexadecimal",
     "layout": "of another layout version",
-    "identity": "of another table or encoder",
+    "identity": "of another table, encoder or sketch",
     "padding": "with padding that is not zero",
     "feature": "of a feature that is not there",
     "repeated": "with a feature twice",
@@ -33,8 +34,10 @@ class Expected:
     firmware: Firmware
 
     @classmethod
-    def of(cls, table: "NoiseTable", encoder: "EncoderWeights | None") -> "Expected":
-        return cls(Firmware(table, encoder))
+    def of(
+        cls, table: "NoiseTable", encoder: "EncoderWeights | None" = None, sketch: "Sketch | None" = None
+    ) -> "Expected":
+        return cls(Firmware(table, encoder, sketch=sketch))
 
     @property
     def table(self) -> "NoiseTable":
@@ -42,7 +45,7 @@ class Expected:
 
     @property
     def n(self) -> int:
-        """Features that packets speak of: those of a record, or the hidden units of an encoder."""
+        """What packets speak of: features of a record, hidden units of an encoder, or directions of a sketch."""
         return self.firmware.features
 
     @property

@@ -1,4 +1,4 @@
-"""What was received: the mean of every feature with its interval, and the totals."""
+"""What was received: the mean of every feature with its interval, or what a sketch tells, and the totals."""
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -13,6 +13,7 @@ from sensorsim.hospital.law import law_of
 from sensorsim.hospital.statistics import CONTENT, SCHEMA_VERSION, Statistics
 
 if TYPE_CHECKING:
+    from sensorsim.device.sketch import Sketch
     from sensorsim.privacy.tables import NoiseTable
 
 PRIVACY = "local, per record"
@@ -30,11 +31,34 @@ class FeatureMean:
 
 
 @dataclass(frozen=True)
+class DirectionMean:
+    """One direction of a sketch: the unbiased mean of u·R², which is that of (s·(x - c))² where nothing is clipped."""
+
+    direction: int
+    count: int
+    mean: float | None  # None where nothing came
+
+
+@dataclass(frozen=True)
+class SketchMean:
+    """All directions together: the mean of u·R², about half the sum of the features' variances about the centre."""
+
+    features: int  # of a record
+    directions: int
+    met: int  # of them
+    root: float  # R
+    mean: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Received:
     """Everything that packets of one table have to say."""
 
     table: "NoiseTable"
     statistics: Statistics
+    sketch: "Sketch | None" = None  # the sums are then of directions
 
     @property
     def accepted(self) -> int:
@@ -46,7 +70,9 @@ class Received:
 
     @cached_property
     def features(self) -> tuple[FeatureMean, ...]:
-        """A row for each feature; the interval holds whatever x was: see `hospital/intervals.py`."""
+        """A row for each feature; the interval holds whatever x was: see `hospital/intervals.py`. None for a sketch."""
+        if self.sketch is not None:
+            return ()
         totals, counts = self.total_and_count()
         law = law_of(self.table)
         rows = []
@@ -56,8 +82,42 @@ class Received:
             rows.append(FeatureMean(feature, count, mean, low, high))
         return tuple(rows)
 
+    @cached_property
+    def directions(self) -> tuple[DirectionMean, ...]:
+        """A row for each direction of a sketch; none without one."""
+        if self.sketch is None:
+            return ()
+        totals, counts = self.total_and_count()
+        scaled = zip((totals * self.sketch.root**2).tolist(), counts.tolist(), strict=True)
+        return tuple(
+            DirectionMean(i, count, total / count if count else None) for i, (total, count) in enumerate(scaled)
+        )
+
+    @cached_property
+    def sketched(self) -> SketchMean | None:
+        """What all directions say together, with an interval that holds for the mean over the records that came."""
+        if self.sketch is None:
+            return None
+        totals, counts = self.total_and_count()
+        count, square = int(counts.sum()), self.sketch.root**2
+        mean = float(totals.sum()) / count if count else None
+        low, high = mean_interval(law_of(self.table), mean or 0.0, count)
+        shown = None if mean is None else square * mean
+        met = int(np.count_nonzero(counts))
+        return SketchMean(
+            self.sketch.n, self.sketch.directions, met, self.sketch.root, shown, square * low, square * high
+        )
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each feature, or for each direction of a sketch."""
+        return [asdict(row) for row in (self.directions if self.sketch else self.features)]
+
     def total_and_count(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Of each feature, the sum of its unbiased values and how many there are: what training pools over records."""
+        """Of each feature, the sum of its unbiased values and how many there are: what training pools over records.
+
+        Of a sketch they are those of u in 0 … 1, a row for each direction.
+        """
         kept = self.statistics
         counts = np.array(kept.counts, np.int64)
         if kept.columns == STAIRS_COLUMNS:  # the estimate is a straight line, so that of the mean is the mean of them
@@ -69,11 +129,11 @@ class Received:
     def to_dict(self) -> dict[str, Any]:
         """For JSON; `read_received` reads it back, from the sums alone."""
         head = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "kind": self.table.kind, "privacy": PRIVACY}
-        rows = [asdict(row) for row in self.features]
-        return {**head, **self.statistics.to_dict(), "confidence": LEVEL, "features": rows}
+        told = {"features": self.rows} if self.sketched is None else {"sketch": asdict(self.sketched)}
+        return {**head, **self.statistics.to_dict(), "confidence": LEVEL, **told}
 
     def to_frame(self) -> Any:
-        """The same as a pandas frame, a row for each feature."""
+        """The same as a pandas frame, a row for each feature or direction."""
         import pandas
 
-        return pandas.DataFrame([asdict(row) for row in self.features])
+        return pandas.DataFrame(self.rows)

@@ -1,27 +1,31 @@
 """From files of packets to what they say. Memory is bounded whatever their size: a few megabytes at a time are read."""
 
+import hashlib
 import io
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from sensorsim.errors import InputError
 from sensorsim.hospital.expected import REASONS, Expected
 from sensorsim.hospital.reading import BINARY, HEX, LOOK, MARK, SUMS, binary_packets, form_of, hex_packets
 from sensorsim.hospital.received import Received
 from sensorsim.hospital.statistics import MOST_BYTES, Statistics, parse_received
-from sensorsim.hospital.tally import Tally
+from sensorsim.hospital.tally import FITS, Tally
 from sensorsim.hospital.unpack import tally_packets
 
 if TYPE_CHECKING:
     from sensorsim.device.encoder import EncoderWeights
+    from sensorsim.device.sketch import Sketch
     from sensorsim.privacy.tables import NoiseTable
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
 READERS = {BINARY: binary_packets, HEX: hex_packets}
+BY_CHANCE = 256  # bytes; shorter files of different sensors may be equal
 
 
 def receive(
@@ -29,26 +33,70 @@ def receive(
     table: "NoiseTable",
     encoder: "EncoderWeights | None" = None,
     form: str | None = None,
+    sketch: "Sketch | None" = None,
 ) -> Received:
-    """Receive packets that sensors made with this table, and with this encoder where there is one.
+    """Receive packets that sensors made with this table, and with this encoder or sketch where there is one.
 
     `packets` is a file or several: packets that follow each other, or one a line in hexadecimal, or what
     `sensorsim receive --out` wrote. Which of them, its content says, unless `form` is "binary" or "hex". Bytes stand
     for the content of a file, a list of bytes for packets. All that is foreign is refused and counted, by reason.
+    A file that is given twice is an error: its packets would count twice.
     """
     if form not in (None, BINARY, HEX):
         raise InputError(f"form is {form}; packets are {BINARY} or {HEX}, or leave it out.")
-    expected = Expected.of(table, encoder)
+    expected = Expected.of(table, encoder, sketch)
     total = _Total(expected)
     given = [packets] if isinstance(packets, str | os.PathLike | bytes) else list(packets)
     single = [] if isinstance(packets, bytes) else [source.hex() for source in given if isinstance(source, bytes)]
     if single:
         _receive(io.BytesIO("\n".join(single).encode()), "the packets", HEX, expected, total)
         given = [source for source in given if not isinstance(source, bytes)]
+    seen: dict[bytes | tuple[int, int], str] = {}
     for source in given:
-        with _opened(source) as (file, name):
-            _receive(file, name, form, expected, total)
-    return Received(table, total.statistics())
+        with opened(source) as (file, name):
+            _once(seen, _place(file), name)
+            heard = _Heard(file)
+            _receive(cast(BinaryIO, heard), name, form, expected, total)
+            _once(seen, heard.digest, name)
+    return Received(table, total.statistics(), sketch)
+
+
+def _once(seen: dict[bytes | tuple[int, int], str], mark: bytes | tuple[int, int] | None, name: str) -> None:
+    """Refuse a file by its place or by its content where an earlier one has the same."""
+    if mark is None:
+        return
+    if mark in seen:
+        which = "is given twice" if seen[mark] == name else f"and {seen[mark]} have the same content"
+        raise InputError(f"{name} {which}, and a packet counts once; leave one of them out.")
+    seen[mark] = name
+
+
+def _place(file: BinaryIO) -> tuple[int, int] | None:
+    """Which file of this machine it is, whatever its names; None where it is none."""
+    try:
+        found = os.fstat(file.fileno())
+    except (OSError, ValueError):  # bytes in memory
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+class _Heard:
+    """A file whose content is remembered by its digest while it is read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._seen = hashlib.sha256()
+        self._length = 0
+
+    def read(self, most: int) -> bytes:
+        found = self._file.read(most)
+        self._seen.update(found)
+        self._length += len(found)
+        return found
+
+    @property
+    def digest(self) -> bytes | None:
+        return self._seen.digest() if self._length > BY_CHANCE else None
 
 
 def _receive(file: BinaryIO, name: str, form: str | None, expected: Expected, total: "_Total") -> None:
@@ -61,10 +109,13 @@ def _receive(file: BinaryIO, name: str, form: str | None, expected: Expected, to
         kept.check(expected, name)
         total.add(kept.sums, kept.accepted, kept.empty, kept.rejected)
         return
-    refused = Tally.of(expected)  # by the reader: lines and ends that are no packets
-    for block in READERS[form](head, file, expected, refused):
-        total.add_tally(tally_packets(block, expected))
-    total.add_tally(refused)
+    tally = Tally.of(expected)
+    for block in READERS[form](head, file, expected, tally):  # who also counts lines and ends that are no packets
+        tally_packets(block, expected, tally)
+        if tally.accepted >= FITS:
+            total.add_tally(tally)
+            tally.clear()
+    total.add_tally(tally)
 
 
 class _Total:
@@ -101,7 +152,7 @@ class _Total:
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
+def opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
     """A source as a file, with its name for messages."""
     if isinstance(source, bytes):
         yield io.BytesIO(source), "the packets"
@@ -109,6 +160,9 @@ def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
         yield sys.stdin.buffer, "standard input"
     else:
         try:
+            mode = Path(source).stat().st_mode
+            if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+                raise InputError(f"{source} is a device and has no end; give a file or a pipe of packets, or - .")
             with Path(source).open("rb") as file:
                 yield file, str(source)
         except OSError as error:

@@ -1,19 +1,21 @@
 """All that is kept of received packets, and its file: exact sums that can be added up over files, clinics and weeks."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
+from sensorsim.files import strict_json
 from sensorsim.hospital.expected import REASONS, STAIRS_COLUMNS, Expected
-from sensorsim.kernels.formats import LIMIT, N
+from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
 from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
+from sensorsim.ranges import brief
 
 SCHEMA_VERSION = 1
 CONTENT = "packets received by sensorsim"
-MOST_BYTES = 1 << 24
+MOST_BYTES = 1 << 25
+MOST_ROWS = 1 << DIRECTION_BITS.hi  # directions of a sketch: more than there can be features
 MOST_PACKETS = 1 << 50
 
 
@@ -21,12 +23,12 @@ MOST_PACKETS = 1 << 50
 class Statistics:
     """Sufficient statistics: the packets themselves are not needed any more."""
 
-    identity: str  # of the table, and of the encoder where there is one
+    identity: str  # of the table, and of the encoder or sketch where there is one
     epsilon: str  # of one packet
     n: int
     k: int
     columns: tuple[str, ...]  # the symbols, or count, sum and sum_of_squares
-    sums: tuple[tuple[int, ...], ...]  # a row for each feature
+    sums: tuple[tuple[int, ...], ...]  # a row for each feature, or for each direction of a sketch
     accepted: int
     empty: int
     rejected: dict[str, int]
@@ -44,7 +46,9 @@ class Statistics:
     def check(self, expected: Expected, name: str) -> None:
         """Refuse what no packets of this table can have given."""
         if self.identity != expected.identity:
-            raise InputError(f"{name} is of another table or encoder; give the ones that its packets were made with.")
+            raise InputError(
+                f"{name} is of another table, encoder or sketch; give the ones that its packets were made with."
+            )
         sound = (self.n, self.k, self.columns) == (expected.n, expected.k, expected.columns)
         limit = expected.limit
         if limit is not None and sound:
@@ -66,13 +70,15 @@ def read_received(path: str | os.PathLike[str]) -> Statistics:
 def parse_received(content: bytes, name: str) -> Statistics:
     """The same from the file's bytes."""
     try:
-        found: Any = json.loads(content) if len(content) <= MOST_BYTES else {}
+        found: Any = strict_json(content) if len(content) <= MOST_BYTES else {}
         if found["content"] != CONTENT:
             raise ValueError("content")
         version = found["schema_version"]
-        if type(version) is int and version > SCHEMA_VERSION:
+        if type(version) is not int or version < SCHEMA_VERSION:
+            raise ValueError("version")
+        if version > SCHEMA_VERSION:
             raise InputError(
-                f"{name} has schema version {version}, this sensorsim reads {SCHEMA_VERSION}; update sensorsim."
+                f"{name} has schema version {brief(version)}, this sensorsim reads {SCHEMA_VERSION}; update sensorsim."
             )
         return _parse(found)
     except InputError:
@@ -84,7 +90,7 @@ def parse_received(content: bytes, name: str) -> Statistics:
 
 
 def _parse(found: dict[str, Any]) -> Statistics:
-    n, k = _whole(found["n"], 1, N.hi), _whole(found["k"], 1, N.hi)
+    n, k = _whole(found["n"], 1, MOST_ROWS), _whole(found["k"], 1, N.hi)
     columns, sums = _sums(found["sums"], n)
     rejected = {reason: _whole(found["rejected"][reason]) for reason in REASONS}
     accepted, empty = _whole(found["accepted"]), _whole(found["empty"])
@@ -92,7 +98,7 @@ def _parse(found: dict[str, Any]) -> Statistics:
     named = isinstance(identity, str) and isinstance(epsilon, str) and len(bytes.fromhex(identity)) == 32
     made = Statistics(identity, epsilon, n, k, columns, sums, accepted, empty, rejected)
     even = max(made.counts) <= accepted and sum(made.counts) == k * accepted
-    if not (named and even and len(epsilon) <= 40 and found["schema_version"] == SCHEMA_VERSION and k <= n):
+    if not (named and even and len(epsilon) <= 40 and k <= n):
         raise ValueError("totals")
     return made
 

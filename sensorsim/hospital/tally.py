@@ -8,12 +8,13 @@ import numpy.typing as npt
 
 from sensorsim.hospital.expected import REASONS, Expected
 
+FITS = 1 << 36  # packets whose sums fit 64 bits
 LOW_BITS = 23  # squares are summed in two parts, the high and the low bits, whose sums a float holds exactly
 
 
 @dataclass
 class Tally:
-    """Sums over a block of packets; `cells` has a row for each feature.
+    """Sums over some packets, at most about 2^36; `cells` has a row for each feature, or for each direction.
 
     Of symbols it holds how often each came. Of numbers y within ±limit it holds how many, their sum, and the sums of
     the high and of the low bits of y².
@@ -29,6 +30,11 @@ class Tally:
     def of(cls, expected: Expected) -> "Tally":
         width = expected.most + 1 if expected.limit is None else 4
         return cls(np.zeros((expected.n, width), np.int64), expected.limit)
+
+    def clear(self) -> None:
+        self.cells.fill(0)
+        self.accepted = self.empty = 0
+        self.rejected = dict.fromkeys(REASONS, 0)
 
     def count(self, features: Any, values: Any) -> None:
         """Take in at most 2^16 packets, one a column: which features, None where it is all of them, and the values."""

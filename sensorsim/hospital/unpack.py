@@ -17,13 +17,12 @@ MOST_AT_ONCE = 1 << 16  # packets, so that sums over them are exact
 IN_CACHE = 1 << 17  # bytes of packets at a time, or fields: what is made of them stays near the processor
 
 
-def tally_packets(packets: Bytes, expected: Expected) -> Tally:
+def tally_packets(packets: Bytes, expected: Expected, tally: Tally) -> None:
     """Count the packets of a block, one a row, all of one length."""
-    tally = Tally.of(expected)
-    at_once = max(1, min(MOST_AT_ONCE, IN_CACHE // max(expected.k, packets.shape[1])))
+    near = IN_CACHE // max(expected.k, packets.shape[1])
+    at_once = max(1, min(MOST_AT_ONCE, max(near, expected.n // expected.k)))  # sums of many directions take their time
     for first in range(0, len(packets), at_once):
         _count(np.ascontiguousarray(packets[first : first + at_once].T), expected, tally)
-    return tally
 
 
 def _count(columns: Bytes, expected: Expected, tally: Tally) -> None:

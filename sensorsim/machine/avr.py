@@ -6,7 +6,7 @@ the same vectors run on it through `machine.harness.run_on_core`.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sensorsim.errors import InputError
 from sensorsim.language.c.text import C_TYPES
@@ -15,26 +15,13 @@ from sensorsim.language.types import Array, Length
 from sensorsim.machine import avr_core as core
 from sensorsim.machine.avr_decode import Decoded, instructions
 from sensorsim.machine.elf import Program
-from sensorsim.machine.harness import TooLargeError
+from sensorsim.machine.interpreted import InterpretedMachine, Places, Signature
 
 DATA = 0x800000  # where ELF files have data memory
 ARGUMENTS, FLOOR, STACK = 0x4000, 0xF000, 0xFFFF  # variables below the arguments; the stack from the top to its floor
 LIMIT = 1 << 33  # instructions of one call
 FIRST_REGISTER, LAST_REGISTER = 8, 26  # arguments fill r25 down to r8
 POINTER = 2  # bytes
-
-
-class Places(NamedTuple):
-    """Where things lie in data memory."""
-
-    arguments: int = ARGUMENTS
-
-
-class Signature(NamedTuple):
-    """The bytes of each parameter, and of the result; 0 for none."""
-
-    parameters: tuple[int, ...]
-    result: int
 
 
 def signature_of(kernel: Kernel) -> Signature:
@@ -49,15 +36,16 @@ def _bytes(storage: str) -> int:
     return int("".join(filter(str.isdigit, C_TYPES[storage]))) // 8
 
 
-class AvrMachine:
+class AvrMachine(InterpretedMachine):
     """A core with a program in its flash and its variables in place."""
 
-    places = Places()
+    title, places = "AVR", Places(ARGUMENTS, FLOOR)
+    path_at, addresses_at = core.PATH, core.ADDRESSES
 
     def __init__(self, program: Program, signatures: dict[str, Signature]) -> None:
         import numpy as np
 
-        self.program, self.signatures = program, signatures
+        super().__init__(program, signatures)
         sections = [(s, s.address - DATA if s.address >= DATA else s.address) for s in program.sections]
         code = max(place + len(section.data) for section, place in sections if section.address < DATA)
         self.flash = np.full(max(0x10000, code), 255, np.int32)
@@ -75,8 +63,6 @@ class AvrMachine:
         )
         self.counts, self.taken = np.zeros((2, len(self.code)), np.int64)
         self.report = np.zeros(core.REPORT, np.int64)
-        self.deepest = 0
-        self.uc = self  # memory is read and written as through unicorn
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
         """Run the function; `arguments` are numbers, or addresses of what was written before."""
@@ -111,42 +97,14 @@ class AvrMachine:
                 rest += content
         return rest
 
-    def mem_write(self, address: int, content: bytes) -> None:
-        """Into data memory, and at the same address into flash: a table may be read from either (SS_FLASH)."""
-        import numpy as np
-
-        if address < ARGUMENTS or address + len(content) > FLOOR:
-            raise TooLargeError(f"the arguments take more than the {FLOOR - ARGUMENTS} bytes of the emulated AVR.")
-        for room in (self.memory, self.flash):
-            room[address : address + len(content)] = np.frombuffer(content, np.uint8)
-
-    def mem_read(self, address: int, size: int) -> bytes:
-        content: bytes = self.memory[address : address + size].astype("uint8").tobytes()
-        return content
-
-    def forget(self) -> None:
-        """Set the counts back to zero."""
-        self.counts[:] = 0
-        self.taken[:] = 0
-
-    @property
-    def fingerprint(self) -> int:
-        """A hash of the way that the last call took through its branches."""
-        return int(self.report[core.PATH])
-
-    @property
-    def addresses(self) -> int:
-        """A hash of the data addresses that the last call read and wrote, in their order."""
-        return int(self.report[core.ADDRESSES])
+    def rooms(self) -> tuple[Any, ...]:
+        """Data memory, and the same addresses in flash: a table may be read from either (SS_FLASH)."""
+        return self.memory, self.flash
 
     @property
     def ram_bytes(self) -> int:
         """Variables and tables in data memory."""
         return sum(len(section.data) for section in self.program.sections if section.address >= DATA)
-
-    def stack_bytes(self) -> int:
-        """The deepest stack of all calls, return address and arguments passed on the stack included."""
-        return self.deepest
 
 
 _WHY: dict[Any, str] = {

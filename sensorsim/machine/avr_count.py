@@ -6,16 +6,19 @@ from typing import Any
 from sensorsim.cost.prices import Cpu
 from sensorsim.machine.avr import DATA, AvrMachine
 from sensorsim.machine.avr_decode import Priced, priced
-from sensorsim.machine.counting import Sums, Tally
+from sensorsim.machine.counting import CallCounter, Sums, Tally
 from sensorsim.machine.decode import CLASSES
 
 
-class AvrCounter:
-    """Adds up what the machine executes; every instruction is priced once."""
+class AvrCounter(CallCounter):
+    """Adds up what the machine executes; every instruction is priced once. Addresses are those of words."""
+
+    machine: AvrMachine
 
     def __init__(self, machine: AvrMachine, cpu: Cpu) -> None:
         import numpy as np
 
+        super().__init__()
         self.machine, self.cpu = machine, cpu
         self.priced: list[Priced | None] = []
         for place, one in enumerate(machine.decoded):
@@ -26,21 +29,6 @@ class AvrCounter:
         self.kinds = np.array([CLASSES.index(one.kind) if one else -1 for one in self.priced])
         symbols = machine.program.symbols.items()
         self.owners = sorted((address // 2, name) for name, (address, _) in symbols if address < DATA)
-        self.sums: dict[int, Sums] = {}  # by fingerprint
-
-    def take(self, tally: Tally) -> None:
-        """Add what ran since the last `take` as one call, and forget it."""
-        fingerprint = self.machine.fingerprint
-        sums = self.sums.get(fingerprint)  # the same way has the same sums
-        if sums is None:
-            sums = self.add_up(tally)
-            if len(self.sums) < 1000:
-                self.sums[fingerprint] = sums
-        self.machine.forget()
-        tally.instructions.append(sums.instructions)
-        tally.prices.append(sums.price)
-        tally.sequences[fingerprint] += 1
-        tally.parts[fingerprint] = sums
 
     def add_up(self, tally: Tally) -> Sums:
         import numpy as np
@@ -82,15 +70,6 @@ class AvrCounter:
         one = self.priced[place]
         assert one is not None, "what ran was decoded"
         return one
-
-    def owner(self, place: int) -> str:
-        """The function that the word address lies in."""
-        name = "?"
-        for start, candidate in self.owners:
-            if start > place:
-                break
-            name = candidate
-        return name
 
     def instruction_counts(self) -> dict[str, Any]:
         """How often each instruction ran since the last `forget`, by its mnemonic."""

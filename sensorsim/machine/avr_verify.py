@@ -7,12 +7,13 @@ from typing import Any, cast
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import InputError
 from sensorsim.language.kernel import Kernel
-from sensorsim.machine.avr import AvrMachine, Signature, signature_of
+from sensorsim.machine.avr import AvrMachine, signature_of
 from sensorsim.machine.avr_build import compile_avr, usual_compiler
 from sensorsim.machine.avr_count import AvrCounter
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.harness import CoreRun, TooLargeError, run_on_core
+from sensorsim.machine.interpreted import Signature
 from sensorsim.machine.vectors import Vectors, with_one_public_input
 
 NAME = "avr"

@@ -9,6 +9,8 @@ from typing import Any
 from sensorsim.machine.decode import CLASSES, Decoder, Instruction
 from sensorsim.machine.emulator import Machine
 
+MOST_KEPT = 1000  # sums of different sequences
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -75,15 +77,53 @@ class Tally:
         return {name: totals[name] / self.calls for name in order}
 
 
-class BlockCounter:
+class CallCounter:
+    """Adds up what calls on a machine execute; of calls that execute the same sequence, once."""
+
+    machine: Any  # with the fingerprint of its last call, and `forget`
+    owners: list[tuple[int, str]]  # where functions begin, in ascending order
+
+    def __init__(self) -> None:
+        self.sums: dict[int, Sums] = {}  # by fingerprint
+
+    def take(self, tally: Tally) -> None:
+        """Add what ran since the last `take` as one call, and forget it."""
+        fingerprint = self.machine.fingerprint
+        sums = self.sums.get(fingerprint)  # the same sequence has the same sums
+        if sums is None:
+            sums = self.add_up(tally)
+            if len(self.sums) < MOST_KEPT:
+                self.sums[fingerprint] = sums
+        self.machine.forget()
+        tally.instructions.append(sums.instructions)
+        tally.prices.append(sums.price)
+        tally.sequences[fingerprint] += 1
+        tally.parts[fingerprint] = sums
+
+    def add_up(self, tally: Tally) -> Sums:
+        raise NotImplementedError
+
+    def owner(self, address: int) -> str:
+        """The function that the address lies in."""
+        name = "?"
+        for start, candidate in self.owners:
+            if start > address:
+                break
+            name = candidate
+        return name
+
+
+class BlockCounter(CallCounter):
     """Adds up what a machine executes, decoding each block once."""
+
+    machine: Machine
 
     def __init__(self, machine: Machine, decoder: Decoder) -> None:
         import numpy as np
 
+        super().__init__()
         self.machine, self.decoder = machine, decoder
         self.known: dict[int, list[Instruction]] = {}
-        self.sums: dict[int, Sums] = {}  # by fingerprint
         self.rows: dict[
             int, Any
         ] = {}  # by block: instructions and price by class, largest price, what a jump adds (most, usual)
@@ -94,20 +134,6 @@ class BlockCounter:
         named = sorted((address & ~1, not name.startswith("compiler_rt"), name) for name, (address, _) in symbols)
         self.owners = [(address, name) for address, _, name in named]
         self.entries = dict(self.owners)
-
-    def take(self, tally: Tally) -> None:
-        """Add what ran since the last `take` as one call, and forget it."""
-        fingerprint = self.machine.fingerprint
-        sums = self.sums.get(fingerprint)  # the same sequence has the same sums
-        if sums is None:
-            sums = self.add_up(tally)
-            if len(self.sums) < 1000:
-                self.sums[fingerprint] = sums
-        self.machine.forget()
-        tally.instructions.append(sums.instructions)
-        tally.prices.append(sums.price)
-        tally.sequences[fingerprint] += 1
-        tally.parts[fingerprint] = sums
 
     def add_up(self, tally: Tally) -> Sums:
         import numpy as np
@@ -166,15 +192,6 @@ class BlockCounter:
             if instruction.note:
                 tally.notes.add(f"{instruction.text.split()[0]}: {instruction.note}")
         return self.rows[start]
-
-    def owner(self, address: int) -> str:
-        """The function that the address lies in."""
-        name = "?"
-        for start, candidate in self.owners:
-            if start > address:
-                break
-            name = candidate
-        return name
 
 
 def _spread(values: list[Any]) -> Spread:

@@ -9,15 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import NamedTuple
 
 from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
 from sensorsim.machine import msp430_core as core
-from sensorsim.machine.avr import Signature
 from sensorsim.machine.avr_build import run_compiler
 from sensorsim.machine.elf import Program
-from sensorsim.machine.harness import TooLargeError
+from sensorsim.machine.interpreted import InterpretedMachine, Places, Signature
 from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, need_firmware_tools
 
 ARGUMENTS, FLOOR, STACK, EXIT = 0x8000, 0xF000, 0xFFE0, 0xFFF0
@@ -30,12 +28,6 @@ _WHY = {
 }
 DOUBLE = ("MOV", "ADD", "ADDC", "SUBC", "SUB", "CMP", "DADD", "BIT", "BIC", "BIS", "XOR", "AND")
 SINGLE = ("RRC", "SWPB", "RRA", "SXT", "PUSH", "CALL", "RETI")
-
-
-class Places(NamedTuple):
-    """Where things lie in memory."""
-
-    arguments: int = ARGUMENTS
 
 
 def compile_msp430(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path) -> Path:
@@ -54,15 +46,16 @@ def compile_msp430(sources: Sequence[Path], include: Sequence[Path], entry: str,
     return out
 
 
-class Msp430Machine:
+class Msp430Machine(InterpretedMachine):
     """A core with a program and its variables in memory."""
 
-    places = Places()
+    title, places = "MSP430", Places(ARGUMENTS, FLOOR)
+    path_at, addresses_at = core.PATH, core.ADDRESSES
 
     def __init__(self, program: Program, signatures: dict[str, Signature]) -> None:
         import numpy as np
 
-        self.program, self.signatures = program, signatures
+        super().__init__(program, signatures)
         self.memory = np.zeros(0x10002, np.int32)
         for section in program.sections:
             if section.address + len(section.data) > ARGUMENTS:
@@ -71,8 +64,6 @@ class Msp430Machine:
         self.register = np.zeros(16, np.int64)
         self.counts, self.taken = np.zeros((2, 0x8000), np.int64)
         self.report = np.zeros(core.REPORT, np.int64)
-        self.deepest = 0
-        self.uc = self  # memory is read and written as through unicorn
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
         """Run the function; `arguments` are numbers, or addresses of what was written before."""
@@ -104,32 +95,6 @@ class Msp430Machine:
                 else:
                     rest.append(word)
         return rest
-
-    def mem_write(self, address: int, content: bytes) -> None:
-        import numpy as np
-
-        if address < ARGUMENTS or address + len(content) > FLOOR:
-            raise TooLargeError(f"the arguments take more than the {FLOOR - ARGUMENTS} bytes of the emulated MSP430.")
-        self.memory[address : address + len(content)] = np.frombuffer(content, np.uint8)
-
-    def mem_read(self, address: int, size: int) -> bytes:
-        content: bytes = self.memory[address : address + size].astype("uint8").tobytes()
-        return content
-
-    def forget(self) -> None:
-        """Set the counts back to zero."""
-        self.counts[:] = 0
-        self.taken[:] = 0
-
-    @property
-    def fingerprint(self) -> int:
-        """A hash of the way that the last call took through its jumps."""
-        return int(self.report[core.PATH])
-
-    @property
-    def addresses(self) -> int:
-        """A hash of the data addresses that the last call read and wrote, in their order."""
-        return int(self.report[core.ADDRESSES])
 
     def executed(self) -> Counter[tuple[str, str]]:
         """How often each instruction ran since the last `forget`, by name and form of its operands."""

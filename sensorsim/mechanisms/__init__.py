@@ -2,7 +2,7 @@
 
 none, spof, fm, dpsgd       no privacy, and what the paper prints
 dpsgd-weights, dp-zo        clipped gradients of weights, and clipped differences of losses
-release, sampled            certified releases of a record: all features, or a few picked at random
+release, sampled, sketch    certified releases: all features, a few picked at random, or squares of combinations
 """
 
 import warnings
@@ -76,9 +76,9 @@ def _add(mechanism: Mechanism) -> Mechanism:
 def _ours() -> None:
     if _known:
         return
-    from sensorsim.mechanisms import dp_zo, dpsgd, dpsgd_weights, fm, nothing, release, sampled, spof
+    from sensorsim.mechanisms import dp_zo, dpsgd, dpsgd_weights, fm, nothing, release, sampled, sketch, spof
 
-    for module in (nothing, spof, fm, dpsgd, dpsgd_weights, dp_zo, release, sampled):
+    for module in (nothing, spof, fm, dpsgd, dpsgd_weights, dp_zo, release, sampled, sketch):
         _add(module.MECHANISM)
 
 

@@ -21,7 +21,20 @@ if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
 Tensor = Any  # torch is not imported for a type
-LOOP = ("optimiser", "lr", "batch", "epochs")  # of a configuration: the plain training loop
+LOOP = ("optimiser", "lr", "batch", "epochs", "start", "schedule")  # of a configuration: the plain training loop
+# The settings of the paper's experiment; a mechanism that was tuned has others (`own`).
+AUTHORS: dict[str, Any] = {
+    "optimiser": "adam",
+    "lr": 1e-3,
+    "batch": 1,
+    "epochs": 10,
+    "start": "random",
+    "schedule": "constant",
+    "loss": "cross-entropy",
+    "C": 4.0,
+}
+
+LINEAR, SIGMOID = "linear", "sigmoid"  # what is learnt: a linear map in closed form, or the paper's net
 
 
 class Style(NamedTuple):
@@ -52,10 +65,13 @@ class Mechanism:
     as_shipped: ClassVar[str] = ""  # and of the one that a firmware engineer would take
     options: ClassVar[tuple[str, ...]] = ()  # of a training configuration
     private: ClassVar[bool] = True  # whether there is an epsilon at all
+    trust: ClassVar[str] = "local"  # raw records stay on the body (`local`), or reach the hospital (`central`); `none`
+    own_settings: ClassVar[str] = "as printed"  # what its own settings are: `as printed`, or `tuned`
     releases: ClassVar[bool] = False  # whether it draws from a certified table, and all else is post-processing
     reads: ClassVar[str] = "raw"  # what its forward pass reads unless told otherwise
     may_read: ClassVar[tuple[str, ...]] = ("raw", "released")
     on_noisy_inputs: ClassVar[bool] = False  # whether it treats noisy inputs by the paper's factor b_j
+    fresh_environment: ClassVar[bool] = False  # whether the environment's noise on a record is drawn in every epoch
     draws_each_epoch: ClassVar[bool] = False  # whether a record's noise is fresh in every epoch, whatever is asked for
     gaussian: ClassVar[bool] = False  # whether its noise is given by a multiplier of C
 
@@ -98,6 +114,14 @@ class Mechanism:
 
     # ---- in training
 
+    def own(self, config: Any) -> dict[str, Any]:
+        """The settings of the loop that a configuration has where none are given."""
+        return AUTHORS
+
+    def own_map(self, config: Any) -> str:
+        """What it learns where nothing is said; the settings of the loop are those given, or None."""
+        return SIGMOID
+
     def used(self, config: Any) -> tuple[str, ...]:
         """The fields of the configuration that change what it does: the same run then always has the same key."""
         return (*self.options, *LOOP)
@@ -111,10 +135,13 @@ class Mechanism:
         from sensorsim.privacy.spending import Use
 
         fresh = config.redraw or self.draws_each_epoch
+        by_chance = config.sampling == "poisson"  # every step is then a draw that any record may join
+        steps = -(-config.records // config.batch) if by_chance else 1
         return Use(
             epsilon=config.epsilon,
-            draws=max(config.epochs, 1) if fresh else 1,
+            draws=max(config.epochs, 1) * steps if fresh else 1,
             batch=config.batch,
+            rate=min(1.0, config.batch / config.records) if by_chance else 1.0,
             features=n,
             hidden=config.l,
             C=config.C,
@@ -143,5 +170,5 @@ class Mechanism:
         return 0.0
 
     def learner(self, config: Any) -> str:
-        """How a model comes of it: by the plain `loop` over records, or from the `marginals` of one release."""
+        """How a model comes of it: by the plain `loop` over records, or from one `release` of every record."""
         return "loop"

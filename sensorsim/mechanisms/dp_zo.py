@@ -10,15 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim.kernels.formats import FRAC
-from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style, Tensor
+from sensorsim.mechanisms.base import AUTHORS, Mechanism, Sensitivity, Style, Tensor
+from sensorsim.mechanisms.dpsgd_weights import check_sampling
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import lattice_scale
+from sensorsim.mechanisms.tuned import tuned
 
 if TYPE_CHECKING:
     from sensorsim.privacy.spending import Spent, Use
 
 MU = 2.0**-7  # how far each pass goes along the direction, as in the kernel
-WHY = "replacing a record moves a sum of clipped slopes by 2C; no amplification by sampling is claimed"
+WHY = "replacing a record moves a sum of clipped slopes by 2C"
 
 
 class DpZo(Mechanism):
@@ -32,8 +34,11 @@ class DpZo(Mechanism):
         Form("dp-zo", "DP-ZO, one direction", LEAN, "zeroth_order.dpzo", random="word", sends=lambda n: 32),
     )
     as_shipped = "dp-zo"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "C", "noise", "delta")
+    options: ClassVar[tuple[str, ...]] = ("epsilon", "C", "noise", "delta", "sampling", "records", "features")
     may_read = ("raw",)
+    fresh_environment = True
+    trust = "central"
+    own_settings = "tuned"
     gaussian = True
     draws_each_epoch = True
 
@@ -47,21 +52,25 @@ class DpZo(Mechanism):
 
     def spend(self, use: "Use") -> "Spent":
         from sensorsim.privacy import pld
-        from sensorsim.privacy.spending import Covers, check, composed, gaussian, noise_multiplier_for, shared_sums
+        from sensorsim.privacy.spending import Covers, check, composed, gaussian, multiplier_of, shared_sums
 
         check(self.name, use, gaussian_noise=use.noise == "gaussian", needs_budget=True)
         if use.noise == "gaussian":
-            multiplier = use.noise_multiplier or noise_multiplier_for(use.epsilon or 0.0, use.delta, use.draws)
-            return gaussian(multiplier, use, Covers.REAL_STEPS, WHY)
+            return gaussian(multiplier_of(use), use, Covers.REAL_STEPS, WHY)
         sums = shared_sums(use.records, use.batch)
         loss = 2 * use.C * sums[0] / (use.scale or self.nominal_scale(use))
         return composed([(loss, pld.laplace, 1)], replace(use, records=len(sums)), Covers.STEPS, WHY)
 
-    def step(self, step: Any) -> None:
-        import torch
+    def own(self, config: Any) -> dict[str, Any]:
+        return AUTHORS | tuned(self.name, config)
 
+    def adjusted(self, config: Any, n: int) -> dict[str, Any]:
+        check_sampling(config)
+        return {}
+
+    def step(self, step: Any) -> None:
         config, flat = step.config, step.weights.flat
-        signs = torch.randint(0, 2, flat.shape, generator=step.source.generator).mul_(2).sub_(1).to(flat.dtype)
+        signs = step.source.signs(flat.shape)
         # Of a loss too large for a float nothing is known: 0, since a sum that is no number would give the record away.
         slopes = self.slopes(step, signs).double().nan_to_num_(0.0).clamp_(-config.C, config.C)
         if step.batch.present is not None:
@@ -85,14 +94,13 @@ class DpZo(Mechanism):
 
         The slopes themselves become whole numbers, not their sum: a sum of floats depends on all of them by rounding.
         """
-        from sensorsim.privacy.spending import noise_multiplier_for
+        from sensorsim.privacy.spending import multiplier_of
 
         config = step.config
-        use = self.use_of(config, step.batch.x.shape[2])
+        use = step.remember("use", lambda: self.use_of(config, step.batch.x.shape[2]))
         if config.noise == "gaussian":
-            multiplier = noise_multiplier_for(config.epsilon, config.delta, use.draws)
             sums = slopes.sum((1, 2))
-            return (sums + config.C * multiplier * step.source.normal(sums.shape)).float()
+            return (sums + config.C * multiplier_of(use) * step.source.normal(sums.shape)).float()
         steps = (slopes * (1 << FRAC)).round().long().sum((1, 2))
         # Rounding can move two records apart by one step more than 2C.
         scale = lattice_scale(self.nominal_scale(use) * (1 + 2.0**-FRAC / (2 * config.C)))

@@ -4,17 +4,18 @@ Norms come by book-keeping: a record's weight gradients are outer products, whos
 gradient of a single record is ever formed. It runs where the weights are; a sensor has no kernel for it.
 """
 
-import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim.errors import InputError
-from sensorsim.mechanisms.base import Mechanism, Style, Tensor
+from sensorsim.mechanisms.base import AUTHORS, Mechanism, Style, Tensor
+from sensorsim.mechanisms.tuned import tuned
 from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:
     from sensorsim.privacy.spending import Spent, Use
 
-WHY = "replacing a record moves a sum of clipped weight gradients by 2C; no amplification by sampling is claimed"
+WHY = "replacing a record moves a sum of clipped weight gradients by 2C"
 
 
 class DpsgdWeights(Mechanism):
@@ -24,14 +25,27 @@ class DpsgdWeights(Mechanism):
     title = "dpsgd-weights"
     about = "per-record clipping of weight gradients (flat or group-wise), Gaussian or Laplace noise on their sum"
     style = Style("-.", "v", "#56b4e9")
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "C", "noise", "clipping", "delta")
+    options: ClassVar[tuple[str, ...]] = (
+        "epsilon",
+        "C",
+        "loss",
+        "noise",
+        "clipping",
+        "delta",
+        "sampling",
+        "records",
+        "features",
+    )
     may_read = ("raw",)
+    fresh_environment = True
+    trust = "central"
+    own_settings = "tuned"
     gaussian = True
     draws_each_epoch = True
 
     def spend(self, use: "Use") -> "Spent":
         from sensorsim.privacy import pld
-        from sensorsim.privacy.spending import Covers, check, composed, gaussian, noise_multiplier_for, shared_sums
+        from sensorsim.privacy.spending import Covers, check, composed, gaussian, multiplier_of, shared_sums
 
         check(self.name, use, gaussian_noise=True, needs_budget=True)
         if use.noise == "laplace":  # scaled so that a record read once in each draw spends epsilon in all
@@ -40,54 +54,52 @@ class DpsgdWeights(Mechanism):
             largest = shared_sums(use.records, use.batch)[0]
             part = (use.epsilon / use.draws * largest, pld.pure, 1)
             return composed([part], _sums_only(use), Covers.REAL_STEPS, WHY)
-        multiplier = use.noise_multiplier or noise_multiplier_for(use.epsilon or 0.0, use.delta, use.draws)
-        return gaussian(multiplier, use, Covers.REAL_STEPS, WHY)
+        return gaussian(multiplier_of(use), use, Covers.REAL_STEPS, WHY)
+
+    def own(self, config: Any) -> dict[str, Any]:
+        return AUTHORS | tuned(self.name, config)
+
+    def adjusted(self, config: Any, n: int) -> dict[str, Any]:
+        check_sampling(config)
+        return {}
 
     def step(self, step: Any) -> None:
         """The mean over the batch of per-record clipped weight gradients, and noise."""
-        config, reads = step.config, step.seen
-        h, z = step.forward(reads)
-        dz = step.mean(z.sigmoid() - step.batch.x)
-        da = step.hidden_gradient(h, dz)
-        of_one = (dz, da) if config.batch == 1 else (dz * config.batch, da * config.batch)  # `dz` comes as a mean
-        first, second = clip_factors(config, reads, h, *of_one)
-        step.decoder_backward(h, dz * first)
-        step.encoder_backward(reads, da * second)
-        noise = noise_scale(config, step.weights.per_unit) / config.batch
-        flat = step.gradient.flat
-        drawn = step.source.normal(flat.shape) if config.noise == "gaussian" else step.source.laplace(flat.shape)
-        flat.add_(drawn, alpha=noise)
+        config = step.config
+        scale = step.remember("noise", lambda: noise_scale(config, step.weights.per_unit) / config.batch)
+        noise = step.normal(scale) if config.noise == "gaussian" else step.laplace(scale)
+        step.clipped(config.C, config.clipping == "group", config.loss == "squared", noise)
 
 
+def slope(config: Any, z: Tensor, x: Tensor) -> Tensor:
+    """d loss / d z of every record. Squared error has the slope of cross-entropy where the prediction is 1/2."""
+    predicted = z.sigmoid()
+    if config.loss == "squared":
+        return 4 * (predicted - x) * predicted * (1 - predicted)
+    return predicted - x
+
+
+@lru_cache(maxsize=16)
 def noise_scale(config: Any, weights: int) -> float:
-    """Noise on a batch's summed clipped gradients: a record, read once per epoch, spends (epsilon, delta) in all.
+    """Noise on a batch's summed clipped gradients, with which a record spends (epsilon, delta) in all.
 
-    Replacing a record moves one batch per epoch by at most 2C in L2, 2C·sqrt(weights) in L1.
+    Replacing a record moves one batch per epoch, or by Poisson sampling any batch with the same probability, by at most
+    2C in L2, 2C·sqrt(weights) in L1.
     """
-    from sensorsim.privacy.spending import noise_multiplier_for
+    from sensorsim.privacy.spending import multiplier_of
 
-    epochs = max(config.epochs, 1)
+    use = MECHANISM.use_of(config, 1)
     if config.noise == "laplace":
-        return float(epochs * sensitivity.dpsgd_clipped(config.C, weights) / config.epsilon)
-    return float(config.C * noise_multiplier_for(config.epsilon, config.delta, epochs))
+        return float(use.draws * sensitivity.dpsgd_clipped(config.C, weights) / config.epsilon)
+    return float(config.C * multiplier_of(use))
 
 
-def clip_factors(config: Any, x: Tensor, h: Tensor, dz: Tensor, da: Tensor) -> tuple[Tensor, Tensor]:
-    """Clipping factors of decoder and encoder weight gradients, record by record, from norms alone.
-
-    `group` clips either at C/sqrt(2), so that together they stay within C.
-    """
-    import torch
-
-    norms = [torch.linalg.vector_norm(tensor, dim=2, keepdim=True) for tensor in (h, dz, x, da)]
-    if config.bias:  # a bias is a weight whose input is 1
-        norms[0], norms[2] = (torch.hypot(norm, torch.ones_like(norm)) for norm in (norms[0], norms[2]))
-    decoder, encoder = norms[0] * norms[1], norms[2] * norms[3]
-    if config.clipping == "flat":
-        both = (config.C / torch.hypot(decoder, encoder)).clamp_(max=1.0)
-        return both, both
-    bound = config.C / math.sqrt(2)
-    return (bound / decoder).clamp_(max=1.0), (bound / encoder).clamp_(max=1.0)
+def check_sampling(config: Any) -> None:
+    """Poisson sampling has to know of how many records, and its accounting is for Gaussian noise."""
+    if config.sampling == "poisson" and config.noise != "gaussian":
+        raise InputError("Poisson sampling is counted with Gaussian noise alone; use --noise gaussian with it.")
+    if config.sampling == "poisson" and config.records is None:
+        raise InputError("Poisson sampling needs to know of how many records; give checked() their number.")
 
 
 def _sums_only(use: "Use") -> "Use":

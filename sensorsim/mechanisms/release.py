@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim.errors import InputError
-from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
+from sensorsim.mechanisms.base import LINEAR, Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import LaplaceMechanism, on_lattice
 
@@ -25,7 +25,7 @@ class Release(LaplaceMechanism):
     title = "release, all features"
     about = "one certified release of every feature, drawn once per record; everything after it is post-processing"
     style = Style("-", "D", "#009e73")
-    aliases = ("exact",)
+    aliases: ClassVar[tuple[str, ...]] = ("exact",)
     forms: ClassVar[tuple[Form, ...]] = (
         Form(
             *("release", "release, all features, one bit", LEAN, "rows_bit.release_rows_bit"),
@@ -51,9 +51,11 @@ class Release(LaplaceMechanism):
         ),
     )
     as_shipped = "release-rows"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind")
+    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
     releases = True
     reads = "released"
+    own_settings = "tuned"  # on synthetic sets: see hospital/prior.py
+    sketches: ClassVar[bool] = False  # whether some records release a square in place of features
 
     def sensitivity(self, use: "Use") -> Sensitivity:
         return Sensitivity(None, float(use.features))
@@ -84,15 +86,15 @@ class Release(LaplaceMechanism):
         return table_for(config.kind, config.epsilon, n, self.features_per_record(config, n))
 
     def used(self, config: Any) -> tuple[str, ...]:
-        """The estimator of marginals reads the release once, and has settings of its own in place of the loop's."""
-        if config.estimator == "marginals":
+        """The estimator of moments reads the release once, and has settings of its own in place of the loop's."""
+        if config.estimator == "moments":
             return tuple(name for name in self.options if name not in ("redraw", "forward"))
-        return super().used(config)
+        return tuple(name for name in super().used(config) if name not in ("map", "release_sees", "share"))
 
     def adjusted(self, config: Any, n: int) -> dict[str, Any]:
-        if config.estimator == "marginals" and config.forward == "raw":
+        if config.estimator == "moments" and config.forward == "raw":
             raise InputError(
-                "the estimator marginals reads nothing but the release; use --estimator loss with --forward raw."
+                "the estimator moments reads nothing but the release; use --estimator loss with --forward raw."
             )
         self.table(config, n).arguments()  # refuses a kind that no kernel draws from
         return {}
@@ -141,8 +143,11 @@ class Release(LaplaceMechanism):
             dz = drawn["weight"] * dz
         step.backward(reads, h, dz + z / 4)
 
+    def own_map(self, config: Any) -> str:
+        return LINEAR
+
     def learner(self, config: Any) -> str:
-        return "marginals" if config.estimator == "marginals" else "loop"
+        return "release" if config.estimator == "moments" else "loop"
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ class Sampled(Release):
     title = "sampled, few features"
     about = "the same on k of the n features, picked at random, with the whole epsilon on them (k = 1 below epsilon 12)"
     style = Style("-", "*", "#117733")
-    aliases = ("release_sampled",)
+    aliases: ClassVar[tuple[str, ...]] = ("release_sampled",)
     forms: ClassVar[tuple[Form, ...]] = (
         Form(
             *("sampled", "1 feature, rows by thresholds", LEAN, "rows_search.sampled_rows_search_one"),
@@ -46,7 +46,10 @@ class Sampled(Release):
         ),
     )
     as_shipped = "sampled"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "k", "redraw", "forward", "kind")
+    options: ClassVar[tuple[str, ...]] = (
+        *("epsilon", "estimator", "k", "redraw", "forward", "kind"),
+        *("map", "release_sees"),
+    )
 
     def sensitivity(self, use: "Use") -> Sensitivity:
         return Sensitivity(None, float(use.release))

@@ -65,7 +65,7 @@ def from_counts(p: Any, q: Any, step: float) -> PLD:
     first = int(cell.min()) if len(cell) else 0
     size = int(cell.max()) - first + 2 if len(cell) else 1
     cells = np.bincount(cell - first, mass_p, size), np.bincount(cell - first, mass_q, size)
-    return _split(*cells, step, first, float(p[q == 0].sum() / total))
+    return from_cells(*cells, step, first, float(p[q == 0].sum() / total))
 
 
 def laplace(shift: float, step: float) -> PLD:
@@ -81,7 +81,7 @@ def laplace(shift: float, step: float) -> PLD:
     cells_q[0] += 0.5
     cells_p[last - first] += 0.5
     cells_q[last - first] += math.exp(-shift) / 2
-    return _split(cells_p, cells_q, step, first, 0.0)
+    return from_cells(cells_p, cells_q, step, first, 0.0)
 
 
 def pure(epsilon: float, step: float) -> PLD:
@@ -132,7 +132,7 @@ def step_for(span: float, composed: int) -> float:
     return max(2 * span * composed / CELLS, 1e-6)
 
 
-def _split(cells_p: Any, cells_q: Any, step: float, first: int, infinite: float) -> PLD:
+def from_cells(cells_p: Any, cells_q: Any, step: float, first: int, infinite: float) -> PLD:
     """Split each cell's masses between its two grid points: a + b = p and a*exp(-low) + b*exp(-high) = q."""
     import numpy as np
 

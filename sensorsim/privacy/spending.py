@@ -1,7 +1,8 @@
 """What a use of noise spends: epsilon, delta, and what they cover. The mechanisms say what they draw; here it adds up.
 
 Neighbours are two data sets that differ in one record (or, with `records`, in all the records of one person), replaced
-by any other. Nothing is claimed for sampling or shuffling: the training here visits every record in every epoch.
+by any other. Nothing is claimed for shuffling: where training visits every record in every epoch, noise alone counts.
+Where records join a sum by chance, and nobody sees which, that counts too (privacy/poisson.py).
 """
 
 import math
@@ -15,6 +16,7 @@ from sensorsim.privacy import pld
 
 Part = tuple[float, Callable[[float, float], pld.PLD], int]  # largest loss, its distribution, how many of them
 LEAST_DELTA = 1e-12  # below, differences of floats say nothing
+MOST_LOSS = 500.0  # of one draw; beyond, exp leaves the floats, and basic composition is all that is said
 _MOST_CELLS = 1 << 22
 
 
@@ -55,6 +57,7 @@ class Use:
     draws: int = 1  # how often fresh noise is drawn for a record: 1 if drawn once and reused, else the epochs
     records: int = 1  # of one person
     batch: int = 1  # records that share one noisy sum
+    rate: float = 1.0  # with which each record joins each of `draws` Gaussian sums by chance: Poisson sampling
     features: int = 14
     release: int = 1  # features of a record that are released
     hidden: int = 7  # hidden units l
@@ -89,7 +92,7 @@ def composed(parts: Sequence[Part], use: Use, covers: Covers, why: str) -> Spent
     once = sum(loss * times for loss, _, times in parts)
     total = use.draws * use.records
     basic = once * total
-    reached = basic if total == 1 else _by_distributions(parts, total, use.delta)
+    reached = basic if total == 1 or once > MOST_LOSS else _by_distributions(parts, total, use.delta)
     pure = total == 1 or basic <= reached
     often = "noise drawn once per record" if use.draws == 1 else f"fresh noise in each of {use.draws} draws"
     many = f", {use.records} records of one person" if use.records > 1 else ""
@@ -101,13 +104,43 @@ def gaussian(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
     """Gaussian noise of multiplier·C on sums of clipped parts: replacing a record moves one sum of a draw by 2C.
 
     The records of one person may meet in one sum, which they then move by 2C each: Gaussian losses add in squares over
-    sums, and in full within one.
+    sums, and in full within one. Under Poisson sampling any of them may meet in any sum.
     """
+    if use.rate < 1:
+        return _by_chance(multiplier, use, covers, why)
     mu = 2 * math.sqrt(use.draws * sum(size**2 for size in shared_sums(use.records, use.batch))) / multiplier
     reached = gaussian_epsilon(mu, use.delta)
     many = f", {use.records} records of one person in batches of {use.batch}" if use.records > 1 else ""
-    words = f"Gaussian noise of {multiplier:.4g}·C, {use.draws} draws{many}; {why}"
+    words = f"Gaussian noise of {multiplier:.4g}·C, {use.draws} draws{many}; {why}; nothing is claimed for sampling"
     return Spent(reached, use.delta, covers, words, math.inf)
+
+
+def _by_chance(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
+    from sensorsim.privacy import poisson
+
+    def reached(relation: tuple[tuple[int, int], ...]) -> float:
+        return poisson.epsilon(multiplier, use.rate, use.draws, use.delta, use.records, relation)
+
+    many = f", {use.records} records of one person" if use.records > 1 else ""
+    words = (
+        f"Gaussian noise of {multiplier:.4g}·C in {use.draws} steps, which a record joins by chance with probability "
+        f"{use.rate:.4g} (Poisson sampling){many}; {why}; epsilon is for records that are replaced, with the number of "
+        f"records public: were they removed or added, it would be {reached(poisson.REMOVED):.4g}"
+    )
+    return Spent(reached(poisson.REPLACED), use.delta, covers, words, math.inf)
+
+
+def multiplier_of(use: Use) -> float:
+    """The noise multiplier that is given, or the one with which a record spends its nominal epsilon."""
+    if use.noise_multiplier is not None:
+        return use.noise_multiplier
+    if use.epsilon is None:
+        raise InputError("there is neither an epsilon nor a noise_multiplier; give one of the two.")
+    if use.rate == 1:
+        return noise_multiplier_for(use.epsilon, use.delta, use.draws)
+    from sensorsim.privacy import poisson
+
+    return poisson.multiplier_for(use.epsilon, use.delta, use.draws, use.rate)
 
 
 def shared_sums(records: int, batch: int) -> list[int]:
@@ -149,6 +182,10 @@ def check(name: str, use: Use, gaussian_noise: bool, needs_budget: bool) -> None
         count = getattr(use, what)
         if not isinstance(count, int) or count < 1:
             raise InputError(f"{what} is {count}; give a whole number of 1 or more.")
+    if not 0 < use.rate <= 1:
+        raise InputError(f"rate is {use.rate}; a record joins a sum with a probability above 0 and at most 1.")
+    if use.rate < 1 and not gaussian_noise:
+        raise InputError("sampling by chance is counted with Gaussian noise alone; leave the rate at 1.")
     if use.release > use.features:
         raise InputError(f"release is {use.release} of {use.features} features; give at most as many as there are.")
     if not 0 < use.C < math.inf:

@@ -151,6 +151,11 @@ class NoiseTable:
         raise NotImplementedError
 
     @property
+    def symbols(self) -> int | None:
+        """How many symbols there are, where a value is one of a few; None where it is a number."""
+        return None
+
+    @property
     def table_bytes(self) -> int:
         """What firmware stores of it."""
         raise NotImplementedError

@@ -1,12 +1,18 @@
-"""Private training of the distributed autoencoder: data, runs, sweeps, figures.
+"""Private training of the distributed autoencoder: data, models, runs, sweeps, figures.
 
-data.py, synthetic.py      records, and a synthetic set like them
-model.py, optimiser.py     the nets, all runs at once, gradients in closed form
-noise.py, step.py, run.py   the randomness, one step as a mechanism sees it, the training loop
-estimator.py               what release and sampled make of a release
-statement.py               what was spent, and what that covers
-metrics.py                 accuracy, and the trivial predictors
-cell.py, sweep.py, store.py   one configuration, a grid of them, what is finished
-save.py, quantise.py       models on disk, encoders in the kernels' integers
-figures.py, noisy_inputs.py   the paper's figures
+table.py, data.py, split.py      a CSV checked cell by cell, records in 0 … 1, who gets whom
+synthetic.py, crowds.py          a synthetic set of daily activity, and sets of any size
+released.py, estimator.py        records through the device's kernels, and the model that is made of their sums
+pseudo.py                        the paper's net on pseudo-records
+trained.py, prior_codes.py       a model as it is used, and what its codes are expected to be
+fit.py, received.py              one model from data, or from packets
+about.py, save.py, quantise.py   what a model's file says, models on disk, encoders in the kernels' integers
+evaluate.py, trivial.py          how well a model does on raw records, beside predictors that need no training
+model.py, optimiser.py           the nets of the loop, all runs at once, gradients in closed form
+noise.py, order.py, records.py   the randomness, which record when, batches
+step.py, clipped.py, run.py      one step as a mechanism sees it, clipping, the training loop
+statement.py                     what was spent, and what that covers
+scoring.py, metrics.py           accuracy run by run, and intervals
+cell.py, sweep.py, store.py      one configuration, a grid of them, what is finished
+figures.py, curves.py, labels.py, axes.py, sheet.py, noisy_figures.py, noisy_inputs.py   the figures
 """

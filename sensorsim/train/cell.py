@@ -1,50 +1,106 @@
-"""One cell of an evaluation: a configuration trained in all its runs, scored, with its statement."""
+"""One cell of an evaluation: a configuration trained in all its runs, scored, with its statement.
+
+Run r of a configuration has a seed of its own, so what it gives depends neither on how many runs are asked for nor on
+the runs that are trained beside it (to rounding: other company, other order of a sum). Runs can be added at any time.
+"""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sensorsim.errors import InputError
-from sensorsim.train import metrics, model
-from sensorsim.train.config import Config, checked
+from sensorsim.train.config import Config, checked, records_of
 from sensorsim.train.data import Dataset
 from sensorsim.train.noise import Source
-from sensorsim.train.run import RUNS_AT_ONCE, train_block
+from sensorsim.train.records import runs_at_once
+from sensorsim.train.run import Models, train_block
+from sensorsim.train.scoring import PARTS, Scores, score
 from sensorsim.train.statement import statement
+
+OF_ONE_RUN = (*PARTS, "column_mse")
 
 
 def run_cell(dataset: Dataset, config: Config) -> dict[str, Any]:
-    """Plain data, ready for JSON: the same numbers on every machine that runs the same torch.
-
-    `fm` has one user whatever m is, so it is trained on the same records with the user boundaries removed.
-    """
-    began = time.perf_counter()
+    """Plain data, ready for JSON: the same numbers on every machine that runs the same torch."""
     config, dataset = ready(config, dataset)
-    blocks = []
-    for block in range(-(-config.runs // RUNS_AT_ONCE)):
-        blocks.append(train_and_score(dataset, config, block)[1])
-    result: dict[str, Any] = {"config": config.as_dict()}
-    result |= statement(config, dataset.n, dataset.normalise).as_dict()
-    for name in metrics.PARTS:
-        values = np.concatenate([getattr(block, name) for block in blocks])
-        result[name] = [None if math.isnan(value) else float(value) for value in values]
-    columns = np.concatenate([block.column_mse for block in blocks])
-    kept = columns[np.isfinite(columns).all(axis=1)]
-    result["column_mse"] = [float(value) for value in kept.mean(axis=0)] if len(kept) else None
-    result["diverged"] = sum(block.diverged for block in blocks)
-    result["seconds"] = time.perf_counter() - began
+    found: list[dict[str, Any]] = []
+    for runs in pieces(range(config.runs), runs_at_once(dataset, config)):
+        found += run_some(dataset, config, runs)
+    return result_of(config, about(dataset, config), found)
+
+
+def key_of(config: Config) -> str:
+    """The name of a cell, whatever the number of its runs."""
+    return replace(config, runs=1).key
+
+
+def pieces(runs: Sequence[int], most: int) -> list[list[int]]:
+    """Numbers of runs, as many at once as fit."""
+    return [list(runs[start : start + most]) for start in range(0, len(runs), most)]
+
+
+def run_some(dataset: Dataset, config: Config, runs: Sequence[int]) -> list[dict[str, Any]]:
+    """What each of these runs gave, ready for JSON. `config` and `dataset` come from `ready`."""
+    began = time.perf_counter()
+    _, scores = train_and_score(dataset, config, runs)
+    each = (time.perf_counter() - began) / len(runs)
+    return [
+        {name: _plain(getattr(scores, name)[place]) for name in OF_ONE_RUN} | {"seconds": each}
+        for place in range(len(runs))
+    ]
+
+
+def about(dataset: Dataset, config: Config) -> dict[str, Any]:
+    """What holds for every run: the statement. `config` and `dataset` come from `ready`."""
+    person = dataset.person[~dataset.held_out]
+    records = np.bincount(person)
+    return statement(config, dataset.n, dataset.normalise, records[records > 0], dataset.dropped).as_dict()
+
+
+def is_run(found: dict[str, Any]) -> bool:
+    """Whether it is what `run_some` gives of a run; a results file may be damaged."""
+    columns = found.get("column_mse", "")
+    if type(found.get("seconds")) is not float or not (columns is None or type(columns) is list):
+        return False
+    return all(type(value) is float for value in columns or ()) and all(
+        type(found.get(name, "")) in (float, type(None)) for name in PARTS
+    )
+
+
+def result_of(config: Config, said: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The result of a cell from its runs, in their order."""
+    result: dict[str, Any] = {"config": config.as_dict(), **said, "error": None}
+    for name in PARTS:
+        result[name] = [run[name] for run in runs]
+    columns = [run["column_mse"] for run in runs if run["column_mse"] is not None]
+    result["column_mse"] = np.mean(columns, axis=0).tolist() if columns else None
+    result["diverged"] = result["accuracy"].count(None)
+    result["seconds"] = sum(run["seconds"] for run in runs)
     return result
 
 
+def failed(config: Config, sentence: str) -> dict[str, Any]:
+    """The result of a cell that could not run."""
+    said = {"nominal_epsilon": config.epsilon, "trust": config.object.trust}
+    empty: dict[str, Any] = {name: [] for name in PARTS} | {"column_mse": None, "diverged": 0, "seconds": 0.0}
+    return {"config": config.as_dict(), **said, "error": sentence, **empty}
+
+
 def ready(config: Config, dataset: Dataset) -> tuple[Config, Dataset]:
-    """The configuration checked against the data, and the data divided as the configuration says."""
-    config = checked(config, dataset.n)
+    """The configuration checked against the data, and the data divided as the configuration says.
+
+    `fm` has one user whatever m is, so it is trained on the same records with the user boundaries removed.
+    """
+    config = checked(config, dataset.n, records_of(dataset, config.m))
     if config.m == 1 and dataset.m != 1:
         dataset = single_user(dataset)
+        config = checked(config, dataset.n, records_of(dataset, 1))
     if dataset.m != config.m:
         raise InputError(
             f"the data are divided among {dataset.m} users, not m = {config.m}; load them with the same m."
@@ -52,17 +108,22 @@ def ready(config: Config, dataset: Dataset) -> tuple[Config, Dataset]:
     return config, dataset
 
 
-def train_and_score(dataset: Dataset, config: Config, block: int = 0) -> tuple[model.Parameters, metrics.Scores]:
-    """One block of runs. `config` and `dataset` come from `ready`."""
-    source = Source(config.generator_seed(block))
-    runs = min(RUNS_AT_ONCE, config.runs - block * RUNS_AT_ONCE)
-    weights = train_block(dataset, config, runs, source)
-    return weights, metrics.score(dataset, config, weights, source.generator)
+def train_and_score(dataset: Dataset, config: Config, runs: Sequence[int] | None = None) -> tuple[Models, Scores]:
+    """These runs, or as many as the configuration has. `config` and `dataset` come from `ready`."""
+    chosen = range(config.runs) if runs is None else runs
+    one = replace(config, runs=1)  # seeds, like keys, know nothing of the number of runs
+    sources = [Source(one.generator_seed(run)) for run in chosen]
+    models = train_block(dataset, config, len(chosen), sources)
+    return models, score(dataset, config, models, [source.generator for source in sources])
 
 
 def single_user(dataset: Dataset) -> Dataset:
     """The same records and the same held-out persons, all with one user."""
-    zeros = np.zeros_like(dataset.user)
-    return Dataset(
-        dataset.x, dataset.columns, dataset.person, zeros, dataset.held_out, dataset.source, dataset.normalise
-    )
+    return replace(dataset, user=np.zeros_like(dataset.user))
+
+
+def _plain(value: Any) -> Any:
+    """A number, or a list of them; None where it is no number."""
+    if np.ndim(value):
+        return None if not np.isfinite(value).all() else [float(one) for one in value]
+    return None if math.isnan(value) else float(value)

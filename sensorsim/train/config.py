@@ -10,14 +10,24 @@ from typing import Any
 
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import Mechanism, find
+from sensorsim.mechanisms.base import AUTHORS, LINEAR, SIGMOID
 from sensorsim.privacy.kinds import DEFAULT
 
 SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses
+MOST_SIGMA = 1000.0  # of a normalised range: beyond it nothing is left of a record
+MOST_USERS = 65_536
+OWN: Any = None  # the mechanism's own setting; a checked configuration has it in place of this
 
 CHOICES = {
     "optimiser": ("adam", "sgd"),
+    "start": ("random", "data-free"),
+    "schedule": ("constant", "linear"),
+    "loss": ("cross-entropy", "squared"),
+    "sampling": ("epochs", "poisson"),
+    "release_sees": ("clean", "noisy"),
+    "map": (LINEAR, SIGMOID),
     "forward": ("raw", "released"),
-    "estimator": ("marginals", "loss"),
+    "estimator": ("moments", "loss"),
     "noise": ("gaussian", "laplace"),
     "clipping": ("flat", "group"),
     "point": ("zero", "prediction"),
@@ -26,7 +36,11 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Config:
-    """The defaults are the authors': m = 2, l = 7, c = 2.5, C = 4, Adam at 1e-3, batch 1, 10 epochs."""
+    """The defaults are the authors' (m = 2, l = 7, c = 2.5), and settings of the loop are the mechanism's own.
+
+    Those are the authors' for what the paper prints (Adam at 1e-3, batch 1, 10 epochs, C = 4), and found by a search on
+    synthetic data for the others. `checked` fills them in; nothing but a checked configuration runs.
+    """
 
     mechanism: str
     epsilon: float | None = None  # nominal, per record; None for `none`
@@ -38,17 +52,26 @@ class Config:
     bias: bool = False
     c: float = 2.5  # stabilization constant of spof
     decode_c: bool = False  # keep c in the decoder when the model is used
-    C: float = 4.0  # clipping norm of dpsgd and dpsgd-weights
+    C: float = OWN  # clipping norm of dpsgd, dpsgd-weights and dp-zo
     point: str = "zero"  # where dpsgd takes its z-gradient: at a = 0 as printed, or at the prediction (a = z)
-    optimiser: str = "adam"
-    lr: float = 1e-3
-    batch: int = 1
-    epochs: int = 10
+    optimiser: str = OWN
+    lr: float = OWN
+    batch: int = OWN
+    epochs: int = OWN
+    start: str = OWN  # the first weights: random, or those of the data-free net
+    schedule: str = OWN  # of the learning rate: constant, or linear to zero
+    loss: str = OWN  # none, dpsgd-weights: cross-entropy as printed, or squared error as accuracy is measured
+    records: int | None = None  # that the largest user trains on; set where settings or epsilon depend on it
+    features: int | None = None  # n, where settings depend on it
+    sampling: str = "epochs"  # dpsgd-weights, dp-zo: each record once an epoch, or in each step with one probability
     redraw: bool = False  # fresh noise at each step instead of once per record
     forward: str | None = None  # raw or released; None: as the mechanism does
     k: int | None = None  # features per record that `sampled` releases; None: chosen from epsilon
-    estimator: str = "marginals"  # what release and sampled make of the release
+    estimator: str = "moments"  # what release and sampled make of the release
     kind: str = DEFAULT  # of the table that they draw from
+    map: str = OWN  # what they and `none` learn: a linear map in closed form, or the paper's sigmoid net
+    release_sees: str = "clean"  # with sigma > 0 they release the clean record as printed, or what the sensor delivers
+    share: float | None = None  # of the records that `sketch` releases as one scalar; None: chosen
     noise: str = "gaussian"  # dpsgd-weights, dp-zo
     clipping: str = "flat"  # dpsgd-weights: one norm, or one for the encoder and one for the decoder
     delta: float = 1e-6  # dpsgd-weights with Gaussian noise
@@ -62,6 +85,16 @@ class Config:
     def reads(self) -> str:
         """What the forward pass reads while training."""
         return self.forward or self.object.reads
+
+    @property
+    def settings(self) -> str:
+        """Of a checked configuration: `tuned` by a search, `as printed` by the authors, or `given` by the user."""
+        mechanism = self.object
+        now = {name: getattr(self, name) for name in mechanism.used(self) if name in AUTHORS}
+        own = mechanism.own(self)
+        if all(own[name] == value for name, value in now.items()):
+            return mechanism.own_settings
+        return "as printed" if all(AUTHORS[name] == value for name, value in now.items()) else "given"
 
     @property
     def key(self) -> str:
@@ -79,19 +112,23 @@ class Config:
         return int.from_bytes(seen[:8], "big") >> 1
 
 
-def checked(config: Config, n: int) -> Config:
-    """The configuration as it will run, or one sentence on why it cannot."""
+def checked(config: Config, n: int, records: int | None = None) -> Config:
+    """The configuration as it will run, or one sentence on why it cannot.
+
+    `records` is how many records the largest user trains on (`records_of`); tuned settings and Poisson sampling ask.
+    """
     mechanism = find(config.mechanism)
-    reals = ("epsilon", "sigma", "c", "C", "lr", "delta")  # 4 and 4.0 are the same run, and have the same key
+    reals = ("epsilon", "sigma", "c", "C", "lr", "delta", "share")  # 4 and 4.0 are the same run, with the same key
     given: dict[str, Any] = {name: float(value) for name in reals if (value := getattr(config, name)) is not None}
-    config = replace(config, mechanism=mechanism.name, **given)
+    config = replace(config, mechanism=mechanism.name, records=records or config.records, features=n, **given)
     for name, allowed in CHOICES.items():
         value = getattr(config, name)
         if value is not None and value not in allowed:
             raise InputError(f"{name} is {value!r}; choose from {', '.join(allowed)}.")
-    check_numbers(config, n)
     if mechanism.private and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
         raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
+    config = with_settings(replace(config, map=config.map or mechanism.own_map(config)))
+    check_numbers(config, n)
     if config.forward is not None and config.forward not in mechanism.may_read:
         raise InputError(
             f"{config.mechanism} releases no record, so its forward pass reads raw values; leave --forward out."
@@ -101,11 +138,25 @@ def checked(config: Config, n: int) -> Config:
     return _without_the_unused(config, mechanism, n)
 
 
+def with_settings(config: Config) -> Config:
+    """What was not given of the loop's settings, as the mechanism has it."""
+    own = config.object.own(config)
+    return replace(config, **{name: value for name, value in own.items() if getattr(config, name) is None})
+
+
+def records_of(dataset: Any, m: int) -> int:
+    """How many records the largest of m users trains on; with m = 1 all records are one user's."""
+    import numpy as np
+
+    trained = ~dataset.held_out
+    return int(trained.sum() if m == 1 else np.bincount(dataset.user[trained]).max())
+
+
 def _without_the_unused(config: Config, mechanism: Mechanism, n: int) -> Config:
     """What a mechanism does not use goes back to its default, so that the same run always has the same key."""
     kept = {name: getattr(config, name) for name in (*SHARED, *mechanism.used(config))}
     kept.setdefault("c", 0.0)
-    return Config(**kept | mechanism.adjusted(config, n))
+    return Config(**AUTHORS | {"map": SIGMOID} | kept | mechanism.adjusted(config, n))
 
 
 def check_numbers(config: Config, n: int) -> None:
@@ -117,13 +168,18 @@ def check_numbers(config: Config, n: int) -> None:
     for name, least in (("m", 1), ("runs", 1), ("batch", 1), ("epochs", 0)):
         if getattr(config, name) < least:
             raise InputError(f"{name} = {getattr(config, name)}; give --{name} {least} or more.")
+    if config.m > MOST_USERS:
+        raise InputError(f"there are too many users; give --m {MOST_USERS} or less.")
     if config.seed is not None and config.seed < 0:
         raise InputError(f"seed = {config.seed}; give --seed 0 or more, or none for secret noise.")
     for name in ("lr", "C"):
         if not 0 < getattr(config, name) < math.inf:
             raise InputError(f"{name} = {getattr(config, name)}; give a number above 0.")
-    for name in ("sigma", "c"):
-        if not 0 <= getattr(config, name) < math.inf:
-            raise InputError(f"{name} = {getattr(config, name)}; give a number of at least 0.")
+    if not 0 <= config.sigma <= MOST_SIGMA:
+        raise InputError(f"sigma = {config.sigma}; give a number from 0 to {MOST_SIGMA:g}: a column's range is 1.")
+    if not 0 <= config.c < math.inf:
+        raise InputError(f"c = {config.c}; give a number of at least 0.")
+    if config.share is not None and not 0 <= config.share <= 1:
+        raise InputError(f"share = {config.share}; give the share of the records that sketch, between 0 and 1.")
     if not 0 < config.delta < 1:
         raise InputError(f"delta = {config.delta}; give a number between 0 and 1, such as 1e-6.")

@@ -1,4 +1,4 @@
-"""Daily-activity data: read, check, normalise, and hand to the users of a distributed autoencoder.
+"""Records: read, checked, brought to 0 … 1, and handed to the users of a distributed autoencoder.
 
 Rows go to users by person: a whole person belongs to one user, and is either trained on or held out.
 """
@@ -6,6 +6,7 @@ Rows go to users by person: a whole person belongs to one user, and is either tr
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
+from sensorsim.ranges import Range, brief, outside, ranges_for, ready_ranges, to_unit
+from sensorsim.train import table
+from sensorsim.train.split import assign
 
 NUMERIC_COLUMNS = (
     "TotalSteps",
@@ -32,28 +36,14 @@ NUMERIC_COLUMNS = (
 # The authors' 14 features: the 13 numeric columns with Calories twice.
 PAPER_COLUMNS = (*NUMERIC_COLUMNS, "Calories")
 
-# Public caps: what a day can hold (minutes), or a round number far above ordinary days; no file was looked at.
-PUBLIC_CAPS = {
-    "TotalSteps": 40_000.0,
-    "TotalDistance": 30.0,
-    "TrackerDistance": 30.0,
-    "LoggedActivitiesDistance": 30.0,
-    "VeryActiveDistance": 30.0,
-    "ModeratelyActiveDistance": 30.0,
-    "LightActiveDistance": 30.0,
-    "SedentaryActiveDistance": 1.0,
-    "VeryActiveMinutes": 1_440.0,
-    "FairlyActiveMinutes": 1_440.0,
-    "LightlyActiveMinutes": 1_440.0,
-    "SedentaryMinutes": 1_440.0,
-    "Calories": 6_000.0,
-}
-HELD_OUT_SHARE = 0.2
+# The highs of the ready ranges, under the name they had before they became a table.
+PUBLIC_CAPS = {name: ready_ranges()[name].high for name in NUMERIC_COLUMNS}
+RANGES, MAXIMA = "ranges", "max"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Normalised records in [0, 1]; `user` and `held_out` are set per person, never inside one."""
+    """Records in [0, 1]; `user` and `held_out` are set per person, never inside one."""
 
     x: np.ndarray  # (rows, n) float64
     columns: tuple[str, ...]
@@ -61,7 +51,11 @@ class Dataset:
     user: np.ndarray  # (rows,) int, 0 … m-1
     held_out: np.ndarray  # (rows,) bool
     source: str
-    normalise: str
+    normalise: str  # RANGES, or MAXIMA: divided by private maxima
+    ranges: tuple[Range, ...] | None = None  # of the columns; None with MAXIMA
+    persons_known: bool = True  # else every row counts as a person of its own
+    clipped_in: tuple[int, ...] = ()  # readings outside of their range, by column
+    dropped: int = 0  # rows left out for a missing cell
 
     @property
     def n(self) -> int:
@@ -72,10 +66,16 @@ class Dataset:
         return int(self.user.max()) + 1
 
     @property
+    def clipped(self) -> int:
+        return sum(self.clipped_in)
+
+    @property
     def digest(self) -> str:
         """What a results file remembers of the data, so that two data sets never mix."""
-        seen = hashlib.sha256(np.ascontiguousarray(self.x).tobytes())
-        seen.update(self.user.astype(np.int64).tobytes() + self.held_out.tobytes() + repr(self.columns).encode())
+        seen = hashlib.sha256(np.ascontiguousarray(self.x).data)
+        for part in (self.person.astype(np.int64), self.user.astype(np.int64), self.held_out):
+            seen.update(np.ascontiguousarray(part).data)
+        seen.update(repr((self.columns, self.normalise, self.ranges, self.persons_known)).encode())
         return seen.hexdigest()[:16]
 
 
@@ -83,116 +83,141 @@ def load(
     path: str | None = None,
     *,
     m: int = 2,
-    columns: tuple[str, ...] = PAPER_COLUMNS,
-    normalise: str = "max",
+    columns: tuple[str, ...] | None = None,
+    person: str | None = None,
+    ranges: str | Mapping[str, Range] | None = None,
+    normalise: str = RANGES,
+    drop_missing: bool = False,
     seed: int = 0,
 ) -> Dataset:
-    """The file at `path`, or the synthetic set when there is none, ready for training.
-
-    `normalise="max"` divides by the column maximum as the paper prints; that maximum is private data, and no
-    epsilon in this package covers it. `normalise="public"` divides by public caps and clips.
-    """
+    """The file at `path`, or the synthetic set when there is none, ready for training; options as in `prepare`."""
     if path is None:
         from sensorsim.train.synthetic import make
 
         frame, source = make(seed=0), "synthetic (seed 0)"
     else:
-        frame, source = read_csv(path), Path(path).name
-    return prepare(frame, m=m, columns=columns, normalise=normalise, seed=seed, source=source)
-
-
-def read_csv(path: str) -> pd.DataFrame:
-    """The file as a table, with a clear sentence for each way it can be wrong."""
-    try:
-        frame = pd.read_csv(path)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}; give a Fitbit daily-activity CSV, or leave --data out.") from None
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{path} cannot be read as CSV ({reason}); give a Fitbit daily-activity CSV.") from None
-    return frame
+        frame, source = table.read_csv(path, person), Path(path).name
+    return prepare(
+        frame,
+        m=m,
+        columns=columns,
+        person=person,
+        ranges=ranges,
+        normalise=normalise,
+        drop_missing=drop_missing,
+        seed=seed,
+        source=source,
+    )
 
 
 def prepare(
     frame: pd.DataFrame,
     *,
     m: int = 2,
-    columns: tuple[str, ...] = PAPER_COLUMNS,
-    normalise: str = "max",
+    columns: tuple[str, ...] | None = None,
+    person: str | None = None,
+    ranges: str | Mapping[str, Range] | None = None,
+    normalise: str = RANGES,
+    drop_missing: bool = False,
     seed: int = 0,
     source: str = "a data frame",
 ) -> Dataset:
-    """Check a table column by column, normalise it, and give its persons to users."""
-    raw = _numbers(frame, columns, source)
-    x = _normalise(raw, columns, normalise, source)
-    person = np.unique(frame["Id"].to_numpy(), return_inverse=True)[1]
-    user_of, held_out_of = _assign(np.bincount(person), m, seed, source)
-    return Dataset(x, tuple(columns), person, user_of[person], held_out_of[person], source, normalise)
+    """Check a table column by column, bring it to 0 … 1, and give its persons to users.
+
+    `columns` are the paper's 14 unless named; `person` is the column that names a person, Id where there is one.
+    `normalise="ranges"` scales by public ranges, ready ones or those of a file, and clips. `"max"` divides by the
+    column maximum as the paper prints; that maximum is private data, so no epsilon holds.
+    """
+    normalise = _rule(normalise, ranges)
+    by = table.person_column(frame, person, source)
+    columns = _columns(frame, columns, by, source)
+    known = ranges_for(columns, ranges) if normalise == RANGES else None  # before the cells: they may be many
+    raw, person_of, dropped = _complete(
+        table.numbers(frame, columns, source), table.persons(frame, by), columns, by, drop_missing, source
+    )
+    user_of, held_out_of = assign(np.bincount(person_of), m, seed, source)
+    return Dataset(
+        _by_maxima(raw, columns, source) if known is None else to_unit(raw, known),
+        columns,
+        person_of,
+        user_of[person_of],
+        held_out_of[person_of],
+        source,
+        normalise,
+        known,
+        by is not None,
+        () if known is None else outside(raw, known),
+        dropped,
+    )
 
 
-def _numbers(frame: pd.DataFrame, columns: tuple[str, ...], source: str) -> np.ndarray:
-    """The chosen columns as floats; the first bad cell is named by row and column."""
+def _rule(normalise: str, ranges: object) -> str:
+    """How the columns are scaled; `public` is what `ranges` was called before ranges could be given."""
+    if normalise not in (RANGES, MAXIMA, "public"):
+        raise InputError(f"normalise is {brief(normalise)}; it is {RANGES} or {MAXIMA}.")
+    if normalise == MAXIMA and ranges is not None:
+        raise InputError("ranges are given, and max does not use them; leave out --ranges or --normalise max.")
+    return MAXIMA if normalise == MAXIMA else RANGES
+
+
+def _columns(frame: pd.DataFrame, columns: tuple[str, ...] | None, person: str | None, source: str) -> tuple[str, ...]:
+    """The columns asked for, or the paper's where the table has them."""
+    if columns is None:
+        missing = [name for name in NUMERIC_COLUMNS if name not in frame.columns]
+        if not missing:
+            return PAPER_COLUMNS
+        numeric = [name for name in table.numeric_columns(frame) if name != person]
+        what = "is missing" if len(missing) == 1 else f"and {len(missing) - 1} others are missing"
+        has = f"its numeric columns are {table.listed(numeric)}" if numeric else "it has no numeric column"
+        raise InputError(
+            f"{source} is no Fitbit daily activity ({missing[0]} {what}); name your columns with --columns: {has}."
+        )
     if not columns:
         raise InputError("no columns were chosen; name at least one numeric column, or leave --columns out.")
-    missing = [name for name in dict.fromkeys(("Id", *columns)) if name not in frame.columns]
-    if missing:
-        has = ", ".join(map(str, frame.columns[:16]))
-        raise InputError(f"{source} has no column {', '.join(missing)}; it has {has}: pick from these with --columns.")
-    if len(frame) == 0 or frame["Id"].isna().any():
-        what = "no rows" if len(frame) == 0 else "a row without an Id"
-        raise InputError(f"{source} has {what}; every row needs an Id that names its person.")
-    for name in dict.fromkeys(columns):
-        values = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
-        for bad, what in ((~np.isfinite(values), "is not a finite number"), (values < 0, "is negative")):
-            if bad.any():
-                row = int(np.argmax(bad))
-                cell = frame[name].iloc[row]
-                raise InputError(
-                    f"{source} row {row + 2}, column {name}: {cell} {what}; every value must be a number of at least 0."
-                )
-    return np.column_stack([frame[name].to_numpy(dtype=np.float64) for name in columns])
-
-
-def _normalise(raw: np.ndarray, columns: tuple[str, ...], normalise: str, source: str) -> np.ndarray:
-    constant = [name for name, column in zip(columns, raw.T, strict=True) if column.min() == column.max()]
-    if constant:
+    table.need_columns(frame, columns, source)
+    if person in columns:
         raise InputError(
-            f"{source}: column {constant[0]} has one value only and cannot be scaled; leave it out with --columns."
+            f"column {brief(person)} names the persons and cannot be a feature; leave it out of --columns."
         )
-    if normalise == "max":
-        return np.asarray(raw / raw.max(axis=0))
-    if normalise == "public":
-        unknown = [name for name in columns if name not in PUBLIC_CAPS]
-        if unknown:
+    return tuple(columns)
+
+
+def _complete(
+    raw: np.ndarray,
+    person: np.ndarray,
+    columns: tuple[str, ...],
+    by: str | None,
+    drop_missing: bool,
+    source: str,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Rows with a person and a number in every column; others are refused by row and column, or dropped."""
+    gap = np.isnan(raw)
+    nameless = person < 0
+    whole = ~(gap.any(axis=1) | nameless)
+    if not whole.all() and not drop_missing:
+        row = int(np.argmin(whole))
+        column = by if nameless[row] else columns[int(np.argmax(gap[row]))]
+        raise InputError(
+            f"{source} row {row + 2}, column {brief(column)}: the cell is missing; fill it in, or leave such rows out "
+            "with --drop-missing."
+        )
+    if not whole.any():
+        what = "no rows" if len(raw) == 0 else "no row without a missing cell"
+        raise InputError(f"{source} has {what}; at least one complete row is needed.")
+    if whole.all():
+        return raw, person, 0
+    # Persons that lost all their rows are gone, and the others move up.
+    return raw[whole], np.unique(person[whole], return_inverse=True)[1], int((~whole).sum())
+
+
+def _by_maxima(raw: np.ndarray, columns: tuple[str, ...], source: str) -> np.ndarray:
+    """As the paper prints; what lies below 0, or never changes, has no place on that scale."""
+    for name, column in zip(columns, raw.T, strict=True):
+        least, most = column.min(), column.max()
+        if least < 0 or least == most:
+            what = "has values below 0" if least < 0 else "has one value only"
             raise InputError(
-                f"no public cap is known for {unknown[0]}; choose from {', '.join(PUBLIC_CAPS)}, or use max."
+                f"{source}: column {brief(name)} {what} and cannot be divided by its maximum; use --normalise ranges, "
+                "or leave it out with --columns."
             )
-        return np.asarray(np.minimum(raw / np.array([PUBLIC_CAPS[name] for name in columns]), 1.0))
-    raise InputError(f"normalise is {normalise!r}; it is max or public.")
-
-
-def _assign(rows_of: np.ndarray, m: int, seed: int, source: str) -> tuple[np.ndarray, np.ndarray]:
-    """A user and a held-out flag for every person: users get nearly equal row counts, each keeps a training person."""
-    persons = len(rows_of)
-    if m < 1:
-        raise InputError(f"m = {m}; there is at least one user, so give --m 1 or more.")
-    if persons < m:
-        raise InputError(f"{source} has {persons} persons, fewer than m = {m} users; give --m between 1 and {persons}.")
-    rng = np.random.default_rng([seed, 1])
-    order = rng.permutation(persons)
-    order = order[np.argsort(-rows_of[order], kind="stable")]  # large persons first, ties at random
-    user = np.empty(persons, dtype=np.int64)
-    load_of = np.zeros(m, dtype=np.int64)
-    for place, person in enumerate(order):
-        chosen = place if place < m else int(np.argmin(load_of))
-        user[person] = chosen
-        load_of[chosen] += rows_of[person]
-    held_out = np.zeros(persons, dtype=bool)
-    wanted = round(HELD_OUT_SHARE * persons)
-    kept = np.bincount(user, minlength=m)
-    for person in rng.permutation(persons):
-        if wanted and kept[user[person]] > 1:
-            held_out[person] = True
-            kept[user[person]] -= 1
-            wanted -= 1
-    return user, held_out
+    return np.asarray(raw / raw.max(axis=0))

@@ -1,243 +1,154 @@
-"""The paper's data figures, redrawn from our own runs, and two of our own; readable in grey by line and marker."""
+"""The paper's data figures, redrawn from our own runs, and our own. Functions return a figure; the caller saves it.
+
+Lines carry their names at their ends, so that nobody hunts in a legend, and everything is readable in grey. The key
+under the panels says what the marks mean: who is trusted, and whether an epsilon holds at all.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from sensorsim.train import curves
+from sensorsim.train.axes import ACCURACY, R2, Measure, log_ticks
+from sensorsim.train.curves import Curve, Row, Scores
+from sensorsim.train.sheet import entitle, finish, sheet
 
-from sensorsim.drawing import picture
-from sensorsim.files import write_whole
-from sensorsim.mechanisms import every, find
-from sensorsim.train import noisy_inputs
+Trivial = dict[float, Scores]  # by sigma
 
-FAR_BELOW = 4.0  # points under the lowest curve at which a trivial predictor would squeeze the figure
-ACCURACY = "accuracy, 1 − MSE (%)"
-Rows = list[dict[str, Any]]
-Trivial = dict[float, dict[str, dict[str, Any]]]
+# What stands on the x axis of accuracy_against_epsilon: the field of a row, and its title.
+BUDGETS = {
+    "nominal": ("nominal_epsilon", "nominal ε per record"),
+    "spent": ("spent_epsilon", "ε really spent per record"),
+    "person": ("epsilon_person_median", "ε of a person with all of their records (median person)"),
+}
+TRIVIAL_OF_RECORDS = ("PCA-", "column mean", "data-free map")  # how names begin that the headline shows
 
 
-def accuracy_against_c(rows: Rows, trivial: Trivial, path: Path) -> None:
+def accuracy_against_c(rows: Sequence[Row], trivial: Trivial) -> Any:
     """Fig. 2 of the paper: spof over the stabilization constant, decoded without c and with it."""
-    figure, axes = _canvas(1)
-    axis = axes[0]
-    for decoded, style, label in ((False, "-", "decoded without c"), (True, "--", "decoded with c")):
-        part = sorted((row for row in rows if row["decode_c"] == decoded), key=lambda row: row["c"])
-        if part:
-            _line(
-                axis,
-                [row["c"] for row in part],
-                part,
-                style,
-                "s" if decoded else "o",
-                "black" if decoded else "#d55e00",
-                label,
-            )
-    _trivial_lines(axis, trivial[rows[0]["sigma"]])
-    axis.set(xlabel="stabilization constant c", ylabel=ACCURACY)
-    axis.set_title(f"spof as printed, nominal ε = {rows[0]['nominal_epsilon']:g}")
-    _finish(figure, axes, path)
+    figure, (axis,) = sheet(1)
+    found = []
+    for decoded, word in ((False, "decoded without c"), (True, "decoded with c")):
+        for curve in curves.curves_of([row for row in rows if row["decode_c"] == decoded], "c"):
+            found.append(Curve(curve.mechanism, word, curve.places, curve.rows))
+    places = [place for curve in found for place in curve.places]
+    margin = 0.04 * (max(places) - min(places)) or 0.1
+    axis.set_xlim(min(places) - margin, max(places) + margin)
+    curves.draw(axis, ACCURACY, found, trivial[rows[0]["sigma"]])
+    axis.set_xlabel("stabilization constant c")
+    entitle(axis, _noise(rows[0]["sigma"]))
+    return finish(figure, f"spof over its constant, nominal ε = {rows[0]['nominal_epsilon']:g}")
 
 
-def accuracy_against_epsilon(rows: Rows, trivial: Trivial, path: Path, spent: bool = False) -> None:
-    """Fig. 3 of the paper (nominal), or our own against what a record really spends."""
-    sigmas = sorted(trivial)
-    figure, axes = _canvas(len(sigmas))
-    for axis, sigma in zip(axes, sigmas, strict=True):
-        for mechanism in every():
-            part = [row for row in rows if row["mechanism"] == mechanism.name and row["sigma"] == sigma]
-            if not mechanism.private:
-                if part and part[0]["accuracy"] is not None:
-                    axis.axhline(
-                        part[0]["accuracy"], color=mechanism.style.colour, linewidth=1.6, label=mechanism.title
-                    )
-                continue
-            if spent:
-                part = [row for row in part if row["spent_epsilon"] is not None]
-            place = "spent_epsilon" if spent else "nominal_epsilon"
-            part = sorted((row for row in part if row["nominal_epsilon"] is not None), key=lambda row: row[place])
-            if part:
-                line, marker, colour = mechanism.style
-                label = mechanism.title + (", fresh noise" if part[0]["redraw"] else "")
-                _line(axis, [row[place] for row in part], part, line, marker, colour, label)
-        _trivial_lines(axis, trivial[sigma])
-        axis.set_xscale("log")
-        ticks = sorted({row["nominal_epsilon"] for row in rows if row["nominal_epsilon"]})
-        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axis.minorticks_off()
-        axis.set(title=f"environmental noise σ = {sigma:g}", ylabel=ACCURACY)
-        axis.set_xlabel("ε really spent per record" if spent else "nominal ε per record")
-        if spent:
-            missing = sorted(
-                {
-                    row["mechanism"]
-                    for row in rows
-                    if row["sigma"] == sigma and row["nominal_epsilon"] and row["spent_epsilon"] is None
-                }
-            )
-            if missing:
-                axis.set_xlabel(f"ε really spent per record\n(no bound holds for {', '.join(missing)}: not shown)")
-    _finish(figure, axes, path)
+def accuracy_against_epsilon(
+    rows: Sequence[Row], trivial: Trivial, against: str = "nominal", measure: Measure = ACCURACY
+) -> Any:
+    """Fig. 3 of the paper (nominal), or our own against what a record, or a person, really spends."""
+    field, title = BUDGETS[against]
+    figure, axes = sheet(len(trivial))
+    for axis, sigma in zip(axes, sorted(trivial), strict=True):
+        part = [row for row in rows if row["sigma"] == sigma]
+        wanted = [row.get("nominal_epsilon") for row in part] if against != "person" else []
+        _log_scale(axis, [row[field] for row in part if row.get(field)], wanted)
+        found = [_levelled(part), curves.curves_of([row for row in part if row.get("nominal_epsilon")], field)]
+        failed = [row["mechanism"] for row in part if row.get("error") and row.get(field) is None]
+        curves.draw(axis, measure, [curve for each in found for curve in each], trivial[sigma], without=failed)
+        missing = _unbounded(part, field)
+        axis.set_xlabel(title + (f"\nno bound holds for {', '.join(missing)}: not shown" if missing else ""))
+        entitle(axis, _noise(sigma))
+    what = "What the model reconstructs" if measure is ACCURACY else "R² of a record over the column mean"
+    return finish(figure, f"{what}, against the {title}")
 
 
-def accuracy_against_cost(rows: Rows, trivial: Trivial, costs: dict[str, float], unit: str, path: Path) -> None:
-    """Our own: what a record costs on the body against what the model gets from it, over epsilon."""
-    sigmas = sorted({row["sigma"] for row in rows})
-    figure, axes = _canvas(len(sigmas))
-    for axis, sigma in zip(axes, sigmas, strict=True):
-        for name, cost in costs.items():
-            part = [
-                row
-                for row in rows
-                if row["mechanism"] == name and row["sigma"] == sigma and row["accuracy"] is not None
-            ]
-            part.sort(key=lambda row: row["nominal_epsilon"])
-            if part:
-                _, marker, colour = find(name).style
-                heights = [row["accuracy"] for row in part]
-                axis.plot([cost] * len(part), heights, "-", color=colour, linewidth=0.8)
-                sizes = [18 + 14 * place for place in range(len(part))]
-                axis.scatter(
-                    [cost] * len(part),
-                    heights,
-                    s=sizes,
-                    marker=marker,
-                    facecolors="none",
-                    edgecolors=colour,
-                    label=f"{name} ({cost:g})",
-                )
-        axis.set_xscale("log")
-        ticks = sorted(costs.values())
-        axis.set_xticks(ticks, [f"{cost:g}" for cost in ticks], rotation=45)
-        axis.minorticks_off()
-        axis.set(title=f"environmental noise σ = {sigma:g}", xlabel=f"cost per record ({unit})", ylabel=ACCURACY)
-        axis.margins(x=0.2)
-        _trivial_lines(axis, trivial[sigma])
-    unknown = sorted({row["mechanism"] for row in rows if row["nominal_epsilon"] is not None} - costs.keys())
-    note = "larger marker: larger nominal ε" + (f"; no kernel to price for {', '.join(unknown)}" if unknown else "")
-    _finish(figure, axes, path, note)
+def accuracy_against_cost(rows: Sequence[Row], trivial: Trivial, costs: dict[str, float], unit: str) -> Any:
+    """Our own: what a record costs on the body against what the model gets from it; upwards along epsilon."""
+    figure, axes = sheet(len(trivial))
+    for axis, sigma in zip(axes, sorted(trivial), strict=True):
+        part = [row | {"cost": costs.get(row["mechanism"])} for row in rows if row["sigma"] == sigma]
+        _log_scale(axis, [min(costs.values()) / 1.4, max(costs.values()) * 5], [])  # room for the names
+        _priced(axis, part, trivial[sigma])
+        axis.set_xlabel(f"cost of a record ({unit})")
+        entitle(axis, _noise(sigma))
+    unknown = sorted({row["mechanism"] for row in rows if row.get("nominal_epsilon") is not None} - costs.keys())
+    note = "larger mark: larger nominal ε" + (f"; no kernel to price for {', '.join(unknown)}" if unknown else "")
+    return finish(figure, "What a record costs on the body, and what the model gets from it", note)
 
 
-def density_of_b_max(path: Path, sigma: float = 1.0) -> None:
-    """Fig. 4 of the paper: the density of b_max for several h; printed on the left, what holds on the right."""
-    figure, axes = _canvas(2)
-    for axis, printed in zip(axes, (True, False), strict=True):
-        sd = noisy_inputs.spread(sigma, printed)
-        for h, style in ((0.0, "-"), (0.01, "--"), (0.1, "-."), (0.5, ":")):
-            axis.plot(*noisy_inputs.density_curve(h, sd, printed), style, label=f"h = {h:g}")
-        axis.axvline(0, color="grey", linewidth=0.8)
-        axis.text(
-            -0.4, 0.97, "b = 1", color="0.4", transform=axis.get_xaxis_transform(), va="top", ha="right", fontsize=8
-        )
-        axis.set_yscale("log")
-        axis.set(xlim=(-5, 45), ylim=(1e-3, 1e3), xlabel="log₁₀ of b_max", ylabel="density per decade")
-        axis.set_title(f"{'as printed' if printed else 'what holds'}: deviation of Wᵀn {sd:.3g} at σ = {sigma:g}")
-    _finish(figure, axes, path)
+def accuracy_against_records(rows: Sequence[Row], trivial: dict[tuple[str, int], Scores], epsilon: float) -> Any:
+    """The headline, how many people it takes: accuracy above, R² over the column mean below; a column for each set.
+
+    Every row says `set`, `size` and `persons`; the trivial predictors stand under the same pair.
+    """
+    sets = list(dict.fromkeys(name for name, _ in trivial))
+    figure, axes = sheet(len(sets), down=2)
+    for place, name in enumerate(sets):
+        part = [row for row in rows if row["set"] == name]
+        sizes = sorted(size for other, size in trivial if other == name)
+        for axis, measure in ((axes[place], ACCURACY), (axes[len(sets) + place], R2)):
+            _log_scale(axis, sizes, [])
+            curves.draw(axis, measure, curves.curves_of(part, "size"), {}, _grey_lines(trivial, name, sizes))
+            axis.set_xticks(sizes, [_counted(size) for size in sizes])
+        below = axes[len(sets) + place]
+        people = {row["size"]: row["persons"] for row in part if row.get("persons")}
+        below.set_xticks(sizes, [_counted(size) + _people(people.get(size)) for size in sizes])
+        below.set_xlabel("records that were released")
+        entitle(axes[place], name)
+        entitle(below, "the same, as R² of a record over the column mean")
+    return finish(figure, f"How many records does it take? ε = {epsilon:g} for each")
 
 
-def probability_of_b_max(path: Path) -> None:
-    """Fig. 5 of the paper: Pr[b_max <= 1] against sigma, the printed claim and what holds."""
-    figure, axes = _canvas(1)
-    axis = axes[0]
-    sigmas = np.geomspace(0.05, 50, 61)
-    axis.axhline(0.5, color="black", linestyle="--", label="printed claim for large σ: at least 0.5")
-    curves = (
-        ("-", True, noisy_inputs.DRAWS, "Pr[b_max ≤ 1], printed variance, 100 draws, h = 0"),
-        ("-.", False, noisy_inputs.DRAWS, "the same with the variance that holds"),
-        (":", False, 1, "one draw in place of 100"),
-    )
-    for style, printed, draws, label in curves:
-        values = [noisy_inputs.probability_below_one(noisy_inputs.spread(sigma, printed), draws) for sigma in sigmas]
-        axis.plot(sigmas, np.maximum(values, 1e-60), style, label=label)
-    few = sigmas[::10]
-    axis.plot(
-        few,
-        [max(noisy_inputs.share_below_one(sigma), 1e-60) for sigma in few],
-        "ko",
-        markersize=4,
-        label=f"b_j itself, {noisy_inputs.SAMPLES:,} draws",
-    )
+def _levelled(rows: Sequence[Row]) -> list[Curve]:
+    """What has no epsilon, as level lines: a curve of one place."""
+    return [
+        Curve(curve.mechanism, curve.name, curves.LEVEL, curve.rows[:1])
+        for curve in curves.curves_of([row | {"level": 1.0} for row in rows if not row.get("nominal_epsilon")], "level")
+    ]
+
+
+def _grey_lines(trivial: dict[tuple[str, int], Scores], name: str, sizes: list[int]) -> list[Curve]:
+    """The trivial predictors of the headline over the number of records."""
+    shown = [word for word in trivial[name, sizes[-1]] if word.startswith(TRIVIAL_OF_RECORDS)]
+    return [
+        Curve("none", word, tuple(sizes), tuple(trivial[name, size].get(word, {}) for size in sizes)) for word in shown
+    ]
+
+
+def _priced(axis: Any, rows: list[Row], trivial: Scores) -> None:
+    """A column of marks for each mechanism, named at its top."""
+    found = curves.curves_of([row for row in rows if row.get("nominal_epsilon") is not None], "cost")
+    columns = []
+    for curve in found:
+        ordered = sorted(curve.rows, key=lambda row: row["nominal_epsilon"])
+        columns.append(Curve(curve.mechanism, f"{curve.name} ({curve.places[0]:g})", curve.places, tuple(ordered)))
+    curves.draw(axis, ACCURACY, columns, trivial, growing=True)
+
+
+def _log_scale(axis: Any, places: Sequence[float], wanted: Sequence[float | None]) -> None:
+    """A log axis over the places, with a little room at its ends, and ticks at the wanted ones."""
     axis.set_xscale("log")
-    axis.set_yscale("log")
-    axis.set(xlabel="environmental noise σ (in units of the normalised range)", ylabel="probability", ylim=(1e-40, 30))
-    _finish(figure, axes, path)
+    axis.minorticks_off()
+    low, high = (min(places), max(places)) if places else (0.1, 10.0)
+    room = max((high / low) ** 0.03, 1.03)
+    limits = low / room, high * room
+    ticks = sorted({tick for tick in wanted if tick}) or log_ticks(*limits)
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_xlim(*limits)  # after the ticks, which would widen it
 
 
-def _line(axis: Any, places: list[float], rows: Rows, style: str, marker: str, colour: str, label: str) -> None:
-    """A curve of means with its 95 % band; a cell with a diverged run is a cross at the bottom, not a mean."""
-    kept = [(place, row) for place, row in zip(places, rows, strict=True) if row["accuracy"] is not None]
-    lost = [place for place, row in zip(places, rows, strict=True) if row["accuracy"] is None]
-    xs = [place for place, _ in kept]
-    ys = np.array([row["accuracy"] for _, row in kept], dtype=float)
-    half = [0.0 if row["accuracy_low"] is None else row["accuracy"] - row["accuracy_low"] for _, row in kept]
-    axis.errorbar(xs, ys, yerr=half, linestyle=style, marker=marker, color=colour, markersize=5, capsize=2, label=label)
-    if lost:
-        axis.plot(
-            lost,
-            [0.02] * len(lost),
-            "x",
-            color=colour,
-            transform=axis.get_xaxis_transform(),
-            label=f"{label}: diverged",
-        )
+def _unbounded(rows: Sequence[Row], field: str) -> list[str]:
+    """Mechanisms with an epsilon in name, for which this one does not exist."""
+    ran = [row for row in rows if row.get("nominal_epsilon") and not row.get("error")]
+    return sorted({row["mechanism"] for row in ran if row.get(field) is None})
 
 
-def _trivial_lines(axis: Any, found: dict[str, dict[str, Any]]) -> None:
-    """The trivial predictors as thin grey lines, each named at the right edge; those far below, with their number."""
-    low, high = axis.get_ylim()
-    every = sorted((scores["accuracy"], name) for name, scores in found.items())
-    shown = [(value, name) for value, name in every if value > low - FAR_BELOW]
-    for row, (value, name) in enumerate(each for each in every if each not in shown):
-        axis.annotate(
-            f"↓ {name} {value:.1f}", (1.01, -0.05 - 0.05 * row), xycoords="axes fraction", fontsize=7, color="0.35"
-        )
-    low, high = min(low, shown[0][0] - 1), max(high, shown[-1][0] + 1)
-    axis.set_ylim(low, high)
-    gap = (high - low) * 0.038
-    places = [value for value, _ in shown]
-    for place in range(1, len(places)):  # push apart upward, then back down from the top edge
-        places[place] = max(places[place], places[place - 1] + gap)
-    places[-1] = min(places[-1], high)
-    for place in range(len(places) - 2, -1, -1):
-        places[place] = min(places[place], places[place + 1] - gap)
-    for (value, name), height in zip(shown, places, strict=True):
-        axis.axhline(value, color="0.6", linewidth=0.8, linestyle=(0, (1, 1.5)), zorder=0)
-        axis.annotate(name, (1.01, height), xycoords=("axes fraction", "data"), fontsize=7, color="0.35", va="center")
+def _counted(size: int) -> str:
+    return f"{size:,}".replace(",", "\u2009")
 
 
-def _canvas(panels: int) -> tuple[Any, list[Any]]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, panels, figsize=(6.2 * panels, 4.6), squeeze=False)
-    return figure, list(axes[0])
+def _people(persons: int | None) -> str:
+    return "" if persons is None else f"\n{_counted(persons)} people"
 
 
-def _finish(figure: Any, axes: list[Any], path: Path, note: str = "") -> None:
-    """One legend below all panels, so that it covers no data."""
-    import matplotlib.pyplot as plt
-
-    handles: dict[str, Any] = {}
-    for axis in axes:
-        axis.grid(color="0.92", linewidth=0.6)
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    columns = min(4 if len(axes) > 1 else 2, len(handles))
-    rows = -(-len(handles) // columns)
-    figure.tight_layout(rect=(0, 0.02 + 0.055 * rows + (0.04 if note else 0), 1, 1))
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        loc="lower center",
-        ncols=columns,
-        frameon=False,
-        fontsize=8,
-        title=note or None,
-        title_fontsize=8,
-    )
-    drawn = picture(figure, "png", 140)
-    plt.close(figure)
-    write_whole(path, drawn)
+def _noise(sigma: float) -> str:
+    return f"environmental noise σ = {sigma:g}"

@@ -50,13 +50,41 @@ def allocate(units: int, n: int, l: int, bias: bool, units_inside: bool) -> Para
     return Parameters(flat, views[0], views[1], b, d, units_inside)
 
 
-def initialise(parameters: Parameters, generator: torch.Generator) -> None:
-    """torch's own default for a linear layer: uniform within ±1/sqrt(inputs), biases alike."""
-    _, n, l = parameters.W.shape
+def initialise(parameters: Parameters, *generators: torch.Generator) -> None:
+    """torch's own default for a linear layer: uniform within ±1/sqrt(inputs), biases alike.
+
+    Each generator serves an equal share of the units.
+    """
+    units, n, l = parameters.W.shape
+    each = units // len(generators)
     for weight, inputs in ((parameters.W, n), (parameters.V, l), (parameters.b, n), (parameters.d, l)):
-        if weight is not None:
-            drawn = torch.rand(weight.shape, generator=generator)  # drawn in leading form: the layout changes no number
+        if weight is not None:  # drawn in leading form: the layout changes no number
+            drawn = torch.cat([torch.rand(each, *weight.shape[1:], generator=one) for one in generators])
             weight.copy_((2 * drawn - 1) / inputs**0.5)
+
+
+def joined(parts: list[Parameters]) -> Parameters:
+    """Several models as one, the units of the first before those of the next; units leading in memory."""
+    _, n, l = parts[0].W.shape
+    whole = allocate(sum(len(part.W) for part in parts), n, l, parts[0].b is not None, False)
+    start = 0
+    for part in parts:
+        copy(part, whole, slice(start, start + len(part.W)))
+        start += len(part.W)
+    return whole
+
+
+def copy(source: Parameters, target: Parameters, units: slice = slice(None)) -> None:
+    """Into those units of the target, whatever the layout of either."""
+    for old, new in ((source.W, target.W), (source.V, target.V), (source.b, target.b), (source.d, target.d)):
+        if old is not None and new is not None:
+            new[units].copy_(old)
+
+
+def user_parameters(weights: Parameters, m: int, j: int) -> Parameters:
+    """User j of every run: (runs, …) views."""
+    b, d = (None if t is None else t[j::m] for t in (weights.b, weights.d))
+    return Parameters(weights.flat, weights.W[j::m], weights.V[j::m], b, d, weights.units_inside)
 
 
 def encode(parameters: Parameters, x: Tensor) -> Tensor:
@@ -100,7 +128,7 @@ def hidden_gradient(parameters: Parameters, h: Tensor, dz: Tensor, c: float = 0.
         dh = torch.bmm(dz, parameters.V.transpose(1, 2))
     if c:
         dh = dh + c * dz.sum(2, keepdim=True)
-    found: Tensor = torch.ops.aten.sigmoid_backward(dh, h)  # dh · h · (1 - h) in one pass
+    found: Tensor = torch.ops.aten.sigmoid_backward.default(dh, h)  # dh · h · (1 - h) in one pass
     return found
 
 

@@ -2,35 +2,93 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.hospital.learn import column_of_names, learn, sums_of
+from sensorsim.mechanisms.base import LINEAR
 from sensorsim.privacy.spending import Covers
-from sensorsim.train import model
-from sensorsim.train.config import Config, check_numbers
-from sensorsim.train.estimator import by_column, column_of_names, train_on_totals
-from sensorsim.train.noise import Source
+from sensorsim.ranges import brief
+from sensorsim.train.about import SENSORS, about_model, check_columns
+from sensorsim.train.config import CHOICES, Config, check_numbers, with_settings
+from sensorsim.train.estimator import model_of
+from sensorsim.train.prior_codes import codes, mixed
+from sensorsim.train.save import Model
 from sensorsim.train.statement import Statement
 
 if TYPE_CHECKING:
     from sensorsim.hospital import Received
+    from sensorsim.ranges import Range
+
+TWO_PHASES = "per packet; a record or person in both phases spends the sum"
 
 
-def config_of(received: Received, m: int, l: int, bias: bool, seed: int | None) -> Config:
-    """The configuration that these packets stand for; sizes are checked."""
+def config_of(received: Received, sketched: Received | None, **given: Any) -> Config:
+    """The configuration that these packets stand for; sizes are checked. `given` are m, l, bias, map and sigma."""
     table = received.table
-    name = "sampled" if table.sampled else "release"
-    config = Config(
-        name, float(table.epsilon), kind=table.kind, k=table.release, m=m, l=l, bias=bias, seed=seed, runs=1
-    )
+    name = "sketch" if sketched is not None else "sampled" if table.sampled else "release"
+    k = None if name == "sketch" else table.release
+    given["map"] = given["map"] or LINEAR
+    config = with_settings(Config(name, float(table.epsilon), kind=table.kind, k=k, runs=1, **given))
+    if config.map not in CHOICES["map"]:
+        raise InputError(f"map is {brief(config.map)}; choose from {', '.join(CHOICES['map'])}.")
     check_numbers(config, table.features)
     return config
 
 
-def train_on_received(received: Received, config: Config, columns: tuple[str, ...]) -> model.Parameters:
-    """The net that `train_on_marginals` makes of the same values; every user gets a copy."""
+def model_of_received(
+    received: Received,
+    sketched: Received | None,
+    config: Config,
+    columns: tuple[str, ...],
+    ranges: tuple[Range, ...] | None,
+) -> Model:
+    """The model that the same sums give wherever they come from; every user gets a copy."""
+    _check(received, sketched, columns)
+    squares = None
+    if sketched is not None:
+        total, count = sketched.total_and_count()
+        squares = count, total
+    sketch = None if sketched is None else sketched.sketch
+    learnt = learn(received.table, sums_of(received), column_of_names(columns), sketch, squares)
+    trained = mixed(model_of(learnt, config), learnt, config.sigma)
+    every = [received] if sketched is None else [received, sketched]
+    about = about_model(
+        statement_of(received, config, two_phases=sketched is not None),
+        form=trained.form,
+        mechanism=config.mechanism,
+        kind=config.kind,
+        sizes=(trained.n, trained.l, trained.m),
+        columns=columns,
+        ranges=ranges,
+        normalise=None if ranges is None else "ranges",
+        noise=SENSORS,
+        records=sum(one.accepted for one in every),
+        identity=[one.statistics.identity for one in every],
+    )
+    return Model(trained, *codes(trained, learnt, config.sigma), about)
+
+
+def statement_of(received: Received, config: Config, two_phases: bool = False) -> Statement:
+    """What a packet spent, as the table's counts prove; nobody here knows whose record was sent in both phases."""
+    covers = Covers.RELEASE
+    return Statement(
+        nominal_epsilon=float(received.table.epsilon),
+        spent_epsilon=float(received.statistics.epsilon),
+        delta=0.0,
+        covers=f"{covers.sentence}; {TWO_PHASES}" if two_phases else covers.sentence,
+        covers_short=covers.value,
+        reproducible=False,
+        with_secret_noise=covers.value,
+        trust=config.object.trust,
+        settings=config.settings,
+        why="each packet once, as the table's counts prove",
+    )
+
+
+def _check(received: Received, sketched: Received | None, columns: tuple[str, ...]) -> None:
+    """Refuse packets that do not fit each other or the columns."""
+    check_columns(columns)
     if not received.accepted:
         raise InputError("no packet was accepted, so there is nothing to learn from; look at `sensorsim receive`.")
     if len(columns) != received.table.features:
@@ -38,20 +96,13 @@ def train_on_received(received: Received, config: Config, columns: tuple[str, ..
             f"--columns names {len(columns)} columns and a record of these packets has {received.table.features}; "
             "name each of them, in order."
         )
-    torch.set_num_threads(1)
-    column_of = column_of_names(columns)
-    total, count = (
-        by_column(torch.tensor(v, dtype=torch.float64)[None], column_of) for v in received.total_and_count()
-    )
-    sd = received.table.estimate_sd
-    assert sd is not None
-    return train_on_totals(total, count, sd, column_of, config, Source(config.generator_seed(0)).generator)
-
-
-def statement_of(received: Received) -> Statement:
-    """What the packets spent: as the table's counts prove, each packet once. The seed is no secret of theirs."""
-    kept = received.statistics
-    covers = Covers.RELEASE
-    return Statement(
-        float(received.table.epsilon), float(kept.epsilon), 0.0, covers.sentence, covers.value, False, covers.value
-    )
+    if sketched is None:
+        return
+    assert sketched.sketch is not None
+    if sketched.sketch.n != received.table.features:
+        raise InputError(
+            f"the sketch is of {sketched.sketch.n} features and the packets are of {received.table.features}; give the "
+            "sketch that was made of these packets."
+        )
+    if not sketched.accepted:
+        raise InputError("no packet of the sketch was accepted; give those that went through it, with the same table.")

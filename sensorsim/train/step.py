@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor
 
-from sensorsim.train import model
+from sensorsim.train import clipped, model
 from sensorsim.train.config import Config
-from sensorsim.train.noise import Source
+from sensorsim.train.noise import Source, Together
 
 
 @dataclass
@@ -17,19 +19,21 @@ class Batch:
 
     x: Tensor  # the record
     noisy: Tensor | None = None  # the record with environmental noise, what the encoder sees; None when sigma = 0
-    present: Tensor | None = None  # 1/batch for a record, 0 where a user has none left; None: all there
+    present: Tensor | None = None  # 1/batch for a record, 0 where a unit has none in this place; None: all there
     drawn: dict[str, Tensor] = field(default_factory=dict)  # what the mechanism drew for these records
+    absent: Tensor | None = None  # (U,) units that have no record left in this epoch, and stay as they are; None: none
 
 
 @dataclass
 class Step:
-    """`gradient` is to be filled."""
+    """`gradient` is to be filled. One object lives through a training; only its batch changes."""
 
     config: Config
     batch: Batch
     weights: model.Parameters
     gradient: model.Parameters
     source: Source
+    memory: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def seen(self) -> Tensor:
@@ -45,6 +49,12 @@ class Step:
             return self.batch.drawn["released"]
         return self.batch.x if self.config.object.on_noisy_inputs else self.seen
 
+    def remember(self, name: Any, make: Callable[[], Any]) -> Any:
+        """What is the same in every step, made in the first."""
+        if name not in self.memory:
+            self.memory[name] = make()
+        return self.memory[name]
+
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """h and z."""
         h = model.encode(self.weights, x)
@@ -58,12 +68,38 @@ class Step:
         return noise_factor(h, h_noisy), z_noisy
 
     def mean(self, dz: Tensor) -> Tensor:
-        """The gradient as its share of the batch's mean."""
-        return dz if self.batch.present is None else dz * self.batch.present
+        """The gradient as its share of the batch's mean: over the batch that was asked for, however many came."""
+        if self.batch.present is not None:
+            return dz * self.batch.present
+        return dz if self.config.batch == 1 else dz / self.config.batch
 
     def backward(self, x: Tensor, h: Tensor, dz: Tensor, c: float = 0.0) -> None:
         """Fill `gradient` with the batch's mean, given d loss / d z of every record."""
         model.backward(self.weights, self.gradient, x, h, self.mean(dz), c)
+
+    def clipped(self, C: float, group: bool, squared: bool, noise: Tensor) -> None:
+        """Fill `gradient` with the batch's mean of per-record gradients, each clipped to C, and with the noise.
+
+        `group` clips encoder and decoder each at C/sqrt(2); `squared` is the loss, cross-entropy otherwise.
+        """
+        clipped.fill(self, clipped.Rule(C, group, squared), noise)
+
+    def normal(self, scale: float) -> Tensor:
+        """Gaussian noise in the shape of the gradient, with this standard deviation."""
+        return self._together.normal(self.gradient.flat.shape, scale)
+
+    def laplace(self, scale: float) -> Tensor:
+        """Laplace noise in the shape of the gradient."""
+        return self._together.laplace(self.gradient.flat.shape, scale=scale)
+
+    @property
+    def _together(self) -> Together:
+        if isinstance(self.source, Together):
+            return self.source
+        found: Together = self.remember(
+            Together, lambda: Together([self.source], self.gradient.W.shape[0], self.gradient.units_inside)
+        )
+        return found
 
     def hidden_gradient(self, h: Tensor, dz: Tensor) -> Tensor:
         return model.hidden_gradient(self.weights, h, dz)

@@ -1,15 +1,27 @@
-"""Finished cells in an SQLite file. A cell is one transaction: after kill -9 it is there or it is not."""
+"""Finished runs in an SQLite file. Runs trained together are one transaction: after kill -9 they are there or not.
+
+A row that cannot be read is forgotten, so what it held is computed again.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
+from sensorsim.ranges import brief
 
-RESULTS_VERSION = 2  # raise it whenever a stored number could change
+RESULTS_VERSION = 3  # raise it whenever a stored number could change
+TABLES = (
+    "meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "cells (key TEXT PRIMARY KEY, result TEXT NOT NULL)",  # what holds for all runs of a cell
+    "runs (key TEXT, run INTEGER, result TEXT NOT NULL, PRIMARY KEY (key, run))",
+    "errors (key TEXT PRIMARY KEY, sentence TEXT NOT NULL)",  # why a cell could not run; it is tried again
+)
+Sound = Callable[[dict[str, Any]], bool]  # whether a row holds what its reader needs
 
 
 class Store:
@@ -20,43 +32,106 @@ class Store:
         identity = {"results_version": str(RESULTS_VERSION), "torch": _torch_version(), "data": digest}
         try:
             self._database = sqlite3.connect(self.path, timeout=60)
-            self._open(identity)
         except sqlite3.Error as error:
-            raise InputError(
-                f"{path} is not a results file that can be written ({error}); give another file with --results."
-            ) from None
+            raise self._unusable(error) from None
+        try:
+            self._open(identity)
+        except BaseException as error:
+            self._database.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._unusable(error) from None
+            raise
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._database.close()
+        if isinstance(error, sqlite3.Error):
+            raise self._unusable(error) from None
 
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The finished cell of that key."""
+    def get(self, key: str, sound: Sound = bool) -> dict[str, Any] | None:
+        """What is kept under that key, if it is sound."""
         row = self._database.execute("SELECT result FROM cells WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        found = None if row is None else _read(row[0], sound)
+        if row is not None and found is None:
+            with self._database:
+                self._database.execute("DELETE FROM cells WHERE key = ?", (key,))
+        return found
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Keep a finished cell; one that is there already stays."""
+        """Keep something; what is there already stays."""
         with self._database:
-            self._database.execute("INSERT OR IGNORE INTO cells (key, result) VALUES (?, ?)", (key, json.dumps(result)))
+            self._put(key, result)
+
+    def runs(self, key: str, most: int, sound: Sound = bool) -> dict[int, dict[str, Any]]:
+        """The finished runs of a cell that are sound, by number, below `most`."""
+        rows = self._database.execute("SELECT run, result FROM runs WHERE key = ? AND run < ?", (key, most)).fetchall()
+        found = {run: _read(result, sound) for run, result in rows}
+        damaged = [(key, run) for run, result in found.items() if result is None]
+        if damaged:
+            with self._database:
+                self._database.executemany("DELETE FROM runs WHERE key = ? AND run = ?", damaged)
+        return {run: result for run, result in found.items() if result is not None}
+
+    def put_runs(self, key: str, about: dict[str, Any], runs: Mapping[int, dict[str, Any]]) -> None:
+        """Keep finished runs of a cell, with what holds for all of them; those that are there already stay."""
+        with self._database:
+            self._put(key, about)
+            self._database.executemany(
+                "INSERT OR IGNORE INTO runs VALUES (?, ?, ?)",
+                [(key, run, json.dumps(result)) for run, result in runs.items()],
+            )
+            self._database.execute("DELETE FROM errors WHERE key = ?", (key,))
+
+    def put_error(self, key: str, sentence: str) -> None:
+        """Keep why a cell could not run this time."""
+        with self._database:
+            self._database.execute("INSERT OR REPLACE INTO errors VALUES (?, ?)", (key, sentence))
+
+    def error(self, key: str) -> str | None:
+        """Why a cell could not run when it was last tried."""
+        row = self._database.execute("SELECT sentence FROM errors WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _put(self, key: str, result: dict[str, Any]) -> None:
+        self._database.execute("INSERT OR IGNORE INTO cells VALUES (?, ?)", (key, json.dumps(result)))
 
     def _open(self, identity: dict[str, str]) -> None:
-        with self._database:
-            self._database.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            self._database.execute("CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
-            found = dict(self._database.execute("SELECT name, value FROM meta"))
-            if not found:
-                self._database.executemany("INSERT INTO meta VALUES (?, ?)", identity.items())
-                return
+        known = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
+        if known and not {"meta", "cells"} <= known:
+            raise InputError(
+                f"{self.path} is a database of something else; nothing was changed in it: give another file with "
+                "--results."
+            )
+        if not known:
+            with self._database:
+                self._database.execute("BEGIN IMMEDIATE")  # another sweep may be starting on the same file
+                for table in TABLES:
+                    self._database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+                self._database.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", identity.items())
+        found = dict(self._database.execute("SELECT name, value FROM meta"))
         for name, what in (("results_version", "results version"), ("torch", "torch"), ("data", "data set")):
             if found.get(name) != identity[name]:
-                self._database.close()
                 raise InputError(
-                    f"{self.path} was written with {what} {found.get(name)}, this run has {identity[name]}; "
+                    f"{self.path} was written with {what} {brief(found.get(name))}, this run has {identity[name]}; "
                     "nothing was changed in it: give another file with --results."
                 )
+
+    def _unusable(self, error: sqlite3.Error) -> InputError:
+        return InputError(
+            f"{self.path} is not a results file that can be read and written ({brief(error)}); give another file with "
+            "--results."
+        )
+
+
+def _read(text: object, sound: Sound) -> dict[str, Any] | None:
+    """A row's content; None where it is damaged."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and sound(found) else None
 
 
 def _torch_version() -> str:

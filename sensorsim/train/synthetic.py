@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
 from sensorsim.tables import folder
-from sensorsim.train.data import NUMERIC_COLUMNS, prepare, read_csv
+from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
+from sensorsim.train.table import PERSON, read_csv
 
 ROWS, PERSONS = 457, 35
 LEVELS = (0, 1, 2.5, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 97.5, 99, 100)  # per cent, of the values above zero
 FIT_ROUNDS, FIT_ROWS = 12, 40_000
+FIRST_DAY = date(2016, 3, 12)
+MOST_DAYS = (date.max - FIRST_DAY).days + 1  # of one person
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,8 @@ def make(rows: int = ROWS, persons: int = PERSONS, seed: int = 0, marginals: Mar
     known = marginals or shipped()
     rng = np.random.default_rng(seed)
     person = np.sort(np.concatenate([np.arange(persons), rng.integers(0, persons, rows - persons)]))
+    frame = pd.DataFrame({PERSON: person + 1, "ActivityDate": _dates(person)})
     latent = _latent(known, person, rng)
-    frame = pd.DataFrame({"Id": person + 1, "ActivityDate": _dates(person)})
     for column, name in enumerate(known.columns):
         frame[name] = _marginal(known, column, latent[:, column])
     return frame
@@ -67,7 +71,7 @@ def fit(frame: pd.DataFrame, columns: tuple[str, ...] = NUMERIC_COLUMNS) -> Marg
     """Quantiles, zero shares and latent correlations of a real file; the correlations are tuned until ranks agree."""
     values = frame[list(columns)].to_numpy(dtype=np.float64)
     quantiles = np.array([np.percentile(column[column > 0], LEVELS) for column in values.T])
-    person = np.unique(frame["Id"].to_numpy(), return_inverse=True)[1]
+    person = np.unique(frame[PERSON].to_numpy(), return_inverse=True)[1]
     wanted = _rank_correlation(values)
     known = Marginals(
         columns, (values == 0).mean(axis=0), quantiles, _person_share(values, person), _nearest_correlation(wanted)
@@ -105,7 +109,7 @@ def distance(path: str, rows: int = ROWS, seed: int = 0) -> list[dict[str, float
 
     real_frame, made_frame = read_csv(path), make(rows=rows, seed=seed)
     columns = list(NUMERIC_COLUMNS)
-    prepare(real_frame, m=1, columns=NUMERIC_COLUMNS, source=path)  # the same checks as for training
+    prepare(real_frame, m=1, columns=NUMERIC_COLUMNS, normalise=MAXIMA, source=path)  # the same checks as for training
     real, made = (frame[columns].to_numpy(dtype=np.float64) for frame in (real_frame, made_frame))
     apart = np.abs(_rank_correlation(real) - _rank_correlation(made))
     top = real.max(axis=0)
@@ -129,16 +133,19 @@ def _latent(known: Marginals, person: np.ndarray, rng: np.random.Generator) -> n
     kept = rng.standard_normal((int(person.max()) + 1, len(known.columns))) @ root.T
     day = rng.standard_normal((len(person), len(known.columns))) @ root.T
     share = known.person_share.mean()  # one share for all columns keeps the correlation as it is
-    return np.asarray(np.sqrt(share) * kept[person] + np.sqrt(1 - share) * day)
+    kept *= np.sqrt(share)
+    day *= np.sqrt(1 - share)
+    day += kept[person]
+    return np.asarray(day)
 
 
 def _marginal(known: Marginals, column: int, latent: np.ndarray) -> np.ndarray:
     from scipy.special import ndtr
 
-    zero = known.zero_share[column]
-    above = np.clip((ndtr(latent) - zero) / max(1 - zero, 1e-12), 0, 1) * 100
+    zero, below = known.zero_share[column], ndtr(latent)
+    above = np.clip((below - zero) / max(1 - zero, 1e-12), 0, 1) * 100
     values = np.interp(above, LEVELS, known.quantiles[column])
-    return np.where(ndtr(latent) < zero, 0.0, values)
+    return np.where(below < zero, 0.0, values)
 
 
 def _rank_correlation(values: np.ndarray) -> np.ndarray:
@@ -149,6 +156,8 @@ def _person_share(values: np.ndarray, person: np.ndarray) -> np.ndarray:
     """Intra-person correlation of the ranks (one-way analysis of variance), in [0, 0.95]."""
     ranks = pd.DataFrame(values).rank().to_numpy()
     sizes = np.bincount(person)
+    if len(sizes) in (1, len(person)):  # one person, or one day of each: nothing to compare
+        return np.zeros(values.shape[1])
     means = np.column_stack([np.bincount(person, column) / sizes for column in ranks.T])
     within = ((ranks - means[person]) ** 2).sum(axis=0) / (len(person) - len(sizes))
     between = (sizes[:, None] * (means - ranks.mean(axis=0)) ** 2).sum(axis=0) / (len(sizes) - 1)
@@ -164,8 +173,12 @@ def _nearest_correlation(matrix: np.ndarray) -> np.ndarray:
     return np.asarray(lifted * scale[:, None] * scale)
 
 
-def _dates(person: np.ndarray) -> list[str]:
+def _dates(person: np.ndarray) -> np.ndarray:
     """Consecutive days per person from 12 March 2016 on."""
-    first = np.searchsorted(person, person)
-    days = pd.Timestamp("2016-03-12") + pd.to_timedelta(np.arange(len(person)) - first, unit="D")
-    return [f"{day.month}/{day.day}/{day.year}" for day in days]
+    place = np.arange(len(person)) - np.searchsorted(person, person)
+    most = int(place.max()) + 1
+    if most > MOST_DAYS:
+        raise InputError(f"{most} days of one person pass the year 9999; give more persons, or fewer rows.")
+    days = [FIRST_DAY + timedelta(days=day) for day in range(most)]
+    names = np.array([f"{day.month}/{day.day}/{day.year}" for day in days], dtype=object)
+    return np.asarray(names[place])

@@ -1,9 +1,9 @@
 """The package written anew from its manifest: export is deterministic, so every byte of it must come out again.
 
-What the manifest says was given to export is given again: the options from the manifest, the table, the encoder and
-kernels of others from the copies that the package holds. A change of any of them makes other files than those that are
-there; a change of any other file is seen directly. Names and contents of files are compared; file modes and empty
-folders are not.
+What the manifest says was given to export is given again: the options from the manifest, the table, the encoder,
+the sketch and kernels of others from the copies that the package holds. A change of any of them makes other files than
+those that are there; a change of any other file is seen directly. Names and contents of files are compared; file modes
+and empty folders are not.
 """
 
 import re
@@ -30,6 +30,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "variant": (str,),
     "noise": (str, type(None)),
     "encoder": (str, type(None)),
+    "sketch": (str, type(None)),
     "budget_epsilon": (str, type(None)),
     "budget_days": (int, type(None)),
     "reserve": (int, type(None)),
@@ -92,6 +93,7 @@ def options_of(package: Package, copies: Path) -> Options:
         variant=given["variant"],
         noise=_copied(package.table_file, given["noise"], copies / "noise"),
         encoder=_copied(package.encoder_file, given["encoder"], copies / "encoder"),
+        sketch=_copied(package.sketch_file, given["sketch"], copies / "sketch"),
         budget_epsilon=given["budget_epsilon"],
         budget_days=given["budget_days"],
         reserve=given["reserve"],

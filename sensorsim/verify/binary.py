@@ -115,17 +115,13 @@ def verify_elf(
     trust: bool = False,
 ) -> BinaryReport:
     """Prove what a linked image holds of a package. Functions are found by name, or at the addresses of `symbols`."""
-    need_firmware_tools()
     try:
         program = read_elf(read_bounded(elf, MOST_BYTES))
     except OSError as error:
         raise InputError(f"{elf} cannot be read ({error.strerror}); give the linked ELF file.") from None
     program = with_symbols(program, symbols or {})
     core = core_of(program, target)
-    package = open_package(manifest if manifest.is_dir() else manifest.parent, trust)
-    say = progress or (lambda what, step, steps: None)
-    say("the package's files", 0, 1)
-    of_package = package_proofs(package)
+    package, say, of_package = _begun(manifest if manifest.is_dir() else manifest.parent, trust, progress)
     with tempfile.TemporaryDirectory() as build:
         report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,
                               None, ())  # fmt: skip
@@ -163,11 +159,8 @@ def verify_with(
     trust: bool = False,
 ) -> BinaryReport:
     """Prove a package as a compiler of yours builds it."""
-    need_firmware_tools()
-    package, compiler = open_package(folder, trust), OwnCompiler(command)
-    say = progress or (lambda what, step, steps: None)
-    say("the package's files", 0, 1)
-    of_package = package_proofs(package)
+    compiler = OwnCompiler(command)
+    package, say, of_package = _begun(folder, trust, progress)
     with tempfile.TemporaryDirectory() as name:
         build = Path(name)
         say("compile", 0, 1)
@@ -189,6 +182,14 @@ def verify_with(
             return replace(report, proofs=(*report.proofs, Proof("self-test", False, str(error))))
         more = [*_of_kernels(results), Proof("self-test", True, f"every vector of it on {core.name}")]
         return replace(report, proofs=(*report.proofs, *more), kernels=tuple(results))
+
+
+def _begun(folder: Path, trust: bool, progress: Progress | None) -> tuple[Package, Progress, list[Proof]]:
+    """The package, who is told of what is done, and what does not depend on a build."""
+    need_firmware_tools()
+    package, say = open_package(folder, trust), progress or (lambda what, step, steps: None)
+    say("the package's files", 0, 1)
+    return package, say, package_proofs(package)
 
 
 def _step(say: Progress, work: Work, core: Target, kernel: Kernel, place: int, steps: int) -> KernelResult:

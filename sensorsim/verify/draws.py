@@ -5,6 +5,7 @@ With other numbers where the certified table lies, the program must release as t
 it draws with that very table, wherever its symbols point.
 """
 
+import math
 import random
 import struct
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
+from sensorsim.device.sketch import Sketch
 from sensorsim.device.status import Status
 from sensorsim.export.board import ROOM, EmulatedSensor
 from sensorsim.machine.elf import Program
@@ -38,9 +40,9 @@ class _Model(Sensor):
     def use(self, table: Any) -> None:
         self._mechanism._arguments["table"] = table
 
-    def feature(self, draw: int) -> int:
-        """Which feature the last release drew there."""
-        chosen = self._mechanism._room.get("chosen")
+    def picked(self, draw: int) -> int:
+        """Which feature the last release drew there, or which direction its sketch had."""
+        chosen = self._mechanism._chosen
         return draw if chosen is None else int(chosen[draw])
 
 
@@ -101,6 +103,7 @@ def draw_proof(target: Target, program: Program, firmware: Firmware, prefix: str
         met = f"{len(edges.found)} edges of the likelihood"
     told = f"{met} met from both sides: {pair.releases} releases as the model's"
     told += ", through the encoder by records at random" if firmware.encoder else ""
+    told += ", by records whose sketch is as near to it as can be" if firmware.sketch else ""
     if table is None:
         return Proof("draws", True, told)
     other = _other(table, firmware.arguments.get("cuts"))
@@ -131,15 +134,32 @@ def _met(pair: _Pair, edges: Edges) -> str:
 
 
 def _records(pair: _Pair, edge: Edge, chance: random.Random) -> list[list[int]]:
-    """The feature that is drawn takes each value to try; the others are at random."""
-    n = pair.firmware.n
+    """The feature that is drawn takes each value to try, or the sketch does; the others are at random."""
+    n, sketch = pair.firmware.n, pair.firmware.sketch
     if pair.firmware.encoder is not None:
         return [record(n, chance) for _ in range(RECORDS)]
     pair.differ(edge.epoch, [0] * n)
-    feature, made = pair.model.feature(edge.draw), []
+    feature, made = pair.model.picked(edge.draw), []
+    if sketch is not None:
+        return [aimed(sketch, feature, u, chance) for u in edge.x]
     for x in edge.x:
         made.append([chance.randrange(ONE + 1) for _ in range(n)])
         made[-1][feature] = x
+    return made
+
+
+def aimed(sketch: Sketch, number: int, u: int, chance: random.Random) -> list[int]:
+    """A record whose sketch along a direction is as near to u as the formats allow: the sum takes what it needs of one
+    feature after the other. Those that the direction leaves out are at random."""
+    along, sign = round(sketch.root * math.sqrt(u * ONE)), chance.choice((-1, 1))
+    made = [chance.randrange(ONE + 1) for _ in range(sketch.n)]
+    entries = sketch.vectors([number])[0].tolist()
+    for place in chance.sample(range(sketch.n), sketch.n):
+        middle, way = sketch.centre[place], sign * entries[place]
+        if way:
+            moved = min(along, ONE - middle if way > 0 else middle)
+            made[place] = middle + way * moved
+            along -= moved
     return made
 
 

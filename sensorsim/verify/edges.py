@@ -44,7 +44,8 @@ class Edges:
 
 def words_of(firmware: Firmware, key: bytes, epoch: int) -> Any:
     """The words that draw, in the first release of each epoch from that one on: a row for each."""
-    places = range(1, firmware.words, 2) if "chosen" in firmware.kernel.parameters else range(firmware.words)
+    sampled = "chosen" in firmware.kernel.parameters
+    places = range(1, firmware.words, 2) if sampled else range(firmware.picks, firmware.words)
     return _words(key, epoch, places, firmware.blocks)
 
 

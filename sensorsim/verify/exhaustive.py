@@ -28,10 +28,11 @@ from sensorsim.export.manifest import Package
 from sensorsim.language.kernel import Kernel
 from sensorsim.privacy.rational import log_above
 from sensorsim.verify.features import every_feature, without_unused_bits
+from sensorsim.verify.held import macros
 from sensorsim.verify.plain import ONE, counts_at
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.releasing import Parts, Release, whole_words
-from sensorsim.verify.table import Stated, macros, stated
+from sensorsim.verify.table import Stated, stated
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,6 +1,5 @@
 """A linked image and the package that it should hold: which symbols are where, and what its tables prove."""
 
-import struct
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,9 +19,10 @@ from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target
 from sensorsim.verify.anew import differences, options_of
 from sensorsim.verify.bits import Effort, KernelResult, Work
+from sensorsim.verify.held import packed
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.statements import certificate_proof
-from sensorsim.verify.table import LETTERS, stated, table_in
+from sensorsim.verify.table import stated, table_in
 
 
 def with_symbols(program: Program, given: Mapping[str, int]) -> Program:
@@ -130,35 +130,28 @@ def selftest_proofs(program: Program, core: Target, package: Package) -> list[Pr
 
 
 def table_contents(package: Package) -> dict[str, bytes]:
-    """The bytes of the noise table and the encoder, by the names that they have in C."""
+    """The bytes of the noise table and of what stands beside it, by the names that they have in C."""
     if package.table_file is None:
         return {}
     known = stated(package)
-    made = {}
-    if known.array:
-        made[known.noise.table.name] = _packed(known.array, known.noise.table.storage)
-    if known.encoder:
-        made[f"{package.prefix}encoder_weights"] = _packed(known.encoder.weights, "i16")
-        made[f"{package.prefix}encoder_bias"] = _packed(known.encoder.bias, "i32")
-    return made
-
-
-def _packed(values: tuple[int, ...], storage: str) -> bytes:
-    return struct.pack(f"<{len(values)}{LETTERS[storage]}", *values)
+    own = {known.noise.table.name: packed(known.array, known.noise.table.storage)} if known.array else {}
+    return own | {one.name: packed(one.values, one.storage) for one in known.beside}
 
 
 def table_proofs(program: Program, package: Package, present: list[Kernel]) -> list[Proof]:
-    """The table read out of the image and certified; the encoder's weights beside it."""
+    """The table read out of the image and certified; the arrays of an encoder or a sketch beside it."""
     if package.table_file is None or not any(kernel in present for kernel in stated(package).noise.users):
         return []
     wanted, found = table_contents(package), program
+    beside = {one.name for one in stated(package).beside}
     for name, content in wanted.items():
         found = _located(found, name, content)
         address, _ = found.symbols.get(name, (0, 0))
         if name not in found.symbols:
             return [Proof("table", False, f"{name} is not in the image: neither its name nor its bytes")]
-        if "encoder" in name and _bytes(found, address, len(content)) != content:
-            return [Proof("table", False, f"{name} in the image is not that of {package.encoder_file}")]
+        if name in beside and _bytes(found, address, len(content)) != content:
+            file = package.sketch_file or package.encoder_file
+            return [Proof("table", False, f"{name} in the image is not that of {file}")]
     try:
         table = table_in(found, package)
     except FailedProofError as error:
@@ -174,7 +167,7 @@ def table_places(program: Program, package: Package) -> list[int]:
     name = known.noise.table.name
     if not known.array:
         return []
-    content, found = _packed(known.array, known.noise.table.storage), []
+    content, found = packed(known.array, known.noise.table.storage), []
     if name in program.symbols:
         place, _ = program.symbols[name]
         return [place] if _bytes(program, place, len(content)) else []

@@ -53,8 +53,8 @@ def as_built(target: Target, program: Program, firmware: Firmware, prefix: str) 
     slot = board.flash.load(0)
     if slot[IDENTITY_AT : IDENTITY_AT + IDENTITY_BYTES] != firmware.journal_identity:
         raise FailedProofError(
-            "the journal's identity is not the package's: the image was built from another table, encoder or length of "
-            "an epoch; build it from this package."
+            "the journal's identity is not the package's: the image was built from another table, encoder, sketch or "
+            "length of an epoch; build it from this package."
         )
     upper, reserve = prefix.upper(), slot[RESERVE_AT]
     asks = f"{prefix}sensor_left" in program.symbols

@@ -11,9 +11,11 @@ from sensorsim.language.arguments import array_length, bounds
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Q
 
-TABLES = ("table", "noise")  # the names that kernels have for the array of a noise table
-PARTS = {"pack_chosen": "features", "pack_symbols": "values", "pack_values": "values"}  # of a packet
+TABLES = {"table": "noise_table", "noise": "noise_table", "centre": "sketch_centre"}  # kernels' names, and C names
+WHICH, VALUES = "features", "values"  # parts of a packet
+PARTS = {"pack_chosen": WHICH, "pack_direction": WHICH, "pack_symbols": VALUES, "pack_values": VALUES}
 OTHERS = ("encoder",)  # its features are those before the table's
+OF_SKETCH = ("direction", "sketch")  # so are theirs, and the package says how many
 
 
 class Own(NamedTuple):
@@ -33,7 +35,7 @@ def own_of(package: Package, kernel: Kernel) -> Own:
         if isinstance(kind, Q) and name in known and kind.lo <= known[name] <= kind.hi:
             values[name] = known[name]
         elif isinstance(kind, Array) and name in TABLES and kind.contents is None:
-            entries = _table(package)
+            entries = _table(package, TABLES[name])
             least, most = bounds(kind.element, lengths)
             if len(entries) == array_length(kernel, name, lengths) and least <= min(entries) <= max(entries) <= most:
                 values[name] = entries
@@ -47,7 +49,8 @@ def _constants(package: Package, kernel: Kernel) -> dict[str, int]:
     known = {"n": int(table["features"]), "k": int(table["release"])} if sized else {}
     macro = re.compile(rf"^#define {re.escape(package.prefix.upper())}(\w+) (\d+)U?\b", re.M)
     found = {name: int(value) for text in _texts(package, "*.h") for name, value in macro.findall(text)}
-    known |= {name.removeprefix("NOISE_").lower(): v for name, v in found.items() if name.startswith("NOISE_")}
+    lead = "SKETCH_" if kernel.name in OF_SKETCH else "NOISE_"
+    known |= {name.removeprefix(lead).lower(): v for name, v in found.items() if name.startswith(lead)}
     if not package.private:
         return known
     named = {"reserve": "RESERVE", "budget": "BUDGET_MOST"}
@@ -67,9 +70,9 @@ def _packet(package: Package, kernel: Kernel, known: dict[str, int]) -> dict[str
     return made
 
 
-def _table(package: Package) -> list[int]:
-    """The entries of the package's noise table, as they stand in its C."""
-    array = re.compile(rf"\b{re.escape(package.prefix)}noise_table\[[^\]]*\] = \{{([^}}]*)\}}")
+def _table(package: Package, name: str) -> list[int]:
+    """The entries of an array of the package, as they stand in its C."""
+    array = re.compile(rf"\b{re.escape(package.prefix)}{name}\[[^\]]*\] = \{{([^}}]*)\}}")
     for text in _texts(package, "*.c"):
         for entries in array.findall(text):
             return [int(value.rstrip("U"), 0) for value in re.split(r"[,\s]+", entries) if value]

@@ -19,7 +19,8 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
-from sensorsim.verify.table import Stated, macros
+from sensorsim.verify.held import macros
+from sensorsim.verify.table import Stated
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,9 @@ from sensorsim.export.files import MANIFEST
 from sensorsim.export.manifest import Package
 from sensorsim.language.c.text import comment
 from sensorsim.privacy.tablefile import read_table
+from sensorsim.verify.held import header_of
 from sensorsim.verify.proof import Proof
-from sensorsim.verify.table import Stated, header_of
+from sensorsim.verify.table import Stated
 
 if TYPE_CHECKING:
     from sensorsim.privacy.certificate import Certificate

@@ -1,36 +1,31 @@
-"""The noise table and the encoder as the compiled code holds them, certified again from those bytes.
+"""The noise table as the compiled code holds it, certified again from those bytes; and what stands beside it, the
+weights of an encoder or the centre of a sketch.
 
-The table's array and the constants beside it are compiled for each target and read out of what the linker made. The
-table that they are is certified by the code of `sensorsim noise check`, and everything that the package says of it is
+The arrays and the constants beside them are compiled for each target and read out of what the linker made. The table
+that they are is certified by the code of `sensorsim noise check`, and everything that the package says of it is
 compared with that: the table's file, the manifest, the comments in the headers.
 """
 
-import ctypes
-import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.encoder import encoder_tables
 from sensorsim.export.manifest import Package
 from sensorsim.export.noise import Noise, for_package
-from sensorsim.machine.elf import Program, read_elf
-from sensorsim.machine.harness import load_host
-from sensorsim.machine.targets import HOST, TARGETS, compile_elf, compile_host
+from sensorsim.export.sketch import sketch_table
+from sensorsim.language.c.files import Table
+from sensorsim.machine.elf import Program
 from sensorsim.privacy.certificate import certify
 from sensorsim.privacy.tablefile import read_table
+from sensorsim.verify.held import LETTERS, Held, held_by, macros, numbers, symbol
 from sensorsim.verify.proof import Proof
 
 if TYPE_CHECKING:
-    from sensorsim.device.encoder import EncoderWeights
     from sensorsim.privacy.tables import NoiseTable
-
-ENTRY, CONSTANTS = "verify_held", "verify_constants"
-LETTERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i"}  # of struct
-Read = Callable[[str, int], bytes]  # so many bytes of a symbol
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class Stated:
 
     table: "NoiseTable"  # with the certificate that it proves
     noise: Noise
-    encoder: "EncoderWeights | None"
+    beside: tuple[Table, ...] = ()  # arrays of an encoder or a sketch, with their constants
 
     @property
     def array(self) -> tuple[int, ...]:
@@ -47,9 +42,15 @@ class Stated:
 
     @property
     def constants(self) -> dict[str, int]:
-        """By the names of the kernels' arguments."""
+        """Of the noise table, by the names of the kernels' arguments."""
         sizes = {"n": self.table.features, "k": self.table.release} if self.table.for_releases else {}
         return sizes | self.table.c_constants()
+
+    @property
+    def arrays(self) -> dict[str, str]:
+        """Every array by its C name, with the storage of an entry."""
+        own = [self.noise.table] if self.array else []
+        return {table.name: table.storage for table in (*own, *self.beside)}
 
 
 def table_proofs(package: Package, targets: Sequence[str], build: Path) -> list[Proof]:
@@ -65,11 +66,11 @@ def table_proofs(package: Package, targets: Sequence[str], build: Path) -> list[
     wrong: list[str] = []
     for target in targets:
         try:
-            check_held(held_by(package, known, target, build), known, package, target)
+            check_held(held_by(package, known.arrays, target, build), known, package, f"the code for {target}")
         except FailedProofError as error:
             wrong.append(str(error))
     count = f"{len(known.array)} entries" if known.array else "two constants, no array"
-    more = f", {len(known.encoder.weights)} weights of the encoder" if known.encoder else ""
+    more = "".join(f", {one.name} with {len(one.values)}" for one in known.beside)
     told = f"{count}, {', '.join(f'{n} = {v}' for n, v in known.constants.items())}{more}; read from the code for "
     return [
         Proof("table", not wrong, "; ".join(wrong) or told + ", ".join(targets)),
@@ -83,23 +84,12 @@ def table_in(program: Program, package: Package) -> "NoiseTable":
     values: tuple[int, ...] = ()
     if known.array:
         size = len(known.array) * struct.calcsize(LETTERS[known.noise.table.storage])
-        values = _numbers(_symbol(program, known.noise.table.name, size), known.noise.table.storage)
-    return _proved(Held(values, macros(package), None), known, package, "the program")
-
-
-@dataclass(frozen=True)
-class Held:
-    """What the compiled code holds."""
-
-    values: tuple[int, ...]
-    constants: Mapping[str, int]
-    encoder: tuple[tuple[int, ...], tuple[int, ...]] | None  # weights and bias
+        values = numbers(symbol(program, known.noise.table.name, size), known.noise.table.storage)
+    return _proved(values, macros(package), known, package, "the program")
 
 
 def stated(package: Package) -> Stated:
-    """The package's table and encoder by their files; FailedProofError where they cannot be read."""
-    from sensorsim.device.encoder import read_encoder
-
+    """The package's table, encoder and sketch by their files; FailedProofError where they cannot be read."""
     file = package.table_file
     if file is None:
         raise InputError(f"{package.folder} has no noise table; export it with --noise.")
@@ -108,62 +98,68 @@ def stated(package: Package) -> Stated:
         proved = replace(table, certificate=certify(table))
         name = str(package.manifest["noise_table"]["file"])
         noise = for_package(name, proved, list(package.kernels), package.prefix)
-        encoder = read_encoder(package.encoder_file) if package.encoder_file else None
+        beside = _beside(package)
     except (InputError, KeyError, TypeError) as error:
         raise FailedProofError(f"{file.relative_to(package.folder)}: {error}") from None
-    return Stated(proved, noise, encoder)
+    return Stated(proved, noise, beside)
 
 
-def held_by(package: Package, known: Stated, target: str, build: Path) -> Held:
-    """What the code for a target holds, read out of what the compiler made of it."""
-    prefix, names = package.prefix, list(macros(package))
-    arrays = {known.noise.table.name: known.noise.table.storage} if known.array else {}
-    if known.encoder:
-        arrays |= {f"{prefix}encoder_weights": "i16", f"{prefix}encoder_bias": "i32"}
-    source = build / f"held-{target}.c"
-    source.write_text(_source(package, names, list(arrays)), "utf-8")
-    tables = [path for path in package.sources if path.name == f"{prefix}tables.c"]
-    read = _built(target, [*tables, source], package.include, build / f"held-{target}")
-    numbers = _numbers(read(CONSTANTS, 4 * (len(names) + len(arrays))), "u32")
-    constants = dict(zip(names, numbers, strict=False))
-    found = []
-    for size, (name, storage) in zip(numbers[len(names) :], arrays.items(), strict=True):
-        found.append(_numbers(read(name, size), storage))
-    values = found.pop(0) if known.array else ()
-    return Held(values, constants, (found[0], found[1]) if known.encoder else None)
+def _beside(package: Package) -> tuple[Table, ...]:
+    from sensorsim.device.encoder import read_encoder
+    from sensorsim.device.sketch_file import read_sketch
+
+    encoder = read_encoder(package.encoder_file) if package.encoder_file else None
+    found = encoder_tables(encoder, package.prefix) if encoder else []
+    if package.sketch_file:
+        found.append(sketch_table(read_sketch(package.sketch_file), package.prefix))
+    return tuple(found)
 
 
 def check_held(held: Held, known: Stated, package: Package, where: str) -> None:
     """FailedProofError that names what is not as the files say."""
-    _proved(held, known, package, f"the code for {where}")
-    if known.encoder is not None and held.encoder != (known.encoder.weights, known.encoder.bias):
-        raise FailedProofError(f"the encoder's weights in the code for {where} are not those of {package.encoder_file}")
+    lead = f"{package.prefix}NOISE_".upper()
+    own = {name.removeprefix(lead).lower(): v for name, v in held.constants.items() if name.startswith(lead)}
+    _proved(held.arrays.get(known.noise.table.name, ()), own, known, package, where)
+    wrong = []
+    for one in known.beside:
+        file = package.sketch_file or package.encoder_file
+        assert file is not None
+        name = file.relative_to(package.folder).as_posix()
+        wrong += [
+            f"{macro} is {held.constants.get(macro)} in {where} and {value} by {name}"
+            for macro, value in one.constants
+            if held.constants.get(macro) != value
+        ]
+        found = held.arrays[one.name]
+        if found != one.values:
+            wrong.append(f"{one.name}{_first(found, one.values)} in {where} is not that of {name}")
+    if wrong:
+        raise FailedProofError("; ".join(wrong))
 
 
-def macros(package: Package) -> dict[str, int]:
-    """The constants beside the table, as the header defines them."""
-    pattern = re.compile(rf"^#define {package.prefix.upper()}NOISE_(\w+) +(\d{{1,10}})$", re.M)
-    found = {name.lower(): int(value) for name, value in pattern.findall(header_of(package).read_text("utf-8"))}
-    return found
+def _first(found: Sequence[int], wanted: Sequence[int]) -> str:
+    """The first place at which two arrays differ."""
+    pairs = enumerate(zip(found, wanted, strict=False))
+    return f"[{next((i for i, (a, b) in pairs if a != b), min(len(found), len(wanted)))}]"
 
 
-def _proved(held: Held, known: Stated, package: Package, where: str) -> "NoiseTable":
+def _proved(
+    values: tuple[int, ...], constants: Mapping[str, int], known: Stated, package: Package, where: str
+) -> "NoiseTable":
     """The table that is held, certified; FailedProofError where it is another than the package's."""
     lead = f"{package.prefix}NOISE_".upper()
     file = package.table_file
     assert file is not None
     name = file.relative_to(package.folder).as_posix()
     wrong = [
-        f"{lead}{one.upper()} is {held.constants.get(one)} in {where} and {value} by {name}"
+        f"{lead}{one.upper()} is {constants.get(one)} in {where} and {value} by {name}"
         for one, value in known.constants.items()
-        if held.constants.get(one) != value
+        if constants.get(one) != value
     ]
-    if held.values != known.array:
-        pairs = enumerate(zip(held.values, known.array, strict=False))
-        place = next((i for i, (a, b) in pairs if a != b), min(len(held.values), len(known.array)))
-        wrong.append(f"{known.noise.table.name}[{place}] in {where} is not that of {name}")
+    if values != known.array:
+        wrong.append(f"{known.noise.table.name}{_first(values, known.array)} in {where} is not that of {name}")
     try:
-        made = known.table.from_c(held.values, held.constants)
+        made = known.table.from_c(values, constants)
         made = replace(made, certificate=certify(made))
     except (ValueError, KeyError, ArithmeticError, IndexError) as error:
         wrong.append(f"what {where} holds is no table that can be certified ({str(error).rstrip('.')})")
@@ -174,58 +170,3 @@ def _proved(held: Held, known: Stated, package: Package, where: str) -> "NoiseTa
     if wrong:
         raise FailedProofError("; ".join(wrong))
     return made
-
-
-def _source(package: Package, names: Sequence[str], arrays: Sequence[str]) -> str:
-    """C that keeps the arrays and holds the constants, then the arrays' sizes in bytes."""
-    lead = f"{package.prefix}NOISE_".upper()
-    numbers = [f"(uint32_t)({lead}{name.upper()})" for name in names]
-    numbers += [f"(uint32_t)sizeof({name})" for name in arrays]
-    declared = f"const uint32_t {CONSTANTS}[{len(numbers)}]"
-    keep = "".join(
-        f"    if (which == {k}U) {{\n        place = (uintptr_t){name};\n    }}\n" for k, name in enumerate(arrays, 1)
-    )
-    return (
-        f'#include <stdint.h>\n#include "{header_of(package).name}"\n'
-        f"extern {declared};\n{declared} = {{ {', '.join(numbers)} }};\n"
-        f"uintptr_t {ENTRY}(uint32_t which);\nuintptr_t {ENTRY}(uint32_t which)\n{{\n"
-        f"    uintptr_t place = (uintptr_t){CONSTANTS} + which;\n{keep}    return place;\n}}\n"
-    )
-
-
-def _built(target: str, sources: Sequence[Path], include: Sequence[Path], out: Path) -> Read:
-    """Compile for the target, and give a function that reads symbols."""
-    if target != HOST:
-        made = compile_elf(TARGETS[target], sources, include, ENTRY, out.with_suffix(".elf"))
-        return partial(_symbol, read_elf(made.read_bytes()))
-    library = load_host(compile_host(sources, include, out.with_suffix(".so")))
-    return partial(_on_host, library)
-
-
-def _on_host(library: ctypes.CDLL, name: str, size: int) -> bytes:
-    return ctypes.string_at(ctypes.addressof(ctypes.c_uint8.in_dll(library, name)), size)
-
-
-def _symbol(program: Program, name: str, size: int) -> bytes:
-    if name not in program.symbols:
-        raise FailedProofError(f"the code has no {name}, so it was not built with the package's table")
-    address, own = program.symbols[name]
-    if own not in (0, size):
-        raise FailedProofError(f"{name} takes {own} bytes in the code and {size} by the package")
-    try:
-        return program.read(address, size)
-    except InputError as error:
-        raise FailedProofError(f"{name} cannot be read out of the code: {error}") from None
-
-
-def _numbers(data: bytes, storage: str) -> tuple[int, ...]:
-    letter = LETTERS[storage]
-    size = struct.calcsize(letter)
-    return struct.unpack(f"<{len(data) // size}{letter}", data[: len(data) // size * size])
-
-
-def header_of(package: Package) -> Path:
-    """The header that declares the table."""
-    if package.private:
-        return package.folder / "src" / f"{package.prefix}tables.h"
-    return package.folder / "include" / f"{package.prefix}kernels.h"

@@ -12,8 +12,8 @@ from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_name
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.result import KernelResult
+from sensorsim.verify.running import NOT_RUN, Progress, Run, failed
 from sensorsim.verify.steps import Contents, Setup, Step
-from sensorsim.verify.worker import NOT_RUN, Progress, Run, failed
 
 SORTS = {"selftest": "self-test", "bits": "bits", "draw": "every draw"}
 NAMED = 8  # files that the proof of the files names

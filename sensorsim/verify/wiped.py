@@ -1,7 +1,8 @@
 """What a program leaves in memory: after a call no key that was used, no random word and no entropy may be found in the
 sensor's state, on the stack or in the program's variables; the key that is next, in the state alone. The firmware model
 says which words to look for. A release changes nothing but the sensor's state, the packet and the stack, and at no
-place of these is half a word or a feature of the record found again and again. Registers are not looked at."""
+place of these is half a word, a feature of the record or its sketch found again and again. Registers are not looked
+at."""
 
 import random
 import struct
@@ -13,6 +14,7 @@ from sensorsim.device.entropy import CIPHER_WORDS, SeededEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
+from sensorsim.kernels.formats import ONE
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
 from sensorsim.kernels.health import STATE_WORDS
 from sensorsim.machine.elf import Program
@@ -35,6 +37,14 @@ class _Told(Sensor):
     def key(self) -> bytes:
         """Of the next release."""
         return bytes(self._generator.key.tobytes())
+
+    def sketched(self, x: list[int]) -> bytes:
+        """What the last release, of this record, made of it before the draw; nothing where that says nothing."""
+        sketch, chosen = self.firmware.sketch, self._mechanism._chosen
+        if sketch is None or chosen is None:
+            return b""
+        (u,) = sketch.value([x], chosen[:1]).tolist()
+        return struct.pack("<H", u) if ONE >> 8 <= u < ONE else b""
 
     def listen(self) -> None:
         generator, self.secrets = self._generator, b""
@@ -77,6 +87,7 @@ def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str,
         words = model.secrets[WORD * KEY_WORDS :][: WORD * firmware.words]
         again.update(f"half of a random word {place}" for place in _halves(core, words))
         again.update(f"a feature of the record {place}" for place in _halves(core, struct.pack(f"<{len(x)}H", *x)))
+        again.update(f"the sketch of the record {place}" for place in _halves(core, model.sketched(x)))
     often = [what for what, times in again.items() if times * 2 >= trials]  # by chance not even three times
     return f"after a release, {often[0]}" if often else ""
 

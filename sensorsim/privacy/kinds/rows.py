@@ -188,6 +188,10 @@ class RowsTable(NoiseTable):
         return self.count_bits + self.frac_bits - self.rows.knot_bits
 
     @property
+    def symbols(self) -> int:
+        return self.rows.symbols
+
+    @property
     def value_bits(self) -> int:
         return (self.rows.symbols - 1).bit_length()
 

@@ -1,0 +1,225 @@
+"""`sensorsim decode`: released codes of hidden units back to readings, at the hospital."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.training import need
+from sensorsim.errors import InputError
+
+if TYPE_CHECKING:
+    from sensorsim.device.encoder import EncoderWeights
+    from sensorsim.hospital.codes import Codes
+    from sensorsim.train.save import Model
+
+SCHEMA_VERSION = 1
+
+
+@click.command()
+@click.option("--model", "model_file", metavar="FILE", required=True, help="A model of `sensorsim train --out`.")
+@click.option("--packets", metavar="FILE", multiple=True, required=True, help="What sensors with its encoder sent.")
+@click.option("--table", "table_file", metavar="FILE", required=True, help="Noise table that they were made with.")
+@click.option("--user", type=int, default=0, show_default=True, help="Whose encoder it is, where users differ.")
+@click.option("--each", is_flag=True, help="A record for every packet, in place of the mean record.")
+@format_option
+def command(model_file: str, packets: tuple[str, ...], table_file: str, user: int, each: bool, fmt: str) -> None:
+    """The mean record behind the packets of hidden units, in the units of the ranges; or one for every packet.
+
+    Sensors are made with `sensorsim train --encoder` and `sensorsim export --encoder`. Packets of another table or
+    encoder are refused and counted. A single private code says little of its record: read means over many. Exit code 1
+    and no record if no packet is accepted.
+
+    \b
+    Example: sensorsim decode --model model.safetensors --packets ward3.bin --table rows-7.txt
+             sensorsim decode --model model.safetensors --packets ward3.bin --table rows-7.txt --each --format csv
+    """
+    need("scipy")
+    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.train.save import load
+
+    model, table = load(model_file), read_table(table_file)
+    if not 0 <= user < model.trained.m:
+        raise InputError(f"the model has no user {user}; give --user 0 to {model.trained.m - 1}.")
+    codes, encoder = _codes(model, user)
+    printed = _print_each if each else _print_mean
+    accepted, refused = printed(model, packets, table, encoder, codes, fmt)
+    if not accepted:
+        click.echo(
+            f"no packet was accepted and {refused:,} were refused, so there is no record; give packets of this table "
+            "and of this model's encoder.",
+            err=True,
+        )
+        sys.exit(1)
+
+
+def privacy_of(about: dict[str, Any]) -> str:
+    """What covers the output: it is made of codes and of a model, and both were made of records."""
+    from sensorsim.privacy.spending import Covers
+
+    weights = (Covers.RELEASE, Covers.STEPS, Covers.REAL_STEPS)
+    if about["spent_epsilon"] is None or about["covers_short"] not in [one.value for one in weights]:
+        return (
+            "not covered: the codes' own epsilon covers them, but the model that reads them was made of records, and "
+            f"its statement covers {about['covers']}"
+        )
+    return (
+        "made of released codes, which their epsilon covers, and of a model that spent epsilon "
+        f"{about['spent_epsilon']:.4g} at delta {about['delta']:g} per record and covers {about['covers']}; who is in "
+        "both spends the sum"
+    )
+
+
+def _codes(model: Model, user: int) -> tuple[Codes, EncoderWeights]:
+    """What is expected of the user's units, and the encoder whose packets are accepted."""
+    from sensorsim.hospital.codes import Codes
+    from sensorsim.mechanisms.base import LINEAR
+    from sensorsim.train.quantise import in_integers, weights_of
+
+    made, trained = in_integers(model), model.trained
+    codes = Codes(model.middle[user], model.spread[user], trained.form == LINEAR, lambda h: trained.decode(user, h))
+    return codes, weights_of(made[user if len(made) > 1 else 0])
+
+
+def _print_mean(model: Model, packets: Any, table: Any, encoder: Any, codes: Codes, fmt: str) -> tuple[int, int]:
+    """Returns how many packets were accepted and refused."""
+    from sensorsim.hospital import receive
+    from sensorsim.hospital.decode import mean_record
+
+    received = receive(packets, table, encoder)
+    if not received.accepted:
+        return 0, received.rejected
+    found = mean_record(received, codes)
+    low, high = (_in_units(model, part) for part in (found.low, found.high))
+    mean, deviation = _in_units(model, found.mean), found.deviation * _spans(model)
+    names, units = model.about["columns"], _units(model)
+    rows = [
+        {"column": name, "unit": unit, "mean": float(a), "deviation": float(b), "low": float(c), "high": float(d)}
+        for name, unit, a, b, c, d in zip(names, units, mean, deviation, low, high, strict=True)
+    ]
+    head: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "accepted": received.accepted,
+        "refused": received.rejected,
+    }
+    head |= {"epsilon": float(received.statistics.epsilon), "privacy": privacy_of(model.about), "confidence": 0.95}
+    emit(fmt, lambda: "\n".join(_mean_text(head, rows)), lambda: head | {"mean_record": rows}, lambda: rows)
+    return received.accepted, received.rejected
+
+
+def _mean_text(head: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{head['accepted']:,} packets accepted, {head['refused']:,} refused"
+    yield from wrap(
+        f"epsilon {head['epsilon']:g} per packet; {head['privacy']}", 116, initial_indent="  ", subsequent_indent="  "
+    )
+    yield "  mean record, and 95 % of what noise and numbers leave open; what the encoder drops is not in it,"
+    yield "  nor is how far the model is from these records"
+    wide = max(len(row["column"]) for row in rows)
+    for row in rows:
+        interval = f"{row['low']:>10.5g} … {row['high']:<10.5g}"
+        yield f"  {row['column']:<{wide}}  {row['mean']:>11.5g}   {interval} {row['unit']}".rstrip()
+
+
+def _print_each(model: Model, packets: Any, table: Any, encoder: Any, codes: Codes, fmt: str) -> tuple[int, int]:
+    """Records as they are made; nothing of them is kept. Files are read twice: all packets tell of the mean first."""
+    from sensorsim.hospital import receive
+    from sensorsim.hospital.decode import each_record, told_by
+    from sensorsim.hospital.expected import Expected
+
+    if "-" not in packets:
+        received = receive(packets, table, encoder)
+        if not received.accepted:
+            return 0, received.rejected
+        codes = told_by(received, codes)
+    privacy, number, refused = privacy_of(model.about), 0, 0
+    write = WRITERS[fmt](_distinct(model.about["columns"]), _units(model), privacy)
+    for records, kept in each_record(packets, Expected.of(table, encoder), codes):
+        refused, lines = sum(kept.rejected.values()), [] if number else [write.head]
+        for record in _in_units(model, records).tolist():
+            lines.append(write.row(number, record))
+            number += 1
+        click.echo("".join(lines) if number else "", nl=False)  # no record, no head
+    if number:
+        click.echo(write.tail(number, refused), nl=False)
+        click.echo(f"{number:,} packets accepted, {refused:,} refused; a single private code says little.", err=True)
+        click.echo(f"Records are {privacy}.", err=True)
+    return number, refused
+
+
+class _Csv:
+    """A line for each record."""
+
+    def __init__(self, names: list[str], units: list[str], privacy: str) -> None:
+        self.head = ",".join(['"' + name.replace('"', '""') + '"' for name in names]) + "\n"
+
+    def row(self, number: int, record: list[float]) -> str:
+        return ",".join(f"{value:.6g}" for value in record) + "\n"
+
+    def tail(self, accepted: int, refused: int) -> str:
+        return ""
+
+
+class _Table(_Csv):
+    """The same in columns, under names cut to fit."""
+
+    def __init__(self, names: list[str], units: list[str], privacy: str) -> None:
+        self.head = " ".join(f"{name[:12]:>12}" for name in names) + "\n"
+        self.head += " ".join(f"{unit[:12]:>12}" for unit in units) + "\n"
+
+    def row(self, number: int, record: list[float]) -> str:
+        return " ".join(f"{value:>12.5g}" for value in record) + "\n"
+
+
+class _Json(_Csv):
+    """One object, written piece by piece."""
+
+    def __init__(self, names: list[str], units: list[str], privacy: str) -> None:
+        import json
+
+        self.head = f'{{"schema_version": {SCHEMA_VERSION}, "privacy": {json.dumps(privacy)},\n'
+        self.head += f' "columns": {json.dumps(names, ensure_ascii=False)},\n "units": '
+        self.head += f'{json.dumps(units, ensure_ascii=False)},\n "records": ['
+
+    def row(self, number: int, record: list[float]) -> str:
+        return (",\n  [" if number else "\n  [") + ", ".join(f"{value:.6g}" for value in record) + "]"
+
+    def tail(self, accepted: int, refused: int) -> str:
+        return f'],\n "accepted": {accepted}, "refused": {refused}}}\n'
+
+
+WRITERS = {"csv": _Csv, "table": _Table, "json": _Json}
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """A column that stands twice gets a number the second time."""
+    return [name if names.index(name) == i else f"{name}.{names[:i].count(name)}" for i, name in enumerate(names)]
+
+
+def _in_units(model: Model, x: Any) -> Any:
+    """Readings, or numbers in 0 … 1 where no ranges are known."""
+    from sensorsim.ranges import from_unit
+    from sensorsim.train.about import ranges_of
+
+    ranges = ranges_of(model.about)
+    return x if ranges is None else from_unit(x, ranges)
+
+
+def _spans(model: Model) -> Any:
+    import numpy as np
+
+    from sensorsim.train.about import ranges_of
+
+    ranges = ranges_of(model.about)
+    return 1.0 if ranges is None else np.array([known.span for known in ranges])
+
+
+def _units(model: Model) -> list[str]:
+    from sensorsim.train.about import ranges_of
+
+    ranges = ranges_of(model.about)
+    return ["" if ranges is None else known.unit for known in (ranges or model.about["columns"])]

@@ -1,0 +1,102 @@
+"""`sensorsim evaluate`: how well a model does on raw records. Its figures are not private, and it says so first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.training import column_names, data_notes, need, numbers, shown
+
+SCHEMA_VERSION = 1
+FIRST_LINE = "These figures are measured on raw records, so they are not private."
+
+
+@click.command()
+@click.option("--model", "model_file", metavar="FILE", required=True, help="A model of `sensorsim train --out`.")
+@click.option("--data", metavar="FILE", help="CSV of records, a row each; without it, the synthetic set.")
+@click.option("--person", metavar="COLUMN", help="Column that names whose record it is.  [default: Id]")
+@click.option("--columns", metavar="NAMES", help="Names that the model's columns have here.  [default: the model's]")
+@click.option("--ranges", metavar="FILE", help="CSV of name,low,high,unit.  [default: the model's own]")
+@click.option("--drop-missing", is_flag=True, help="Leave out rows with an empty cell, in place of refusing them.")
+@click.option("--sigma", default="0", show_default=True, help="Environmental noise on the inputs: one or several.")
+@click.option("--runs", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Draws of that noise.")
+@click.option("--integers", is_flag=True, help="Encode as the sensor does, with the integer kernel.")
+@format_option
+def command(model_file: str, sigma: str, runs: int, integers: bool, fmt: str, **chosen: Any) -> None:
+    """Accuracy of a model and R² over the column mean, beside predictors that need no training. Not private.
+
+    Persons are held out as in training, so held-out figures are of persons that the model has not met.
+
+    \b
+    Example: sensorsim evaluate --model model.safetensors --data days.csv --sigma 0,5
+    """
+    need("scipy", "pandas")
+    from sensorsim.train.evaluate import evaluate, records_for
+    from sensorsim.train.save import load
+
+    model = load(model_file)
+    asked = numbers(sigma, "sigma")
+    given = {name: chosen[name] for name in ("person", "ranges", "drop_missing")}
+    dataset = records_for(model, chosen["data"], columns=column_names(chosen["columns"]), **given)
+    for line in data_notes(dataset, dataset.normalise):
+        click.echo(line, err=True)
+    result = evaluate(model, dataset, asked, runs, integers)
+    head = {"schema_version": SCHEMA_VERSION, "data": dataset.source, "rows": len(dataset.x)}
+    head |= {name: model.about[name] for name in ("mechanism", "form", "n", "l", "m", "columns", "trust", "covers")}
+    emit(
+        fmt,
+        lambda: "\n".join(table(head | result)),
+        lambda: head | result,
+        lambda: list(_rows(head | result)),
+    )
+
+
+def table(result: dict[str, Any]) -> Iterator[str]:
+    """First that it is not private, then the figures."""
+    yield FIRST_LINE
+    encoders = ", encoders in integers" if result["integers"] else ""
+    yield (
+        f"{result['mechanism']}, {result['form']}, l = {result['l']}{encoders}, on {result['rows']:,} rows of "
+        f"{result['data']}"
+    )
+    yield from _persons(result["persons"])
+    for part in result["scores"]:
+        yield ""
+        noise = f" sigma {part['sigma']:g}, {part['runs']} runs" if part["sigma"] else ""
+        yield f" {f'1 - MSE in per cent{noise}':<34}{'all rows':>9}{'held out':>11}{'R² over mean':>15}"
+        for name, one in (("this model", part), *part["trivial"].items()):
+            yield f" {name:<34}{shown(one['accuracy']):>9}{shown(one['accuracy_held_out']):>11}" + (
+                f"{shown(one['r2'], 3):>15}"
+            )
+        error, name = max(zip(part["column_mse"], result["columns"], strict=True))
+        yield f" worst column: {name}, root of the mean squared error {error**0.5:.3f} of its range"
+
+
+def _persons(spent: dict[str, Any]) -> Iterator[str]:
+    """Epsilon of a record and of a person, or why there is none."""
+    if spent["spent_epsilon"] is None:
+        yield f"  epsilon – per record, – per person: the model's statement covers {spent['covers']}"
+        return
+    yield (
+        f"  epsilon {shown(spent['spent_epsilon'], 4)} per record, delta {spent['delta']:g}; covers "
+        f"{spent['covers_short']}"
+    )
+    for name in ("median", "most"):
+        composed = spent[f"epsilon_{name}"]
+        by = f", {composed:.2f} at delta {spent['person_delta']:g}" if composed is not None else ""
+        whose = "in the median" if name == "median" else "at most"
+        yield (
+            f"  a person with {spent[f'records_{name}']} records {whose}: epsilon "
+            f"{shown(spent[f'epsilon_{name}_added'])} added up{by}"
+        )
+
+
+def _rows(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A line for the model and for each trivial predictor, at each sigma."""
+    for part in result["scores"]:
+        for name, one in (("this model", part), *part["trivial"].items()):
+            told = {key: one[key] for key in ("accuracy", "accuracy_train", "accuracy_held_out", "r2")}
+            yield {"private": False, "predictor": name, "sigma": part["sigma"], **told}

@@ -1,0 +1,90 @@
+"""The file of a sketch: JSON, public. What is read is hostile until it is checked."""
+
+import json
+import os
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from sensorsim.device.sketch import Sketch
+from sensorsim.errors import InputError
+from sensorsim.files import read_bounded, strict_json, write_whole
+from sensorsim.ranges import Range, brief
+
+SCHEMA_VERSION = 1
+CONTENT = "sensorsim sketch"
+MOST_BYTES = 1 << 22
+MOST_LETTERS = 100  # of the name of a column, or of a unit
+WHOLE = ("n", "factor", "halvings", "direction_bits")
+
+
+def write_sketch(sketch: Sketch, path: str | os.PathLike[str]) -> None:
+    write_whole(path, sketch_text(sketch))
+
+
+def sketch_text(sketch: Sketch) -> str:
+    """The content of the file."""
+    made: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "content": CONTENT}
+    made |= {name: getattr(sketch, name) for name in WHOLE}
+    made |= {"root": sketch.root, "centre": list(sketch.centre)}
+    if sketch.columns is not None:
+        made["columns"] = list(sketch.columns)
+    if sketch.ranges is not None:
+        made["ranges"] = [{"name": r.name, "low": r.low, "high": r.high, "unit": r.unit} for r in sketch.ranges]
+    return json.dumps(made, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def read_sketch(path: str | os.PathLike[str]) -> Sketch:
+    """A sketch that `sensorsim receive --write-sketch` wrote, checked against the kernel's formats."""
+    try:
+        content = read_bounded(path, MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; give the path of a sketch.") from None
+    return parse_sketch(content, Path(path).name)
+
+
+def parse_sketch(content: bytes, name: str) -> Sketch:
+    """The same from the file's bytes."""
+    try:
+        found: Any = strict_json(content.decode("utf-8"))
+        if found["content"] != CONTENT:
+            raise ValueError("content")
+        version = found["schema_version"]
+        if type(version) is not int or version < SCHEMA_VERSION:
+            raise ValueError("version")
+        if version > SCHEMA_VERSION:
+            raise InputError(
+                f"it has schema version {brief(version)}, this sensorsim reads {SCHEMA_VERSION}; update sensorsim."
+            )
+        columns, ranges = found.get("columns"), found.get("ranges")
+        return Sketch(
+            centre=tuple(_listed(found["centre"])),
+            columns=None if columns is None else tuple(_name(one) for one in _listed(columns)),
+            ranges=None if ranges is None else tuple(_range(one) for one in _listed(ranges)),
+            **{which: found[which] for which in WHOLE},
+        )
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise InputError(
+            f"{name} is no sketch of sensorsim, or was altered; write one with `sensorsim receive --write-sketch`."
+        ) from None
+
+
+def _listed(value: object) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError("list")
+    return value
+
+
+def _name(value: object) -> str:
+    if type(value) is not str or not value.isprintable() or len(value) > MOST_LETTERS:
+        raise ValueError("name")
+    return value
+
+
+def _range(value: Any) -> Range:
+    low, high = (float(value[end]) for end in ("low", "high") if type(value[end]) in (int, float))
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ValueError("range")
+    return Range(_name(value["name"]), low, high, _name(value["unit"]))

@@ -1,0 +1,180 @@
+"""The order in which the steps of a verification may run, and who does them.
+
+The files come first: C of the package runs on this machine only where they are as export writes them. Until that is
+known, and where they are not, it runs on emulated cores alone. It never runs in the process that asks, which compares
+the files and makes the report; nor are the copies of kernels that a package carries loaded there.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.origins import FOLDER
+from sensorsim.verify.anew import compared
+from sensorsim.verify.steps import Contents, Setup, Step, Steps, groups
+from sensorsim.verify.worker import Worker
+
+Progress = Callable[[str, int, int], None]  # what is done, step, of how many
+
+HERE = os.name == "posix"  # elsewhere no process of its own can be started
+NOT_RUN = "not run: the files differ"
+
+
+class Run:
+    """The steps, done by `jobs` processes; by 0: those that run nothing on the host are done here."""
+
+    def __init__(self, setup: Setup, progress: Progress | None, jobs: int) -> None:
+        self.setup, self.progress = setup, progress
+        self.found: dict[Step, Any] = {}  # an answer, or the error in its place
+        self.changed, self.stopped = threading.Condition(), threading.Event()
+        self.workers = [Worker(setup, f"worker{number}") for number in range(max(1, jobs))] if HERE else []
+        self.shared = bool(jobs) and HERE
+        # Copies of kernels are loaded here only where they were before: the caller made the package of them.
+        self.copies = HERE and setup.made is None and (setup.folder / FOLDER).exists()
+        self.own: Steps | None = None
+        self.waiting: list[list[Step]] = []
+        self.groups: list[list[Step]] = []
+
+    def all(self) -> Contents:
+        """Do everything; what the package holds."""
+        try:
+            opener: Steps | Worker = self.workers[0] if self.copies else self._own()
+            contents: Contents = opener.do(Step("contents", "the manifest"))
+            self.groups = groups(contents, self.setup)
+            self.waiting = [list(group) for group in self.groups]
+            if self.shared:
+                self._in_processes()
+            else:
+                self._serve(None)
+            return contents
+        finally:
+            self.stopped.set()
+            for worker in self.workers:
+                worker.end()
+
+    def of(self, what: str) -> list[Step]:
+        """The steps of one sort, in the order of the question."""
+        steps = [step for group in self.groups for step in group if step.what == what]
+        targets = self.setup.targets
+        return sorted(steps, key=lambda step: (step.kernel, step.target in targets and targets.index(step.target)))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every file is known to be as export writes it."""
+        return self.found.get(self.of("anew")[0]) == []
+
+    @property
+    def altered(self) -> bool:
+        """Whether the package is not what export writes: then whatever goes wrong with it is its own fault."""
+        answer = self.found.get(self.of("anew")[0])
+        return isinstance(answer, FailedProofError) or (isinstance(answer, list) and bool(answer))
+
+    def _own(self) -> Steps:
+        self.own = self.own or Steps(self.setup, "here")
+        return self.own
+
+    def _in_processes(self) -> None:
+        threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in self.workers]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):  # so that Ctrl-C is heard
+            for thread in threads:
+                thread.join(0.2)
+
+    def _serve(self, worker: Worker | None) -> None:
+        try:
+            while group := self._taken():
+                for step in group:
+                    self._step(step, worker or self._doer(step))
+        except BaseException:
+            self.stopped.set()  # nobody waits for what never comes
+            raise
+
+    def _taken(self) -> list[Step]:
+        """The first steps of a group that can begin; they wait where none can, and are none where all are taken."""
+        with self.changed:
+            while self.waiting and not self.stopped.is_set():
+                for group in self.waiting:
+                    ready = next((k for k, step in enumerate(group) if not self._ready(step)), len(group))
+                    if ready:
+                        taken, group[:ready] = group[:ready], []
+                        self.waiting = [rest for rest in self.waiting if rest]
+                        return taken
+                self.changed.wait(0.2)
+        return []
+
+    def _ready(self, step: Step) -> bool:
+        """Host code waits for the files, and kernels for the self-tests, which find what loops for ever."""
+        needs = self.of("anew") if step.on_host else []
+        if step.what in ("bits", "ubsan"):
+            tests = self.of("selftest")
+            cores = [test for test in tests if not test.on_host] or tests
+            needs += [test for test in tests if test.target == step.target] if step.target else cores
+        return all(need in self.found for need in needs)
+
+    def _doer(self, step: Step) -> "Steps | Worker":
+        """Who does a step where nothing is shared."""
+        safe = self.whole and not step.on_host and step.what not in ("anew", "selftest")  # those two can be ended
+        return self._own() if not self.workers or (safe and not self.copies) else self.workers[0]
+
+    def _step(self, step: Step, doer: "Steps | Worker") -> None:
+        if self.stopped.is_set():
+            return
+        if self.progress:
+            with self.changed:
+                self.progress(step.about, len(self.found), sum(map(len, self.groups)))
+        answer = self._answer(step, doer)
+        with self.changed:
+            self.found[step] = answer
+            self.changed.notify_all()
+
+    def _answer(self, step: Step, doer: "Steps | Worker") -> Any:
+        if step.what in ("bits", "ubsan") and self._fails_selftest(step.target):
+            return None
+        if step.on_host and not self.whole:
+            if step.what != "table":
+                return FailedProofError(NOT_RUN)
+            step = Step("table", step.about)  # it is read from the code for the cores alone
+        try:
+            with _undisturbed() if doer is self.own else nullcontext():
+                answer = doer.do(step)
+            return self._differences(answer) if step.what == "anew" else answer
+        except InputError as error:
+            return error
+        except Exception as error:
+            if doer is self.own and not self.altered:
+                raise  # a mistake of ours, not of the package
+            return error if isinstance(error, RuntimeError) else RuntimeError(f"{step.about}: {error!r}")
+
+    def _differences(self, made: Any) -> list[str]:
+        """The files of the package beside those that export makes; why it makes none, if so."""
+        return compared(self.setup.folder, made) if isinstance(made, dict) else [str(reason) for reason in made]
+
+    def _fails_selftest(self, target: str) -> bool:
+        """Whether the target's self-test failed; for a step without a target, any of them that ran."""
+        tests = [(step, answer) for step, answer in self.found.items() if step.what == "selftest"]
+        return any(failed(answer) for step, answer in tests if target in ("", step.target))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until a step is done: raised inside a callback of the emulator it is lost, or ends the process."""
+    seen: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, lambda number, _: seen.append(number)) if main else None
+    try:
+        yield
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before)
+        if seen:
+            raise KeyboardInterrupt
+
+
+def failed(answer: Any) -> bool:
+    """Whether a step ran and what it proves does not hold."""
+    return isinstance(answer, Exception) and str(answer) != NOT_RUN

@@ -1,0 +1,207 @@
+"""Anybody's CSV: what is read, what is refused and how, persons and missing cells."""
+
+import csv
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("torch")
+
+from sensorsim.cli import main
+from sensorsim.errors import InputError
+from sensorsim.ranges import Range
+from sensorsim.train import data, table
+
+MINE = {"a": Range("a", -10.0, 10.0, "g"), "b": Range("b", 0.0, 4.0, "mV")}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes a CSV and gives its path."""
+
+    def write(content, name="mine.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write
+
+
+WRONG_FILES = {
+    "empty": ("", "no column names"),
+    "blank first line": ("\nId,a\n1,2\n", "no column names"),
+    "binary": (bytes(range(256)) * 4, "not UTF-8"),
+    "UTF-16": ("Id,a\n1,2\n".encode("utf-16"), "not UTF-8"),
+    "Latin-1": (b"Id,a\n1,\xb5\n", "not UTF-8"),
+    "semicolons": ("Id;a\n1;2\n", "does not separate its columns by commas"),
+    "header twice": ("Id,a,a\n1,2,3\n", "two columns a"),
+    "header twice but for a blank": ("Id,a, a\n1,2,3\n", "two columns a"),
+    "header alone": ("Id,a\n", "no rows"),
+    "blank lines only": ("Id,a\n\n,\n", "no rows"),
+    "decimal comma": ("Id,a\n1,2,5\n1,3,5\n", "cannot be read as CSV"),
+    "decimal comma once": ("Id,a\n1,2\n1,3,5\n", "Expected 2 fields in line 3, saw 3"),
+    "open quote": ('Id,a\n1,"2\n1,3\n', "EOF inside string"),
+    "missing": ("Id,a\n1,2\n1,\n", "row 3, column a: the cell is missing"),
+    "short line": ("Id,b,a\n1,2,3\n1\n", "row 3, column a: the cell is missing"),
+    "spaces": ("Id,a\n1,  \n", "row 2, column a: the cell is missing"),
+    "written NaN": ("Id,a\n1,NaN\n", "row 2, column a: the cell is missing"),
+    "blank line inside": ("Id,a\n1,2\n\n1,3\n", "row 3, column Id: the cell is missing"),
+    "nobody's": ("Id,a\n1,2\n,3\n", "row 3, column Id: the cell is missing"),
+    "infinite": ("Id,a\n1,2\n1,-inf\n", "row 3, column a: -inf is not a finite number"),
+    "too large": ("Id,a\n1,1e999\n", "row 2, column a: inf is not"),
+    "word": ("Id,a\n1,2\n1,much\n", "row 3, column a: much is not"),
+    "word late": ("Id,a\n" + "1,2\n" * 70_000 + "1,much\n", "row 70002, column a: much is not"),
+    "truth": ("Id,a\n1,True\n1,False\n", "row 2, column a: True is not"),
+    "thousands": ('Id,a\n1,"1,000"\n', "row 2, column a: 1,000 is not"),
+    "zero byte": (b"Id,a\n1,2\x003\n", r"row 2, column a: 2\?3 is not"),
+    "escape": ("Id,a\n1,\x1b[31m\n", r"row 2, column a: \?\[31m is not"),
+    "two lines in a cell": ('Id,a\n1,"x\ny"\n', r"row 2, column a: x\?y is not"),
+    "hexadecimal": ("Id,a\n1,0x10\n", "row 2, column a: 0x10 is not"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_FILES)
+def test_a_wrong_file_is_one_sentence_and_nothing_is_written(case, written, tmp_path, capsys, monkeypatch):
+    content, words = WRONG_FILES[case]
+    path = written(content)
+    ranges = written("name,low,high,unit\na,-10,10,g\n", "ranges.csv")
+    with pytest.raises(InputError, match=words):
+        data.load(path, columns=("a",), ranges=MINE, m=1)
+    there = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        main(["sweep", "--data", path, "--columns", "a", "--ranges", ranges, "--m", "1", "--l", "1"])
+    said = capsys.readouterr()
+    assert end.value.code == 2 and said.out == ""
+    assert said.err.startswith("Error: ") and said.err.count("\n") == 1 and len(said.err) < 400 + len(path)
+    assert sorted(tmp_path.iterdir()) == there
+
+
+def test_places_that_are_no_files_are_refused(tmp_path):
+    for path in (tmp_path / "absent.csv", tmp_path, "/dev/zero", "https://example.org/days.csv"):
+        with pytest.raises(InputError):
+            data.load(str(path))
+
+
+CELLS = (
+    "",
+    "1",
+    "-2.5",
+    " 3",
+    "NaN",
+    "inf",
+    "1e999",
+    "True",
+    "x",
+    '"',
+    '"a\nb"',
+    "1,5",
+    "\0",
+    "é",
+    "9" * 30,
+    "  ",
+    "#",
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(CELLS), max_size=4), max_size=5), st.booleans())
+def test_no_file_gives_a_traceback(tmp_path_factory, rows, drop):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
+    path.write_text("Id,a\n" + "\n".join(",".join(row) for row in rows))
+    try:
+        made = data.load(str(path), columns=("a",), ranges=MINE, m=1, drop_missing=drop)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert made.x.shape == (len(made.person), 1) and made.x.min() >= 0 and made.x.max() <= 1
+
+
+NUMBERS = st.floats(-1e6, 1e6).map(repr)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(("7", "007", "10", "9", "Ann")), NUMBERS, NUMBERS), min_size=1, max_size=12))
+def test_records_against_the_csv_module(tmp_path_factory, rows):
+    """Both limits of both ranges, persons and clipping by plain Python."""
+    path = tmp_path_factory.getbasetemp() / "plain.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("who", "a", "b"), *rows])
+    made = data.load(str(path), columns=("b", "a", "b"), person="who", ranges=MINE, m=1)
+    for row, (_, a, b) in enumerate(rows):
+        want_a = (min(max(float(a), -10), 10) + 10) / 20
+        want_b = min(max(float(b), 0), 4) / 4
+        np.testing.assert_allclose(made.x[row], [want_b, want_a, want_b], rtol=1e-15, atol=0)
+    same = [[one[0] == other[0] for other in rows] for one in rows]
+    assert (made.person[:, None] == made.person).tolist() == same
+    out_a, out_b = sum(abs(float(a)) > 10 for _, a, _ in rows), sum(not 0 <= float(b) <= 4 for _, _, b in rows)
+    assert made.clipped_in == (out_b, out_a, out_b) and made.clipped == 2 * out_b + out_a
+
+
+def test_persons_are_told_apart_and_stand_in_order(written):
+    text = "Id,a\n10,1\n9,1\n007,1\n7,1\n10,2\n" + "".join(f"9007199254740992{end},1\n" for end in (1, 2, 1))
+    made = data.load(written(text), columns=("a",), ranges=MINE, m=1)
+    assert made.person.tolist() == [3, 2, 0, 1, 3, 4, 5, 4]
+    assert made.persons_known
+    names = data.load(written("who,a\nBob,1\nAnn,1\nBob,1\n"), columns=("a",), person="who", ranges=MINE, m=1)
+    assert names.person.tolist() == [1, 0, 1]
+
+
+def test_a_person_s_number_may_be_of_any_length(written):
+    text = f"Id,a\n{'9' * 5000},1\n{'1' * 5000},1\n12,1\n{'0' * 5000}9,1\n{'1' * 5000},2\n"
+    made = data.load(written(text), columns=("a",), ranges=MINE, m=1)
+    assert made.person.tolist() == [3, 2, 1, 0, 2]
+
+
+def test_without_persons_every_row_is_one(written):
+    made = data.load(written("a,b\n1,2\n1,2\n-3,9\n"), columns=("a", "b"), ranges=MINE, m=3)
+    assert not made.persons_known
+    assert made.person.tolist() == [0, 1, 2] and sorted(made.user) == [0, 1, 2]
+    with pytest.raises(InputError, match="3 persons, fewer than m = 4"):
+        data.load(written("a,b\n1,2\n1,2\n-3,9\n"), columns=("a", "b"), ranges=MINE, m=4)
+
+
+def test_missing_cells_can_be_dropped_with_their_persons(written):
+    path = written("Id,a,b,c\n1,1,,\n2,2,2,\n,3,3,3\n3,NaN,1,\n2,4,4,4\n9,1,1,\n\n\n")
+    made = data.load(path, columns=("a", "b"), ranges=MINE, m=1, drop_missing=True)
+    np.testing.assert_allclose(made.x, [[0.6, 0.5], [0.7, 1.0], [0.55, 0.25]])
+    assert made.person.tolist() == [0, 0, 1]  # persons 2 and 9
+    assert made.dropped == 3
+    with pytest.raises(InputError, match="word is not a finite number"):  # a word is no missing cell
+        data.load(written("Id,a\n1,word\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
+    with pytest.raises(InputError, match="no row without a missing cell"):
+        data.load(written("Id,a\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
+
+
+def test_a_wide_table_is_listed_in_short(written):
+    names = ",".join(f"x{place}" for place in range(300))
+    with pytest.raises(InputError, match=r"x15 and 284 more\.$"):
+        data.load(written(f"{names}\n{','.join('1' * 300)}\n"))
+    assert len(table.read_csv(written(f"{names}\n{','.join('1' * 300)}\n")).columns) == 300
+
+
+BIG = """
+import resource, sys, time
+from sensorsim.train import data, synthetic
+synthetic.make(rows=1_000_000, persons=40_000).round(3).to_csv(sys.argv[1], index=False)
+"""
+READ = """
+import resource, sys, time
+from sensorsim.train import data
+began = time.perf_counter()
+made = data.load(sys.argv[1])
+print(len(made.x), time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@pytest.mark.slow
+def test_a_million_rows_load_in_seconds_and_below_a_gigabyte(tmp_path):
+    path = str(tmp_path / "big.csv")
+    subprocess.run([sys.executable, "-c", BIG, path], check=True)
+    done = subprocess.run([sys.executable, "-c", READ, path], check=True, capture_output=True, text=True)
+    rows, seconds, megabytes = map(float, done.stdout.split())
+    assert rows == 1_000_000 and seconds < 15 and megabytes < 1000
