@@ -28,6 +28,15 @@ def strict_json(text: str | bytes) -> Any:
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
 
 
+def of_version(found: Any, content: str, version: int, update: str) -> Any:
+    """The document, if it is of this content and version; `update` is said of a newer one. Else ValueError."""
+    if found["content"] != content or type(found["schema_version"]) is not int or found["schema_version"] < version:
+        raise ValueError("content or version")
+    if found["schema_version"] > version:
+        raise InputError(update)
+    return found
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from command import run
 from sensorsim.kernels.encoder import encoder as encoder_kernel
 
 from sensorsim.cli import main
@@ -173,16 +174,6 @@ def test_without_packets_the_mean_stays_where_it_was_and_many_leave_less_doubt(w
     many = mean_record(receive(packed(model, table, hidden(model, x), 4), table, encoder), codes_of(model))
     start = codes_of(model).decode(1 / (1 + np.exp(-model.middle[0])))
     assert np.abs(none.mean - start).max() < 0.03 and many.deviation.max() < none.deviation.max() / 2
-
-
-def run(capsys, *words):
-    try:
-        main([str(word) for word in words])
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    said = capsys.readouterr()
-    return code, said.out, said.err
 
 
 @pytest.mark.slow

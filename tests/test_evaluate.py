@@ -12,6 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from command import run  # noqa: E402
+
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.device.encoder import read_encoder  # noqa: E402
 from sensorsim.encoders import load as load_encoder  # noqa: E402
@@ -39,16 +41,6 @@ def houses(tmp_path_factory):
             frame["TotalSteps"] = 39000 - frame["TotalSteps"]
         frame.to_csv(folder / f"{name}.csv", index=False)
     return folder
-
-
-def run(capsys, *words):
-    try:
-        main([str(word) for word in words])
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    said = capsys.readouterr()
-    return code, said.out, said.err
 
 
 def written(folder, data, mechanism, form, capsys, *more):
@@ -354,3 +346,14 @@ def test_evaluate_needs_no_torch(models):
     words = ["evaluate", "--model", str(models / "linear.npz"), "--data", str(models / "north.csv"), "--sigma", "1"]
     done = subprocess.run([sys.executable, "-c", program, *words, "--integers"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_model_says_what_noise_it_is_for(houses, tmp_path, capsys):
+    """Without --sigma it is judged at its own; at another the table says so."""
+    words = ["--mechanism", "sampled", "--columns", COLUMNS, "--l", "2", "--sigma", "5", "--out", tmp_path / "m.npz"]
+    assert run(capsys, "train", "--data", houses / "north.csv", *words)[0] == 0
+    asked = ["evaluate", "--model", tmp_path / "m.npz", "--data", houses / "north.csv", "--runs", "2"]
+    _, own, _ = run(capsys, *asked)
+    assert "sigma 5, 2 runs" in own and "was made for" not in own
+    _, other, _ = run(capsys, *asked, "--sigma", "0")
+    assert "made for inputs with sigma 5, not 0" in other

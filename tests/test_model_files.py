@@ -4,12 +4,13 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import command
 import numpy as np
 import pytest
 
-from sensorsim.cli import main
 from sensorsim.device.encoder import read_encoder
 from sensorsim.encoders import as_json
 from sensorsim.encoders import load as load_encoder
@@ -30,16 +31,7 @@ N, L = 3, 2
 
 @pytest.fixture
 def run(capsys):
-    def call(*words):
-        try:
-            main([str(word) for word in words])
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return partial(command.run, capsys)
 
 
 def made(size=1.0, **told):

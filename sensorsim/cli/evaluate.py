@@ -21,11 +21,11 @@ FIRST_LINE = "These figures are measured on raw records, so they are not private
 @click.option("--columns", metavar="NAMES", help="Names that the model's columns have here.  [default: the model's]")
 @click.option("--ranges", metavar="FILE", help="CSV of name,low,high,unit.  [default: the model's own]")
 @click.option("--drop-missing", is_flag=True, help="Leave out rows with an empty cell, in place of refusing them.")
-@click.option("--sigma", default="0", show_default=True, help="Environmental noise on the inputs: one or several.")
+@click.option("--sigma", help="Environmental noise on the inputs: one or several.  [default: what the model is for]")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Draws of that noise.")
 @click.option("--integers", is_flag=True, help="Encode as the sensor does, with the integer kernel.")
 @format_option
-def command(model_file: str, sigma: str, runs: int, integers: bool, fmt: str, **chosen: Any) -> None:
+def command(model_file: str, sigma: str | None, runs: int, integers: bool, fmt: str, **chosen: Any) -> None:
     """Accuracy of a model and R² over the column mean, beside predictors that need no training. Not private.
 
     Persons are held out as in training, so held-out figures are of persons that the model has not met.
@@ -38,7 +38,7 @@ def command(model_file: str, sigma: str, runs: int, integers: bool, fmt: str, **
     from sensorsim.train.save import load
 
     model = load(model_file)
-    asked = numbers(sigma, "sigma")
+    asked = [float(model.about["sigma"])] if sigma is None else numbers(sigma, "sigma")
     given = {name: chosen[name] for name in ("person", "ranges", "drop_missing")}
     dataset = records_for(model, chosen["data"], columns=column_names(chosen["columns"]), **given)
     for line in data_notes(dataset, dataset.normalise):
@@ -46,6 +46,7 @@ def command(model_file: str, sigma: str, runs: int, integers: bool, fmt: str, **
     result = evaluate(model, dataset, asked, runs, integers)
     head = {"schema_version": SCHEMA_VERSION, "data": dataset.source, "rows": len(dataset.x)}
     head |= {name: model.about[name] for name in ("mechanism", "form", "n", "l", "m", "columns", "trust", "covers")}
+    head["made_for_sigma"] = model.about["sigma"]
     emit(
         fmt,
         lambda: "\n".join(table(head | result)),
@@ -65,6 +66,8 @@ def table(result: dict[str, Any]) -> Iterator[str]:
     yield from _persons(result["persons"])
     for part in result["scores"]:
         yield ""
+        if part["sigma"] != result["made_for_sigma"]:
+            yield f" The model was made for inputs with sigma {result['made_for_sigma']:g}, not {part['sigma']:g}."
         noise = f" sigma {part['sigma']:g}, {part['runs']} runs" if part["sigma"] else ""
         yield f" {f'1 - MSE in per cent{noise}':<34}{'all rows':>9}{'held out':>11}{'R² over mean':>15}"
         for name, one in (("this model", part), *part["trivial"].items()):

@@ -8,8 +8,8 @@ from typing import Any
 
 from sensorsim.device.sketch import Sketch
 from sensorsim.errors import InputError
-from sensorsim.files import read_bounded, strict_json, write_whole
-from sensorsim.ranges import Range, brief
+from sensorsim.files import of_version, read_bounded, strict_json, write_whole
+from sensorsim.ranges import Range
 
 SCHEMA_VERSION = 1
 CONTENT = "sensorsim sketch"
@@ -46,16 +46,8 @@ def read_sketch(path: str | os.PathLike[str]) -> Sketch:
 def parse_sketch(content: bytes, name: str) -> Sketch:
     """The same from the file's bytes."""
     try:
-        found: Any = strict_json(content.decode("utf-8"))
-        if found["content"] != CONTENT:
-            raise ValueError("content")
-        version = found["schema_version"]
-        if type(version) is not int or version < SCHEMA_VERSION:
-            raise ValueError("version")
-        if version > SCHEMA_VERSION:
-            raise InputError(
-                f"it has schema version {brief(version)}, this sensorsim reads {SCHEMA_VERSION}; update sensorsim."
-            )
+        newer = f"it has a newer schema version than {SCHEMA_VERSION}, which this sensorsim reads; update sensorsim."
+        found = of_version(strict_json(content.decode("utf-8")), CONTENT, SCHEMA_VERSION, newer)
         columns, ranges = found.get("columns"), found.get("ranges")
         return Sketch(
             centre=tuple(_listed(found["centre"])),

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.files import strict_json
+from sensorsim.files import of_version, strict_json
 from sensorsim.hospital.expected import REASONS, STAIRS_COLUMNS, Expected
 from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
 from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
-from sensorsim.ranges import brief
 
 SCHEMA_VERSION = 1
 CONTENT = "packets received by sensorsim"
@@ -70,16 +69,11 @@ def read_received(path: str | os.PathLike[str]) -> Statistics:
 def parse_received(content: bytes, name: str) -> Statistics:
     """The same from the file's bytes."""
     try:
-        found: Any = strict_json(content) if len(content) <= MOST_BYTES else {}
-        if found["content"] != CONTENT:
-            raise ValueError("content")
-        version = found["schema_version"]
-        if type(version) is not int or version < SCHEMA_VERSION:
-            raise ValueError("version")
-        if version > SCHEMA_VERSION:
-            raise InputError(
-                f"{name} has schema version {brief(version)}, this sensorsim reads {SCHEMA_VERSION}; update sensorsim."
-            )
+        newer = (
+            f"{name} has a newer schema version than {SCHEMA_VERSION}, which this sensorsim reads; update sensorsim."
+        )
+        read: Any = strict_json(content) if len(content) <= MOST_BYTES else {}
+        found = of_version(read, CONTENT, SCHEMA_VERSION, newer)
         return _parse(found)
     except InputError:
         raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.encoders import MOST_NAME, name_of, range_of
 from sensorsim.errors import InputError
 from sensorsim.ranges import brief
+from sensorsim.train.config import MOST_SIGMA
 from sensorsim.train.trained import FORMS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ WORDS = ("mechanism", "covers", "covers_short", "trust", "settings")
 FIELDS = (
     *("schema_version", "content", "form", "n", "l", "m", "columns", "ranges", "normalise", "mechanism", "kind"),
     *("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "trust", "settings", "noise"),
-    *("records", "identity"),
+    *("records", "identity", "sigma"),
 )
 
 
@@ -47,8 +48,12 @@ def about_model(
     noise: str,
     records: int,
     identity: list[str],
+    sigma: float = 0.0,
 ) -> dict[str, Any]:
-    """`sizes` are n, l and m; `records` is how many were trained on or how many packets came; both are public."""
+    """`sizes` are n, l and m; `records` is how many were trained on or how many packets came; both are public.
+
+    `sigma` is the noise of the environment that it was made for.
+    """
     n, l, m = sizes
     check_columns(columns, ranges)
     for epsilon in (statement.nominal_epsilon, statement.spent_epsilon):
@@ -59,7 +64,7 @@ def about_model(
     made = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "form": form, "n": n, "l": l, "m": m}
     made |= {"columns": list(columns), "ranges": None if ranges is None else [asdict(one) for one in ranges]}
     made |= {"normalise": normalise, "mechanism": mechanism, "kind": kind, "noise": noise}
-    made |= {"records": records, "identity": identity}
+    made |= {"records": records, "identity": identity, "sigma": sigma}
     told = ("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "trust", "settings")
     return checked_about(made | {name: getattr(statement, name) for name in told})
 
@@ -87,8 +92,9 @@ def checked_about(found: Any) -> dict[str, Any]:
     for name in ("nominal_epsilon", "spent_epsilon"):
         if found[name] is not None and not 0 < _number(found[name]) <= MOST_EPSILON:
             raise ValueError(name)
-    if not 0 <= _number(found["delta"]) <= 1:
-        raise ValueError("delta")
+    for name, most in (("delta", 1), ("sigma", MOST_SIGMA)):
+        if not 0 <= _number(found[name]) <= most:
+            raise ValueError(name)
     ranges_of(found)
     return {name: found[name] for name in FIELDS}
 

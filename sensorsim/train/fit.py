@@ -46,6 +46,7 @@ def _about(dataset: Dataset, config: Config) -> dict[str, Any]:
         noise=NONE if not config.object.private else SECRET if config.seed is None else SEEDED,
         records=int((~dataset.held_out).sum()),
         identity=_identity(config, dataset.n),
+        sigma=config.sigma,
     )
 
 

@@ -65,6 +65,7 @@ def model_of_received(
         noise=SENSORS,
         records=sum(one.accepted for one in every),
         identity=[one.statistics.identity for one in every],
+        sigma=config.sigma,
     )
     return Model(trained, *codes(trained, learnt, config.sigma), about)
 
