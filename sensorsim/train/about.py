@@ -92,8 +92,8 @@ def checked_about(found: Any) -> dict[str, Any]:
     for name in ("nominal_epsilon", "spent_epsilon"):
         if found[name] is not None and not 0 < _number(found[name]) <= MOST_EPSILON:
             raise ValueError(name)
-    for name, most in (("delta", 1), ("sigma", MOST_SIGMA)):
-        if not 0 <= _number(found[name]) <= most:
+    for name, limit in (("delta", 1.0), ("sigma", MOST_SIGMA)):
+        if not 0 <= _number(found[name]) <= limit:
             raise ValueError(name)
     ranges_of(found)
     return {name: found[name] for name in FIELDS}
