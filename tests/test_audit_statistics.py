@@ -35,6 +35,7 @@ def randomised_response(fields: int = 3) -> Source:
     return Source("response", "bits", fields * cost, fields, names, tuple(inputs), draw, expected, lambda x: True)
 
 
+@pytest.mark.slow
 def test_no_false_alarm_in_a_hundred_seeds() -> None:
     """The error probability is 1e-4 for each. The p-values, made for all tests at once, are not small too often."""
     found = [examine(randomised_response(), draws=24_000, seed=seed) for seed in range(1000, 1100)]

@@ -358,6 +358,7 @@ def stranger(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_stranger_s_kernel_goes_through_export_and_verify(stranger, tmp_path, capsys):
     """The package carries its sources, so that it can be verified where the file never was."""
     main(["export", "--out", str(tmp_path / "p"), "--kernels", f"{stranger / 'ema.py'}:ema,release"])

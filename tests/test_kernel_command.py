@@ -191,6 +191,7 @@ def test_c_is_written_of_proved_kernels_only(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_package_it_writes_is_one_that_verify_takes(outside):
     assert kernel("smooth.py:smooth", "--c", "package").exit_code == 0
     done = CliRunner().invoke(group, ["verify", "package", "--target", "host", "--random-host", "1000"])
@@ -240,6 +241,7 @@ def test_what_depends_on_the_data_has_two_ends(tmp_path):
     assert "by the data" in shown and " AND " in shown
 
 
+@pytest.mark.slow
 def test_a_kernel_that_runs_too_long_is_told_so(tmp_path, capsys):
     (tmp_path / "some.py").write_text(HEAD + BRANCHES)
     assert "runs too long to be counted" in refused(capsys, f"{tmp_path}/some.py:endless")

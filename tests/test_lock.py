@@ -444,6 +444,7 @@ def test_a_kernel_of_your_own(run):
     assert code == 1 and ["mine.twice/counts/notes/ADD", "1", "–", "removed operations"] in table(out)
 
 
+@pytest.mark.slow
 def test_a_proof_that_is_lost_is_a_change(run):
     """No wrong question: the file is as good as before, and what it says does not hold any more."""
     Path("mine.py").write_text(KERNEL.format(most=9, body="add(x, x)"))

@@ -254,6 +254,7 @@ def test_vectors_keep_to_an_order_of_all_features(name):
     assert golden[1].inputs["order"] == sorted(golden[1].inputs["order"], reverse=True)
 
 
+@pytest.mark.slow
 def test_the_misra_report_says_what_was_checked_with_what(package):
     folder, _, _ = package
     report, counts = misra_report(folder)

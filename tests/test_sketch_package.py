@@ -265,6 +265,7 @@ def proof(report, name):
     return found
 
 
+@pytest.mark.slow
 def test_an_image_is_proved_and_what_it_leaves_is_found(opened, tmp_path):
     """The life, the draws at the edges of the table, path, addresses, wiped memory; then u that is not wiped."""
     report = binary.verify_elf(application(opened, tmp_path / "app.elf"), opened.folder)

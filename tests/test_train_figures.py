@@ -147,6 +147,7 @@ def test_train_writes_an_encoder_for_every_user(tmp_path):
     assert encoders.load(str(path)).provenance["user"] == "all"
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(figures_command, "C_RANGE", "0:2.5:2.5")
     days = tmp_path / "days.csv"

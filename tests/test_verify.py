@@ -186,6 +186,7 @@ def test_an_instruction_without_a_row_has_no_price_and_is_named(tmp_path):
     assert any(note.startswith("cpuid: no price: k7.csv has no row") for note in tally.notes)
 
 
+@pytest.mark.slow
 def test_a_missing_price_is_told_and_the_bits_are_compared_all_the_same(package, monkeypatch, capsys):
     from sensorsim.machine import decode
 
@@ -247,6 +248,7 @@ def leaky(word: WORD32) -> WORD32:
 """
 
 
+@pytest.mark.slow
 def test_public_inputs_may_change_the_path_and_secret_ones_may_not(tmp_path):
     (tmp_path / "public.py").write_text(PUBLIC, "utf-8")
     write_folder(tmp_path / "package", make_package(Options((str(tmp_path / "public.py"),))))

@@ -136,6 +136,7 @@ GCC = [(f"{ARM_GCC} -mcpu=cortex-m0plus", "cortex-m0plus"),
        (RISCV_GCC, "rv32imc")]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "target"), GCC)
 def test_an_application_by_gcc_is_proved_from_its_elf(opened, tmp_path, command, target):
     need(command.split()[0])
@@ -253,6 +254,7 @@ WIPE, SCRUB = "    ss_wipe(sensor->word, 8U);\n", "                ss_scrub();\n
 STATE = "    ss_wipe(sensor->state, SS_CIPHER_WORDS);\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "call", "where"), [(CLANG_M4, WIPE, "in the sensor's state"),
                                                         (CLANG_M4, STATE, "in the sensor's state"),
                                                         (CLANG_M4, SCRUB, "on the stack")])  # fmt: skip

@@ -369,6 +369,7 @@ def naive_ratio(table):
     return worst
 
 
+@pytest.mark.slow
 def test_every_draw_of_the_compiled_release(package, tmp_path):
     """Of five knots by a search of thresholds, 2^29 words by their two parts; some of them by the plain rule too."""
     import numpy as np
@@ -465,6 +466,7 @@ def test_a_process_that_is_lost_is_a_failed_proof_and_leaves_nothing(package, tm
     assert process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_report_says_what_was_proved_and_an_altered_package_all_that_fails(made, package, capsys):
     report = verify(package, ["host"], Effort(40, 40, 8), made=made[1])
     assert [p.name for p in report.proofs] == [
