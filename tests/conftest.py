@@ -23,3 +23,15 @@ PARTS = {part for kernel in ALL_KERNELS for part in kernel.called}
 def compiled_kernel(request: pytest.FixtureRequest) -> Kernel:
     """Every kernel, for tests that compile it; those that others call are compiled with them, and alone when slow."""
     return request.param
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes a CSV and gives its path."""
+
+    def write(content, name="mine.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write

@@ -24,18 +24,6 @@ def frame():
     return synthetic.make(rows=90, persons=9)
 
 
-@pytest.fixture
-def written(tmp_path):
-    """A function that writes a CSV and gives its path."""
-
-    def write(content, name="mine.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return str(path)
-
-    return write
-
-
 def broken(frame, column, value):
     changed = frame.copy()
     changed[column] = changed[column].astype(object)

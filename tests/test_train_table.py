@@ -19,18 +19,6 @@ from sensorsim.train import data, table
 MINE = {"a": Range("a", -10.0, 10.0, "g"), "b": Range("b", 0.0, 4.0, "mV")}
 
 
-@pytest.fixture
-def written(tmp_path):
-    """A function that writes a CSV and gives its path."""
-
-    def write(content, name="mine.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return str(path)
-
-    return write
-
-
 WRONG_FILES = {
     "empty": ("", "no column names"),
     "blank first line": ("\nId,a\n1,2\n", "no column names"),

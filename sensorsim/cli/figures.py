@@ -130,7 +130,7 @@ class Work:
                 click.echo(f"accuracy_records: {size} records, {title}", err=True)
                 given = {word: self.chosen[word] for word in ("m", "seed", "normalise")}
                 dataset = crowds.crowd(name, size, **given)
-                cells = self._grid(dataset, crowds.mechanisms(), [epsilon], [0.0], runs=runs)
+                cells = self._grid(dataset, list(crowds.MECHANISMS), [epsilon], [0.0], runs=runs)
                 results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
                 found, predictors = self._run(dataset, results, cells)
                 said = {"set": title, "size": size, "persons": int(dataset.person.max()) + 1}

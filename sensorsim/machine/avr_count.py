@@ -1,7 +1,6 @@
 """What calls on an AVR executed, priced by the processor's table: what `machine.counting` is for other cores."""
 
 from collections import Counter
-from typing import Any
 
 from sensorsim.cost.prices import Cpu
 from sensorsim.machine.avr import DATA, AvrMachine
@@ -70,12 +69,3 @@ class AvrCounter(CallCounter):
         one = self.priced[place]
         assert one is not None, "what ran was decoded"
         return one
-
-    def instruction_counts(self) -> dict[str, Any]:
-        """How often each instruction ran since the last `forget`, by its mnemonic."""
-        import numpy as np
-
-        made: Counter[str] = Counter()
-        for place in map(int, np.flatnonzero(self.machine.counts)):
-            made[self.known(place).decoded.mnemonic] += int(self.machine.counts[place])
-        return dict(made)

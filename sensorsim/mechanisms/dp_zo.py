@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim.kernels.formats import FRAC
-from sensorsim.mechanisms.base import AUTHORS, Mechanism, Sensitivity, Style, Tensor
-from sensorsim.mechanisms.dpsgd_weights import check_sampling
+from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
+from sensorsim.mechanisms.central import Central
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import lattice_scale
-from sensorsim.mechanisms.tuned import tuned
 
 if TYPE_CHECKING:
     from sensorsim.privacy.spending import Spent, Use
@@ -23,7 +22,7 @@ MU = 2.0**-7  # how far each pass goes along the direction, as in the kernel
 WHY = "replacing a record moves a sum of clipped slopes by 2C"
 
 
-class DpZo(Mechanism):
+class DpZo(Central):
     """One noisy slope for every record and step."""
 
     name = "dp-zo"
@@ -35,12 +34,6 @@ class DpZo(Mechanism):
     )
     as_shipped = "dp-zo"
     options: ClassVar[tuple[str, ...]] = ("epsilon", "C", "noise", "delta", "sampling", "records", "features")
-    may_read = ("raw",)
-    fresh_environment = True
-    trust = "central"
-    own_settings = "tuned"
-    gaussian = True
-    draws_each_epoch = True
 
     def sensitivity(self, use: "Use") -> Sensitivity:
         return Sensitivity(None, 2 * use.C)
@@ -60,13 +53,6 @@ class DpZo(Mechanism):
         sums = shared_sums(use.records, use.batch)
         loss = 2 * use.C * sums[0] / (use.scale or self.nominal_scale(use))
         return composed([(loss, pld.laplace, 1)], replace(use, records=len(sums)), Covers.STEPS, WHY)
-
-    def own(self, config: Any) -> dict[str, Any]:
-        return AUTHORS | tuned(self.name, config)
-
-    def adjusted(self, config: Any, n: int) -> dict[str, Any]:
-        check_sampling(config)
-        return {}
 
     def step(self, step: Any) -> None:
         config, flat = step.config, step.weights.flat

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim.errors import InputError
-from sensorsim.mechanisms.base import AUTHORS, Mechanism, Style, Tensor
-from sensorsim.mechanisms.tuned import tuned
+from sensorsim.mechanisms.base import Style, Tensor
+from sensorsim.mechanisms.central import Central
 from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WHY = "replacing a record moves a sum of clipped weight gradients by 2C"
 
 
-class DpsgdWeights(Mechanism):
+class DpsgdWeights(Central):
     """Gaussian or Laplace noise on clipped gradients of the weights."""
 
     name = "dpsgd-weights"
@@ -36,12 +36,6 @@ class DpsgdWeights(Mechanism):
         "records",
         "features",
     )
-    may_read = ("raw",)
-    fresh_environment = True
-    trust = "central"
-    own_settings = "tuned"
-    gaussian = True
-    draws_each_epoch = True
 
     def spend(self, use: "Use") -> "Spent":
         from sensorsim.privacy import pld
@@ -55,13 +49,6 @@ class DpsgdWeights(Mechanism):
             part = (use.epsilon / use.draws * largest, pld.pure, 1)
             return composed([part], _sums_only(use), Covers.REAL_STEPS, WHY)
         return gaussian(multiplier_of(use), use, Covers.REAL_STEPS, WHY)
-
-    def own(self, config: Any) -> dict[str, Any]:
-        return AUTHORS | tuned(self.name, config)
-
-    def adjusted(self, config: Any, n: int) -> dict[str, Any]:
-        check_sampling(config)
-        return {}
 
     def step(self, step: Any) -> None:
         """The mean over the batch of per-record clipped weight gradients, and noise."""
@@ -92,14 +79,6 @@ def noise_scale(config: Any, weights: int) -> float:
     if config.noise == "laplace":
         return float(use.draws * sensitivity.dpsgd_clipped(config.C, weights) / config.epsilon)
     return float(config.C * multiplier_of(use))
-
-
-def check_sampling(config: Any) -> None:
-    """Poisson sampling has to know of how many records, and its accounting is for Gaussian noise."""
-    if config.sampling == "poisson" and config.noise != "gaussian":
-        raise InputError("Poisson sampling is counted with Gaussian noise alone; use --noise gaussian with it.")
-    if config.sampling == "poisson" and config.records is None:
-        raise InputError("Poisson sampling needs to know of how many records; give checked() their number.")
 
 
 def _sums_only(use: "Use") -> "Use":

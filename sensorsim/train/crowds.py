@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from sensorsim.errors import InputError
-from sensorsim.mechanisms import known
 from sensorsim.train.data import Dataset, prepare
 
 SETS = {"generator": "the shipped generator", "flipped": "half of its columns flipped (x → 1 − x)"}
@@ -32,8 +31,3 @@ def crowd(name: str, size: int, *, m: int = 2, seed: int = 0, normalise: str = "
     order = list(dict.fromkeys(dataset.columns))  # a column that stands twice is turned twice, or not at all
     turned = [order.index(column) % 2 == 1 for column in dataset.columns]
     return replace(dataset, x=np.where(turned, 1 - dataset.x, dataset.x))
-
-
-def mechanisms() -> list[str]:
-    """Those of the headline that are there."""
-    return [name for name in MECHANISMS if known(name) is not None]

@@ -49,7 +49,7 @@ def trust_of(row: Row) -> str:
     covers = row.get("with_secret_noise") or row.get("covers_short") or UNCOVERED[0]
     if row.get("spent_epsilon") is None or covers in UNCOVERED:
         return NOT_COVERED
-    return str(row.get("trust") or getattr(mechanism, "trust", LOCAL))
+    return str(row.get("trust") or mechanism.trust)
 
 
 def curves_of(rows: Sequence[Row], place: str) -> list[Curve]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
-from sensorsim.ranges import Range, brief, outside, ranges_for, ready_ranges, to_unit
+from sensorsim.ranges import Range, brief, outside, ranges_for, to_unit
 from sensorsim.train import table
 from sensorsim.train.split import assign
 
@@ -36,8 +36,6 @@ NUMERIC_COLUMNS = (
 # The authors' 14 features: the 13 numeric columns with Calories twice.
 PAPER_COLUMNS = (*NUMERIC_COLUMNS, "Calories")
 
-# The highs of the ready ranges, under the name they had before they became a table.
-PUBLIC_CAPS = {name: ready_ranges()[name].high for name in NUMERIC_COLUMNS}
 RANGES, MAXIMA = "ranges", "max"
 
 

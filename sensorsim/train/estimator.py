@@ -19,8 +19,9 @@ from sensorsim.hospital.learn import column_of_names, known_columns, learn, shar
 from sensorsim.hospital.linear import Learnt, linear_map, nothing_known
 from sensorsim.mechanisms.base import LINEAR
 from sensorsim.mechanisms.release import Release
-from sensorsim.train.released import ROWS_AT_ONCE, feature_sums, on_the_lattice, sketch_sums
+from sensorsim.train.released import feature_sums, on_the_lattice, sketch_sums
 from sensorsim.train.trained import Part, Trained
+from sensorsim.train.trivial import moments
 
 if TYPE_CHECKING:
     from sensorsim.train import model
@@ -61,15 +62,9 @@ def learnt_from(dataset: Dataset, config: Config, source: Source) -> Learnt:
 
 def known_exactly(dataset: Dataset, column_of: np.ndarray) -> Learnt:
     """What a hospital knows that reads the training records themselves: no privacy."""
-    first = np.array([int(np.argmax(column_of == column)) for column in range(int(column_of.max()) + 1)])
-    rows = np.flatnonzero(~dataset.held_out)
-    mean, square = np.zeros(len(first)), np.zeros((len(first), len(first)))
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        x = dataset.x[np.ix_(rows[start : start + ROWS_AT_ONCE], first)]
-        mean += x.sum(axis=0)
-        square += x.T @ x
-    mean /= len(rows)
-    return Learnt(mean, np.full(len(first), EXACT), square / len(rows) - np.outer(mean, mean), column_of)
+    first = np.unique(column_of, return_index=True)[1]  # a column that stands twice counts once
+    mean, covariance = moments(dataset.x, ~dataset.held_out)
+    return Learnt(mean[first], np.full(len(first), EXACT), covariance[np.ix_(first, first)], column_of)
 
 
 def sketching_records(config: Config, records: int, n: int) -> int:
@@ -101,10 +96,9 @@ def model_of(learnt: Learnt, config: Config) -> Trained:
     return net_of(learnt, config)
 
 
-def data_free(config: Config, n: int, columns: tuple[str, ...]) -> Trained:
-    """The linear map with no release at all: what the prior alone gives. A trivial predictor."""
-    learnt = nothing_known(column_of_names(columns))
-    return Trained(LINEAR, (Part(*linear_map(learnt, config.l, config.sigma)),) * config.m)
+def data_free(columns: tuple[str, ...], l: int, sigma: float = 0.0) -> Trained:
+    """The linear map with no release at all, for any user: what the prior alone gives. A trivial predictor."""
+    return Trained(LINEAR, (Part(*linear_map(nothing_known(column_of_names(columns)), l, sigma)),))
 
 
 def data_free_start(config: Config, n: int, columns: tuple[str, ...]) -> model.Parameters:

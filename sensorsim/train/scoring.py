@@ -30,10 +30,6 @@ class Scores:
     r2: np.ndarray  # 1 - MSE over that of the column means of the same rows, a fraction; NaN where nothing varies
     column_mse: np.ndarray  # (runs, n)
 
-    @property
-    def diverged(self) -> int:
-        return int(np.isnan(self.accuracy).sum())
-
 
 def score(
     dataset: Dataset, config: Config, models: Models, generator: torch.Generator | Sequence[torch.Generator]
@@ -106,18 +102,6 @@ def _score_one(
                 inputs = inputs + config.sigma * torch.randn(inputs.shape, generator=generator)
             seen.add(predicted(j, inputs).double().numpy() - x, held_out)
     return seen, clean
-
-
-def scores_of(error: np.ndarray, dataset: Dataset) -> Scores:
-    """Scores from errors (runs, rows, n). A run with any number that is not finite has no score at all."""
-    found = []
-    for of_run in error:
-        sums = Sums(dataset.n)
-        for start in range(0, len(of_run), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            sums.add(np.asarray(of_run[part], np.float64), dataset.held_out[part])
-        found.append(sums)
-    return _scores(found, dataset)
 
 
 def _scores(sums: list[Sums], dataset: Dataset) -> Scores:

@@ -24,13 +24,12 @@ def trivial_scores(
     dataset: Dataset, l: int, sigma: float, scored: Callable[[list[Predictor]], Summary]
 ) -> dict[str, Summary]:
     """By name. `scored` gives the mean scores of predictors; all of them meet the same noise."""
-    from sensorsim.train.config import Config
     from sensorsim.train.estimator import data_free
 
     mean, covariance = moments(dataset.x, ~dataset.held_out)
     directions = np.linalg.eigh(covariance)[1][:, ::-1][:, :l]
     plane = directions @ directions.T
-    prior = data_free(Config("sketch", l=l, sigma=sigma, m=1), dataset.n, dataset.columns)
+    prior = data_free(dataset.columns, l, sigma)
     found = {
         "zeros": scored([lambda j, x: np.zeros_like(x)]),
         "half": scored([lambda j, x: np.full_like(x, 0.5)]),
