@@ -81,8 +81,15 @@ class Text:
                 given = (self.word(kind, value) for kind, value in zip(target.operands, below, strict=True))
                 return f"{self.named('p', target)}({', '.join(given)})"
             case ir.Call(kernel=called, arguments=below):
-                return f"{self.named('k', called)}({', '.join(map(self.expression, below))})"
+                passed = map(self.argument, called.parameters.values(), below)
+                return f"{self.named('k', called)}({', '.join(passed)})"
         raise TypeError(node)
+
+    def argument(self, kind: Kind, value: ir.Expression | ir.Whole) -> str:
+        """What a kernel is called with: numbers as words of its types, so that it is compiled for one set of them."""
+        if isinstance(value, ir.Whole):
+            return self.expression(value)
+        return self.cast(word(kind), value)
 
     def word(self, kind: str, value: ir.Expression) -> str:
         """An operand: a number or an index becomes a word of the type that the primitive takes."""
