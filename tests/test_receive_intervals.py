@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
+from sensorsim.errors import InputError
 from sensorsim.hospital.intervals import mean_interval
 from sensorsim.hospital.law import law_of
 from sensorsim.privacy.releases import release_records
@@ -300,14 +301,14 @@ X = {
 }
 
 
-def left_out(table: NoiseTable, m: float, count: int) -> tuple[float, float]:
+def left_out(table: NoiseTable, m: float, count: int, of: str = "records") -> tuple[float, float]:
     """The means below and above which the interval leaves m out, by halving."""
     law, found = law_of(table), []
     for end in (law.values[0], law.values[-1]):
         inside, outside = m, float(2 * end - m)
         for _ in range(40):
             middle = (inside + outside) / 2
-            low, high = mean_interval(law, middle, count)
+            low, high = mean_interval(law, middle, count, of)
             inside, outside = (middle, outside) if low <= m <= high else (inside, middle)
         found.append(outside)
     return found[0], found[1]
@@ -367,3 +368,141 @@ def test_through_the_sensor_s_kernels() -> None:
     means = table.estimate(y).reshape(runs, 100).mean(axis=1)
     low, high = left_out(table, float(x.mean()) / 2**15, 100)
     assert np.sum((means < low) | (means > high)) <= binom.ppf(1 - 1e-6, runs, 0.05)
+
+
+# ---- of people: the records that came are a random part of theirs
+
+Shares = dict[Fraction, float]  # of the people who have this x
+EVEN = [Fraction(i, GRID) for i in range(GRID + 1)]
+PEOPLE: dict[str, Shares] = {
+    "zeros and ones": {Fraction(0): 0.5, Fraction(1): 0.5},
+    "some ones": {Fraction(0): 0.95, Fraction(1): 0.05},
+    "rare ones": {Fraction(0): 0.999, Fraction(1): 0.001},
+    "mostly ones": {Fraction(0): 0.1, Fraction(1): 0.9},
+    "alike": {Fraction(7, 16): 1.0},
+    "uniform": dict.fromkeys(EVEN, 1 / len(EVEN)),
+    "beta": {x: float((1 - x) ** 3 * x * 20 / GRID) for x in EVEN},  # 2 and 4
+}
+
+
+def picked(table: NoiseTable, people: Shares) -> tuple[float, Chances]:
+    """The mean of x over these people, and the chance of each value of one who is picked at random."""
+    whole, found = sum(people.values()), Counter()
+    for x, share in people.items():
+        for value, chance in chances(table, x).items():
+            found[value] += share / whole * chance
+    return sum(float(x) * share for x, share in people.items()) / whole, found
+
+
+def missed_a_side(table: NoiseTable, people: Shares, count: int, runs: int, seed: int, of: str = "people") -> float:
+    """The larger share of intervals that are all above, or all below, the mean of many more people than came."""
+    m, found = picked(table, people)
+    drawn = np.random.default_rng(seed).multinomial(count, np.array([*found.values()]) / sum(found.values()), runs)
+    means = drawn @ np.array([float(value) for value in found]) / count
+    low, high = left_out(table, m, count, of)
+    return max(float(np.mean(means < low - 1e-9)), float(np.mean(means > high + 1e-9)))
+
+
+def most(runs: int) -> float:
+    """More misses than that would come by chance once in a million times."""
+    return float(binom.ppf(1 - 1e-6, runs, TAIL)) / runs
+
+
+def test_people_a_little() -> None:
+    runs = 40_000
+    for seed, (epsilon, count, name) in enumerate(
+        [("0.4", 100, "beta"), ("1.6", 10, "rare ones"), ("1.6", 1000, "zeros and ones"), ("6.4", 100, "some ones")]
+    ):
+        assert missed_a_side(ready_table(epsilon, 1), PEOPLE[name], count, runs, seed) <= most(runs)
+
+
+def test_an_interval_of_the_records_is_none_of_people() -> None:
+    """At epsilon 6.4 noise is small, and what a random part of people leaves open is nearly all there is."""
+    table, people = ready_table("6.4", 1), PEOPLE["zeros and ones"]
+    assert missed_a_side(table, people, 1000, 4000, 1, of="records") > 0.3
+    assert missed_a_side(table, people, 1000, 4000, 1) <= most(4000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", READY_EPSILONS)
+def test_people(epsilon: str) -> None:
+    runs = 100_000
+    for name, count in itertools.product(PEOPLE, (10, 30, 100, 1000, 10_000)):
+        missed = missed_a_side(ready_table(epsilon, 1), PEOPLE[name], count, runs, count)
+        assert missed <= most(runs), (name, count, missed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon, count, ones", [("6.4", 65, 0.9), ("4.7", 15, 0.3)])
+def test_people_of_0_and_1_at_a_large_epsilon(epsilon: str, count: int, ones: float) -> None:
+    """Sums then have steps of nearly 1; with smaller ones, 2.58 and 2.56 % are missed on one side."""
+    runs, parts = 500_000, 8
+    table, people = make_table("rows", epsilon, 1), {Fraction(0): 1 - ones, Fraction(1): ones}
+    found = [missed_a_side(table, people, count, runs, seed) for seed in range(parts)]
+    assert sum(found) / parts <= most(runs * parts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", ["0.1", "1.6", "6.4"])
+def test_people_of_stairs(epsilon: str) -> None:
+    table, runs = make_table("stairs", epsilon, 1, frac_bits=6), 20_000
+    for name, count in itertools.product(PEOPLE, (10, 100, 10_000)):
+        assert missed_a_side(table, PEOPLE[name], count, runs, count) <= most(runs), (name, count)
+
+
+@pytest.mark.parametrize("epsilon, count", [("0.2", 3), ("1", 3), ("3.2", 2)])
+def test_every_part_of_six_people(epsilon: str, count: int) -> None:
+    """All choices of so many of six, each with all that its packets can say: the exact chance of a miss."""
+    table = ready_table(epsilon, 1)
+    law = law_of(table)
+    for people in ((0, 0, 0, 0, 0, 1), (0, 0, 0, 1, 1, 1), (0, 0.25, 0.5, 0.5, 0.75, 1), (1, 1, 1, 1, 0.5, 0.5)):
+        parts = Counter(itertools.combinations(people, count))
+        every: Chances = Counter()
+        for part, times in parts.items():
+            for total, chance in zip(*sums(table, records_of(*((x, 1) for x in part))), strict=True):
+                every[round(total, 9)] += chance * times / parts.total()
+        limits = {total: mean_interval(law, total / count, count, of="people") for total in every}
+        m = sum(people) / 6
+        assert sum(chance for total, chance in every.items() if limits[total][0] > m + 1e-8) <= TAIL
+        assert sum(chance for total, chance in every.items() if limits[total][1] < m - 1e-8) <= TAIL
+
+
+@pytest.mark.parametrize("of_all", [1, 0.5, 0.1])
+def test_a_large_part_of_people(of_all: float) -> None:
+    """A hundred records, of no one twice: of all people, of half of them and of a tenth."""
+    table, count, runs = ready_table("3.2", 1), 100, 3000
+    draws = np.random.default_rng(7)
+    everyone = np.round(draws.beta(0.3, 0.3, int(count / of_all)) * 4) / 4
+    low, high = left_out(table, float(everyone.mean()), count, "people")
+    missed = 0
+    for _ in range(runs):
+        total = 0.0
+        for x, number in zip(*np.unique(draws.choice(everyone, count, replace=False), return_counts=True), strict=True):
+            found = chances(table, Fraction(float(x)))
+            drawn = draws.multinomial(number, np.array([*found.values()]) / sum(found.values()))
+            total += float(drawn @ np.array([float(value) for value in found]))
+        missed += not low <= total / count <= high
+    assert missed <= binom.ppf(1 - 1e-6, runs, 0.05)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.8", "1.6", "6.4"])
+def test_width_for_many_people(epsilon: str) -> None:
+    """1.96 standard deviations of a record of the worst people, to 1 %; and no less than for the records that came."""
+    table, count = ready_table(epsilon, 1), 10**8
+    law = law_of(table)
+
+    def spread(a: Fraction, b: Fraction, m: Fraction) -> float:
+        mean, found = picked(table, {a: float(b - m), b: float(m - a)})
+        return sum(chance * (float(value) - mean) ** 2 for value, chance in found.items())
+
+    for m in (Fraction(3, 10), Fraction(1, 2)):
+        worst = max(spread(a, b, m) for a, b in itertools.product(EVEN[::2], EVEN[::2]) if a < m < b)
+        low, high = mean_interval(law, float(m), count, of="people")
+        assert (high - low) / 2 == pytest.approx(1.95996 * sqrt(worst / count), rel=0.01)
+        low_of_records, high_of_records = mean_interval(law, float(m), count)
+        assert low <= low_of_records + 1e-9 and high_of_records <= high + 1e-9
+
+
+def test_an_interval_of_something_else() -> None:
+    with pytest.raises(InputError, match="'packets' is not known; give 'records' or 'people'"):
+        mean_interval(law_of(ready_table("1", 1)), 0.5, 10, of="packets")

@@ -10,9 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from sensorsim.errors import InputError
 from sensorsim.privacy import pld
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.tables import NoiseTable
 
 Part = tuple[float, Callable[[float, float], pld.PLD], int]  # largest loss, its distribution, how many of them
 LEAST_DELTA = 1e-12  # below, differences of floats say nothing
@@ -98,6 +102,24 @@ def composed(parts: Sequence[Part], use: Use, covers: Covers, why: str) -> Spent
     many = f", {use.records} records of one person" if use.records > 1 else ""
     words = f"{often}{many}; one draw of a record is {once:.4g}; {why}"
     return Spent(basic if pure else reached, 0.0 if pure else use.delta, covers, words, basic)
+
+
+def of_releases(table: "NoiseTable", releases: int, delta: float) -> tuple[float, float]:
+    """Of so many certified releases of one person: basic, and at delta by distributions, which is never more.
+
+    A value counts as bad as its epsilon allows. Below two releases both are the certificate's.
+    """
+    from sensorsim.privacy.certificate import certify
+
+    proof = certify(table)
+    if proof.epsilon_record is None or proof.epsilon_release is None:
+        return math.inf, math.inf
+    basic = float(proof.epsilon_record * releases)
+    if releases < 2:
+        return basic, basic
+    part = (float(proof.epsilon_release), pld.pure, table.release)
+    spent = composed([part], Use(draws=releases, delta=delta), Covers.RELEASE, "certified releases")
+    return basic, min(basic, spent.epsilon)
 
 
 def gaussian(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
