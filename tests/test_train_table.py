@@ -1,10 +1,13 @@
-"""Anybody's CSV: what is read, what is refused and how, persons and missing cells."""
+"""Anybody's CSV or Parquet: what is read, what is refused and how, persons and missing cells."""
 
 import csv
+import decimal
+import io
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -169,13 +172,156 @@ def test_a_wide_table_is_listed_in_short(written):
     names = ",".join(f"x{place}" for place in range(300))
     with pytest.raises(InputError, match=r"x15 and 284 more\.$"):
         data.load(written(f"{names}\n{','.join('1' * 300)}\n"))
-    assert len(table.read_csv(written(f"{names}\n{','.join('1' * 300)}\n")).columns) == 300
+    assert len(table.read_table(written(f"{names}\n{','.join('1' * 300)}\n")).columns) == 300
+
+
+# ---- Parquet
+
+
+def parquet(columns, **options):
+    """The bytes of a Parquet file."""
+    arrow, writer = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    writer.write_table(columns if isinstance(columns, arrow.Table) else arrow.table(columns), file, **options)
+    return file.getvalue()
+
+
+SAME_CELLS = st.one_of(st.none(), st.integers(-20, 20), st.floats(-20, 20).map(lambda value: round(value, 3)))
+WHO = st.one_of(st.none(), st.sampled_from(["7", "007", "10", "Ann"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(WHO, SAME_CELLS, SAME_CELLS), min_size=1, max_size=12), st.booleans(), st.integers(1, 5))
+def test_parquet_gives_the_same_records_or_the_same_sentence_as_csv(tmp_path_factory, rows, drop, group):
+    folder = tmp_path_factory.getbasetemp()
+    frame = pd.DataFrame(rows, columns=["Id", "a", "b"]).astype({"Id": object, "a": float, "b": float})
+    frame.to_csv(folder / "same.csv", index=False)
+    (folder / "same.parquet").write_bytes(parquet(dict(frame), row_group_size=group))
+    found = []
+    for name in ("same.csv", "same.parquet"):
+        try:
+            made = data.load(str(folder / name), columns=("b", "a"), ranges=MINE, m=1, drop_missing=drop)
+            found.append((made.digest, made.clipped_in, made.dropped))
+        except InputError as error:
+            found.append(str(error).replace(name, "FILE"))
+    assert found[0] == found[1]
+
+
+def test_parquet_by_its_content_with_every_type_of_number_and_person(written):
+    arrow = pytest.importorskip("pyarrow")
+    halves = [0.5, 2.0, 0.5, None]
+    typed = {
+        "half": arrow.array(np.array([0.5, 2.0, 0.5, np.nan], np.float16)),
+        "float": arrow.array(halves, arrow.float32()),
+        "double": arrow.array(halves),
+        "decimal": arrow.array(
+            [None if v is None else decimal.Decimal(str(v)) for v in halves], arrow.decimal128(9, 1)
+        ),
+    }
+    people = {
+        "text": arrow.array(["9", "10", "9", "9"]),
+        "large text": arrow.array(["9", "10", "9", "9"], arrow.large_string()),
+        "whole": arrow.array([9, 10, 9, 9]),
+        "float": arrow.array([9.0, 10.0, 9.0, 9.0]),
+        "categories": arrow.array(["9", "10", "9", "9"]).dictionary_encode(),
+        "twice": arrow.DictionaryArray.from_arrays(arrow.array([0, 1, 2, 0]), ["9", "10", "9"]),
+        "coded numbers": arrow.array([9, 10, 9, 9]).dictionary_encode(),
+    }
+    for a in typed.values():
+        for who in people.values():
+            path = written(parquet({" Id": who, "a ": a, "b": [1, 2, 3, 4]}, row_group_size=3), "records.csv")
+            made = data.load(path, columns=("a", "b"), ranges=MINE, m=1, drop_missing=True)
+            assert made.person.tolist() == [0, 1, 0] and made.dropped == 1
+            np.testing.assert_allclose(made.x, [[0.525, 0.25], [0.6, 0.5], [0.525, 0.75]])
+
+
+def test_what_is_no_number_is_refused_only_if_asked_for(written):
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"Id": [1, 2], "a": [1.0, 2.0], "nested": [[1], [2]], "said": ["1", "no"], "well": [True, False]}
+    columns |= {
+        "when": arrow.array([2**50, 0], arrow.timestamp("ms")),
+        "named": arrow.array(["x", "y"]).dictionary_encode(),
+    }
+    path = written(parquet(columns), "mine.parquet")
+    assert data.load(path, columns=("a",), ranges=MINE, m=1).x.shape == (2, 1)
+    for name, kind in (("nested", "list"), ("said", "string"), ("well", "bool"), ("when", "timestamp")):
+        with pytest.raises(InputError, match=rf"^mine\.parquet, column {name}: it holds {kind}"):
+            data.load(path, columns=("a", name), ranges=MINE | {name: Range(name, 0, 1, "")}, m=1)
+    with pytest.raises(InputError, match="column nested: it holds list"):
+        data.load(path, columns=("a",), person="nested", ranges=MINE, m=1)
+    assert data.load(path, columns=("a",), person="named", ranges=MINE, m=1).person.tolist() == [0, 1]
+
+
+def test_wrong_parquet_is_one_sentence(written, monkeypatch, capsys, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    good = parquet({"Id": [1, 2], "a": [1.0, float("inf")]})
+    run = arrow.DictionaryArray.from_arrays(arrow.array(np.zeros(2**20), arrow.int32()), arrow.array([0.0]))
+    wrong = {
+        "infinite": (good, "row 3, column a: inf is not a finite number"),
+        "cut off": (good[:-9], "cut off"),
+        "changed": (good[:-60] + b"\xff" * 40 + good[-20:], "cannot be read as Parquet"),
+        "no rows": (parquet({"Id": arrow.array([], arrow.int64()), "a": arrow.array([], arrow.float64())}), "no rows"),
+        "two columns": (parquet(arrow.table([[1], [2]], ["a", " a"])), "two columns a"),
+        "many rows": (parquet({"a": run.cast(arrow.float64())}), "more than 1000000 cells"),
+    }
+    monkeypatch.setattr("sensorsim.train.table_parquet.MOST_CELLS", 1_000_000)
+    for content, words in wrong.values():
+        path = written(content, "mine.parquet")
+        with pytest.raises(InputError, match=words) as caught:
+            data.load(path, columns=("a",), ranges=MINE, m=1)
+        assert "\n" not in str(caught.value) and "mine.parquet" in str(caught.value)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(SystemExit) as end:
+        main(["train", "--data", written(good, "mine.parquet"), "--out", str(tmp_path / "x.npz")])
+    assert end.value.code == 2 and "pip install 'sensorsim[data]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["data", "compare"], pytest.param(["train", "--epsilon", "1", "--data"], marks=pytest.mark.slow)], ids=str
+)
+def test_commands_take_parquet(words, tmp_path, capsys):
+    from sensorsim.train.synthetic import make
+
+    frame = make(rows=200, persons=10, seed=5).round(3)
+    frame.to_csv(tmp_path / "days.csv", index=False)
+    (tmp_path / "days.parquet").write_bytes(parquet(dict(frame)))
+    said = []
+    for name in ("days.csv", "days.parquet"):
+        main([*words, str(tmp_path / name), "--format", "json"])
+        said.append(capsys.readouterr().out.replace(name, "FILE"))
+    assert said[0] == said[1] and len(said[0]) > 100
+
+
+def test_people_of_a_fleet(tmp_path, capsys):
+    """A file's people, days in their order; the same in both forms."""
+    from sensorsim.cli.fleet_data import people_of
+    from sensorsim.fleet.people import People
+
+    rows = [("b", 1.0, 0.5), ("a", -10.0, 4.0), ("b", 2.0, 3.0), ("b", 30.0, None)]
+    frame = pd.DataFrame(rows, columns=["who", "a", "b"])
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    (tmp_path / "d.parquet").write_bytes(parquet(dict(frame)))
+    ranges = tmp_path / "ranges.csv"
+    ranges.write_text("name,low,high,unit\na,-10,10,g\nb,0,4,mV\n")
+    for name in ("d.csv", "d.parquet"):
+        people = people_of(str(tmp_path / name), "a,b", "who", str(ranges), 0, drop_missing=True)
+        want = [[(v + 10) / 20 * 2**15, w / 4 * 2**15] for v, w in ((-10, 4), (1, 0.5), (2, 3))]
+        assert people.records.tolist() == np.rint(want).astype(int).tolist()
+        assert (people.columns, people.count.tolist(), people.first.tolist()) == (("a", "b"), [1, 2], [0, 1])
+        assert "1 of 4 rows have a missing cell" in capsys.readouterr().err
+    assert (
+        people_of(None, "TotalSteps,Calories", None, None, 3).digest
+        == People.generated(("TotalSteps", "Calories"), 3).digest
+    )
+    with pytest.raises(InputError, match="--person is about a file"):
+        people_of(None, None, "who", None, 0)
 
 
 BIG = """
-import resource, sys, time
-from sensorsim.train import data, synthetic
-synthetic.make(rows=1_000_000, persons=40_000).round(3).to_csv(sys.argv[1], index=False)
+import sys
+from sensorsim.train import synthetic
+frame = synthetic.make(rows=1_000_000, persons=40_000).round(3)
+frame.to_csv(sys.argv[1], index=False) if sys.argv[1].endswith("csv") else frame.to_parquet(sys.argv[1])
 """
 # The peak is that of this program: what getrusage says of a child begins with the size of the process it came from.
 READ = """
@@ -189,8 +335,9 @@ print(len(made.x), time.perf_counter() - began, int(peak[1]) / 1024)
 
 
 @pytest.mark.slow
-def test_a_million_rows_load_in_seconds_and_below_a_gigabyte(tmp_path):
-    path = str(tmp_path / "big.csv")
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_a_million_rows_load_in_seconds_and_below_a_gigabyte(end, tmp_path):
+    path = str(tmp_path / f"big.{end}")
     subprocess.run([sys.executable, "-c", BIG, path], check=True)
     done = subprocess.run([sys.executable, "-c", READ, path], check=True, capture_output=True, text=True)
     rows, seconds, megabytes = map(float, done.stdout.split())

@@ -93,9 +93,9 @@ def fit(file: str, out: str) -> None:
     from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
     from sensorsim.train.synthetic import as_tables
     from sensorsim.train.synthetic import fit as fit_frame
-    from sensorsim.train.table import PERSON, read_csv
+    from sensorsim.train.table import PERSON, read_table
 
-    frame = read_csv(file)
+    frame = read_table(file)
     name = Path(file).name
     prepare(frame, m=1, columns=NUMERIC_COLUMNS, person=PERSON, normalise=MAXIMA, source=name)  # the checks of training
     marginals, correlations = as_tables(fit_frame(frame), f"{name}, {len(frame)} rows")

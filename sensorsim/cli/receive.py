@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 @click.option("--encoder", type=click.Path(path_type=Path), help="Encoder that they were made with, if any.")
 @click.option("--sketch", type=click.Path(path_type=Path), help="Sketch that they were made with, if any.")
 @click.option("--hex/--binary", "lines", default=None, help="Form of the packets.  [default: as their content says]")
-@click.option("--out", help="Write what was received as JSON, exact sums included; it can be given as PACKETS again.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    help="Write what was received, exact sums included: as JSON, or as a table where it ends in .csv or .parquet; it "
+    "can be given as PACKETS again.",
+)
 @click.option("--write-sketch", metavar="FILE", help="Write the sketch that the means received here are the centre of.")
 @click.option(
     "--root", type=float, help="With --write-sketch: its bound R.  [default: from how much the features vary]"
@@ -43,32 +48,35 @@ def command(
 ) -> None:
     """Mean of every feature, with an interval that holds whatever the records are, from the packets of sensors.
 
-    PACKETS are files, or - for standard input: packets that follow each other, or one a line in hex. Those of another
-    table are refused and counted. Packets of a sketch tell how features vary together: all directions are summed up,
-    and --out keeps the sums of each for training. Exit code 1 if no packet is accepted.
+    PACKETS are files, or - for standard input: packets that follow each other, or one a line in hex, or a CSV or
+    Parquet with a column packet, or what --out or `sensorsim fleet --statistics` wrote: sums of several files, clinics
+    and weeks add up exactly. Packets of another table are refused and counted. Those of a sketch tell how features vary
+    together: all directions are summed up, and --out keeps the sums of each for training. Exit code 1 if no packet is
+    accepted.
 
     \b
     Example: sensorsim receive ward3.bin ward4.bin --table rows-eps1.6-1.txt
              sensorsim receive - --table rows-eps1.6-1.txt --out week12.json
+             sensorsim receive week12.json week13.parquet --table rows-eps1.6-1.txt --out both.csv
              sensorsim receive week12.json --table rows-eps1.6-1.txt --write-sketch sketch.json
              sensorsim receive week13.bin --table rows-eps1.6-1.txt --sketch sketch.json
     """
-    import json
-
     from sensorsim.device.encoder import read_encoder
     from sensorsim.device.sketch_file import read_sketch
     from sensorsim.files import check_targets, write_whole
     from sensorsim.hospital import receive
+    from sensorsim.hospital.columnar import check_out, received_content
     from sensorsim.privacy.tablefile import read_table
 
     _check(encoder, sketch, write_sketch, {"--root": root, "--direction-bits": direction_bits})
     check_targets([path for path in (out, write_sketch) if path])
+    check_out(out or "")
     form = None if lines is None else "hex" if lines else "binary"
     known = read_encoder(encoder) if encoder else None
     received = receive(packets, read_table(table), known, form, read_sketch(sketch) if sketch else None)
-    made = {}  # all of it before the first file is written
+    made: dict[str, bytes | str] = {}  # all of it before the first file is written
     if out:
-        made[out] = json.dumps(received.to_dict(), indent=1, allow_nan=False) + "\n"
+        made[out] = received_content(out, received)
     if write_sketch:
         made[write_sketch] = _sketch_file(received, root, direction_bits)
     for path, content in made.items():

@@ -33,7 +33,9 @@ def options(*given: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 data_options = options(
-    click.option("--data", metavar="FILE", help="CSV of records, a row each; without it, the synthetic set."),
+    click.option(
+        "--data", metavar="FILE", help="CSV or Parquet of records, a row each; without it, the synthetic set."
+    ),
     click.option(
         "--person",
         metavar="COLUMN",

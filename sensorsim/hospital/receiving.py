@@ -11,8 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from sensorsim.errors import InputError
-from sensorsim.hospital.expected import REASONS, Expected
-from sensorsim.hospital.reading import BINARY, HEX, LOOK, MARK, SUMS, binary_packets, form_of, hex_packets
+from sensorsim.hospital.columnar import parquet_sums
+from sensorsim.hospital.expected import Expected
+from sensorsim.hospital.parquet import parquet_packets, sums_are_in
+from sensorsim.hospital.reading import (
+    BINARY,
+    BLOCK,
+    CSV,
+    HEX,
+    LOOK,
+    MARK,
+    PARQUET,
+    SUMS,
+    binary_packets,
+    csv_packets,
+    form_of,
+    hex_packets,
+)
 from sensorsim.hospital.received import Received
 from sensorsim.hospital.statistics import MOST_BYTES, Statistics, parse_received
 from sensorsim.hospital.tally import FITS, Tally
@@ -24,7 +39,7 @@ if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
-READERS = {BINARY: binary_packets, HEX: hex_packets}
+READERS = {BINARY: binary_packets, HEX: hex_packets, CSV: csv_packets, PARQUET: parquet_packets}
 BY_CHANCE = 256  # bytes; shorter files of different sensors may be equal
 
 
@@ -37,28 +52,29 @@ def receive(
 ) -> Received:
     """Receive packets that sensors made with this table, and with this encoder or sketch where there is one.
 
-    `packets` is a file or several: packets that follow each other, or one a line in hexadecimal, or what
-    `sensorsim receive --out` wrote. Which of them, its content says, unless `form` is "binary" or "hex". Bytes stand
-    for the content of a file, a list of bytes for packets. All that is foreign is refused and counted, by reason.
-    A file that is given twice is an error: its packets would count twice.
+    `packets` is a file or several: packets that follow each other, or one a line in hexadecimal, or a CSV or Parquet
+    with a column `packet`, or what `sensorsim receive --out` wrote. Which of them, its content says, unless `form` is
+    "binary" or "hex". Bytes stand for the content of a file, a list of bytes for packets. All that is foreign is
+    refused and counted, by reason. A file that is given twice is an error: its packets would count twice.
     """
     if form not in (None, BINARY, HEX):
         raise InputError(f"form is {form}; packets are {BINARY} or {HEX}, or leave it out.")
     expected = Expected.of(table, encoder, sketch)
-    total = _Total(expected)
+    total = Statistics.none(expected)
     given = [packets] if isinstance(packets, str | os.PathLike | bytes) else list(packets)
     single = [] if isinstance(packets, bytes) else [source.hex() for source in given if isinstance(source, bytes)]
     if single:
-        _receive(io.BytesIO("\n".join(single).encode()), "the packets", HEX, expected, total)
+        lines = io.BytesIO("\n".join(single).encode())
+        total += _receive(_Heard(lines, "the packets"), HEX, expected)
         given = [source for source in given if not isinstance(source, bytes)]
     seen: dict[bytes | tuple[int, int], str] = {}
     for source in given:
         with opened(source) as (file, name):
             _once(seen, _place(file), name)
-            heard = _Heard(file)
-            _receive(cast(BinaryIO, heard), name, form, expected, total)
+            heard = _Heard(file, name)
+            total += _receive(heard, form, expected)
             _once(seen, heard.digest, name)
-    return Received(table, total.statistics(), sketch)
+    return Received(table, total, sketch)
 
 
 def _once(seen: dict[bytes | tuple[int, int], str], mark: bytes | tuple[int, int] | None, name: str) -> None:
@@ -83,72 +99,65 @@ def _place(file: BinaryIO) -> tuple[int, int] | None:
 class _Heard:
     """A file whose content is remembered by its digest while it is read."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.name = name
         self._file = file
         self._seen = hashlib.sha256()
         self._length = 0
+        self._whole = False
 
-    def read(self, most: int) -> bytes:
+    def read(self, most: int = BLOCK) -> bytes:
         found = self._file.read(most)
-        self._seen.update(found)
-        self._length += len(found)
+        if not self._whole:
+            self._seen.update(found)
+            self._length += len(found)
         return found
+
+    def seekable(self) -> bool:
+        return self._file.seekable()
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        """Read on from elsewhere; what was not heard before is heard first."""
+        while not self._whole:
+            self._whole = not self.read()
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
 
     @property
     def digest(self) -> bytes | None:
         return self._seen.digest() if self._length > BY_CHANCE else None
 
 
-def _receive(file: BinaryIO, name: str, form: str | None, expected: Expected, total: "_Total") -> None:
+def _receive(heard: _Heard, form: str | None, expected: Expected) -> Statistics:
+    file = cast(BinaryIO, heard)
     head = file.read(LOOK)
     text = head.removeprefix(MARK)
     form = form or form_of(text)
-    head = head if form == BINARY else text
-    if form == SUMS:
-        kept = parse_received(head + file.read(MOST_BYTES), name)
-        kept.check(expected, name)
-        total.add(kept.sums, kept.accepted, kept.empty, kept.rejected)
-        return
-    tally = Tally.of(expected)
-    for block in READERS[form](head, file, expected, tally):  # who also counts lines and ends that are no packets
-        tally_packets(block, expected, tally)
+    if form == SUMS or (form == PARQUET and sums_are_in(file)):
+        kept = parquet_sums(file, heard.name) if form == PARQUET else _text_sums(text, file, heard.name)
+        kept.check(expected, heard.name)
+        return kept
+    total, tally = Statistics.none(expected), Tally.of(expected)
+    for block in READERS[form](head if form == BINARY else text, file, expected, tally):
+        tally_packets(block, expected, tally)  # the reader also counts lines and ends that are no packets
         if tally.accepted >= FITS:
-            total.add_tally(tally)
+            total += _counted(expected, tally)
             tally.clear()
-    total.add_tally(tally)
+    return total + _counted(expected, tally)
 
 
-class _Total:
-    """Sums over all files, in integers of any size."""
+def _text_sums(head: bytes, file: BinaryIO, name: str) -> Statistics:
+    return parse_received(head + file.read(MOST_BYTES), name)
 
-    def __init__(self, expected: Expected) -> None:
-        self.expected = expected
-        self.sums = [[0] * len(expected.columns) for _ in range(expected.n)]
-        self.accepted = self.empty = 0
-        self.rejected = dict.fromkeys(REASONS, 0)
 
-    def add_tally(self, tally: Tally) -> None:
-        self.add(tally.sums(), tally.accepted, tally.empty, tally.rejected)
-
-    def add(self, sums: Iterable[Iterable[int]], accepted: int, empty: int, rejected: dict[str, int]) -> None:
-        self.sums = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(self.sums, sums, strict=True)]
-        self.accepted += accepted
-        self.empty += empty
-        self.rejected = {reason: self.rejected[reason] + rejected[reason] for reason in REASONS}
-
-    def statistics(self) -> Statistics:
-        wanted = self.expected
-        return Statistics(
-            wanted.identity,
-            f"{wanted.epsilon:f}",
-            wanted.n,
-            wanted.k,
-            wanted.columns,
-            tuple(map(tuple, self.sums)),
-            self.accepted,
-            self.empty,
-            self.rejected,
-        )
+def _counted(expected: Expected, tally: Tally) -> Statistics:
+    return Statistics.of(expected, tally.sums(), tally.accepted, tally.empty, tally.rejected)
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """All that is kept of received packets, and its file: exact sums that can be added up over files, clinics and weeks."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
 
 SCHEMA_VERSION = 1
 CONTENT = "packets received by sensorsim"
-MOST_BYTES = 1 << 25
+MOST_JSON, MOST_BYTES = 1 << 25, 1 << 28  # a CSV may keep many days apart
 MOST_ROWS = 1 << DIRECTION_BITS.hi  # directions of a sketch: more than there can be features
 MOST_PACKETS = 1 << 50
 
@@ -31,6 +33,40 @@ class Statistics:
     accepted: int
     empty: int
     rejected: dict[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        expected: Expected,
+        sums: Iterable[Iterable[int]],
+        accepted: int,
+        empty: int = 0,
+        rejected: dict[str, int] | None = None,
+    ) -> "Statistics":
+        """Sums of packets that were expected."""
+        refused = dict.fromkeys(REASONS, 0) | (rejected or {})
+        shape = (expected.identity, f"{expected.epsilon:f}", expected.n, expected.k, expected.columns)
+        return cls(*shape, tuple(map(tuple, sums)), accepted, empty, refused)
+
+    @classmethod
+    def none(cls, expected: Expected) -> "Statistics":
+        """Of no packets at all."""
+        return cls.of(expected, [[0] * len(expected.columns)] * expected.n, 0)
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        """Of the packets of both, to the last digit: neither order nor division shows."""
+        mine, theirs = ((each.identity, each.n, each.k, each.columns) for each in (self, other))
+        if mine != theirs:
+            raise InputError(
+                "sums of two tables, encoders or sketches do not add up; add those whose packets were made with one."
+            )
+        return replace(
+            self,
+            sums=tuple(tuple(map(add, *rows)) for rows in zip(self.sums, other.sums, strict=True)),
+            accepted=self.accepted + other.accepted,
+            empty=self.empty + other.empty,
+            rejected={reason: self.rejected[reason] + other.rejected[reason] for reason in REASONS},
+        )
 
     @property
     def counts(self) -> list[int]:
@@ -58,32 +94,50 @@ class Statistics:
 
 def read_received(path: str | os.PathLike[str]) -> Statistics:
     """What `sensorsim receive --out` wrote, checked; `receive` with its table makes means of it again."""
+    from sensorsim.hospital.columnar import parquet_sums
+    from sensorsim.hospital.reading import MAGIC
+
     try:
         with Path(path).open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(len(MAGIC))
+            if content == MAGIC:
+                return parquet_sums(file, str(path))
+            content += file.read(MOST_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; give a file of `sensorsim receive --out`.") from None
     return parse_received(content, str(path))
 
 
 def parse_received(content: bytes, name: str) -> Statistics:
-    """The same from the file's bytes."""
+    """The same from the bytes of a JSON or a CSV."""
+    from sensorsim.hospital.columnar import csv_sums
+
+    return csv_sums(content, name) if not content.lstrip().startswith(b"{") else _parse_json(content, name)
+
+
+def _parse_json(content: bytes, name: str) -> Statistics:
     try:
-        newer = (
-            f"{name} has a newer schema version than {SCHEMA_VERSION}, which this sensorsim reads; update sensorsim."
-        )
-        read: Any = strict_json(content) if len(content) <= MOST_BYTES else {}
-        found = of_version(read, CONTENT, SCHEMA_VERSION, newer)
-        return _parse(found)
+        read: Any = strict_json(content) if len(content) <= MOST_JSON else {}
+        found = of_version(read, CONTENT, SCHEMA_VERSION, newer(name))
+        return parse_sums(found)
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(
-            f"{name} is no file of `sensorsim receive --out`, or was altered; write it again from the packets."
-        ) from None
+        raise altered(name) from None
 
 
-def _parse(found: dict[str, Any]) -> Statistics:
+def newer(name: str) -> str:
+    return f"{name} has a newer schema version than {SCHEMA_VERSION}, which this sensorsim reads; update sensorsim."
+
+
+def altered(name: str) -> InputError:
+    return InputError(
+        f"{name} is no file of `sensorsim receive --out`, or was altered; write it again from the packets."
+    )
+
+
+def parse_sums(found: dict[str, Any]) -> Statistics:
+    """Statistics from what `to_dict` gives; ValueError, KeyError or TypeError where no packets can have given it."""
     n, k = _whole(found["n"], 1, MOST_ROWS), _whole(found["k"], 1, N.hi)
     columns, sums = _sums(found["sums"], n)
     rejected = {reason: _whole(found["rejected"][reason]) for reason in REASONS}

@@ -1,6 +1,7 @@
 """Private training of the distributed autoencoder: data, models, runs, sweeps, figures.
 
-table.py, data.py, split.py      a CSV checked cell by cell, records in 0 … 1, who gets whom
+table.py, table_parquet.py       a CSV or Parquet file, checked cell by cell
+data.py, split.py                records in 0 … 1, who gets whom
 synthetic.py, crowds.py          a synthetic set of daily activity, and sets of any size
 released.py, estimator.py        records through the device's kernels, and the model that is made of their sums
 pseudo.py                        the paper's net on pseudo-records

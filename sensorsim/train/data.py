@@ -94,7 +94,7 @@ def load(
 
         frame, source = make(seed=0), "synthetic (seed 0)"
     else:
-        frame, source = table.read_csv(path, person), Path(path).name
+        frame, source = table.read_table(path, person), Path(path).name
     return prepare(
         frame,
         m=m,

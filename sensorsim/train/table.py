@@ -1,6 +1,6 @@
-"""A CSV of anybody's as a table of numbers, with a clear sentence for each way it can be wrong.
+"""A CSV or Parquet of anybody's as a table of numbers, with a clear sentence for each way it can be wrong.
 
-Rows are counted as an editor counts lines: the header is row 1.
+Rows are counted as an editor counts lines: the header is row 1, and so it is taken to be where a file has none.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
+from sensorsim.hospital.reading import MAGIC
 from sensorsim.ranges import brief
+from sensorsim.train.table_parquet import OTHERS, read_parquet
 
 PERSON = "Id"  # the column that names a person where no other is given
 MOST_BYTES = 1 << 32
 SHOWN_COLUMNS = 16
-ADVICE = "give a CSV file in UTF-8 with commas and one line of column names"
+ADVICE = "give a CSV file in UTF-8 with commas and one line of column names, or a Parquet file"
 
 
-def read_csv(path: str, person: str | None = None) -> pd.DataFrame:
-    """The file as a table; persons are read as text, so that 007 and 7 stay two of them."""
+def read_table(path: str, person: str | None = None) -> pd.DataFrame:
+    """The file as a table, by its content CSV or Parquet; persons are read as text, so that 007 and 7 stay two."""
     try:
         if Path(path).exists() and not Path(path).is_file():
             raise InputError(f"{path} is not an ordinary file; {ADVICE}.")
         if Path(path).stat().st_size > MOST_BYTES:
             raise InputError(f"{path} has more than {MOST_BYTES} bytes; give a part of it.")
         with Path(path).open("rb") as file:
-            names = _header(file, path)
-            file.seek(0)
-            frame = _body(file, names, person or PERSON)
+            frame = _read(file, path, person or PERSON)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; {ADVICE}, or leave --data out.") from None
     except UnicodeDecodeError:
@@ -93,7 +93,11 @@ def person_column(frame: pd.DataFrame, person: str | None, source: str) -> str |
 
 
 def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], source: str, option: str = "--columns") -> None:
-    """Refuse names that the table does not have."""
+    """Refuse names that the table does not have, or not as numbers or persons."""
+    for name in columns:
+        if name in frame.attrs.get(OTHERS, {}):
+            kind = brief(frame.attrs[OTHERS][name])
+            raise InputError(f"{source}, column {brief(name)}: it holds {kind}; pick another with {option}.")
     missing = [name for name in dict.fromkeys(columns) if name not in frame.columns]
     if missing:
         raise InputError(
@@ -112,8 +116,17 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join(every[:SHOWN_COLUMNS]) + more
 
 
+def _read(file: io.BufferedReader, path: str, person: str) -> pd.DataFrame:
+    if file.read(len(MAGIC)) == MAGIC:
+        return read_parquet(file, path, person, _names)
+    file.seek(0)
+    names = _header(file, path)
+    file.seek(0)
+    return _body(file, names, person)
+
+
 def _header(file: io.BufferedReader, path: str) -> list[str]:
-    """The names in the first line, each once; a column without a name cannot be asked for."""
+    """The names in the first line."""
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
     names = [name.strip() for name in next(csv.reader(text, skipinitialspace=True), [])]
     text.detach()  # the file stays open
@@ -121,6 +134,11 @@ def _header(file: io.BufferedReader, path: str) -> list[str]:
         raise InputError(f"{path} has no column names in its first line; {ADVICE}.")
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
         raise InputError(f"{path} does not separate its columns by commas; {ADVICE}.")
+    return _names(names, path)
+
+
+def _names(names: list[str], path: str) -> list[str]:
+    """Each once; a column without a name cannot be asked for."""
     named = [name for name in names if name]
     if len(named) != len(set(named)):
         twice = next(name for place, name in enumerate(named) if name in named[:place])
