@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OURS = (
     "language", "mechanisms", "cost", "privacy", "device", "machine", "export", "verify", "locking", "hospital",
-    "train", "cli",
+    "train", "plan", "fleet", "cli",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
@@ -30,6 +30,11 @@ ALLOWED = {
     "verify": {"verify", "export", "machine", "device", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "locking": {"locking", "export", "machine", "device", "privacy", "cost", "language", "kernels", "tables", *SMALL},
     "train": {"train", "hospital", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "plan": {"plan", "hospital", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
+    "fleet": {
+        *("fleet", "train", "hospital", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables"),
+        *SMALL,
+    },
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }
 # These ask the mechanism that is named, for those who know privacy only.

@@ -17,6 +17,8 @@ gc.set_threshold(50_000)
 COMMANDS = {
     "cost": ("sensorsim.cli.cost", "What a private record costs on a sensor's processor."),
     "cpus": ("sensorsim.cli.cpus", "The processors and chips whose tables are known."),
+    "plan": ("sensorsim.cli.plan", "What a fleet of sensors reaches within a budget, before it is built."),
+    "fleet": ("sensorsim.cli.fleet", "Simulate many sensors over days: intervals, spend, batteries, faults."),
     "train": ("sensorsim.cli.train", "Train one on-body encoder privately and save it."),
     "evaluate": ("sensorsim.cli.evaluate", "How well a model does on raw records. Not private."),
     "decode": ("sensorsim.cli.decode", "Packets of hidden units back to readings, at the hospital."),

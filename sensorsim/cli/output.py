@@ -3,9 +3,12 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 format_option = click.option(
     "--format",
@@ -39,3 +42,19 @@ def emit(
         click.echo(as_csv(rows()), nl=False)
     else:
         click.echo(table())
+
+
+def progress_bar(name: str, unit: str) -> "Progress":
+    """A bar on stderr: how many of what are done, what is being done, and how long it will take."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn(name),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn(f"{unit} · {{task.description}} ·"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=Console(stderr=True),
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.cli.names import mechanism_name
-from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.output import emit, format_option, progress_bar
 from sensorsim.cli.training import (
     MAXIMUM_NOTE,
     base_config,
@@ -100,21 +100,10 @@ def run_with_progress(
     dataset: Dataset, cells: list[Config], store: Store, jobs: int | None, dask: str | None
 ) -> list[dict[str, Any]]:
     """All results; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from sensorsim.train import sweep
 
     done = 0
-    bar = Progress(
-        TextColumn("sweep"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("cells · {task.description} ·"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-        console=Console(stderr=True),
-    )
+    bar = progress_bar("sweep", "cells")
 
     def finished(config: Config) -> None:
         nonlocal done

@@ -1,0 +1,202 @@
+"""`sensorsim fleet`: many devices over many days, simulated in batches, resumable."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sensorsim.cli.fleet_data import people_of, people_options
+from sensorsim.cli.output import emit, format_option, progress_bar
+from sensorsim.cli.training import options
+from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.device.firmware import Firmware
+from sensorsim.fleet.result import FleetResult
+from sensorsim.fleet.settings import MOST_SEED, SCHEDULES, Faults, Settings
+
+if TYPE_CHECKING:
+    from sensorsim.fleet.counts import Counts
+    from sensorsim.fleet.energy import Board
+    from sensorsim.fleet.run import Progress
+
+HOUSE = "Note: {out} holds sums of raw records of {data}: keep it where the records are kept."
+budget_options = options(
+    click.option("--budget-epsilon", metavar="E", help="Epsilon of a period.  [default: that of one release]"),
+    click.option("--budget-days", default=Firmware.budget_days, show_default=True, help="Days of a period."),
+    click.option(
+        "--reserve", default=Firmware.reserve, show_default=True, help="Releases that one store counts ahead."
+    ),
+    click.option(
+        "--schedule",
+        type=click.Choice(list(SCHEDULES)),
+        default=Settings.schedule,
+        show_default=True,
+        help="Where a budget does not pay for every record: releases all over the period, or until it is spent.",
+    ),
+)
+fault_options = options(
+    click.option("--reset-rate", default=Faults.reset_rate, show_default=True, help="Chance of a reset, each day."),
+    click.option(
+        "--power-cuts", default=Faults.power_cuts, show_default=True, help="Chance of a cut, at each release."
+    ),
+    click.option("--loss", default=Faults.loss, show_default=True, help="Chance that a packet is lost."),
+    click.option(
+        "--stuck-entropy", default=Faults.stuck_entropy, show_default=True, help="Chance that a device's source sticks."
+    ),
+    click.option("--clock-skew", default=Faults.clock_skew, show_default=True, help="Days that clocks are off."),
+)
+energy_options = options(
+    click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.  [default: as `sensorsim cost`]"),
+    click.option("--radio", default=DEFAULT_RADIO, show_default=True, help="What sends it: ble-2m, lora-sf7 …"),
+    click.option("--battery-mah", type=float, help="Also the share of a battery that the days use up."),
+)
+
+
+@click.command()
+@click.option("--devices", type=int, required=True, help="How many.")
+@click.option("--days", type=int, required=True, help="How long.")
+@click.option("--noise", metavar="TABLE", required=True, help="Noise table, as `sensorsim noise make` writes it.")
+@click.option("--sketch", metavar="FILE", help="A sketch of the record is released, in place of its features.")
+@people_options
+@click.option(
+    "--records-per-day", default=Settings.records_per_day, show_default=True, help="Records that a device makes."
+)
+@budget_options
+@fault_options
+@energy_options
+@click.option(
+    "--every", type=click.IntRange(min=1), default=FleetResult.every, show_default=True, help="Days of an estimate."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, MOST_SEED),
+    default=Settings.seed,
+    show_default=True,
+    help="Of everything that is drawn, so that a run can go on: reproducible, so not private.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: the processors of this machine]")
+@click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
+@click.option("--out", required=True, metavar="FILE", help="Where finished batches are kept, as in fleet.sqlite.")
+@click.option(
+    "--statistics", metavar="FILE", help="What the hospital received, for `receive`: .parquet or .csv by day, or .json."
+)
+@click.option("--plot", metavar="FILE", help="Draw a page of figures into an .svg, .png or .pdf file.")
+@format_option
+def command(fmt: str, **chosen: Any) -> None:
+    """What a fleet of private sensors delivers, and what goes wrong on the way: a simulation.
+
+    Every device has its generator, journal, budget and faults. What is kept are sums per feature and day, never rows.
+    Run the same command again after an interruption: finished batches are kept, and the result is the same to the bit.
+    The generators are seeded and the truth stands beside the estimates: nothing of a simulation is private. Exit code
+    1 if a device spent more than its budget.
+
+    \b
+    Example: sensorsim fleet --devices 5000 --days 28 --noise rows-eps1-1.txt --budget-epsilon 1 --budget-days 30 \\
+               --loss 0.02 --out fleet.sqlite --plot fleet.svg
+    """
+    _check_files(chosen)
+    settings, board = settings_of(chosen)
+    counts = run_with_progress(settings, chosen["out"], chosen["jobs"], chosen["dask"])
+    result = FleetResult(settings, counts, chosen["every"], board)
+    if chosen["data"]:
+        click.echo(HOUSE.format(out=chosen["out"], data=chosen["data"]), err=True)
+    _write(result, chosen["statistics"], chosen["plot"])
+
+    def text() -> str:
+        from sensorsim.fleet.text import text
+
+        return text(result)
+
+    emit(fmt, text, result.to_dict, lambda: result.rows)
+    if result.over_budget:
+        sys.exit(1)
+
+
+def _check_files(chosen: dict[str, Any]) -> None:
+    """Everything that will be written, before anything is read."""
+    from sensorsim.files import check_targets
+    from sensorsim.fleet.store import check_store
+
+    check_store(chosen["out"])
+    check_targets([path for path in (chosen["out"], chosen["statistics"], chosen["plot"]) if path])
+    if chosen["plot"]:
+        from sensorsim.cost.plot import check_path
+
+        check_path(chosen["plot"])
+    if chosen["statistics"]:
+        from sensorsim.hospital.columnar import check_out
+
+        check_out(chosen["statistics"])
+
+
+def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
+    """What is simulated, and what its energy is of; a sentence if it cannot be."""
+    from sensorsim.device.sketch_file import read_sketch
+    from sensorsim.fleet.energy import board_of
+    from sensorsim.privacy.tablefile import read_table
+
+    firmware = Firmware(
+        read_table(chosen["noise"]),
+        budget_epsilon=chosen["budget_epsilon"],
+        budget_days=chosen["budget_days"],
+        reserve=chosen["reserve"],
+        sketch=read_sketch(chosen["sketch"]) if chosen["sketch"] else None,
+    )
+    names = ("reset_rate", "power_cuts", "loss", "stuck_entropy", "clock_skew")
+    faults = Faults(**{name: chosen[name] for name in names})
+    people = people_of(*(chosen[name] for name in ("data", "columns", "person", "ranges", "seed", "drop_missing")))
+    numbers = {name: chosen[name] for name in ("devices", "days", "records_per_day", "schedule", "seed")}
+    board = board_of(firmware, *(chosen[name] for name in ("days", "records_per_day", "chip", "radio", "battery_mah")))
+    return Settings(firmware, people, faults=faults, prices=board.prices, **numbers), board
+
+
+def _write(result: FleetResult, statistics: str | None, plot: str | None) -> None:
+    if plot:
+        from sensorsim.cost.plot import save
+        from sensorsim.fleet.figures import page
+
+        save(page(result), plot)
+    if statistics:
+        from sensorsim.hospital.columnar import write_days
+
+        write_days(statistics, result.settings.firmware, result.counts.tally)
+
+
+def run_with_progress(settings: Settings, path: str, jobs: int | None, dask: str | None) -> "Counts":
+    """All sums; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
+    from sensorsim.fleet.run import finished_devices, simulate
+
+    with _bar(settings) as progress:
+        try:
+            return simulate(settings, path, jobs=jobs, dask=dask, progress=progress)
+        except KeyboardInterrupt:
+            pass
+    done = finished_devices(settings, path)  # from the file: it may have come between a write and its report
+    click.echo(f"{done:,} devices are safe in {path}; run the same command to go on.", err=True)
+    sys.exit(130)
+
+
+@contextmanager
+def _bar(settings: Settings) -> "Iterator[Progress]":
+    """A bar on stderr, and how many device-days are simulated in a second."""
+    from sensorsim.fleet.run import COMPILES
+
+    bar = progress_bar("fleet", "devices")
+    began: tuple[float, int] | None = None  # when, and devices that were finished by then
+
+    def show(doing: str, devices: int) -> None:
+        nonlocal began
+        if doing == COMPILES:
+            bar.update(task, completed=devices, description="compiling, some 20 seconds")
+            return
+        now = time.monotonic()
+        began = began or (now, devices)
+        passed, made = now - began[0], devices - began[1]
+        speed = f"{made * settings.days / passed:,.0f} device-days/s" if made and passed else "running"
+        bar.update(task, completed=devices, description=speed)
+
+    with bar:
+        task = bar.add_task("starting", total=settings.devices)
+        yield show

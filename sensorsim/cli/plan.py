@@ -1,0 +1,149 @@
+"""`sensorsim plan`."""
+
+from collections.abc import Callable
+from threading import Timer
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sensorsim.cli.output import emit, format_option
+from sensorsim.errors import InputError
+from sensorsim.plan.asked import GOALS, Asked
+
+if TYPE_CHECKING:
+    from sensorsim.plan import Plan
+
+SECONDS_OF_SILENCE = 2.0
+OPEN = "?"
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class OrOpen(click.ParamType[Any]):
+    """A number, or ? for what the plan is to solve for."""
+
+    name = "number|?"
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == OPEN:
+            return OPEN
+        try:
+            return self.kind(value)
+        except ValueError:
+            what = param.name.replace("_", " ") if param and param.name else "it"
+            kind = "whole number" if self.kind is int else "number"
+            raise InputError(f"{what} is {value}; give a {kind}, or ? to solve for it.") from None
+
+
+def _option(name: str, kind: type, text: str) -> Callable[[Decorated], Decorated]:
+    """With the default of `Asked`."""
+    return click.option(f"--{name.replace('_', '-')}", name, type=OrOpen(kind), default=_default(name),
+                        show_default=True, help=text)  # fmt: skip
+
+
+def _default(name: str) -> Any:
+    return Asked.__dataclass_fields__[name].default
+
+
+@click.command()
+@click.option("--features", type=int, help="Features of a record.  [default: 14]")
+@click.option("--columns", metavar="A,B", help="Their names, with commas: intervals are told in their units too.")
+@click.option("--ranges", metavar="FILE", help="Public ranges of the columns.  [default: those that are ready]")
+@_option("devices", int, "Devices of the fleet.")
+@_option("records_per_day", int, "Records that a device makes.")
+@_option("budget_epsilon", str, "Epsilon of a person in a budget period.")
+@_option("budget_days", int, "Days of a budget period.")
+@_option("every", int, "Days that one estimate is made of.")
+@_option("accuracy", float, "Half width of the 95 % interval, as a share of the range: 0.02 is 2 %.")
+@click.option("--for", "goal", type=click.Choice(GOALS), default=_default("goal"), show_default=True,
+              help="What is estimated: every mean, the covariance, or a linear model.")  # fmt: skip
+@click.option("--days", default=_default("days"), show_default=True, help="Days that the fleet runs.")
+@click.option("--expect", default=_default("expect"), show_default=True,
+              help="Mean that is planned for, as a share of the range; at 0.5 the interval is widest.")  # fmt: skip
+@click.option("--noise", metavar="TABLE", help="Take this noise table in place of the best one.")
+@click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.")
+@click.option("--radio", default=_default("radio"), show_default=True, help="What sends: ble-2m, 802154, lora-sf7 …")
+@click.option("--battery-mah", type=float, help="Also what the releases take of a battery.")
+@click.option("--delta", default=_default("delta"), show_default=True, help="Of the epsilon by distributions.")
+@click.option("--loss", default=_default("loss"), show_default=True, help="Share of the packets that are lost.")
+@click.option("--write-table", metavar="FILE", help="Write the noise table, for `fleet` and `export`.")
+@click.option("--plot", metavar="FILE", help="Draw interval against devices into an .svg, .png or .pdf file.")
+@click.option("--compare", is_flag=True, help="Also other ways to spend the budget, by simulation.")
+@format_option
+def command(
+    columns: str | None,
+    ranges: str | None,
+    noise: str | None,
+    write_table: str | None,
+    plot: str | None,
+    compare: bool,
+    fmt: str,
+    **chosen: Any,
+) -> None:
+    """What a fleet can reach under a budget per person: design, interval, epsilon and energy, before it is built.
+
+    One of --devices, --records-per-day, --budget-epsilon, --budget-days, --every and --accuracy may be ?, and the plan
+    solves for it; an accuracy that is not given is. Exit code 2 where an accuracy is not reached, with what would.
+
+    \b
+    Example: sensorsim plan --columns TotalSteps --devices 5000 --budget-epsilon 1 --budget-days 30 --accuracy 0.02
+             sensorsim plan --features 14 --devices ? --accuracy 0.02 --write-table noise.txt
+    """
+    from sensorsim.files import check_targets
+
+    asked = _asked(chosen, columns, ranges, noise)
+    check_targets([path for path in (write_table, plot) if path])
+    if plot:
+        from sensorsim.plan.figure import check_figure
+
+        check_figure(plot, asked.goal)
+    found = _made(asked, compare)
+    if write_table:
+        from sensorsim.privacy.tablefile import write_table as write
+        from sensorsim.privacy.tables import certified
+
+        write(write_table, certified(found.table))
+    if plot:
+        from sensorsim.plan.figure import draw
+
+        draw(found, plot)
+    emit(fmt, lambda: _text(found), found.to_dict, lambda: found.rows)
+
+
+def _asked(chosen: dict[str, Any], columns: str | None, ranges: str | None, noise: str | None) -> Asked:
+    from sensorsim.ranges import ranges_for
+
+    names = tuple(name.strip() for name in (columns or "").split(",") if name.strip())
+    if columns is not None and not names:
+        raise InputError("--columns names none; give some, with commas, or --features.")
+    if ranges and not names:
+        raise InputError("--ranges are those of columns; give --columns too.")
+    table = None
+    if noise:
+        from sensorsim.privacy.tablefile import read_table
+
+        table = read_table(noise)
+    given: dict[str, Any] = {name: None if value == OPEN else value for name, value in chosen.items()}
+    return Asked(columns=names, ranges=ranges_for(names, ranges) if names else None, noise=table, **given)
+
+
+def _made(asked: Asked, compare: bool) -> "Plan":
+    """The plan; what takes long is told on stderr, once it has taken long."""
+    from sensorsim.plan import plan
+
+    now = ["starting"]
+    timer = Timer(SECONDS_OF_SILENCE, lambda: click.echo(f"{now[0]} …", err=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        return plan(asked, compare=compare, told=lambda text: now.__setitem__(0, text))
+    finally:
+        timer.cancel()
+
+
+def _text(found: "Plan") -> str:
+    from sensorsim.plan.text import plan_text
+
+    return plan_text(found)

@@ -1,0 +1,151 @@
+"""What a hospital would say of a simulated fleet, held against the truth that only a simulation knows.
+
+An estimate is of one feature over some days, from the sums of the packets that came, as `hospital.Received` makes it.
+There are two truths. That of the people is the mean of x over all records of these days, be they released or not: what
+somebody asks for. That of the records is the mean over those of which the feature came. Each has its interval.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sensorsim.kernels.formats import ONE
+
+if TYPE_CHECKING:
+    from sensorsim.fleet.counts import Counts, Whole
+    from sensorsim.fleet.settings import Settings
+    from sensorsim.hospital.received import Received
+
+SKETCH = "sketch"  # the feature's name where one number of a record is released
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One feature over days first_day … first_day + days - 1, the first day being 1; values in 0 … 1.
+
+    Of a sketch they are those of u·R² in 0 … R², over all days, and the people's truth is that of what was released.
+    """
+
+    feature: int
+    name: str
+    first_day: int
+    days: int
+    whole: bool  # as many days as an estimate has
+    count: int  # values that came
+    mean: float | None  # None where nothing came
+    low: float  # of the people's interval
+    high: float
+    truth: float | None  # None where there was no record
+    covered: bool | None  # None where nothing came, or there is no truth
+    low_of_records: float
+    high_of_records: float
+    truth_of_records: float | None
+    covered_of_records: bool | None
+    foretold_sd: float | None  # of mean - truth for the worst people of that mean
+
+    @property
+    def half(self) -> float:
+        """Half the width of the people's interval."""
+        return (self.high - self.low) / 2
+
+    @property
+    def error(self) -> float | None:
+        return None if self.mean is None or self.truth is None else self.mean - self.truth
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many intervals hold the truth, with the limits that chance leaves to that share (Clopper and Pearson)."""
+
+    intervals: int
+    covered: int
+
+    @classmethod
+    def of(cls, every: Sequence[bool | None]) -> "Coverage":
+        return cls(sum(one is not None for one in every), sum(one is True for one in every))
+
+    @property
+    def share(self) -> float | None:
+        return self.covered / self.intervals if self.intervals else None
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """95 % of them."""
+        from scipy.special import betaincinv
+
+        from sensorsim.hospital.intervals import TAIL
+
+        hits, misses = self.covered, self.intervals - self.covered
+        low = float(betaincinv(hits, misses + 1, TAIL)) if hits else 0.0
+        return low, float(betaincinv(hits + 1, misses, 1 - TAIL)) if misses else 1.0
+
+
+def estimates(settings: "Settings", counts: "Counts", every: int) -> tuple[Estimate, ...]:
+    """Each feature over each `every` days, the last of which may be fewer; of a sketch one over all days."""
+    if settings.firmware.sketch is not None:
+        return (_of_sketch(settings, counts),)
+    return tuple(one for first in range(0, settings.days, every) for one in _of_days(settings, counts, first, every))
+
+
+def received(settings: "Settings", tally: "Whole") -> "Received":
+    """What the hospital has, from sums of a feature (or direction) each."""
+    from sensorsim.hospital.expected import Expected
+    from sensorsim.hospital.received import Received
+    from sensorsim.hospital.statistics import Statistics
+
+    firmware = settings.firmware
+    expected = Expected(firmware)
+    values = tally.sum() if expected.limit is None else tally[:, 0].sum()
+    kept = Statistics.of(expected, tally.tolist(), int(values) // firmware.k)
+    return Received(firmware.table, kept, firmware.sketch)
+
+
+def _of_days(settings: "Settings", counts: "Counts", first: int, every: int) -> Iterator[Estimate]:
+    days = slice(first, first + every)
+    came = received(settings, counts.tally[days].sum(axis=0))
+    records, truth, behind = (each[days].sum(axis=0) for each in (counts.records, counts.truth, counts.behind))
+    length = min(every, settings.days - first)
+    for row, name in zip(came.features, settings.people.columns, strict=True):
+        about = row.feature, name, first + 1, length, length == every
+        true = _share(int(truth[row.feature]), int(records))
+        true_of_records = _share(int(behind[row.feature]), row.count)
+        yield _made(settings, about, (row.count, row.mean, row.low, row.high), true, true_of_records, 1.0)
+
+
+def _of_sketch(settings: "Settings", counts: "Counts") -> Estimate:
+    came = received(settings, counts.tally.sum(axis=0)).sketched
+    assert came is not None
+    count = counts.outcome("received")
+    true = _share(int(counts.truth.sum()), int(counts.records.sum()))
+    true_of_records = _share(int(counts.behind.sum()), count)
+    about = 0, SKETCH, 1, settings.days, True
+    return _made(settings, about, (count, came.mean, came.low, came.high), true, true_of_records, came.root**2)
+
+
+def _made(
+    settings: "Settings",
+    about: tuple[int, str, int, int, bool],
+    came: tuple[int, float | None, float, float],
+    truth: float | None,
+    truth_of_records: float | None,
+    scale: float,
+) -> Estimate:
+    """`came` is what the hospital says, on the scale 0 … `scale`; truths are in 0 … 1."""
+    from sensorsim.hospital.intervals import PEOPLE, mean_interval, spread_of_people
+    from sensorsim.hospital.law import law_of
+
+    law = law_of(settings.firmware.table)
+    count, mean, low_of_records, high_of_records = came
+    low, high = (scale * end for end in mean_interval(law, (mean or 0.0) / scale, count, PEOPLE))
+    foretold = None if truth is None or not count else scale * spread_of_people(law, truth) / math.sqrt(count)
+    true, true_of_records = (None if each is None else scale * each for each in (truth, truth_of_records))
+    covered = None if true is None or not count else low <= true <= high
+    inside = None if true_of_records is None else low_of_records <= true_of_records <= high_of_records
+    own = (low_of_records, high_of_records, true_of_records, inside)
+    return Estimate(*about, count, mean, low, high, true, covered, *own, foretold)
+
+
+def _share(total: int, count: int) -> float | None:
+    """The mean of so many x, in 0 … 1."""
+    return total / count / ONE if count else None

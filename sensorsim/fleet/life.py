@@ -1,0 +1,88 @@
+"""Devices over all their days. One after the other, each with chances of its own, so a batch is any range of them."""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sensorsim.fleet import board
+from sensorsim.fleet.counts import RELEASED, Counts
+from sensorsim.fleet.draw import draw_of
+from sensorsim.fleet.loop import Days, Run, Sums, loop
+from sensorsim.fleet.settings import GREEDY
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from sensorsim.device.firmware import Firmware
+    from sensorsim.fleet.settings import Settings
+
+
+class Trace(NamedTuple):
+    """Every packet that left a sensor, in the order of devices and records."""
+
+    device: "npt.NDArray[np.int64]"
+    record: "npt.NDArray[np.int64]"  # the number of the record: day * records_per_day + i
+    received: "npt.NDArray[np.bool_]"
+    packet: "npt.NDArray[np.uint8]"  # (packets, bytes)
+
+
+def run_batch(settings: "Settings", first: int, last: int) -> Counts:
+    """What devices first … last - 1 add to the sums of a fleet."""
+    counts = Counts.empty(settings)
+    _run(settings, first, last, counts, 0)
+    return counts
+
+
+def trace(settings: "Settings", first: int, last: int) -> tuple[Trace, Counts]:
+    """The same, with every packet: for a few devices."""
+    counts = Counts.empty(settings)
+    most = (last - first) * settings.days * settings.records_per_day
+    told, packets = _run(settings, first, last, counts, most)
+    made = int(counts.outcomes[RELEASED])
+    told, packets = told[:made], packets[:made]
+    return Trace(told[:, 0], told[:, 1], told[:, 2] != 0, packets), counts
+
+
+def _run(settings: "Settings", first: int, last: int, counts: Counts, room: int) -> tuple[Any, Any]:
+    live, draw = _live_of(settings.firmware), draw_of(settings.firmware)
+    people = settings.people
+    told, packets = np.zeros((room, 3), np.int64), np.zeros((room, settings.firmware.layout.bytes), np.uint8)
+    sums = Sums(**counts.arrays(), told=told, packets=packets)
+    days = Days(people.records, people.first, people.count)
+    live(first, last, _numbers(settings), days, board.device(settings.firmware), draw.room, draw.bound, sums)
+    return told, packets
+
+
+def _numbers(settings: "Settings") -> Run:
+    firmware, faults, slots = settings.firmware, settings.faults, settings.slots
+    return Run(
+        np.uint64(settings.seed),
+        settings.days,
+        settings.records_per_day,
+        firmware.budget_days,
+        slots.slots,
+        slots.allowed,
+        slots.samples and settings.schedule != GREEDY,
+        settings.groups,
+        firmware.arguments.get("limit") is None,
+        firmware.sketch is not None,
+        *(float(faults.reset_rate), float(faults.power_cuts), float(faults.loss), float(faults.stuck_entropy)),
+        faults.clock_skew,
+        settings.spent_step,
+        *settings.prices,
+    )
+
+
+_known: dict[tuple[bytes, tuple[str, ...]], Callable[..., Any]] = {}
+_looking = Lock()
+
+
+def _live_of(firmware: "Firmware") -> Callable[..., Any]:
+    """Compiled once for a release and its packet, on first use: some ten seconds."""
+    key = firmware.identity, firmware.numbers
+    with _looking:
+        if key not in _known:
+            _known[key] = loop(draw_of(firmware))
+        return _known[key]

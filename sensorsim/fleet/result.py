@@ -1,0 +1,232 @@
+"""What comes out of a simulated fleet: estimates against the truth, what people spent, what devices used, packets."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.errors import InputError
+from sensorsim.fleet.estimates import Coverage, Estimate, estimates
+from sensorsim.fleet.spread import Spread, Used, Wear, spent_of, used_of
+
+if TYPE_CHECKING:
+    from sensorsim.fleet.counts import Counts
+    from sensorsim.fleet.energy import Board
+    from sensorsim.fleet.settings import Settings
+    from sensorsim.ranges import Range
+
+SCHEMA_VERSION = 1
+CONTENT = "result of a fleet simulated by sensorsim"
+OF_RELEASED = ("lost", "received")
+OF_DEVICES = ("resets", "opens", "stores", "stuck devices")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature over all whole periods."""
+
+    feature: int
+    name: str
+    periods: int
+    count: float | None  # values that came for one estimate, on average
+    half: float | None  # mean half width of the people's interval
+    coverage: Coverage
+    coverage_of_records: Coverage
+    range: "Range | None"
+
+    @property
+    def half_in_unit(self) -> float | None:
+        return None if self.half is None or self.range is None else self.half * self.range.span
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of records, packets and devices."""
+
+    name: str
+    count: int
+    of: str  # what the share is of
+    share: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FleetResult:
+    """All that is said of a fleet, from its sums alone. Estimates are of `every` days each."""
+
+    settings: "Settings"
+    counts: "Counts"
+    every: int = 7
+    board: "Board | None" = None  # whose battery the energy is a share of
+
+    def __post_init__(self) -> None:
+        if type(self.every) is not int or self.every < 1:
+            raise InputError(f"an estimate of {self.every} days is not possible; give a whole number of 1 or more.")
+
+    def __repr__(self) -> str:
+        share = self.coverage.share
+        covered = "" if share is None else f", {100 * share:.1f} % of {self.coverage.intervals} intervals hold"
+        received = self.counts.outcome("received")
+        return f"FleetResult({self.settings.devices} devices, {self.settings.days} days, {received} packets{covered})"
+
+    @cached_property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Of each feature in each period; one over all days for a sketch."""
+        return estimates(self.settings, self.counts, self.every)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """Of the mean over all records of these days."""
+        return Coverage.of([one.covered for one in self.estimates])
+
+    @cached_property
+    def coverage_of_records(self) -> Coverage:
+        """Of the mean over the records that came."""
+        return Coverage.of([one.covered_of_records for one in self.estimates])
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        by_name: dict[tuple[int, str], list[Estimate]] = {}
+        for one in self.estimates:
+            by_name.setdefault((one.feature, one.name), []).append(one)
+        return tuple(self._feature(*named, found) for named, found in by_name.items())
+
+    @property
+    def half(self) -> float | None:
+        """Half width of an interval of people, the mean over whole periods and features."""
+        return _mean([one.half for one in self._whole(self.estimates)])
+
+    @property
+    def count(self) -> float | None:
+        """Values that came for such an estimate."""
+        return _mean([float(one.count) for one in self._whole(self.estimates)])
+
+    @property
+    def error_sd(self) -> float | None:
+        """Standard deviation of the estimates about the truth of the people."""
+        return _root_mean_square([one.error for one in self._judged])
+
+    @property
+    def foretold_sd(self) -> float | None:
+        """What it would be for the worst people of these means: a plan reckons with that."""
+        return _root_mean_square([one.foretold_sd for one in self._judged])
+
+    @cached_property
+    def spent(self) -> Spread:
+        """Releases of a person over all days, as their journals counted them."""
+        return spent_of(self.settings, self.counts)
+
+    @cached_property
+    def used(self) -> Used | None:
+        """Energy of a device over all days; None where there are no prices, or nothing was done."""
+        return used_of(self.settings, self.counts)
+
+    @cached_property
+    def wear(self) -> Wear:
+        """What the median person's releases and the most of any person add up to."""
+        return Wear.of(self.settings.firmware, self.spent)
+
+    @property
+    def worst_period(self) -> Fraction:
+        """The most epsilon that a journal counted in one budget period."""
+        return int(self.counts.worst[0]) * Fraction(self.settings.firmware.epsilon)
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether a person spent more in a period than the budget: never, or the device model is wrong."""
+        return self.worst_period > Fraction(self.settings.firmware.budget)
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        from sensorsim.fleet.counts import OUTCOMES
+
+        return tuple(self._outcome(name) for name in OUTCOMES)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each feature and period."""
+        return [asdict(one) | {"half": one.half} for one in self.estimates]
+
+    def to_frame(self) -> Any:
+        """The same as a pandas frame."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        from sensorsim.hospital.intervals import LEVEL
+
+        head = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "simulation": True, "private": False}
+        totals = {name: getattr(self, name) for name in ("half", "count", "error_sd", "foretold_sd")}
+        coverage = {"people": _covered(self.coverage), "records": _covered(self.coverage_of_records)}
+        return {
+            **head,
+            "settings": self.settings.to_dict(),
+            "data": self.settings.people.source,
+            "every_days": self.every,
+            "confidence": LEVEL,
+            "coverage": coverage,
+            **totals,
+            "features": [_feature_dict(one) for one in self.features],
+            "spend": self._spend(),
+            "packets": [asdict(one) for one in self.outcomes],
+            "energy": None if self.used is None else self.used.to_dict(self.board),
+            "estimates": self.rows,
+        }
+
+    def _spend(self) -> dict[str, Any]:
+        firmware = self.settings.firmware
+        epsilon = float(firmware.epsilon)
+        quantiles = {name: {"releases": n, "epsilon": n * epsilon} for name, n in self.spent.quantiles().items()}
+        period = {"budget_epsilon": float(firmware.budget), "budget_days": firmware.budget_days}
+        worst = {"most_in_a_period": float(self.worst_period), "over_budget": self.over_budget}
+        return {"epsilon_of_a_release": epsilon, **period, **worst, "people": quantiles, **asdict(self.wear)}
+
+    def _feature(self, feature: int, name: str, found: list[Estimate]) -> Feature:
+        whole = self._whole(found)
+        ranges = self.settings.people.ranges
+        known = None if ranges is None or self.settings.firmware.sketch else ranges[feature]
+        covered = Coverage.of([one.covered for one in found]), Coverage.of([one.covered_of_records for one in found])
+        count, half = _mean([float(one.count) for one in whole]), _mean([one.half for one in whole])
+        return Feature(feature, name, len(whole), count, half, *covered, known)
+
+    def _outcome(self, name: str) -> Outcome:
+        of = "records"
+        if name in OF_RELEASED:
+            of = "released"
+        elif name in OF_DEVICES:
+            of = "devices"
+        count = self.counts.outcome(name)
+        whole = self.settings.devices if of == "devices" else self.counts.outcome(of)
+        return Outcome(name, count, of, count / whole if whole else None)
+
+    @staticmethod
+    def _whole(found: Sequence[Estimate]) -> list[Estimate]:
+        return [one for one in found if one.whole]
+
+    @property
+    def _judged(self) -> list[Estimate]:
+        return [one for one in self._whole(self.estimates) if one.error is not None]
+
+
+def _covered(coverage: Coverage) -> dict[str, Any]:
+    low, high = coverage.limits
+    return {**asdict(coverage), "share": coverage.share, "low": low, "high": high}
+
+
+def _feature_dict(one: Feature) -> dict[str, Any]:
+    unit = {} if one.range is None else {"half_in_unit": one.half_in_unit, "unit": one.range.unit}
+    plain = {name: getattr(one, name) for name in ("feature", "name", "periods", "count", "half")}
+    coverage = {"people": _covered(one.coverage), "records": _covered(one.coverage_of_records)}
+    return {**plain, **unit, "coverage": coverage}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _root_mean_square(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.sqrt(math.fsum(value * value for value in known) / len(known)) if known else None

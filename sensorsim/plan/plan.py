@@ -1,0 +1,169 @@
+"""`plan(asked)`: the whole answer as one value, for the command line, JSON and notebooks."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.errors import InputError
+from sensorsim.plan import costs as of_costs
+from sensorsim.plan import protects as of_protects
+from sensorsim.plan.asked import COVARIANCE, MEAN, MODEL, Asked, given
+from sensorsim.plan.costs import Costs, costs
+from sensorsim.plan.lines import Line
+from sensorsim.plan.protects import ADAPTIVE, WITHOUT_IDENTITY, Protects, protects
+from sensorsim.plan.solve import Settled, shown, solved, span
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sensorsim.plan.model import Foretold
+    from sensorsim.plan.streams import Strategy
+    from sensorsim.privacy.tables import NoiseTable
+
+SCHEMA_VERSION = 1
+CONTENT = "plan"
+PRIVACY = "local, per person"
+FIRMWARE = "sensorsim.device.firmware.Firmware"
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """A deployment, all of it settled. `to_dict` is the JSON, `to_frame` the table for a notebook."""
+
+    settled: Settled
+    solved_for: str | None  # what was open
+    protects: Protects
+    costs: Costs
+    model: "Foretold | None" = None
+    strategies: "tuple[Strategy, ...]" = ()
+
+    def __repr__(self) -> str:
+        reached = "" if self.asked.goal == MODEL else f": ±{shown(self.half, self.asked.goal)}"
+        often = span(given(self.asked.every))
+        return f"Plan({given(self.asked.devices):,} devices, epsilon {self.asked.budget}{reached} {often})"
+
+    @property
+    def asked(self) -> Asked:
+        """With what was open filled in; the accuracy stays as it was asked."""
+        return self.settled.asked
+
+    @property
+    def table(self) -> "NoiseTable":
+        return self.settled.table
+
+    @property
+    def half(self) -> float:
+        """Half the width of the 95 % interval: of a mean in ranges, or of a correlation."""
+        return self.settled.half
+
+    @property
+    def in_units(self) -> list[tuple[str, float, str]]:
+        """Column, half width and unit, where ranges are known and a mean is asked for."""
+        if self.asked.goal != MEAN:
+            return []
+        return [(known.name, self.half * known.span, known.unit) for known in self.asked.ranges or ()]
+
+    @property
+    def lines(self) -> list[Line]:
+        """Everything that the plan says, each with the call that says it again."""
+        made = [*_of_design(self.settled), *_of_reached(self)]
+        made += of_protects.lines(self.settled, self.protects)
+        made += of_costs.lines(self.settled, self.costs)
+        return made
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [line.to_dict() for line in self.lines]
+
+    def to_dict(self) -> dict[str, Any]:
+        made = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "privacy": PRIVACY, "asked": self.asked.to_dict()}
+        found = self.asked.to_dict().get(self.solved_for or "", self.half)
+        made["solved_for"], made["solved"] = self.solved_for, None if self.solved_for is None else found
+        made["notes"] = [ADAPTIVE, f"the shuffled epsilon holds {WITHOUT_IDENTITY}; it is no part of the local one"]
+        made["lines"] = self.rows
+        made["model"] = asdict(self.model) if self.model else None
+        made["strategies"] = [each.to_dict() for each in self.strategies]
+        return made
+
+    def to_frame(self) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+
+def plan(asked: Asked | None = None, *, compare: bool = False, told: Callable[[str], None] = lambda text: None) -> Plan:
+    """Choose the design, make and prove its table, and say what it reaches, protects and costs.
+
+    `compare` sets time sampling beside other ways to spend the budget, by simulation. `told` hears what takes long.
+    """
+    asked = asked or Asked()
+    of_costs.record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)  # tells of a wrong name at once
+    told("choosing a design and making its table")
+    settled = solved(asked)
+    model = None
+    if asked.goal == MODEL:
+        from sensorsim.plan.model import foretold
+
+        told("simulating a model")
+        model = foretold(settled.table, int(settled.packets))
+    strategies: tuple[Any, ...] = ()
+    if compare:
+        told("simulating other ways to spend the budget")
+        strategies = _compared(settled)
+    return Plan(settled, asked.open, protects(settled), costs(settled), model, strategies)
+
+
+def _compared(settled: Settled) -> "tuple[Strategy, ...]":
+    from sensorsim.plan.streams import compare
+
+    asked, table, schedule = settled.asked, settled.table, settled.schedule
+    if schedule.slots < 2:
+        raise InputError("a budget period of one record leaves no choice to compare; give more days or records.")
+    whole = table if schedule.allowed == 1 and table.kind == "rows" and table.release == 1 else None
+    return compare(asked.budget, asked.n, schedule.slots, given(asked.devices), table=whole)
+
+
+def _of_design(settled: Settled) -> list[Line]:
+    asked, table = settled.asked, settled.table
+    firmware = f"{FIRMWARE}(table, budget_epsilon={str(asked.budget)!r}, budget_days={asked.budget_days})"
+    schedule = f"sensorsim.device.schedule.Schedule.of({firmware}, {asked.records_per_day})"
+    proof = "sensorsim.privacy.certificate.certify(table)"
+    return [
+        Line("features of a record", table.features, "features", "table.features"),
+        Line("features released of a record", table.release, "features", "table.release"),
+        Line("epsilon of a release, proved", float(settled.firmware.epsilon), "epsilon, delta 0",
+             f"float({proof}.epsilon_record)"),
+        Line("releases that the budget pays for", settled.firmware.releases, f"in {asked.budget_days} days",
+             f"{firmware}.releases"),
+        Line("records of a budget period", settled.schedule.slots, f"in {asked.budget_days} days", f"{schedule}.slots"),
+        Line("records released of them", settled.schedule.allowed, f"in {asked.budget_days} days",
+             f"{schedule}.allowed"),
+        Line("noise of a value, at the worst x", table.estimate_sd, "ranges, sd", "table.estimate_sd"),
+    ]  # fmt: skip
+
+
+def _of_reached(plan: Plan) -> list[Line]:
+    settled, asked = plan.settled, plan.asked
+    numbers = (asked.devices, asked.every, asked.budget_days, settled.schedule.allowed, asked.loss)
+    arriving = f"sensorsim.plan.reached.packets({', '.join(map(repr, numbers))})"
+    made = [Line("packets of an estimate", float(settled.packets), f"in {asked.every} days", f"float({arriving})")]
+    if asked.goal == MODEL and plan.model:
+        how = f"sensorsim.plan.model.foretold(table, int({arriving}))"
+        made.append(Line("accuracy of the model", plan.model.accuracy, "%, 1 - MSE", f"{how}.accuracy"))
+        made.append(Line("R² of the model", plan.model.r2, "over the column means", f"{how}.r2"))
+        return made
+    if asked.goal == COVARIANCE:
+        at = f"(table, {asked.n}, {settled.count})"
+        error, half = f"sensorsim.plan.reached.correlation_sd{at}", f"sensorsim.plan.reached.correlation_half{at}"
+        made.append(Line("standard error", settled.sd, "of a correlation", error if settled.count else "None"))
+        made.append(Line("95 % interval, half width", plan.half, "of a correlation", half if settled.count else "1.0"))
+        return made
+    share = f"{arriving} * table.release / table.features"
+    made.append(Line("values of a feature", settled.count, f"in {asked.every} days", f"int({share})"))
+    sd = f"sensorsim.plan.reached.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
+    made.append(Line("standard error", settled.sd, "ranges", sd if settled.sd is not None else "None"))
+    half = f"sensorsim.plan.reached.mean_half(table, {settled.count}, {asked.expect!r})"
+    made.append(Line("95 % interval, half width", plan.half, "ranges", half))
+    for known, (name, value, unit) in zip(asked.ranges or (), plan.in_units, strict=True):
+        made.append(Line(f"95 % interval of {name}, half width", value, unit, f"{half} * {known.span!r}"))
+    return made

@@ -1,0 +1,150 @@
+"""A plan on one screen: 80 columns, 24 lines."""
+
+from fractions import Fraction
+
+from sensorsim.cost.record_text import short
+from sensorsim.plan.asked import COVARIANCE, given
+from sensorsim.plan.plan import Plan
+from sensorsim.plan.protects import ADAPTIVE, Protects, Spent
+from sensorsim.plan.solve import shown, span
+from sensorsim.ranges import brief
+
+WIDTH, HEIGHT = 80, 24
+MOST_UNITS = 2  # columns whose interval is told in their unit; all are in the JSON
+MOST_YEARS = 100
+MOST_WRITTEN = 10**9  # larger numbers by their power of ten
+NAMES = {"record": "a record", "budget period": "a person, budget period", "month": "a person, month"}
+NAMES |= {"year": "a person, year", "whole run": "a person, whole run"}
+
+
+def plan_text(plan: Plan) -> str:
+    """What was found first, then how, what it protects, what it costs."""
+    reached = _of_model(plan) if plan.model else _reached(plan)
+    made = [*_asked(plan), *reached, *_design(plan), *_protects(plan.protects), *_costs(plan), *_strategies(plan)]
+    return "\n".join(made)
+
+
+def _asked(plan: Plan) -> list[str]:
+    asked = plan.asked
+    often = f"{_many(given(asked.records_per_day), 'record')} a day{_solved(plan, 'records_per_day')}"
+    head = f"{_many(given(asked.devices), 'device')}{_solved(plan, 'devices')}, {often} of {_many(asked.n, 'feature')}"
+    budget = f"epsilon {asked.budget}{_solved(plan, 'budget_epsilon')} a person"
+    budget += f" in {_many(given(asked.budget_days), 'day')}{_solved(plan, 'budget_days')}"
+    return [f"{head}, {budget}"] if len(head) + len(budget) + 2 <= WIDTH else [f"{head},", budget]
+
+
+def _solved(plan: Plan, name: str) -> str:
+    """Said of what the plan solved for."""
+    return " (solved)" if plan.solved_for == name else ""
+
+
+def _reached(plan: Plan) -> list[str]:
+    asked, settled = plan.asked, plan.settled
+    wanted = "" if asked.accuracy is None else f"; asked for ±{asked.accuracy:g}"
+    often = f"{span(given(asked.every))}{_solved(plan, 'every')}"
+    lines = [f"  reached       ±{shown(plan.half, asked.goal)} {often}, 95 %{wanted}"]
+    packets = f"  from          {_number(settled.packets)} packets"
+    if asked.goal == COVARIANCE:
+        nothing = "; this tells nothing" if plan.half >= 1 else ""
+        return [*lines, f"{packets}, half of them sketches{nothing}"]
+    if plan.in_units:
+        told = [f"{brief(name)} ±{value:,.4g} {brief(unit)}" for name, value, unit in plan.in_units]
+        fitting = MOST_UNITS if len(", ".join(told[:MOST_UNITS])) + 30 <= WIDTH else 1
+        more = f", {len(told) - fitting} more" if len(told) > fitting else ""
+        lines.append(_cut(f"  in its unit   {', '.join(told[:fitting])}{more}"))
+    each = f", {_number(settled.count)} of a feature" if settled.table.sampled else ""
+    error = "" if settled.sd is None else f"; standard error {100 * settled.sd:.3g} %"
+    return [*lines, f"{packets}{each}{error}"]
+
+
+def _of_model(plan: Plan) -> list[str]:
+    one = given(plan.model)
+    return [
+        f"  reached       {one.accuracy:.2f} % accuracy, R² {one.r2:.3f}, by {one.hidden} numbers of a record",
+        f"  from          {one.packets:,} packets; simulated on {one.data}",
+        f"  beside it     one half {one.accuracy_of_half:.2f} %, column means {one.accuracy_of_means:.2f} %, "
+        f"no packet {one.accuracy_without:.2f} %",
+    ]
+
+
+def _design(plan: Plan) -> list[str]:
+    table, schedule, days = plan.table, plan.settled.schedule, given(plan.asked.budget_days)
+    drawn = table.kind if table.symbols is None else "one bit" if table.symbols == 2 else f"{table.symbols} symbols"
+    what = f"{'sampled' if table.sampled else 'release'}, {table.release} of {_many(table.features, 'feature')}"
+    how = "time sampling" if schedule.samples else "every record"
+    often = f"{schedule.allowed:,} of {_many(schedule.slots, 'record')} in {_many(days, 'day')}: {how}"
+    sd = f"sd {table.estimate_sd or 0:.4g} ranges a value"
+    return [
+        f"  mechanism     {what}, {drawn}",
+        f"  noise         {sd}; epsilon {plan.settled.firmware.epsilon:.6g} a release, proved",
+        f"  releases      {often}",
+    ]
+
+
+def _protects(found: Protects) -> list[str]:
+    """`any start` is how many releases there are at most where the days do not begin with a budget period."""
+    head = f"  {'protects, local':<28}{'days':>6}{'releases':>10}{'any start':>11}"
+    period = next(one.days for one in found.spent if one.name == "budget period")
+    shown_ones = [one for one in found.spent if one.name != "month" or one.days != period]
+    made = [f"{head}{'basic':>10}{f'delta {found.delta:.2g}':>13}", *map(_spent, shown_ones)]
+    return [*made, f"    {ADAPTIVE}", *_shuffled(found)]
+
+
+def _spent(one: Spent) -> str:
+    days = "" if one.days is None else f"{one.days:,}"
+    often = f"{one.releases:>10,}{one.releases_anywhere:>11,}"
+    return f"    {NAMES[one.name]:<26}{days:>6}{often}{one.basic:>10.4g}{one.at_delta:>13.4g}"
+
+
+def _shuffled(found: Protects) -> list[str]:
+    one = found.shuffled
+    if one.epsilon is None:
+        many = f"a person has up to {one.of_a_person:,} packets in an estimate"
+        return [f"  shuffled      not told: {many if one.of_a_person > 1 else 'no packet arrives'}"]
+    among = f"among {_number(one.packets)} packets, one a person,"
+    return [
+        f"  shuffled      {one.epsilon:.3g} at delta {found.delta:.2g} {among}",
+        "                if they reach the analyst without identity; not the local one",
+    ]
+
+
+def _costs(plan: Plan) -> list[str]:
+    found, asked = plan.costs, plan.asked
+    energy = "no energy is known" if found.microjoule is None else f"{short(found.microjoule)} µJ"
+    day = "" if found.microjoule_per_day is None else f", {short(found.microjoule_per_day)} µJ"
+    often = _many(1, "release") if found.releases_per_day == 1 else f"{found.releases_per_day:.3g} releases"
+    lines = [
+        f"  a release     {energy}, {found.cycles:,.0f} cycles, {_many(found.bytes, 'byte')} on air",
+        f"  a day         {often}{day}; {found.chip}, {found.radio}",
+    ]
+    if found.battery_share is not None and found.battery_years is not None:
+        years = f"{found.battery_years:.3g}" if found.battery_years < MOST_YEARS else f"{MOST_YEARS}+"
+        share = f"{100 * found.battery_share:.2g} % of {asked.battery_mah:g} mAh in {asked.days:,} days"
+        lines.append(f"  battery       {share}; {years} years of releases")
+    return lines
+
+
+def _strategies(plan: Plan) -> list[str]:
+    """What an interval, a person's epsilon and an observer make of each way to spend the budget."""
+    if not plan.strategies:
+        return []
+    head = f"  {'ways to spend it':<20}{'releases':>9}{'± a period':>11}{'person':>8}"
+    lines = [f"{head}{'change shows':>14}{'proved':>10}"]
+    for one in plan.strategies:
+        bound = "nothing" if one.bound is None else f"≤ {one.bound:.3f}"
+        half = f"{196 * one.standard_error:.3g} %"
+        seen = f"{one.releases:>9,}{half:>11}{one.epsilon_person:>8.4g}{one.advantage:>14.3f}{bound:>10}"
+        lines.append(f"    {one.name:<18}{seen}")
+    return lines
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+
+
+def _number(value: Fraction | int) -> str:
+    return f"{float(value):,.0f}" if value < MOST_WRITTEN else f"{float(value):.3g}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

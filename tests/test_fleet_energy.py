@@ -1,0 +1,100 @@
+"""Prices of a fleet, against what `cost` says of a sensor and against counts by hand."""
+
+from fractions import Fraction
+
+import pytest
+
+from sensorsim.cost.report import cost
+from sensorsim.device.firmware import Firmware
+from sensorsim.errors import InputError
+from sensorsim.fleet.counts import ENERGY_BINS
+from sensorsim.fleet.energy import board_of, faultless, opening_operations, prices_of
+from sensorsim.fleet.settings import Prices
+from sensorsim.privacy.tables import ready_table
+
+
+def one_of_14(**budget: object) -> Firmware:
+    return Firmware(ready_table("1.6", 1), **budget)
+
+
+@pytest.mark.parametrize("chip, radio", [(None, "ble-1m"), ("cc2340r2", "ble-1m"), ("msp430fr5994", "lora-sf7")])
+def test_a_release_with_its_store_is_the_sensor_s_record(chip: str | None, radio: str) -> None:
+    """Its packet here is that of this table: by what it is longer or shorter, it takes more or less."""
+    firmware = one_of_14()
+    record = cost(n=14, l=1, chip=chip, radio=radio).record
+    sensor = record.costs["sensor"]
+    assert sensor.microjoule is not None
+    longer = (firmware.layout.bytes - sensor.bytes_sent) * record.radio.nJ_per_byte
+    found = prices_of(firmware, 28, 1, chip, radio)
+    assert found.release + found.store == pytest.approx(1000 * sensor.microjoule + longer, abs=1.01)
+    assert found.store == round(sensor.parts["journal"].nJ)
+
+
+def test_an_opening_by_hand() -> None:
+    """1024 bytes in 32 turns: a block of ChaCha20 is 80 quarter rounds of 4 additions, 4 xors and 4 rotations."""
+    turns, quarter_rounds = 1024 // 32, 10 * 8
+    found = opening_operations()
+    assert found["ROTATE"] == turns * quarter_rounds * 4
+    # 16 words of the state are added at the end, and the health tests add 7 times for a byte.
+    assert found["ADD"] == turns * (quarter_rounds * 4 + 16) + 7 * 1024
+    # Eight words of entropy are mixed in by xor; 5 for a byte in the health tests; the rest is the journal's checksums.
+    in_turns = turns * (quarter_rounds * 4 + 8) + 5 * 1024
+    assert in_turns < found["XOR"] < in_turns + 500
+
+
+def test_an_opening_takes_the_chip_s_entropy() -> None:
+    """nRF52840: the tables say what a true random word takes. ATmega328P has no source: its core alone is counted."""
+    from sensorsim.cost.chip_parts import load_parts
+    from sensorsim.cost.prices import load_chip
+
+    trng, _ = load_parts("nrf52840")
+    assert trng is not None
+    start = trng.nJ_per_word * trng.start_us / trng.us_per_word
+    of_entropy = 256 * trng.nJ_per_word + start
+    found = prices_of(one_of_14(), 28, 1, "nrf52840")
+    cycles = (found.open - of_entropy) * 1000 / load_chip("nrf52840").pJ_per_cycle
+    assert sum(opening_operations().values()) / 2 < cycles < 2 * sum(opening_operations().values())
+    assert load_parts("atmega328p")[0] is None or load_parts("atmega328p")[0].status == "none"
+    assert prices_of(one_of_14(), 28, 1, "atmega328p").open > 0
+
+
+def test_a_device_that_nothing_happens_to() -> None:
+    """60 days are two periods of 30; ε 8 pays for five releases of 1.6, and two are counted by a store."""
+    firmware = one_of_14(budget_epsilon="8", budget_days=30, reserve=2)
+    prices = Prices(release=1000, open=70, store=3)
+    assert faultless(prices, firmware, 60, 1) == 10 * 1000 + 70 + (2 + 2 * 3) * 3
+    assert faultless(prices, firmware, 61, 1) - faultless(prices, firmware, 60, 1) == 5 * 1000 + 3 * 3
+
+
+@pytest.mark.parametrize("days", [1, 28, 3650])
+def test_the_histogram_reaches_to_twice_that(days: int) -> None:
+    firmware = one_of_14()
+    prices = prices_of(firmware, days, 24)
+    reach, wanted = prices.step * ENERGY_BINS, 2 * faultless(prices, firmware, days, 24)
+    assert wanted <= reach < wanted + ENERGY_BINS
+
+
+def test_a_battery() -> None:
+    """100 mAh at the chip's supply."""
+    board = board_of(one_of_14(), 28, 1, "nrf52840", battery_mah=100)
+    from sensorsim.cost.prices import load_chip
+
+    assert board.joule == pytest.approx(100 / 1000 * 3600 * load_chip("nrf52840").supply_V)
+    assert (board.chip, board.radio) == ("nRF52840", "ble-1m")
+
+
+def test_a_chip_without_figures_costs_nothing_and_says_so() -> None:
+    board = board_of(one_of_14(), 28, 1, "apollo3")
+    assert board.prices == Prices() and "no figure for the memory of Apollo3" in board.note
+    assert board_of(one_of_14(), 28, 1).note == ""
+
+
+@pytest.mark.parametrize("chip, radio, battery", [("nrf9", "ble-1m", 1), (None, "morse", 1), (None, "ble-1m", 0)])
+def test_what_there_is_not(chip: str | None, radio: str, battery: float) -> None:
+    with pytest.raises(InputError):
+        board_of(one_of_14(), 28, 1, chip, radio, battery)
+
+
+def test_prices_are_whole() -> None:
+    assert all(type(value) is int for value in prices_of(one_of_14(), 365, 3))
+    assert Fraction(prices_of(one_of_14(), 365, 3).release) > 0

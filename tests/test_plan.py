@@ -1,0 +1,230 @@
+"""What a plan says of designs, intervals and budgets, against references that share no code with it."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sensorsim.device.firmware import Firmware
+from sensorsim.device.schedule import Schedule
+from sensorsim.errors import InputError
+from sensorsim.plan import Asked, plan
+from sensorsim.plan.choose import choose, divided
+from sensorsim.plan.protects import most_anywhere, most_releases
+from sensorsim.plan.reached import mean_count, mean_half, packets, value_sd
+from sensorsim.plan.solve import settle, solved
+from sensorsim.privacy.spending import of_releases
+from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
+
+
+def one_bit(epsilon, features=1):
+    return make_table("rows", epsilon, features, 1, symbols=2)
+
+
+# ── the interval ──
+
+
+@pytest.mark.parametrize("epsilon", ["0.3", "1", "2.18"])
+@pytest.mark.parametrize("count, expect", [(40, 0.5), (1166, 0.5), (1166, 0.2), (30_001, 0.9)])
+def test_the_interval_is_clopper_and_pearsons(epsilon, count, expect):
+    """One bit is a coin whose chance is a straight line in the mean; scipy's exact test has the coin's limits.
+
+    Between two whole numbers of ones it lies between theirs.
+    """
+    from scipy.stats import binomtest
+
+    table = one_bit(epsilon)
+    (_, low), (_, high) = ((row[0] / 2**16, row[1] / 2**16) for row in table.rows.all_counts())
+    chance = low + expect * (high - low)
+    halves = []
+    for ones in (math.floor(chance * count), math.floor(chance * count) + 1):
+        limits = binomtest(ones, count).proportion_ci(0.95, "exact")
+        ends = [min(1.0, max(0.0, (limit - low) / (high - low))) for limit in limits]
+        halves.append((ends[1] - ends[0]) / 2)
+    share = chance * count - math.floor(chance * count)
+    expected = (1 - share) * halves[0] + share * halves[1]
+    assert mean_half(table, count, expect) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon, expect", [("1", 0.5), ("1", 0.17), ("6.4", 0.02)])
+def test_one_value_more_is_never_worse(epsilon, expect):
+    """While no end of the range cuts it."""
+    halves = [mean_half(one_bit(epsilon), count, expect) for count in range(200, 500)]
+    assert halves == sorted(halves, reverse=True)
+
+
+def test_the_standard_deviation_is_that_of_the_worst_people():
+    """All people of two kinds, of whatever x, that have the mean: none is worse, and one is as bad."""
+    table = ready_table("1.6", 1)
+    values = table.estimate(np.arange(table.symbols))
+    for mean in (0.5, 0.25, 0.1):
+        worst = 0.0
+        for a, b in product(np.linspace(0, mean, 33), np.linspace(mean, 1, 33)):
+            weight = (mean - a) / (b - a) if b > a else 0.0
+            law = sum(share * chances(table, x) for share, x in ((1 - weight, a), (weight, b)))
+            worst = max(worst, float(law @ (values - mean) ** 2))
+        assert value_sd(table, mean) == pytest.approx(math.sqrt(worst), rel=1e-3)
+
+
+def chances(table, x):
+    _, counts = table.distribution(round(x * 2**15))
+    return counts / counts.sum()
+
+
+@pytest.mark.parametrize("epsilon", READY_EPSILONS)
+def test_no_ready_table_beats_one_bit_for_the_mean_of_people(epsilon):
+    assert value_sd(one_bit(epsilon)) <= 1.001 * value_sd(ready_table(epsilon, 1))
+
+
+def test_the_fewest_values_are_the_fewest():
+    table = one_bit("1")
+    count = mean_count(table, 0.05)
+    assert mean_half(table, count) <= 0.05 < mean_half(table, count - 1)
+
+
+def test_packets_are_those_of_the_schedule():
+    """Over whole periods every device has exactly what its budget pays for."""
+    schedule = Schedule(10, 3)
+    seen = sum(schedule.due(serial, epoch, slot) for serial in range(20) for epoch in (4, 5) for slot in range(10))
+    assert packets(20, 20, 10, schedule.allowed) == seen
+    assert packets(20, 20, 10, schedule.allowed, loss=0.25) == Fraction(3, 4) * seen
+
+
+# ── the design ──
+
+
+def foretold(budget, parts):
+    """The variance of a mean of one-bit values, from the mechanism's two probabilities."""
+    high = 1 / (1 + math.exp(-min(budget / parts, 8)))
+    return 0.25 / (2 * high - 1) ** 2 / parts
+
+
+@pytest.mark.parametrize("budget", ["0.1", "1", "3", "3.2", "7", "20", "100", "900"])
+@pytest.mark.parametrize("n, days", [(1, 5), (3, 4), (14, 30)])
+def test_no_other_design_has_a_narrower_interval(budget, n, days):
+    found = choose(Asked(features=n, budget_epsilon=budget, budget_days=days))
+    every = [foretold(float(budget), r * k) for r in range(1, days + 1) for k in range(1, n + 1)]
+    assert foretold(float(budget), found.releases * found.k) <= min(every) * (1 + 1e-12)
+    assert found.releases * found.epsilon <= Decimal(budget)
+
+
+def test_a_small_budget_goes_on_one_cell():
+    found = choose(Asked(budget_epsilon="1"))
+    assert (found.releases, found.k, found.epsilon) == (1, 1, Decimal(1))
+
+
+def test_a_part_of_a_budget_is_never_too_much():
+    for budget, parts in product(("1", "0.7", "900", "0.0123456789"), (2, 3, 7, 30, 999)):
+        part = divided(Decimal(budget), parts)
+        assert 0 <= Fraction(Decimal(budget)) - parts * Fraction(part) <= Fraction(Decimal(budget)) / 10**5
+
+
+def test_what_is_told_is_what_the_firmware_does():
+    found = plan(Asked(budget_epsilon="20"))
+    firmware = Firmware(found.table, budget_epsilon=20, budget_days=30)
+    told = {line.name: line.value for line in found.lines}
+    assert told["releases that the budget pays for"] == firmware.releases
+    assert told["records released of them"] == min(firmware.releases, 30)
+    assert firmware.releases * firmware.epsilon <= 20
+
+
+# ── what is left open ──
+
+BASE = {"features": 1, "accuracy": 0.03}
+STEPS = {"devices": -1, "every": -1, "budget_epsilon": Decimal("-0.001"), "budget_days": 1}
+
+
+@pytest.mark.parametrize("missing", STEPS)
+def test_what_is_solved_for_is_just_enough(missing):
+    """A value is of one device in so many: with a few devices less, one value less arrives."""
+    found = solved(Asked(**BASE, **{missing: None}))
+    value = getattr(found.asked, missing)
+    assert found.half <= 0.03
+    steps = 30 if missing == "devices" else 1  # of which a week has seven
+    worse = settle(found.asked.with_(**{missing: value + steps * STEPS[missing]}))
+    assert worse.half > 0.03
+
+
+def test_more_records_a_day_help_where_the_budget_pays_for_them():
+    asked = {"features": 1, "budget_epsilon": 40, "budget_days": 2, "every": 2, "devices": 1000}
+    two = solved(Asked(**asked, records_per_day=2)).half
+    found = solved(Asked(**asked, accuracy=two, records_per_day=None))
+    assert found.asked.records_per_day == 2
+
+
+def test_a_refusal_says_what_would_do():
+    with pytest.raises(InputError) as refused:
+        plan(Asked(columns=("TotalSteps",), accuracy=0.02))
+    words = str(refused.value).replace(",", "").split()
+    devices, days = int(words[words.index("takes") + 1]), int(words[words.index("over") + 1])
+    epsilon = words[words.index("epsilon") + 1]
+    for way in ({"devices": devices}, {"budget_epsilon": epsilon}, {"every": days}):
+        assert plan(Asked(columns=("TotalSteps",), accuracy=0.02, **way)).half <= 0.02
+
+
+@pytest.mark.parametrize("missing", ["records_per_day", "budget_days", "budget_epsilon"])
+def test_what_nothing_of_reaches_is_refused_with_ways_out(missing):
+    with pytest.raises(InputError, match=r"^no .* reaches ±1 %: it takes .* devices"):
+        plan(Asked(features=1, devices=20, accuracy=0.01, **{missing: None}))
+
+
+def test_more_epsilon_and_devices_are_never_worse():
+    halves = [settle(Asked(budget_epsilon=str(e / 10))).half for e in range(1, 120, 7)]
+    assert halves == sorted(halves, reverse=True)
+
+
+# ── what is protected ──
+
+
+def test_a_year_of_releases_a_day():
+    """The figures that this was built for: 1.6 a day is 584 in a year, 487 at 1e-6; 0.1 a day 36.5, and 10.3."""
+    for epsilon, basic, at_delta in (("1.6", 584, 487), ("0.1", 36.5, 10.3)):
+        found = of_releases(ready_table(epsilon, 1), 365, 1e-6)
+        assert found[0] == pytest.approx(basic, rel=1e-3) and found[1] == pytest.approx(at_delta, rel=5e-3)
+
+
+def test_a_few_releases_against_their_two_laws():
+    """Randomised response a few times: delta at epsilon, summed over how many answers speak for either input."""
+    table, times, delta = one_bit("0.5"), 12, 1e-3
+    p = 1 / (1 + math.exp(-float(table.certificate.epsilon_record)))
+    _, found = of_releases(table, times, delta)
+
+    def at(epsilon):
+        chance = [(math.comb(times, i), p**i * (1 - p) ** (times - i), p ** (times - i) * (1 - p) ** i)
+                  for i in range(times + 1)]  # fmt: skip
+        return sum(many * max(0.0, a - math.exp(epsilon) * b) for many, a, b in chance)
+
+    assert at(found) <= delta < at(found - 0.01)
+
+
+@pytest.mark.parametrize("period, often, allowed", [(30, 1, 1), (7, 2, 3), (5, 1, 5), (6, 3, 7), (1, 1, 1)])
+@pytest.mark.parametrize("days", [1, 4, 30, 41])
+def test_the_most_releases_are_met_and_never_passed(period, often, allowed, days):
+    """Every phase of the systematic sample in every period, and every first day: slot by slot."""
+    slots = period * often
+
+    def due(first, last):
+        """The most of one period's slots first … last - 1, over all phases."""
+        return max(sum((s * allowed + u) % slots < allowed for s in range(first, last)) for u in range(slots))
+
+    def most(start):
+        found, day = 0, start
+        while day < start + days:
+            end = min(start + days, (day // period + 1) * period)
+            found += due(day % period * often, (day % period + end - day) * often)
+            day = end
+        return found
+
+    schedule = Schedule(slots, allowed)
+    assert most_releases(schedule, period, days) == most(0)
+    assert most_anywhere(schedule, period, days) == max(map(most, range(period)))
+
+
+def test_shuffling_is_told_apart_and_only_for_one_packet_of_a_person():
+    once = plan(Asked()).protects
+    assert once.shuffled.epsilon is not None and once.shuffled.epsilon < once.spent[0].basic
+    assert once.spent == plan(Asked(devices=50_000)).protects.spent  # devices change the shuffled one alone
+    assert plan(Asked(budget_days=1)).protects.shuffled.epsilon is None
