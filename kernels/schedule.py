@@ -3,6 +3,10 @@
 A budget period has so many slots, one for each record, and pays for so many releases. Which slots they fall on follows
 from the sensor's serial number and the period alone, so it tells nothing of the person, and a reset does not change it.
 
+The period is cut into as many strata as it has releases, of lengths that differ by one at most, and turned by a random
+number of slots; each stratum has one release, in a random slot of its own. So every slot is as likely, and no rhythm of
+the records, of a day or of a week, can fall in with the schedule.
+
 Privacy: nothing here reads a record. What is released is what a certified table draws, with the whole epsilon that the
 budget has for it: a person's epsilon of a period is that of the releases in it, and time sampling needs no proof of its
 own.
@@ -13,12 +17,16 @@ from sensorsim.kernels.formats import FLAG, NUMBER
 from sensorsim.language import (
     Q,
     addu,
+    and_,
     divu,
     geu,
     kernel,
+    maxu,
+    minu,
     mulu,
     selectu,
     shru,
+    subu,
     wrapping_addu,
     wrapping_mulu,
     wrapping_subu,
@@ -29,34 +37,66 @@ MOST_SLOTS = 2**16 - 1
 SLOT = Q("slot", "u32", 0, 0, MOST_SLOTS - 1, "of the period, the first is 0")
 SLOTS = Q("slots", "u32", 0, 1, MOST_SLOTS, "records of a budget period")
 ALLOWED = Q("allowed", "u32", 0, 1, MOST_SLOTS, "releases that the budget of a period pays for")
-# 2^32 over the golden ratio sets serial numbers apart; then MurmurHash3's last steps (Appleby), with their constants.
+STRATUM = Q("stratum", "u32", 0, 0, MOST_SLOTS, "part of a period that has one release; one more than the last ends it")
+# 2^32 over the golden ratio sets numbers apart that follow each other; MurmurHash3 (Appleby) mixes.
 SPREAD, MIX_1, MIX_2 = 0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35
 
 
 @kernel(step="schedule")
-def mixed(serial: NUMBER, epoch: NUMBER) -> NUMBER:
-    """A public word that looks random: that of one sensor in one period.
+def mixed(word: NUMBER) -> NUMBER:
+    """A public word that looks random, another one for every word: the last steps of MurmurHash3.
 
     Scaling and overflow: words that are meant to wrap.
     """
-    start = wrapping_addu(wrapping_mulu(serial, SPREAD), epoch)
-    once = wrapping_mulu(xor(start, shru(start, 16)), MIX_1)
+    once = wrapping_mulu(xor(word, shru(word, 16)), MIX_1)
     twice = wrapping_mulu(xor(once, shru(once, 13)), MIX_2)
     return xor(twice, shru(twice, 16))
 
 
 @kernel(step="schedule")
-def due(serial: NUMBER, epoch: NUMBER, slot: SLOT, slots: SLOTS, allowed: ALLOWED) -> FLAG:
-    """1 where this record is to be released: `allowed` of the period's slots, as evenly apart as they can be.
+def of_period(serial: NUMBER, epoch: NUMBER) -> NUMBER:
+    """The word of one sensor in one period.
 
-    Systematic sampling: with u from 0 to slots - 1, slot s is due where (s·allowed + u) mod slots is below `allowed`.
-    Every slot is due with probability allowed/slots, within 2^-16 of it over the serial numbers, and each period has
-    exactly `allowed` of them. With `allowed` of slots or more all are due.
-
-    Scaling and overflow: (2^16 - 2)·(2^16 - 1) + 2^16 - 2 is below 2^32; the multiple of slots that is taken off is no
-    more than what it is taken from.
+    Scaling and overflow: words that are meant to wrap.
     """
-    start = shru(mulu(shru(mixed(serial, epoch), 16), slots), 16)
-    turn = addu(mulu(slot, allowed), start)
-    place = wrapping_subu(turn, wrapping_mulu(divu(turn, slots), slots))
-    return selectu(geu(place, allowed), 0, 1)
+    return mixed(wrapping_addu(mixed(wrapping_mulu(serial, SPREAD)), epoch))
+
+
+@kernel(step="schedule")
+def one_of(word: NUMBER, count: SLOTS) -> SLOT:
+    """A number below `count`, all as likely to one in 2^32: the high word of their product, in two steps.
+
+    Scaling and overflow: (2^16 - 1)² + 2^16 is below 2^32; the result is below count, which minu says to the prover.
+    """
+    low = shru(mulu(and_(word, 0xFFFF), count), 16)
+    return minu(shru(addu(mulu(shru(word, 16), count), low), 16), subu(count, 1))
+
+
+@kernel(step="schedule")
+def starts(stratum: STRATUM, slots: SLOTS, allowed: ALLOWED) -> STRATUM:
+    """The first slot of a stratum, before the period is turned; past the last one, the number of slots.
+
+    Scaling and overflow: (2^16 - 1)² is below 2^32; no stratum starts after the last slot, which minu says.
+    """
+    return minu(divu(mulu(stratum, slots), allowed), MOST_SLOTS)
+
+
+@kernel(step="schedule")
+def due(serial: NUMBER, epoch: NUMBER, slot: SLOT, slots: SLOTS, allowed: ALLOWED) -> FLAG:
+    """1 where this record is to be released: `allowed` of the period's slots, one in each stratum.
+
+    Every slot is due with probability allowed/slots over the serial numbers, and each period has exactly `allowed` of
+    them; from `slots` of them on, all are due.
+
+    Scaling and overflow: turned by less than a period, a slot is below 2^17 and is brought back below 2^16; (2^16 - 1)²
+    is below 2^32. What lies in the period by arithmetic, minu and maxu say to the prover.
+    """
+    releases = minu(allowed, slots)
+    whole = of_period(serial, epoch)
+    turned = addu(slot, one_of(whole, slots))
+    place = minu(selectu(geu(turned, slots), wrapping_subu(turned, slots), turned), MOST_SLOTS - 1)
+    stratum = minu(divu(subu(mulu(addu(place, 1), releases), 1), slots), MOST_SLOTS - 1)
+    first = starts(stratum, slots, releases)
+    length = maxu(minu(wrapping_subu(starts(addu(stratum, 1), slots, releases), first), MOST_SLOTS), 1)
+    own = mixed(wrapping_addu(whole, wrapping_mulu(addu(stratum, 1), SPREAD)))
+    return selectu(geu(0, xor(addu(first, one_of(own, length)), place)), 1, 0)

@@ -301,6 +301,7 @@ def test_little_is_held_at_a_time(ran, tmp_path, monkeypatch):
     assert run.simulate(SETTINGS, tmp_path / "f", jobs=50) == WHOLE and most[0] <= 3
 
 
+@pytest.mark.slow
 def test_the_engine_in_batches_is_the_engine_in_one(tmp_path):
     """Faults included, on one thread, on two, and gone on with."""
     faults = Faults(reset_rate=0.05, power_cuts=0.05, loss=0.1, stuck_entropy=0.05, clock_skew=2)

@@ -1,6 +1,5 @@
 """Time sampling: exactly as many due records in every period as the budget pays for, each record equally likely."""
 
-from collections import Counter
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -8,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency
-from sensorsim.kernels.schedule import MOST_SLOTS, due, mixed
+from sensorsim.kernels.schedule import MOST_SLOTS, due, mixed, one_of
 from test_emit import library, off
 
 from sensorsim.device import Firmware
@@ -28,29 +27,24 @@ SIZES = [(1, 1), (2, 1), (7, 3), (28, 1), (30, 10), (30, 29), (365, 12), (360, 9
 # ── naive references ──
 
 
-def naive_mixed(serial: int, epoch: int) -> int:
-    """MurmurHash3's fmix32 of serial·0x9E3779B1 + epoch."""
-    h = (serial * 0x9E3779B1 + epoch) % 2**32
+def naive_mixed(word: int) -> int:
+    """MurmurHash3's fmix32."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-        h = (h ^ h // 2**shift) * factor % 2**32
-    return h
+        word = (word ^ word // 2**shift) * factor % 2**32
+    return word
 
 
-def serial_of(word: int, epoch: int) -> int:
-    """The only serial number whose word this is: every step of the mixing taken back."""
-    for shift, factor in ((16, 1), (13, 0xC2B2AE35), (16, 0x85EBCA6B)):
-        word = word * pow(factor, -1, 2**32) % 2**32
-        kept = word
-        for _ in range(32 // shift):
-            word = kept ^ word >> shift
-    return (word - epoch) * pow(0x9E3779B1, -1, 2**32) % 2**32
-
-
-def naive_due(serial: int, epoch: int, slot: int, slots: int, allowed: int) -> int:
-    """Slots of `allowed` steps in a row, on a ruler with a mark every `slots` steps: one with a mark in it is due."""
-    begin = naive_mixed(serial, epoch) // 2**16 * slots // 2**16
-    steps = range(begin + (slot - 1) * allowed + 1, begin + slot * allowed + 1)
-    return int(any(step % slots == 0 for step in steps))
+def naive_days(serial: int, epoch: int, slots: int, allowed: int) -> set[int]:
+    """The due slots, by lists: the period in `allowed` parts, one of each, and all turned back."""
+    word = naive_mixed((naive_mixed(serial * 0x9E3779B1 % 2**32) + epoch) % 2**32)
+    turn = word * slots // 2**32
+    ends = [j * slots // allowed for j in range(allowed + 1)]
+    found = set()
+    for j in range(allowed):
+        part = list(range(ends[j], ends[j + 1]))
+        own = naive_mixed((word + (j + 1) * 0x9E3779B1) % 2**32)
+        found.add((part[own * len(part) // 2**32] - turn) % slots)
+    return found
 
 
 def calendar(serials: np.ndarray, epoch: int, slots: int, allowed: int) -> np.ndarray:
@@ -71,29 +65,26 @@ def fits(seen: np.ndarray) -> bool:
 
 def test_the_word_has_the_published_values() -> None:
     """The hash of no bytes is fmix32 of its seed: MurmurHash3_x86_32's known answers for seeds 1 and 2^32 - 1."""
-    assert mixed(0, 0) == 0
-    assert mixed(0, 1) == 0x514E28B7
-    assert mixed(0, 2**32 - 1) == 0x81F16F39
+    assert [mixed(word) for word in (0, 1, 2**32 - 1)] == [0, 0x514E28B7, 0x81F16F39]
 
 
-def test_no_two_serial_numbers_share_a_word() -> None:
-    """The mixing can be taken back, so over all serial numbers each word comes once."""
+def test_a_number_below_another_is_the_high_word_of_the_product() -> None:
     chance = Random(3)
-    for _ in range(300):
-        serial, epoch = chance.randrange(2**32), chance.randrange(2**32)
-        assert mixed(serial, epoch) == naive_mixed(serial, epoch)
-        assert serial_of(mixed(serial, epoch), epoch) == serial
+    for _ in range(3000):
+        word = chance.choice([0, 2**32 - 1, chance.randrange(2**32)])
+        count = chance.choice([1, MOST_SLOTS, chance.randint(1, MOST_SLOTS)])
+        assert one_of(word, count) == word * count // 2**32
 
 
 # ── how many, and which ──
 
 
 @pytest.mark.parametrize("slots, allowed", SIZES)
-def test_it_is_the_ruler_with_marks(slots: int, allowed: int) -> None:
+def test_it_is_one_of_each_part_of_the_period(slots: int, allowed: int) -> None:
     for serial, epoch in product((0, 1, 77, 999_999, 2**32 - 1), (0, 3650, 2**32 - 1)):
-        wanted = [naive_due(serial, epoch, slot, slots, allowed) for slot in range(slots)]
-        assert [due(serial, epoch, slot, slots, allowed) for slot in range(slots)] == wanted
-        assert [Schedule(slots, allowed).due(serial, epoch, slot) for slot in range(slots)] == list(map(bool, wanted))
+        wanted = [slot in naive_days(serial, epoch, slots, allowed) for slot in range(slots)]
+        assert [bool(due(serial, epoch, slot, slots, allowed)) for slot in range(slots)] == wanted
+        assert [Schedule(slots, allowed).due(serial, epoch, slot) for slot in range(slots)] == wanted
 
 
 @pytest.mark.parametrize("slots, allowed", SIZES)
@@ -103,34 +94,27 @@ def test_every_period_has_exactly_as_many_as_are_allowed(slots: int, allowed: in
         assert (days.sum(axis=1) == allowed).all()
 
 
-def test_due_slots_are_as_evenly_apart_as_they_can_be() -> None:
-    for slots, allowed in ((30, 7), (365, 12)):
-        for row in calendar(np.arange(300), 5, slots, allowed):
-            places = np.flatnonzero(row)
-            apart = np.diff(np.append(places, places[0] + slots))  # round the end of the period too
-            assert set(apart.tolist()) <= {slots // allowed, -(-slots // allowed)}
+@pytest.mark.parametrize("slots, allowed", [(7, 3), (30, 10), (30, 29), (28, 1), (31, 7), (96, 4)])
+def test_every_slot_is_due_equally_often(slots: int, allowed: int) -> None:
+    """Over serial numbers in a row, as a fleet has them: the share of each slot within what chance leaves open."""
+    for epoch in (0, 3650):
+        days = calendar(np.arange(20_000), epoch, slots, allowed)
+        expected = len(days) * allowed / slots
+        spread = np.sqrt(expected * (1 - allowed / slots))
+        assert (np.abs(days.sum(axis=0) - expected) < 4.5 * spread).all()
 
 
-@pytest.mark.parametrize("slots, allowed", [(7, 3), (30, 10), (30, 29), (28, 1), (360, 97)])
-def test_over_all_serial_numbers_every_slot_is_due_equally_often(slots: int, allowed: int) -> None:
-    """One serial number for each high half of the word, 2^16 of them: each slot its share, to less than one of them.
+@pytest.mark.parametrize("slots, allowed, rhythm", [(168, 7, 24), (720, 30, 24), (28, 4, 7), (30, 4, 7), (29, 4, 7)])
+def test_no_rhythm_of_the_records_falls_in_with_it(slots: int, allowed: int, rhythm: int) -> None:
+    """A device's releases are spread over the phases of a day or a week as independent ones are, or more evenly.
 
-    The low half decides nothing, so this is the count over all 2^32.
+    Releases that are a whole number of days apart would all have one phase: the variance over devices of their number
+    in half of the phases would be `allowed` times as large.
     """
-    epoch = 3650
-    serials = np.array([serial_of(half * 2**16, epoch) for half in range(2**16)], np.uint32)
-    shares = np.concatenate([calendar(part, epoch, slots, allowed) for part in np.split(serials, 16)]).sum(axis=0)
-    assert (np.abs(shares * slots - 2**16 * allowed) < slots).all()
-    others = np.array([serial_of(half * 2**16 + 0xBEEF, epoch) for half in range(0, 2**16, 97)], np.uint32)
-    assert (calendar(others, epoch, slots, allowed) == calendar(serials[::97], epoch, slots, allowed)).all()
-
-
-@pytest.mark.parametrize("slots, allowed, epoch", [(7, 1, 3650), (30, 10, 3651), (30, 7, 0), (365, 12, 4000)])
-def test_serial_numbers_in_a_row_spread_over_the_period(slots: int, allowed: int, epoch: int) -> None:
-    """Numbered as a fleet is: each calendar that there can be comes equally often. There are slots/gcd of them."""
-    seen = Counter(row.tobytes() for row in calendar(np.arange(20_000), epoch, slots, allowed))
-    assert len(seen) == slots // np.gcd(slots, allowed)
-    assert fits(np.array(list(seen.values())))
+    days = calendar(np.arange(6000), 3650, slots, allowed)
+    high = np.arange(slots) % rhythm < rhythm // 2
+    share = high.mean()
+    assert days[:, high].sum(axis=1).var() < 1.1 * allowed * share * (1 - share)
 
 
 @pytest.mark.parametrize("later, neighbour", [(1, 0), (2, 0), (12, 0), (0, 1), (1, 1), (0, 1000)])
@@ -164,9 +148,8 @@ def test_a_budget_that_pays_for_all_makes_all_due() -> None:
 @pytest.mark.parametrize("allowed", [1, 2, 32_767, 65_533, 65_534])
 def test_the_longest_period(allowed: int) -> None:
     row = calendar(np.array([2**32 - 1]), 2**32 - 1, MOST_SLOTS, allowed)[0]
+    assert set(np.flatnonzero(row).tolist()) == naive_days(2**32 - 1, 2**32 - 1, MOST_SLOTS, allowed)
     assert row.sum() == allowed
-    begin = naive_mixed(2**32 - 1, 2**32 - 1) // 2**16 * MOST_SLOTS // 2**16
-    assert row.tolist() == [int((slot * allowed + begin) % MOST_SLOTS < allowed) for slot in range(MOST_SLOTS)]
 
 
 def test_a_schedule_follows_from_firmware_and_records() -> None:
