@@ -1,11 +1,15 @@
 """A server's filter: against fractions, against the device's own count, with power that goes at every byte."""
 
+import copy
 import hashlib
 import math
+import os
+import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -56,7 +60,18 @@ def test_adaptive_questions_against_fractions(
         assert Fraction(asked.odometer.spent) == answered <= min(Fraction(asked.spent), Fraction(budget))
 
 
-@pytest.mark.parametrize("name, budget", [("1.6", "16"), ("1.6", "15.999999"), ("0.4", "3"), ("6.4", "6.4")])
+ONE_TABLE = [("1.6", "16"), ("1.6", "15.999999"), ("0.4", "3"), ("6.4", "6.4")]
+
+
+@pytest.mark.parametrize("name, budget", ONE_TABLE)
+def test_one_table_is_allowed_as_often_as_a_device_releases(name: str, budget: str) -> None:
+    table = ready_table(name, 1)
+    asked, releases = Filter(budget, table), Firmware(table, budget_epsilon=budget).releases
+    assert [asked.ask(table) for _ in range(releases + 2)] == [True] * releases + [False] * 2
+
+
+@pytest.mark.slow  # the sensor is compiled
+@pytest.mark.parametrize("name, budget", ONE_TABLE)
 def test_one_table_is_counted_as_the_device_counts_it(name: str, budget: str) -> None:
     table = ready_table(name, 1)
     firmware = Firmware(table, budget_epsilon=budget)
@@ -88,6 +103,35 @@ def test_threads_share_one_budget() -> None:
     assert len(said) == 240 and sum(said) == 150 and asked.left == 0
 
 
+class SlowFlash(Flash):
+    """Lets other threads run before every store and every load."""
+
+    def store(self, slot: int, entry: bytes) -> None:
+        time.sleep(0.001)
+        super().store(slot, entry)
+
+    def load(self, slot: int) -> bytes:
+        time.sleep(0.0001)
+        return super().load(slot)
+
+
+def test_threads_with_filters_of_their_own_share_one_budget() -> None:
+    """Each from n to n + 1 in the same slot: no count tells them apart."""
+    flash, said = SlowFlash(), []
+
+    def server() -> None:
+        asked = Filter("10", "1", flash)
+        while asked.ask("1"):
+            said.append(1)
+
+    threads = [Thread(target=server) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(said) == 10 and Filter("10", "1", flash).left == 0
+
+
 # ── power that goes ──
 
 COSTS = (3, 1, 7, 2, 5, 4)  # units, asked over and over until nothing more fits
@@ -99,7 +143,8 @@ class Life:
 
     def __init__(self, step: int, cuts: Iterator[tuple[int, str, int]], kind: type[Filter] = Filter) -> None:
         self.step, self.cuts, self.kind, self.flash = step, cuts, kind, Flash()
-        self.identity = hashlib.sha256(b"sensorsim filter 1\nunit 1\nstep %d\n" % step).digest()[:8]
+        text = f"sensorsim filter 1\nbudget {BUDGET}\nunit 1\nstep {step}\n"
+        self.identity = hashlib.sha256(text.encode()).digest()[:8]
         self.answered = self.lost = self.happened = self.said = 0
         self.next_cut()
         self.power_up(0)
@@ -169,7 +214,14 @@ def cut_everywhere(step: int, mode: str, kind: type[Filter] = Filter, bits: int 
         after += 24 if mode == "whole store" else 1
 
 
-@pytest.mark.parametrize("step, mode", list(product((1, 3, 8), MODES)))
+@pytest.mark.parametrize(
+    "step, mode",
+    [
+        *product((1, 3), ("bytes", "whole store")),
+        *product((8,), MODES),
+        *(pytest.param(*deeper, marks=pytest.mark.slow) for deeper in product((1, 3), ("bits", "erase first"))),
+    ],
+)
 def test_a_cut_at_every_byte_of_every_store(step: int, mode: str) -> None:
     stores = cut_everywhere(step, mode) / (1 if mode == "whole store" else 24)
     assert stores == {1: 2 + 24, 3: 2 + 1 + 1 + 3 + 1 + 2 + 2 + 1 + 1, 8: 2 + 8}[step]  # 3 1 7 2 5 4 1 1
@@ -275,11 +327,11 @@ def test_a_ledger_put_back_is_seen_and_closes_the_filter() -> None:
     assert asked.left == 0
 
 
-def test_ledgers_of_another_unit_or_step_and_worn_memory_are_refused() -> None:
+def test_ledgers_of_another_budget_unit_or_step_and_worn_memory_are_refused() -> None:
     flash = Flash()
     assert Filter("1", "0.1", flash).ask("0.1")
-    for other in (("1", "0.2", flash), ("1", "0.1", flash, 2)):
-        with pytest.raises(InputError, match="damaged or not of this unit"):
+    for other in (("1", "0.2", flash), ("1", "0.1", flash, 2), ("2", "0.1", flash), ("0.9", "0.1", flash)):
+        with pytest.raises(InputError, match="damaged or not of this budget, unit"):
             Filter(*other)
     again = Filter("1", "0.1", flash)
     flash.wear = True
@@ -299,6 +351,15 @@ def test_two_filters_in_turn_on_one_ledger() -> None:
     assert one.spent == two.spent == 1
 
 
+def test_slots_that_count_as_false_are_used() -> None:
+    class Empty(Flash):
+        def __len__(self) -> int:
+            return 0
+
+    flash = Empty()
+    assert Filter("1", "0.1", flash).ask("1") and Filter("1", "0.1", flash).left == 0
+
+
 # ── a ledger in a file ──
 
 
@@ -309,7 +370,7 @@ def test_a_file_survives_a_restart(tmp_path: Path) -> None:
         asked = Filter("1", "0.1", file)
         assert asked.spent == Decimal("0.3") * boot == asked.odometer.spent
         assert asked.ask("0.3")
-        with pytest.raises(InputError, match="another process holds"):
+        with pytest.raises(InputError, match="is held already"):
             LedgerFile(path)
         file.close()
     assert [entry.name for entry in tmp_path.iterdir()] == ["ledger"]
@@ -327,6 +388,115 @@ def test_a_path_that_leads_to_no_ledger_gives_no_budget(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["ledger", "other"]
 
 
+def in_a_fork(work: Callable[[], object]) -> str:
+    """What a forked process says: the answer, or the refusal."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # one that waits for ever says nothing
+        said = "it broke"
+        try:
+            said = str(work())
+        except InputError as error:
+            said = f"refused: {error}"
+        finally:
+            os.write(write, said.encode())
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_fork_has_no_part_in_the_budget(tmp_path: Path) -> None:
+    """The lock of a file goes to the fork with it, so it keeps nobody out."""
+    file = LedgerFile(tmp_path / "ledger", new=True)
+    asked, in_memory = Filter("1", "0.1", file), Filter("1", "0.1")
+    assert in_a_fork(lambda: in_memory.ask("0.1")).startswith("refused: this filter belongs to the process")
+    assert in_a_fork(lambda: asked.ask("0.1")).startswith("refused: this filter belongs to the process")
+    assert "not to a fork" in in_a_fork(lambda: Filter("1", "0.1", file).ask("0.1"))
+    assert "held already" in in_a_fork(lambda: Filter("1", "0.1", LedgerFile(file.path)).ask("0.1"))
+    assert in_a_fork(file.close) == "None"
+    assert asked.ask("1") and asked.spent == 1
+    with pytest.raises(InputError, match="held already"):
+        LedgerFile(file.path)
+    file.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_fork_is_refused_while_a_thread_asks(tmp_path: Path) -> None:
+    """It has a copy of the lock that nobody will ever open."""
+    file = LedgerFile(tmp_path / "ledger", new=True)
+    asked = Filter("1", "0.1", file)
+    with asked._one_at_a_time:
+        assert in_a_fork(lambda: asked.ask("0.1")).startswith("refused")
+        assert in_a_fork(lambda: Filter("1", "0.1", file)).startswith("refused")
+    assert asked.ask("0.1")
+    file.close()
+
+
+def copied_over(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+def made_anew(path: Path) -> None:
+    path.rename(path.with_name("old"))
+    LedgerFile(path, new=True).close()
+
+
+@pytest.mark.parametrize("change", [copied_over, made_anew, Path.unlink])
+def test_a_path_that_leads_elsewhere_is_refused(change: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(path, new=True)
+    asked = Filter("1", "0.1", file)
+    assert asked.ask("0.1")
+    change(path)
+    for use in (lambda: file.load(0), lambda: file.store(0, bytes(24))):
+        with pytest.raises(InputError, match="is not the ledger that was opened"):
+            use()
+    with pytest.raises(InputError, match="is not the ledger that was opened"):
+        asked.ask("0.1")
+    with pytest.raises(InputError, match="closed"):
+        asked.ask("0.1")
+    file.close()
+
+
+def test_a_path_that_changes_during_a_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the look before it: the one that follows sees it, and nobody is told yes."""
+    path = tmp_path / "ledger"
+    file = LedgerFile(path, new=True)
+    asked, write = Filter("1", "0.1", file), os.pwrite
+
+    def late(*given) -> int:
+        copied_over(path)
+        return write(*given)
+
+    monkeypatch.setattr(os, "pwrite", late)
+    with pytest.raises(InputError, match="is not the ledger that was opened"):
+        asked.ask("0.1")
+    file.close()
+
+
+def test_a_file_that_is_closed_is_not_touched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number goes to the next file that is opened."""
+    monkeypatch.chdir(tmp_path)
+    file = LedgerFile("ledger", new=True)
+    asked = Filter("1", "0.1", file)
+    monkeypatch.chdir(tmp_path.parent)
+    assert asked.ask("0.1")
+    for a_copy in (pickle.dumps, copy.copy):
+        with pytest.raises(InputError, match="not copied"):
+            a_copy(file)
+    file.close()
+    file.close()
+    with (tmp_path / "ledger").open("r+b"), pytest.raises(InputError, match="cannot be read"):
+        asked.ask("0.1")
+
+
 SERVER = """
 import sys
 from sensorsim.hospital.asking import Filter
@@ -337,6 +507,7 @@ while asked.ask("0.5"):
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     LedgerFile(path, new=True).close()

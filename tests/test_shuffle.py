@@ -1,6 +1,7 @@
 """Shuffling: against exact sums in fractions, whole shuffled batches enumerated, and what its authors published."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from sensorsim.errors import InputError
 from sensorsim.privacy import shuffle
 from sensorsim.privacy.certificate import certify
+from sensorsim.privacy.kinds.rows import RowsTable
 from sensorsim.privacy.shuffle import clone_probability, closed_form_epsilon, shuffled_delta, shuffled_epsilon
 from sensorsim.privacy.tables import make_table, ready_table
 
@@ -254,6 +256,38 @@ def test_two_symbols_of_one_feature_hide_better() -> None:
     ]
     never_above(channel, [0, 1, 2, 2, 0], proved, clone)
     assert shuffled_epsilon(proved, 10**4, 1e-6, clone) < shuffled_epsilon(proved, 10**4, 1e-6)
+
+
+CURVED = RowsTable(Decimal("2.5"), 1, 1, 15, 16, ((40000, 25536), (60000, 5536), (25536, 40000)), False)
+
+
+def test_two_symbols_whose_ends_are_not_the_worst() -> None:
+    """The middle is the rarest: others there, and a person there or at 1, in a batch of 1000, summed exactly."""
+    from scipy.stats import binom
+
+    clone, proved = clone_probability(CURVED), float(certify(CURVED).epsilon_record or 0)
+    middle, end = 5536 / 65536, 40000 / 65536
+    ones = np.arange(1001)
+    one, other = binom.pmf(ones - 1, 999, middle), binom.pmf(ones, 999, middle)
+    p, q = (chance * one + (1 - chance) * other for chance in (end, middle))
+    for epsilon in (0.1, 0.2, 0.3, 0.5):
+        exact = max(np.maximum(0, a - math.exp(epsilon) * b).sum() for a, b in ((p, q), (q, p)))
+        assert exact <= shuffled_delta(proved, 1000, epsilon, clone)
+    channel = [[count / 65536 for count in row] for row in CURVED.counts]
+    for others in ([], [1] * 4, [1] * 12, [0, 1, 2]):
+        never_above(channel, others, proved, clone)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(1, 255), min_size=3, max_size=5).filter(lambda c: len(c) != 4 and len(set(c)) > 1),
+    st.lists(st.integers(0, 2), max_size=6),
+)
+def test_any_two_symbols_enumerated(counts: list[int], others: list[int]) -> None:
+    table = RowsTable(Decimal(9), 1, 1, 15, 8, tuple((256 - count, count) for count in counts), False)
+    proved = math.log(max(max(c) / min(c) for c in zip(*table.counts, strict=True))) + 1e-9
+    channel = [[count / 256 for count in row] for row in table.counts]
+    never_above(channel, others, proved, clone_probability(table))
 
 
 def test_other_tables_get_what_any_release_gets() -> None:

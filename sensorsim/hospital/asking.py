@@ -13,6 +13,8 @@ most exp(sum of epsilon_i), and the filter stops before that sum passes the budg
 
 The ledger is the device's journal: the same kernels, two slots, whole numbers. One unit is `unit` of epsilon; a cost is
 rounded up to units, the budget down. A question is counted before `ask` says yes, in stores of at most `step` units.
+Budget, unit and step belong to the ledger, and with others it is refused: more budget is a new ledger, and what was
+spent on the old one is spent on top.
 
     never given back    A store goes to the older slot. While it is torn the newer one stands, and what the torn store
                         was for has not been answered. When the newer slot is lost later, the older one is behind it by
@@ -20,17 +22,21 @@ rounded up to units, the budget down. A question is counted before `ask` says ye
     one question lost   A question of c units takes ceil(c/step) stores. A cut in the j-th leaves j - 1 of them and the
                         `step` that is counted on: j·step in all, at most c rounded up to `step`; c itself with step 1.
                         A cut while the ledger is begun costs one `step`.
+    one at a time       Filters on one slots object share a lock, and each reads the ledger under it before it counts. A
+                        filter that a fork took along has a copy of the lock and is refused; for files see LedgerFile.
 
 `step` 1 with the table's own epsilon as the unit is a sensor with reserve 1. A larger step saves stores.
 """
 
 import hashlib
+import os
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, cast
+from weakref import WeakValueDictionary
 
 from sensorsim.device.flash import SLOTS, Flash, Journal
 from sensorsim.errors import InputError
@@ -45,6 +51,10 @@ if TYPE_CHECKING:
 
 LIFE = 0  # the only epoch of a ledger: it is for good
 MOST_DIGITS = 40
+
+# By process, as a fork may copy a lock that is locked, and by the id of the slots, which a filter keeps alive.
+_locks: WeakValueDictionary[tuple[int, int], Lock] = WeakValueDictionary()
+_finding_a_lock = Lock()
 
 
 class Slots(Protocol):
@@ -101,13 +111,16 @@ class Filter:
         if type(step) is not int or not RESERVE.lo <= step <= most:
             raise InputError(f"a store counts {step} units; give 1 to {most}, no more than the budget has.")
         self.step = step
-        text = f"sensorsim filter 1\nunit {self.unit}\nstep {step}\n"
+        text = f"sensorsim filter 1\nbudget {self.budget}\nunit {self.unit}\nstep {step}\n"
         ledger = Ledger(self.budget, step, hashlib.sha256(text.encode("ascii")).digest()[:IDENTITY_BYTES])
-        self._journal = Journal(cast("Firmware", ledger), cast("Flash", flash or Flash()))
+        slots = Flash() if flash is None else flash
+        self._journal = Journal(cast("Firmware", ledger), cast("Flash", slots))
         self._known = 0  # units, as the ledger last said
         self._open = False
-        self._one_at_a_time = Lock()
-        self._begin()
+        self._process = os.getpid()
+        self._one_at_a_time = _lock_of(slots)
+        with self._one_at_a_time:
+            self._begin()
         self.odometer = Odometer(_decimal(self.unit * self._known))
 
     @property
@@ -126,6 +139,8 @@ class Filter:
 
     def ask(self, question: "Question") -> bool:
         """Count a question; False, and nothing counted, where the budget does not pay for it."""
+        if os.getpid() != self._process:  # before the lock: a fork may have copied it locked
+            raise InputError("this filter belongs to the process that opened it, not to a fork of it; ask there.")
         cost = self.units(question)
         with self._one_at_a_time:
             if not self._open:
@@ -154,7 +169,7 @@ class Filter:
             if self._journal.alone and self._known < self.budget:
                 self._store(min(self._known + self.step, self.budget))
         else:
-            raise InputError("the ledger is damaged or not of this unit and step; nothing is asked on it.")
+            raise InputError("the ledger is damaged or not of this budget, unit and step; nothing is asked on it.")
         self._open = True
 
     def _look(self) -> None:
@@ -216,6 +231,12 @@ class Odometer:
         step = pld.step_for(float(max(costs)), costs.total())
         whole = pld.compose([(pld.pure(float(cost), step), often) for cost, often in costs.items()])
         return min(float(self.spent), whole.epsilon(delta))
+
+
+def _lock_of(slots: Slots) -> Lock:
+    """The one lock of all filters on these slots."""
+    with _finding_a_lock:
+        return _locks.setdefault((os.getpid(), id(slots)), Lock())
 
 
 def _decimal(value: Fraction) -> Decimal:

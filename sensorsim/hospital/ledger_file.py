@@ -1,7 +1,8 @@
 """The ledger of a filter in a file, so that it survives a restart: the two slots of the journal, on the disk.
 
 A ledger is made once, with `new`. A path that leads to none is refused, as it would give the whole budget back; a copy
-of the file that is put back does give it back, so keep the file where only the server writes.
+of the file that is put back does give it back, so keep the file where only the server writes. While it is held, a file
+that is moved away, replaced or made anew is noticed at the next load or store, and refused.
 """
 
 import os
@@ -15,10 +16,14 @@ APART = 4096  # bytes from slot to slot: no sector holds both, so a torn write t
 
 
 class LedgerFile:
-    """Two slots, each in a block of its own. A store is on the disk when it returns. One process at a time holds it."""
+    """Two slots, each in a block of its own. A store is on the disk when it returns. One object at a time holds them.
+
+    The lock of the file is of the opened file, which a fork has too; so only the process that opened it may use it.
+    """
 
     def __init__(self, path: str | os.PathLike[str], new: bool = False) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # whatever folder the process goes to
+        self._process = os.getpid()
         try:
             if new:
                 _make(self.path)
@@ -37,20 +42,41 @@ class LedgerFile:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"another process holds the ledger {self.path}; end that one first.") from None
+            raise InputError(f"the ledger {self.path} is held already, here or elsewhere; close it there.") from None
         if os.fstat(self._file).st_size != SLOTS * APART:
             raise InputError(f"{self.path} is no ledger: it should have {SLOTS * APART} bytes; give the right file.")
+        self._check()
+
+    def _check(self) -> None:
+        """This process opened the file, and the path still leads to it."""
+        if os.getpid() != self._process:
+            raise InputError(f"the ledger {self.path} belongs to the process that opened it, not to a fork; ask there.")
+        held = os.fstat(self._file)
+        try:
+            same = os.path.samestat(self.path.stat(), held)
+        except OSError:
+            same = False
+        if not same:
+            raise InputError(f"{self.path} is not the ledger that was opened; put that one back and open it again.")
+
+    def __reduce__(self) -> str:
+        raise InputError(f"the ledger {self.path} is held by one object and not copied; open it where it is used.")
 
     def load(self, slot: int) -> bytes:
+        self._check()
         return os.pread(self._file, SLOT_BYTES, slot * APART)
 
     def store(self, slot: int, entry: bytes) -> None:
+        self._check()
         if os.pwrite(self._file, entry, slot * APART) != len(entry):
             raise OSError("the disk took a part of it")
         os.fsync(self._file)
 
     def close(self) -> None:
-        os.close(self._file)
+        """Let the file go; what is asked on it from here on is refused."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1  # the number may be another file's soon
 
 
 def _make(path: Path) -> None:

@@ -94,17 +94,18 @@ def closed_form_epsilon(epsilon0: float, n: int, delta: float) -> float | None:
 def clone_probability(table: "NoiseTable") -> float:
     """The chance that a packet through this table is a clone: what `shuffled_epsilon` may be given for it.
 
-    For two symbols of one feature, from the table's counts: all releases are mixtures of R(0) and R(1), so x0 = 0 and
-    x1 = 1 are the worst (the divergence is convex), and a release of any x is at least the smaller of R(0) and R(1).
-    That is p·(R(0) + R(1))/2 with p = min over symbols of 2·min(R(0), R(1))/(R(0) + R(1)), which is 2/(e+1) where the
-    table is symmetric. For every other table exp(-epsilon0), which needs nothing but epsilon0.
+    For two symbols of one feature, from the table's counts: let A and B be the releases at the knots where symbol 1 is
+    least and most likely. All releases are mixtures of these two, so they are the worst pair (the divergence is
+    convex), and a release of any x is at least the smaller of A and B. That is p·(A + B)/2 with p = min over symbols of
+    2·min(A, B)/(A + B), which is 2/(e+1) where the table is symmetric. For every other table exp(-epsilon0), which
+    needs nothing but epsilon0.
     """
     from sensorsim.privacy.certificate import certify
+    from sensorsim.privacy.kinds.rows import RowsTable
 
-    if table.kind == "rows" and table.features == 1 and table.symbols == 2:
-        ends = [table.distribution(x)[1] for x in (0, 1 << table.frac_bits)]
-        pairs = [(int(a), int(b)) for a, b in zip(*ends, strict=True)]
-        return math.nextafter(float(min(Fraction(2 * min(pair), sum(pair)) for pair in pairs)), 0.0)
+    if isinstance(table, RowsTable) and table.features == 1 and table.symbols == 2:
+        pairs = [(min(column), max(column)) for column in zip(*table.rows.all_counts(), strict=True)]
+        return math.nextafter(float(min(Fraction(2 * least, least + most) for least, most in pairs)), 0.0)
     proved = certify(table).epsilon_record
     if proved is None:
         raise InputError(f"this {table.kind} table proves no epsilon, so nothing is said of its shuffling; use rows.")
