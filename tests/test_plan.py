@@ -1,9 +1,10 @@
 """What a plan says of designs, intervals and budgets, against references that share no code with it."""
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -12,10 +13,13 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
 from sensorsim.plan import Asked, plan
-from sensorsim.plan.choose import choose, divided
+from sensorsim.plan.choose import ROWS, _best_releases, choose, divided, value_variance
 from sensorsim.plan.protects import most_anywhere, most_releases
 from sensorsim.plan.reached import mean_count, mean_half, packets, value_sd
+from sensorsim.plan.shuffled import fewest_packets, group_epsilon
 from sensorsim.plan.solve import settle, solved
+from sensorsim.plan.text import plan_text
+from sensorsim.plan.words import missed
 from sensorsim.privacy.spending import of_releases
 from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
 
@@ -111,6 +115,14 @@ def test_no_other_design_has_a_narrower_interval(budget, n, days):
     assert found.releases * found.epsilon <= Decimal(budget)
 
 
+@pytest.mark.parametrize("goal, budget", [("covariance", 100), ("covariance", 300), ("mean", 300), ("mean", 11)])
+def test_rows_are_divided_as_well_as_can_be(goal, budget):
+    """The promise of a design is closer at a smaller share, so the variance jumps: every count is tried here."""
+    found = _best_releases(ROWS, goal, budget, 400)
+    every = [value_variance(ROWS, budget / count, goal) / count for count in range(1, 401)]
+    assert every[found - 1] == min(every)
+
+
 def test_a_small_budget_goes_on_one_cell():
     found = choose(Asked(budget_epsilon="1"))
     assert (found.releases, found.k, found.epsilon) == (1, 1, Decimal(1))
@@ -165,6 +177,16 @@ def test_a_refusal_says_what_would_do():
         assert plan(Asked(columns=("TotalSteps",), accuracy=0.02, **way)).half <= 0.02
 
 
+def test_a_refusal_shows_the_digits_that_it_is_about():
+    half = settle(Asked()).half
+    with pytest.raises(InputError) as refused:
+        plan(Asked(accuracy=half * (1 - 1e-6)))
+    reached, wanted = re.findall(r"±([\d.]+) %", str(refused.value))
+    assert float(reached) > float(wanted) == pytest.approx(100 * half, rel=1e-5)
+    assert missed(0.1, 0.09999, "covariance") == ("0.1 of a correlation", "0.09999")
+    assert missed(0.1000001, 0.1, "covariance") == ("0.1000001 of a correlation", "0.1")
+
+
 @pytest.mark.parametrize("missing", ["records_per_day", "budget_days", "budget_epsilon"])
 def test_what_nothing_of_reaches_is_refused_with_ways_out(missing):
     with pytest.raises(InputError, match=r"^no .* reaches ±1 %: it takes .* devices"):
@@ -200,31 +222,108 @@ def test_a_few_releases_against_their_two_laws():
     assert at(found) <= delta < at(found - 0.01)
 
 
-@pytest.mark.parametrize("period, often, allowed", [(30, 1, 1), (7, 2, 3), (5, 1, 5), (6, 3, 7), (1, 1, 1)])
-@pytest.mark.parametrize("days", [1, 4, 30, 41])
-def test_the_most_releases_are_met_and_never_passed(period, often, allowed, days):
-    """Every phase of the systematic sample in every period, and every first day: slot by slot."""
+def most_in_a_row(slots, allowed):
+    """For every number of records in a row the most releases of one period: all turns, all picks, by brute force."""
+    ends = [j * slots // allowed for j in range(allowed + 1)]
+    strata = [range(a, b) for a, b in pairwise(ends)]
+    most = [0] * (slots + 1)
+    for turn, picks in product(range(slots), product(*strata)):
+        due = sorted((pick - turn) % slots for pick in picks)
+        for first in range(slots):
+            for last in range(first, slots):
+                inside = sum(first <= slot <= last for slot in due)
+                most[last - first + 1] = max(most[last - first + 1], inside)
+    return most
+
+
+@pytest.mark.parametrize("period, often, allowed", [(6, 1, 1), (3, 2, 2), (4, 2, 3), (5, 1, 5), (7, 1, 4), (1, 1, 1)])
+def test_the_most_releases_are_met_and_never_passed(period, often, allowed):
+    """Every turn and pick of the schedule in every period, and every record that the days may begin with."""
     slots = period * often
+    most, schedule = most_in_a_row(slots, allowed), Schedule(slots, allowed)
 
-    def due(first, last):
-        """The most of one period's slots first … last - 1, over all phases."""
-        return max(sum((s * allowed + u) % slots < allowed for s in range(first, last)) for u in range(slots))
-
-    def most(start):
-        found, day = 0, start
-        while day < start + days:
-            end = min(start + days, (day // period + 1) * period)
-            found += due(day % period * often, (day % period + end - day) * often)
-            day = end
+    def spent(start, records):
+        found, slot = 0, start
+        while slot < start + records:
+            end = min(start + records, (slot // slots + 1) * slots)
+            found, slot = found + most[end - slot], end
         return found
 
+    for days in (1, 2, 4, 7, 15):
+        assert most_releases(schedule, period, days) == spent(0, days * often)
+        assert most_anywhere(schedule, period, days) == max(spent(start, days * often) for start in range(slots))
+
+
+@pytest.mark.parametrize("slots, allowed", [(24, 5), (30, 1), (17, 7)])
+def test_the_kernel_never_passes_the_most(slots, allowed):
+    """Days of one record, begun with any of them."""
     schedule = Schedule(slots, allowed)
-    assert most_releases(schedule, period, days) == most(0)
-    assert most_anywhere(schedule, period, days) == max(map(most, range(period)))
+    for serial in range(8):
+        due = [schedule.due(serial, epoch, slot) for epoch in (3, 4, 5) for slot in range(slots)]
+        for records in (1, 2, 5, slots, slots + 3):
+            seen = max(sum(due[first : first + records]) for first in range(len(due) - records))
+            assert seen <= most_anywhere(schedule, slots, records)
 
 
-def test_shuffling_is_told_apart_and_only_for_one_packet_of_a_person():
+def test_days_may_begin_with_any_record():
+    """Two records a day, of which one is released: from noon to noon there may be two, from midnight one."""
+    assert most_anywhere(Schedule(2, 1), 1, 1) == 2 and most_releases(Schedule(2, 1), 1, 1) == 1
+    assert most_anywhere(Schedule(65_535, 30_000), 1, 1) > 30_000
+
+
+def test_the_epsilon_of_a_month_is_that_of_any_month():
+    """One release a month of the budget: any 30 days may hold two."""
+    found = plan(Asked())
+    month = next(one for one in found.protects.spent if one.name == "month")
+    once = found.protects.spent[0].basic
+    assert (month.releases, month.aligned_releases) == (2, 1)
+    assert month.basic == pytest.approx(2 * once) and month.aligned_basic == once
+    assert month.at_delta <= month.basic
+    told = {line.name: line.value for line in found.lines}
+    assert told["epsilon of a person in a month, basic"] == month.basic
+    assert told["epsilon of a person in a month, aligned, basic"] == once
+
+
+# ── shuffled ──
+
+
+def test_shuffling_is_told_apart():
     once = plan(Asked()).protects
-    assert once.shuffled.epsilon is not None and once.shuffled.epsilon < once.spent[0].basic
+    assert once.shuffled.aligned_epsilon is not None and once.shuffled.aligned_epsilon < once.spent[0].basic
     assert once.spent == plan(Asked(devices=50_000)).protects.spent  # devices change the shuffled one alone
-    assert plan(Asked(budget_days=1)).protects.shuffled.epsilon is None
+    assert plan(Asked(budget_days=1)).protects.shuffled.epsilon is None  # seven packets of a person in a week
+
+
+def test_weeks_that_cross_a_budget_period_have_two_packets_of_a_person():
+    found = plan(Asked())
+    one = found.protects.shuffled
+    assert (one.of_a_person, one.aligned_of_a_person) == (2, 1)
+    assert one.epsilon is not None and one.epsilon > 2 * one.aligned_epsilon
+    assert "2 of a person" in plan_text(found) and "by chance" in plan_text(found)
+    assert any("lost by chance" in note for note in found.to_dict()["notes"])
+
+
+def test_fewer_packets_may_come_than_are_expected():
+    """Of 2,000 weeks hardly any has fewer packets than the shuffled epsilon is of; half have fewer than expected."""
+    found = plan(Asked(features=1))
+    count = found.protects.shuffled.packets
+    seen = np.random.default_rng(1).binomial(5000, 7 / 30, 2000)
+    assert (seen < count).mean() < 1e-3 and (seen < found.settled.packets).mean() > 0.3
+    assert fewest_packets(Fraction(1, 2)) == 0 and fewest_packets(Fraction(3)) == 1
+    assert fewest_packets(Fraction(10**12)) == 10**8
+
+
+@pytest.mark.parametrize("packets", [1, 2, 3])
+def test_the_epsilon_of_some_packets_holds_for_randomised_response(packets):
+    """All others have 0, the person goes from 0 to 1: the number of ones, with exact laws. More tells nothing more."""
+    from scipy.stats import binom
+
+    epsilon0, n, delta = 1.0, 400, 1e-4
+    epsilon = group_epsilon(epsilon0, n, delta, packets)
+    p = math.exp(epsilon0) / (1 + math.exp(epsilon0))
+    others = binom.pmf(range(n - packets + 1), n - packets, 1 - p)
+    laws = [np.convolve(others, binom.pmf(range(packets + 1), packets, chance)) for chance in (1 - p, p)]
+    for a, b in (laws, laws[::-1]):
+        assert np.maximum(0, a - math.exp(epsilon) * b).sum() <= delta
+    assert epsilon < packets * epsilon0
+    assert packets == 1 or epsilon >= packets * group_epsilon(epsilon0, n, delta)

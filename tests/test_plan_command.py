@@ -7,12 +7,14 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from command import run
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.plan import Asked, plan
+from sensorsim.plan.streams import Strategy
 from sensorsim.plan.text import HEIGHT, WIDTH, plan_text
 from sensorsim.privacy.tablefile import read_table
 from sensorsim.privacy.tables import ready_table
@@ -22,8 +24,10 @@ PLANS = {
     "nothing given": Asked(),
     "two columns": Asked(columns=("TotalSteps", "Calories"), battery_mah=200, days=100, loss=0.1, expect=0.2),
     "solved": Asked(devices=None, accuracy=0.02),
+    "days solved": Asked(every=None, days=36_525, accuracy=0.0123456789),
     "every feature": Asked(budget_epsilon=1000, records_per_day=2),
-    "covariance": Asked(goal="covariance", devices=10**6),
+    "covariance": Asked(goal="covariance", devices=10**6, battery_mah=100, days=100, budget_days=28),
+    "covariance of nothing": Asked(goal="covariance", features=3, devices=1, every=1),
     "no packet": Asked(devices=1, every=1),
     "a table": Asked(noise=ready_table("1.6", 1), budget_epsilon="1.6", budget_days=1),
     "stairs": Asked(noise=ready_table("1", 1, "stairs")),
@@ -42,6 +46,8 @@ PLANS = {
         radio="lora-sf7",
     ),
 }
+STRATEGY = Strategy("time sampling", 1, 1, 1.0, 1.0, "", 0.01, 0.01, 0.0, 0.2, 0.1, 0.3, 0.4)
+QUICK = ("two columns", "covariance", "covariance of nothing", "no packet")  # to say again
 MODULE = re.compile(r"\bsensorsim(?:\.[a-z_]+)+")
 
 
@@ -62,7 +68,9 @@ def again(how, table):
     return eval(how, {"sensorsim": importlib.import_module("sensorsim"), "table": table})
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PLANS]
+)
 def test_every_line_can_be_had_again(name, plans):
     found = plans[name]
     lines = json.loads(json.dumps(found.to_dict(), allow_nan=False))["lines"]
@@ -81,12 +89,31 @@ def test_one_screen(name, plans):
     assert plan_text(plans[name]).count("local") >= 1
 
 
+@pytest.mark.slow
 def test_one_screen_with_other_ways_to_spend_a_budget(capsys):
     code, out, _ = run(capsys, "plan", *STEPS, "--battery-mah", 200, "--compare", "--days", 100)
     assert code == 0
     lines = out.rstrip("\n").split("\n")
     assert len(lines) <= HEIGHT and max(map(len, lines)) <= WIDTH
     assert all(any(name in line for line in lines) for name in ("time sampling ", "every record ", "memoised "))
+    assert "on uniform people who change once, sampled once a period" in lines[-1]
+
+
+def test_what_is_compared_is_said_to_differ_from_the_plan(plans):
+    """Nothing is simulated here: the strategies of another plan are taken."""
+    asked = Asked(budget_epsilon=20, columns=("TotalSteps", "Calories"), battery_mah=200, days=100)
+    found = replace(plan(asked), strategies=(STRATEGY,) * 3)
+    releases = found.settled.schedule.allowed
+    assert releases > 1 and f"sampled once a period; plan: {releases} of 1" in plan_text(found)
+    assert f"this plan has {releases} of 1 feature" in found.to_dict()["notes"][-1]
+    for one in (found, replace(plans["covariance"], strategies=(STRATEGY,) * 3)):
+        lines = plan_text(one).split("\n")
+        assert len(lines) <= HEIGHT and max(map(len, lines)) <= WIDTH
+
+
+def test_intervals_are_said_to_be_on_average(plans):
+    assert "on average" in plan_text(plans["solved"]) and "on average" in plan_text(plans["covariance"])
+    assert any("half of all estimates have fewer" in note for note in plans["solved"].to_dict()["notes"])
 
 
 def test_the_question_of_the_readme(capsys):
@@ -103,6 +130,7 @@ def test_the_question_of_the_readme(capsys):
 def test_every_form_of_output(capsys):
     _, out, _ = run(capsys, "plan", *STEPS, "--format", "json")
     found = json.loads(out)
+    assert found["solved"] == plan(Asked(columns=("TotalSteps",))).half
     assert found["schema_version"] == 1 and found["solved_for"] == "accuracy" and found["privacy"].startswith("local")
     _, out, _ = run(capsys, "plan", *STEPS, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))

@@ -1,4 +1,4 @@
-"""Plans for a covariance and for a model, what they cost, and their figure."""
+"""Plans for a model, what plans cost, and their figure."""
 
 import math
 
@@ -8,65 +8,17 @@ import pytest
 from sensorsim.cost.chip_parts import load_parts
 from sensorsim.cost.prices import load_chips
 from sensorsim.cost.report import cost
-from sensorsim.device.sketch import Sketch, sketch_records
 from sensorsim.errors import InputError
-from sensorsim.hospital.prior import FLAT_VARIANCE
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.figure import curve, draw
 from sensorsim.plan.model import PEOPLE, foretold, made_people
-from sensorsim.plan.reached import ASSUMED_VARIANCE, correlation_count, correlation_half, correlation_sd
 from sensorsim.plan.text import plan_text
 from sensorsim.privacy.tables import ready_table
-
-# ── covariance ──
-
-
-@pytest.mark.parametrize("n, spread", [(4, 0.15), (8, 0.2)])
-def test_the_error_of_a_correlation_is_met_by_least_squares(n, spread):
-    """Packets of the real kernels, the plain regression on products of directions; noise dominates at epsilon 1.6.
-
-    The noise of small squares is below that at the worst x: a few per cent. 50 runs of n(n-1)/2 entries have an error
-    of 6 % and 3 % of their own.
-    """
-    table, records, runs = ready_table("1.6", 1), 6_000, 50
-    rng = np.random.default_rng(5)
-    x = np.clip(0.5 + spread * rng.standard_normal((records, n)), 0, 1)
-    variance = float(x.var(axis=0).mean())
-    sketch = Sketch.of([0.5] * n, 1.7 * math.sqrt(n * variance / 2), 11)
-    pairs = [(i, j) for i in range(n) for j in range(i, n)]
-    S = sketch.vectors().astype(float)
-    products = np.stack([S[:, i] * S[:, j] * (1 if i == j else 2) for i, j in pairs], axis=1)
-    whole, found = np.rint(x * 2**15).astype(np.uint16), []
-    for seed in range(runs):
-        number, y = sketch_records(whole, table, sketch, seed)
-        square = table.estimate(y) * sketch.root**2
-        A = products[number]
-        found.append(np.linalg.solve(A.T @ A, A.T @ square))
-    off = [place for place, (i, j) in enumerate(pairs) if i != j]
-    measured = math.sqrt(float(np.var(found, axis=0, ddof=1)[off].mean())) / variance
-    assert 0.82 < measured / correlation_sd(table, n, 2 * records, variance) < 1.1
-
-
-def test_a_correlation_assumes_what_the_hospital_assumes():
-    assert pytest.approx(FLAT_VARIANCE / 2) == ASSUMED_VARIANCE
-
-
-def test_packets_for_a_correlation_are_the_fewest():
-    table = ready_table("1", 1)
-    count = correlation_count(table, 14, 0.1)
-    assert correlation_half(table, 14, count) <= 0.1 < correlation_half(table, 14, count - 1)
-
-
-def test_a_covariance_is_solved_for_and_one_feature_has_none():
-    found = plan(Asked(goal="covariance", devices=None, accuracy=0.1))
-    assert found.half <= 0.1 and found.table.release == 1 and found.solved_for == "devices"
-    with pytest.raises(InputError, match="at least 2 features"):
-        Asked(goal="covariance", features=1)
-
 
 # ── model ──
 
 
+@pytest.mark.slow
 def test_a_model_of_many_packets_comes_to_the_best_linear_map():
     """Principal components of the very people: nothing linear through as many numbers does better."""
     found = foretold(ready_table("6.4", 1), 400_000)
@@ -145,7 +97,10 @@ def test_the_lines_go_through_the_plan(goal, times):
     found = plan(Asked(goal=goal, devices=200_000))
     here, four = curve(found.asked, [200_000, 800_000])
     assert found.half / times < here < found.half * times
-    assert four == pytest.approx(here / 2)
+    if goal == "mean":
+        assert four == pytest.approx(here / 2)
+    else:  # what clipping takes stays
+        assert here / 2 < four < here
 
 
 def test_a_figure_is_the_same_bytes_each_time(tmp_path):

@@ -4,7 +4,7 @@ For a mean over people the search ranks by the interval that holds whatever the 
 about their mean that is that of its noise and that of their spread together; a period has p = releases · features of
 them, each with a share budget/p of the epsilon, and the interval goes with sqrt(variance(budget/p)/p). Up to a share of
 about 3 one value is best (time sampling: one cell of all slots and features, with the whole budget on it); from there
-on more of them, each with about 2.2.
+on more of them, each with about 2.2. For a covariance the search takes squares to differ by what `learn` assumes.
 
 one bit   coth(share/2)²/4 about one half, for whatever people there are. Nothing private does better for people whose
           records are 0 or 1: there it is randomised response, from which every other release of the same epsilon can be
@@ -16,6 +16,8 @@ Whether a period has r releases of one feature or one release of r is the same f
 as a record then costs less epsilon, until every record is released.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import TYPE_CHECKING
@@ -84,6 +86,11 @@ def value_variance(form: str, share: float, goal: str = MEAN) -> float:
     return _rows_sd(from_8) ** 2 + _spread(goal)
 
 
+def noise_of(design: Design, goal: str) -> float:
+    """That of its noise alone, of rows."""
+    return design.variance - _spread(goal)
+
+
 def table_for(design: Design, n: int) -> "NoiseTable":
     """The table of a design, certified: the one that ships, or one made for it. Seconds for some rows."""
     from sensorsim.mechanisms.release import table_for as rows_for
@@ -112,13 +119,30 @@ def _spread(goal: str) -> float:
 
 
 def _best_releases(form: str, goal: str, budget: float, slots: int) -> int:
-    """How many values a budget is best divided to: the foretold variance of their mean falls, then rises."""
+    """How many values a budget is best divided to, by the foretold variance of their mean.
+
+    That falls, then rises, while the promise of the design stays the same; where a closer promise begins, it jumps. So
+    each stretch between two such shares is searched, and the best of them taken.
+    """
 
     def of_mean(count: int) -> float:
         return value_variance(form, budget / count, goal) / count
 
-    low, high = 1, slots
+    return min((_lowest(of_mean, *ends) for ends in _stretches(form, budget, slots)), key=of_mean)
+
+
+def _stretches(form: str, budget: float, slots: int) -> list[tuple[int, int]]:
+    """First and last count of each."""
+    from sensorsim.privacy.rows_design import GOALS
+
+    starts = {1} if form == ONE_BIT else {1, *(max(1, math.ceil(budget / float(limit))) for limit, _ in GOALS)}
+    firsts = sorted(start for start in starts if start <= slots)
+    return list(zip(firsts, [*(later - 1 for later in firsts[1:]), slots], strict=True))
+
+
+def _lowest(height: Callable[[int], float], low: int, high: int) -> int:
+    """Where it is lowest of low … high, if it falls and then rises."""
     while low < high:
         middle = (low + high) // 2
-        low, high = (middle + 1, high) if of_mean(middle + 1) < of_mean(middle) else (low, middle)
+        low, high = (middle + 1, high) if height(middle + 1) < height(middle) else (low, middle)
     return low

@@ -10,10 +10,12 @@ from typing import Any
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, write_whole
 from sensorsim.plan.asked import COVARIANCE, MEAN, MODEL, Asked, given
-from sensorsim.plan.choose import choose
+from sensorsim.plan.choose import choose, noise_of
+from sensorsim.plan.correlation import foretold_correlation
 from sensorsim.plan.plan import Plan
 from sensorsim.plan.reached import foretold_half, packets, value_sd
-from sensorsim.plan.solve import settle, span
+from sensorsim.plan.solve import settle
+from sensorsim.plan.words import span
 
 KINDS = ("svg", "png", "pdf")
 TIMES = ("0.25", "0.5", "1", "2", "4")  # the budget asked for
@@ -42,31 +44,30 @@ def draw(plan: Plan, path: str) -> None:
 
 def curve(asked: Asked, devices: list[int]) -> list[float]:
     """Half widths foretold for so many devices, each with the design that the budget asks for."""
-    mean = asked.goal == MEAN
-    if asked.noise is None:
-        design = choose(asked)
-        variance, allowed, share = design.variance, design.releases, design.k / asked.n if mean else 1.0
-        variance -= (asked.expect - 0.5) ** 2 if mean else 0.0  # foretold about one half
-    else:
-        real = settle(asked)
-        variance, allowed = _variance(asked), real.schedule.allowed
-        share = asked.noise.release / asked.n if mean else 1.0
+    allowed, k, variance = _of_given(asked) if asked.noise is not None else _of_design(asked)
     found = []
     for many in devices:
-        arrive = packets(many, given(asked.every), given(asked.budget_days), allowed, asked.loss)
-        half = foretold_half(variance, asked.n, float(arrive) * share, mean)
-        found.append(min(half, 0.5) if mean else half)
+        arrive = float(packets(many, given(asked.every), given(asked.budget_days), allowed, asked.loss))
+        if asked.goal == MEAN:
+            found.append(min(foretold_half(variance, arrive * k / asked.n), 0.5))
+        else:
+            found.append(foretold_correlation(variance, asked.n, arrive).half)
     return found
 
 
-def _variance(asked: Asked) -> float:
-    """Of a value of the table that is given."""
-    from sensorsim.hospital.learn import SQUARES_SPREAD
-
-    table = given(asked.noise)
+def _of_design(asked: Asked) -> tuple[int, int, float]:
+    """Releases of a period, features of a release, and the variance of a value; of a sketch that of its noise alone."""
+    design = choose(asked)
     if asked.goal == MEAN:
-        return value_sd(table, asked.expect) ** 2
-    return float(table.estimate_sd**2) + SQUARES_SPREAD
+        return design.releases, design.k, design.variance - (asked.expect - 0.5) ** 2  # foretold about one half
+    return design.releases, design.k, noise_of(design, asked.goal)
+
+
+def _of_given(asked: Asked) -> tuple[int, int, float]:
+    """The same of the table that is given."""
+    table = given(asked.noise)
+    variance = value_sd(table, asked.expect) ** 2 if asked.goal == MEAN else float(table.estimate_sd**2)
+    return settle(asked).schedule.allowed, table.release, variance
 
 
 def _figure(plan: Plan) -> Any:
@@ -102,7 +103,8 @@ def _dress(axes: Any, asked: Asked) -> None:
 
     what = "correlation" if asked.goal == COVARIANCE else "mean"
     unit = "" if asked.goal == COVARIANCE else ", % of the range"
-    axes.set(xscale="log", yscale="log", xlabel="devices", ylabel=f"half width of the 95 % interval{unit}")
+    half = "about the half width for 95 %" if asked.goal == COVARIANCE else "half width of the 95 % interval"
+    axes.set(xscale="log", yscale="log", xlabel="devices", ylabel=f"{half}{unit}")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     often = f"{asked.records_per_day} a day of {asked.n} feature{'s' * (asked.n != 1)}"

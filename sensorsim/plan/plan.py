@@ -8,10 +8,13 @@ from sensorsim.errors import InputError
 from sensorsim.plan import costs as of_costs
 from sensorsim.plan import protects as of_protects
 from sensorsim.plan.asked import COVARIANCE, MEAN, MODEL, Asked, given
+from sensorsim.plan.clipping import ON_OTHERS, PEOPLE, column_variance
 from sensorsim.plan.costs import Costs, costs
 from sensorsim.plan.lines import Line
-from sensorsim.plan.protects import ADAPTIVE, WITHOUT_IDENTITY, Protects, protects
-from sensorsim.plan.solve import Settled, shown, solved, span
+from sensorsim.plan.protects import ADAPTIVE, ANY_START, Protects, protects
+from sensorsim.plan.shuffled import WITHOUT_IDENTITY
+from sensorsim.plan.solve import Settled, solved
+from sensorsim.plan.words import shown, span
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +27,10 @@ SCHEMA_VERSION = 1
 CONTENT = "plan"
 PRIVACY = "local, per person"
 FIRMWARE = "sensorsim.device.firmware.Firmware"
+ON_AVERAGE = "a half width is that of the packets expected: half of all estimates have fewer, and are a little wider"
+STRATEGIES_PEOPLE = "people who are uniform in the range and change once"
+SKETCH_WITH = "for receive --write-sketch FILE --root R; of other people as much more as they spread more"
+ONE_RELEASE = "time sampling there is one release a period"
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +60,7 @@ class Plan:
 
     @property
     def half(self) -> float:
-        """Half the width of the 95 % interval: of a mean in ranges, or of a correlation."""
+        """Half the width of the 95 % interval of a mean, in ranges; or about that of a correlation."""
         return self.settled.half
 
     @property
@@ -75,11 +82,27 @@ class Plan:
     def rows(self) -> list[dict[str, Any]]:
         return [line.to_dict() for line in self.lines]
 
+    @property
+    def notes(self) -> list[str]:
+        """What is assumed, in sentences."""
+        made = [ADAPTIVE, ANY_START]
+        made.append(f"the shuffled epsilon holds {WITHOUT_IDENTITY}; it is no part of the local one")
+        if self.asked.goal != MODEL:
+            made.append(ON_AVERAGE)
+        if self.asked.goal == COVARIANCE:
+            made.append(f"clipping is simulated on {PEOPLE}, {ON_OTHERS}; a half width is a forecast, not proved")
+        if self.strategies:
+            made.append(f"ways to spend the budget are simulated on {STRATEGIES_PEOPLE}; {own_design(self.settled)}")
+        return made
+
     def to_dict(self) -> dict[str, Any]:
-        made = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "privacy": PRIVACY, "asked": self.asked.to_dict()}
-        found = self.asked.to_dict().get(self.solved_for or "", self.half)
-        made["solved_for"], made["solved"] = self.solved_for, None if self.solved_for is None else found
-        made["notes"] = [ADAPTIVE, f"the shuffled epsilon holds {WITHOUT_IDENTITY}; it is no part of the local one"]
+        made: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "privacy": PRIVACY}
+        made["asked"] = self.asked.to_dict()
+        found = None if self.solved_for is None else made["asked"][self.solved_for]
+        if self.solved_for == "accuracy" and not self.model:
+            found = self.half
+        made["solved_for"], made["solved"] = self.solved_for, found
+        made["notes"] = self.notes
         made["lines"] = self.rows
         made["model"] = asdict(self.model) if self.model else None
         made["strategies"] = [each.to_dict() for each in self.strategies]
@@ -123,6 +146,14 @@ def _compared(settled: Settled) -> "tuple[Strategy, ...]":
     return compare(asked.budget, asked.n, schedule.slots, given(asked.devices), table=whole)
 
 
+def own_design(settled: Settled) -> str:
+    """How the design of a plan differs from the time sampling that is compared."""
+    releases, k = settled.schedule.allowed, settled.table.release
+    if (releases, k) == (1, 1):
+        return ONE_RELEASE
+    return f"{ONE_RELEASE}, and this plan has {releases:,} of {k} feature{'' if k == 1 else 's'}"
+
+
 def _of_design(settled: Settled) -> list[Line]:
     asked, table = settled.asked, settled.table
     firmware = f"{FIRMWARE}(table, budget_epsilon={str(asked.budget)!r}, budget_days={asked.budget_days})"
@@ -153,11 +184,7 @@ def _of_reached(plan: Plan) -> list[Line]:
         made.append(Line("R² of the model", plan.model.r2, "over the column means", f"{how}.r2"))
         return made
     if asked.goal == COVARIANCE:
-        at = f"(table, {asked.n}, {settled.count})"
-        error, half = f"sensorsim.plan.reached.correlation_sd{at}", f"sensorsim.plan.reached.correlation_half{at}"
-        made.append(Line("standard error", settled.sd, "of a correlation", error if settled.count else "None"))
-        made.append(Line("95 % interval, half width", plan.half, "of a correlation", half if settled.count else "1.0"))
-        return made
+        return made + _of_correlation(settled)
     share = f"{arriving} * table.release / table.features"
     made.append(Line("values of a feature", settled.count, f"in {asked.every} days", f"int({share})"))
     sd = f"sensorsim.plan.reached.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
@@ -167,3 +194,21 @@ def _of_reached(plan: Plan) -> list[Line]:
     for known, (name, value, unit) in zip(asked.ranges or (), plan.in_units, strict=True):
         made.append(Line(f"95 % interval of {name}, half width", value, unit, f"{half} * {known.span!r}"))
     return made
+
+
+def _of_correlation(settled: Settled) -> list[Line]:
+    found, n = settled.correlation, settled.asked.n
+    variance = f"sensorsim.plan.clipping.column_variance({n})"
+    made = [Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE}", variance)]
+    if found is None:
+        return [*made, Line("half width, about", settled.half, "of a correlation", "1.0")]
+    how = f"sensorsim.plan.correlation.correlation(table, {n}, {settled.count})"
+    unit = f"of a correlation, on {PEOPLE}; {ON_OTHERS}"
+    return [
+        *made,
+        Line("bound R of the sketch", found.root, SKETCH_WITH, f"{how}.root"),
+        Line("bound R in deviations of a sketch", found.reach, "standard deviations", f"{how}.reach"),
+        Line("bias by clipping, largest", found.bias, unit, f"{how}.bias"),
+        Line("standard error", found.sd, unit, f"{how}.sd"),
+        Line("half width, about", found.half, f"{unit}; bias and 1.96 standard errors", f"{how}.half"),
+    ]

@@ -4,15 +4,18 @@ Local: the sensor adds the noise, and nobody has to be trusted. Basic compositio
 it holds whatever the server asks next after it has seen the answers. By privacy-loss distributions less is spent at a
 small delta, for releases that are fixed in advance.
 
-A stretch of days begins with a budget period unless said otherwise. One that begins anywhere may meet the releases of
-one period more: the end of the first and the start of the last.
+Days are any days: they may begin with any record, and so meet the end of one budget period and the start of another.
+Days that are aligned begin with a budget period and may hold fewer releases.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from sensorsim.plan import shuffled as of_shuffled
 from sensorsim.plan.asked import given
 from sensorsim.plan.lines import Line
+from sensorsim.plan.shuffled import Shuffled
 
 if TYPE_CHECKING:
     from sensorsim.device.schedule import Schedule
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
 
 MONTH, YEAR = 30, 365
 ADAPTIVE = "basic holds also for a server that asks adaptively"
-WITHOUT_IDENTITY = "if packets reach the analyst without identity, one of each person, in an order that says nothing"
+ANY_START = "of a month, a year or other days: wherever they begin; aligned: where they begin with a budget period"
+SCHEDULE = "sensorsim.device.schedule.Schedule"
+HERE = "sensorsim.plan.protects"
 
 
 @dataclass(frozen=True)
@@ -29,22 +34,12 @@ class Spent:
 
     name: str
     days: int | None  # None: one record
-    releases: int  # at most, from the start of a budget period on
-    releases_anywhere: int  # at most, wherever the days begin
+    releases: int  # at most, wherever the days begin
     basic: float
     at_delta: float  # never more than basic
-
-
-@dataclass(frozen=True)
-class Shuffled:
-    """The epsilon of one packet among those of one estimate; None where a person has several in it.
-
-    Days that begin within a budget period are meant: an estimate over the end of one may hold two of a person.
-    """
-
-    epsilon: float | None
-    packets: int
-    of_a_person: int  # packets at most
+    aligned_releases: int  # at most, from the start of a budget period on
+    aligned_basic: float
+    aligned_at_delta: float
 
 
 @dataclass(frozen=True)
@@ -62,70 +57,74 @@ def protects(settled: "Settled") -> Protects:
     stretches = {"budget period": period, "month": MONTH, "year": YEAR}
     if asked.days not in stretches.values():
         stretches["whole run"] = asked.days
-    found = [Spent("record", None, 1, 1, *of_releases(settled.table, 1, asked.delta))]
+
+    @cache
+    def counted(releases: int) -> tuple[int, float, float]:
+        return releases, *of_releases(settled.table, releases, asked.delta)
+
+    found = [Spent("record", None, *counted(1), *counted(1))]
     for name, days in stretches.items():
-        most, anywhere = most_releases(schedule, period, days), most_anywhere(schedule, period, days)
-        found.append(Spent(name, days, most, anywhere, *of_releases(settled.table, most, asked.delta)))
-    return Protects(tuple(found), _shuffled(settled), asked.delta)
+        most, aligned = most_anywhere(schedule, period, days), most_releases(schedule, period, days)
+        found.append(Spent(name, days, *counted(most), *counted(aligned)))
+    every = given(asked.every)
+    most, aligned = most_anywhere(schedule, period, every), most_releases(schedule, period, every)
+    return Protects(tuple(found), of_shuffled.shuffled(settled, most, aligned), asked.delta)
 
 
 def most_releases(schedule: "Schedule", period: int, days: int) -> int:
     """At most so many within the days, which begin with a budget period."""
-    whole, rest = divmod(days, period)
-    return whole * schedule.allowed + _part(schedule, period, rest)
+    return int(_from_start(schedule, schedule.slots // period * days))
 
 
 def most_anywhere(schedule: "Schedule", period: int, days: int) -> int:
-    """The same wherever they begin: `first` of them end a period."""
-    return max(
-        _part(schedule, period, first) + most_releases(schedule, period, days - first)
-        for first in range(min(period, days + 1))
-    )
+    """The same whichever record they begin with: `first` of them end a period."""
+    import numpy as np
+
+    records = schedule.slots // period * days
+    first = np.arange(min(schedule.slots, records + 1))
+    return int((_part(schedule, first) + _from_start(schedule, records - first)).max())
 
 
-def _part(schedule: "Schedule", period: int, days: int) -> int:
-    """At most so many in some days of one period: they lie as evenly as they can, so a share of the slots has that
-    share of the releases, rounded up."""
-    slots = schedule.slots // period * days
-    return min(slots, -(-slots * schedule.allowed // schedule.slots))
+def _from_start(schedule: "Schedule", records: Any) -> Any:
+    """The most in so many records of which the first begins a period."""
+    whole, rest = records // schedule.slots, records % schedule.slots
+    return whole * min(schedule.allowed, schedule.slots) + _part(schedule, rest)
 
 
-def _shuffled(settled: "Settled") -> Shuffled:
-    from sensorsim.privacy.certificate import certify
-    from sensorsim.privacy.shuffle import shuffled_epsilon
+def _part(schedule: "Schedule", records: Any) -> Any:
+    """The most in so many records in a row of one period.
 
-    asked, count = settled.asked, int(settled.packets)
-    most = most_releases(settled.schedule, given(asked.budget_days), given(asked.every))
-    if most > 1 or count < 1:
-        return Shuffled(None, count, most)
-    own = float(given(certify(settled.table).epsilon_record))
-    return Shuffled(shuffled_epsilon(own, count, asked.delta), count, most)
+    Each stratum has one release, so k releases take k strata. Of these all but the two at the ends lie within the
+    records, and k - 2 strata in a row have floor((k-2)·slots/allowed) slots at least, wherever the period is turned to;
+    of the two at the ends a slot each is enough. So the most is the largest k, up to `allowed`, with
+    floor((k-2)·slots/allowed) <= records - 2, which is ceil((records-1)·allowed/slots) + 1.
+    """
+    import numpy as np
+
+    allowed = min(schedule.allowed, schedule.slots)
+    most = -(-(records - 1) * allowed // schedule.slots) + 1
+    return np.maximum(0, np.minimum(np.minimum(records, allowed), most))
 
 
 def lines(settled: "Settled", found: Protects) -> list[Line]:
     """With the calls that say each again."""
-    table_proof = "sensorsim.privacy.certificate.certify(table).epsilon_record"
+    schedule = f"{SCHEDULE}({settled.schedule.slots}, {settled.schedule.allowed}), {settled.asked.budget_days}"
     made = []
     for one in found.spent:
-        name = f"epsilon of a {one.name}" if one.days is None else f"epsilon of a person in a {one.name}"
-        how = f"sensorsim.privacy.spending.of_releases(table, {one.releases}, {found.delta!r})"
         if one.days is None:
-            made.append(Line(name, one.basic, "epsilon, delta 0", f"float({table_proof})"))
+            how = "float(sensorsim.privacy.certificate.certify(table).epsilon_record)"
+            made.append(Line(f"epsilon of a {one.name}", one.basic, "epsilon, delta 0", how))
             continue
-        slots = f"{SCHEDULE}({settled.schedule.slots}, {settled.schedule.allowed}), {settled.asked.budget_days}"
-        at = f"{slots}, {one.days})"
-        releases = f"releases of a person in a {one.name}"
-        made.append(Line(releases, one.releases, f"in {one.days} days", f"sensorsim.plan.protects.most_releases({at}"))
-        anywhere = f"{releases}, begun on any day"
-        how_anywhere = f"sensorsim.plan.protects.most_anywhere({at}"
-        made.append(Line(anywhere, one.releases_anywhere, f"in {one.days} days", how_anywhere))
-        made.append(Line(f"{name}, basic", one.basic, "epsilon, delta 0", f"{how}[0]"))
-        made.append(Line(f"{name}, by distributions", one.at_delta, f"epsilon at delta {found.delta:g}", f"{how}[1]"))
-    if found.shuffled.epsilon is not None:
-        how = f"sensorsim.privacy.shuffle.shuffled_epsilon(float({table_proof}), {found.shuffled.packets}, "
-        unit = f"epsilon at delta {found.delta:g}, {WITHOUT_IDENTITY}"
-        made.append(Line("epsilon of a packet, shuffled", found.shuffled.epsilon, unit, f"{how}{found.delta!r})"))
-    return made
-
-
-SCHEDULE = "sensorsim.device.schedule.Schedule"
+        any_start = one.releases, one.basic, one.at_delta
+        aligned = one.aligned_releases, one.aligned_basic, one.aligned_at_delta
+        for words, counted, (releases, basic, at_delta) in (
+            ("", f"{HERE}.most_anywhere", any_start),
+            (", aligned", f"{HERE}.most_releases", aligned),
+        ):
+            of, within = f"of a person in a {one.name}{words}", f"in {one.days} days"
+            how = f"sensorsim.privacy.spending.of_releases(table, {releases}, {found.delta!r})"
+            made.append(Line(f"releases {of}", releases, within, f"{counted}({schedule}, {one.days})"))
+            made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))
+            unit = f"epsilon at delta {found.delta:g}"
+            made.append(Line(f"epsilon {of}, by distributions", at_delta, unit, f"{how}[1]"))
+    return [*made, *of_shuffled.lines(found.shuffled, found.delta)]

@@ -1,17 +1,4 @@
-"""What packets of a table tell: the interval of a mean over people, and the error of a correlation.
-
-A correlation is learnt from sketches: half of the packets release features, half squares u along public directions s,
-whose entries are -1, 0, 0 or 1. R²·u = s'Σs + noise; least squares on the products s_i·s_j. Those of two entries have
-the mean 0 and the variance 1 once they are doubled, as an entry off the diagonal stands twice, and are uncorrelated; so
-
-    sd(Σ_ij) = R²·sd(u)/sqrt(packets)                    i ≠ j
-    sd(Σ_ii) = 2·sqrt(n/(n+1))·R²·sd(u)/sqrt(packets)    from (I + 11')/4, the products of equal entries
-
-`learn` takes R = REACH·sqrt(sum of the variances / 2), and a sketch no R below LEAST_ROOT. For n columns of one
-variance v a correlation Σ_ij/v has the error max(REACH²·n/2, LEAST_ROOT²/v) · sd(u)/sqrt(packets). sd(u)² is the
-table's largest noise and what squares differ by themselves: so it holds where noise dominates. What the hospital knows
-before, its prior, makes its estimate better than that.
-"""
+"""What packets of a table tell of a mean over people: how many come, and the interval."""
 
 import math
 from collections.abc import Callable
@@ -25,9 +12,7 @@ if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
 NORMAL_95 = 1.959964  # standard normal quantile of 97.5 %
-SKETCHED = Fraction(1, 2)  # of the packets, for a covariance
 MOST_PACKETS = 10**15
-ASSUMED_VARIANCE = 1 / 24  # of a column, as the hospital assumes before the first packet: prior.FLAT_VARIANCE / 2
 
 
 class NoneEnoughError(InputError):
@@ -76,37 +61,9 @@ def mean_count(table: "NoiseTable", half: float, expect: float = 0.5) -> int:
     return fewest(lambda count: mean_half(table, count, expect) <= half, 1, MOST_PACKETS)
 
 
-def correlation_sd(table: "NoiseTable", n: int, count: int, variance: float = ASSUMED_VARIANCE) -> float:
-    """Standard error of one correlation of n columns from so many packets, half of which are sketches."""
-    from sensorsim.hospital.learn import SQUARES_SPREAD
-
-    assert table.estimate_sd is not None
-    return _correlation_sd(table.estimate_sd**2 + SQUARES_SPREAD, n, count, variance)
-
-
-def correlation_half(table: "NoiseTable", n: int, count: int) -> float:
-    """Half the width of its 95 % interval, of a normal law."""
-    return NORMAL_95 * correlation_sd(table, n, count)
-
-
-def correlation_count(table: "NoiseTable", n: int, half: float) -> int:
-    """The fewest packets for an interval of this half width."""
-    return math.ceil((correlation_half(table, n, 1) / half) ** 2)
-
-
-def foretold_half(variance: float, n: int, count: float, mean: bool) -> float:
-    """The same two, in closed form, for a table that is not made yet and whose values have this variance."""
-    if count <= 0:
-        return math.inf
-    return NORMAL_95 * (math.sqrt(variance / count) if mean else _correlation_sd(variance, n, count))
-
-
-def _correlation_sd(noise: float, n: int, count: float, variance: float = ASSUMED_VARIANCE) -> float:
-    from sensorsim.device.sketch import LEAST_ROOT
-    from sensorsim.hospital.learn import REACH
-
-    squared_root = max(REACH**2 * n / 2, LEAST_ROOT**2 / variance)  # R² in variances of a column
-    return squared_root * math.sqrt(noise / (count * float(SKETCHED)))
+def foretold_half(variance: float, count: float) -> float:
+    """Half the width in closed form, for a table that is not made yet and whose values have this variance."""
+    return NORMAL_95 * math.sqrt(variance / count) if count > 0 else math.inf
 
 
 def fewest(enough: Callable[[int], bool], low: int, most: int) -> int:

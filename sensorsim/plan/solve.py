@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.plan.asked import COVARIANCE, MEAN, MOST_DAYS, MOST_DEVICES, MOST_RECORDS, Asked, given
-from sensorsim.plan.choose import choose, table_for
-from sensorsim.plan.reached import (
-    NoneEnoughError,
+from sensorsim.plan.choose import choose, noise_of, table_for
+from sensorsim.plan.correlation import (
+    Correlation,
+    check_features,
+    check_reachable,
+    correlation,
     correlation_count,
-    correlation_half,
-    correlation_sd,
-    fewest,
-    foretold_half,
-    mean_count,
-    mean_half,
-    packets,
-    value_sd,
+    foretold_correlation,
 )
+from sensorsim.plan.reached import NoneEnoughError, fewest, mean_count, mean_half, packets, value_sd
+from sensorsim.plan.words import bare, missed, span
 
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware
@@ -59,11 +57,18 @@ class Settled:
         return floor(self.packets * share)
 
     @property
+    def correlation(self) -> Correlation | None:
+        """What is known of one, with the best R of the sketch; None where nothing arrives, or else is asked for."""
+        if self.asked.goal != COVARIANCE or not self.count:
+            return None
+        return correlation(self.table, self.asked.n, self.count)
+
+    @property
     def half(self) -> float:
-        """Half the width of the 95 % interval."""
+        """Half the width of the 95 % interval of a mean; about that of a correlation."""
         if self.asked.goal == MEAN:
             return mean_half(self.table, self.count, self.asked.expect)
-        return correlation_half(self.table, self.asked.n, self.count) if self.count else 1.0
+        return self.correlation.half if self.correlation else 1.0
 
     @property
     def sd(self) -> float | None:
@@ -72,7 +77,7 @@ class Settled:
             return None
         if self.asked.goal == MEAN:
             return float(value_sd(self.table, self.asked.expect) / self.count**0.5)
-        return correlation_sd(self.table, self.asked.n, self.count)
+        return self.correlation.sd if self.correlation else None
 
     @property
     def needed(self) -> int:
@@ -96,8 +101,12 @@ def settle(asked: Asked) -> Settled:
 def solved(asked: Asked) -> Settled:
     """The deployment with what was open filled in; InputError with ways out where it does not reach the accuracy."""
     missing = asked.open
+    if asked.goal == COVARIANCE:
+        check_features(asked.n)
     if missing == "accuracy":
         return settle(asked)
+    if asked.goal == COVARIANCE:
+        check_reachable(asked.n, given(asked.accuracy))
     try:
         found = settle(asked if missing is None else asked.with_(**{missing: value_for(asked, missing)}))
     except NoneEnoughError:
@@ -194,7 +203,10 @@ def _reaches(asked: Asked) -> bool:
         return _holds(asked)
     design = choose(asked)
     arrive = packets(given(asked.devices), given(asked.every), given(asked.budget_days), design.releases, asked.loss)
-    return foretold_half(design.variance, asked.n, float(floor(arrive)), False) <= float(given(asked.accuracy))
+    if arrive < 1:
+        return False
+    found = foretold_correlation(noise_of(design, asked.goal), asked.n, floor(arrive))
+    return found.half <= float(given(asked.accuracy))
 
 
 def _none_reaches(asked: Asked) -> str:
@@ -207,8 +219,10 @@ def _none_reaches(asked: Asked) -> str:
 
 def _not_reached(found: Settled) -> str:
     asked = found.asked
-    devices = f"{given(asked.devices):,} devices reach ±{shown(found.half, asked.goal)}"
-    return f"{devices} {span(given(asked.every))}, not ±{_percent(asked)}{_ways(asked)}"
+    reached, wanted = missed(found.half, given(asked.accuracy), asked.goal)
+    about = "about " if asked.goal == COVARIANCE else ""
+    devices = f"{given(asked.devices):,} devices reach {about}±{reached}"
+    return f"{devices} {span(given(asked.every))}, not ±{wanted}{_ways(asked)}"
 
 
 def _ways(asked: Asked) -> str:
@@ -225,20 +239,5 @@ def _ways(asked: Asked) -> str:
     return f": it takes {', or '.join(told)}." if told else "; ask for a wider interval."
 
 
-def span(days: int) -> str:
-    """How often an estimate comes, in words."""
-    return {1: "a day", 7: "a week", 30: "a month", 365: "a year"}.get(days, f"in {days:,} days")
-
-
-def shown(half: float, goal: str) -> str:
-    """An interval's half width in words."""
-    return f"{half:.2g} of a correlation" if goal == COVARIANCE else f"{_digits(100 * half)} % of the range"
-
-
 def _percent(asked: Asked) -> str:
-    half = given(asked.accuracy)
-    return f"{half:g}" if asked.goal == COVARIANCE else f"{_digits(100 * half)} %"
-
-
-def _digits(value: float) -> str:
-    return f"{value:.3g}" if value < 10 else f"{value:.1f}"
+    return bare(given(asked.accuracy), asked.goal)

@@ -4,9 +4,12 @@ from fractions import Fraction
 
 from sensorsim.cost.record_text import short
 from sensorsim.plan.asked import COVARIANCE, given
+from sensorsim.plan.clipping import ON_OTHERS, column_variance
 from sensorsim.plan.plan import Plan
 from sensorsim.plan.protects import ADAPTIVE, Protects, Spent
-from sensorsim.plan.solve import shown, span
+from sensorsim.plan.reached import NORMAL_95
+from sensorsim.plan.shuffled import MOST_TOGETHER
+from sensorsim.plan.words import shown, span
 from sensorsim.ranges import brief
 
 WIDTH, HEIGHT = 80, 24
@@ -14,14 +17,19 @@ MOST_UNITS = 2  # columns whose interval is told in their unit; all are in the J
 MOST_YEARS = 100
 MOST_WRITTEN = 10**9  # larger numbers by their power of ten
 NAMES = {"record": "a record", "budget period": "a person, budget period", "month": "a person, month"}
+FIRST_LEFT_OUT = ("record", "whole run", "month")  # all are in the JSON
 NAMES |= {"year": "a person, year", "whole run": "a person, whole run"}
 
 
 def plan_text(plan: Plan) -> str:
-    """What was found first, then how, what it protects, what it costs."""
+    """What was found first, then how, what it protects, what it costs. Some days are left out where it is too long."""
     reached = _of_model(plan) if plan.model else _reached(plan)
-    made = [*_asked(plan), *reached, *_design(plan), *_protects(plan.protects), *_costs(plan), *_strategies(plan)]
-    return "\n".join(made)
+    before, after = [*_asked(plan), *reached, *_design(plan)], [*_shuffled(plan), *_costs(plan), *_strategies(plan)]
+    protected = _protects(plan.protects)
+    for name in FIRST_LEFT_OUT:
+        if len(before) + len(protected) + len(after) > HEIGHT:
+            protected = [line for line in protected if not line.startswith(f"    {NAMES[name]} ")]
+    return "\n".join([*before, *protected, *after])
 
 
 def _asked(plan: Plan) -> list[str]:
@@ -40,13 +48,13 @@ def _solved(plan: Plan, name: str) -> str:
 
 def _reached(plan: Plan) -> list[str]:
     asked, settled = plan.asked, plan.settled
-    wanted = "" if asked.accuracy is None else f"; asked for ±{asked.accuracy:g}"
+    wanted = "" if asked.accuracy is None else f"; asked ±{asked.accuracy:.4g}"
     often = f"{span(given(asked.every))}{_solved(plan, 'every')}"
-    lines = [f"  reached       ±{shown(plan.half, asked.goal)} {often}, 95 %{wanted}"]
-    packets = f"  from          {_number(settled.packets)} packets"
     if asked.goal == COVARIANCE:
-        nothing = "; this tells nothing" if plan.half >= 1 else ""
-        return [*lines, f"{packets}, half of them sketches{nothing}"]
+        return _of_correlation(plan, f"{often}{wanted}")
+    reached = f"  reached       ±{shown(plan.half, asked.goal)} {often} on average, 95 %{wanted}"
+    lines = [reached if len(reached) <= WIDTH else reached.replace(" of the range", "")]
+    packets = f"  from          {_number(settled.packets)} packets"
     if plan.in_units:
         told = [f"{brief(name)} ±{value:,.4g} {brief(unit)}" for name, value, unit in plan.in_units]
         fitting = MOST_UNITS if len(", ".join(told[:MOST_UNITS])) + 30 <= WIDTH else 1
@@ -55,6 +63,24 @@ def _reached(plan: Plan) -> list[str]:
     each = f", {_number(settled.count)} of a feature" if settled.table.sampled else ""
     error = "" if settled.sd is None else f"; standard error {100 * settled.sd:.3g} %"
     return [*lines, f"{packets}{each}{error}"]
+
+
+def _of_correlation(plan: Plan, often: str) -> list[str]:
+    """Where nothing arrives, or too little, it is said."""
+    n, found = plan.asked.n, plan.settled.correlation
+    nothing = "; this tells nothing" if plan.half >= 1 else ""
+    packets = f"  from          {_number(plan.settled.packets)} packets on average, half of them sketches{nothing}"
+    lines = [f"  reached       about ±{shown(plan.half, COVARIANCE)} {often}"]
+    if found is None:
+        return [*lines, packets]
+    noise = f"noise {NORMAL_95 * found.sd:.2g}"
+    return [
+        *lines,
+        f"  of which      clipping {found.bias:.2g}, {noise} (1.96 sd); not a proved interval",
+        packets,
+        f"  sketch        receive --write-sketch FILE --root {found.root:.4g} ({found.reach:.2g} sd of a sketch)",
+        f"  people        synthetic, of variance {column_variance(n):.2g}; {ON_OTHERS}",
+    ]
 
 
 def _of_model(plan: Plan) -> list[str]:
@@ -82,30 +108,34 @@ def _design(plan: Plan) -> list[str]:
 
 
 def _protects(found: Protects) -> list[str]:
-    """`any start` is how many releases there are at most where the days do not begin with a budget period."""
-    head = f"  {'protects, local':<28}{'days':>6}{'releases':>10}{'any start':>11}"
+    """Of any days; `aligned` is the basic epsilon of days that begin with a budget period."""
+    head = f"  {'protects, local, any start':<28}{'days':>6}{'releases':>10}"
     period = next(one.days for one in found.spent if one.name == "budget period")
     shown_ones = [one for one in found.spent if one.name != "month" or one.days != period]
-    made = [f"{head}{'basic':>10}{f'delta {found.delta:.2g}':>13}", *map(_spent, shown_ones)]
-    return [*made, f"    {ADAPTIVE}", *_shuffled(found)]
+    made = [f"{head}{'basic':>10}{f'delta {found.delta:.2g}':>14}{'aligned':>10}", *map(_spent, shown_ones)]
+    return [*made, f"    {ADAPTIVE}; aligned: with a period"]
 
 
 def _spent(one: Spent) -> str:
     days = "" if one.days is None else f"{one.days:,}"
-    often = f"{one.releases:>10,}{one.releases_anywhere:>11,}"
-    return f"    {NAMES[one.name]:<26}{days:>6}{often}{one.basic:>10.4g}{one.at_delta:>13.4g}"
+    epsilons = f"{one.basic:>10.4g}{one.at_delta:>14.4g}{one.aligned_basic:>10.4g}"
+    return f"    {NAMES[one.name]:<26}{days:>6}{one.releases:>10,}{epsilons}"
 
 
-def _shuffled(found: Protects) -> list[str]:
-    one = found.shuffled
-    if one.epsilon is None:
-        many = f"a person has up to {one.of_a_person:,} packets in an estimate"
-        return [f"  shuffled      not told: {many if one.of_a_person > 1 else 'no packet arrives'}"]
-    among = f"among {_number(one.packets)} packets, one a person,"
-    return [
-        f"  shuffled      {one.epsilon:.3g} at delta {found.delta:.2g} {among}",
-        "                if they reach the analyst without identity; not the local one",
-    ]
+def _shuffled(plan: Plan) -> list[str]:
+    """For days that cross budget periods, and for those that do not."""
+    found, one = plan.protects, plan.protects.shuffled
+    if not one.packets:
+        return ["  shuffled      not told: no packet arrives"]
+    if one.aligned_epsilon is None:
+        many = f"{one.of_a_person:,} packets of a person in an estimate"
+        return [f"  shuffled      not told: up to {many}, above {MOST_TOGETHER}"]
+    among = f"{one.aligned_of_a_person} of a person in {one.packets:,} or more"
+    lines = [f"  shuffled      {one.aligned_epsilon:.3g} at delta {found.delta:.2g}, {among}"]
+    if one.of_a_person > one.aligned_of_a_person:
+        told = "not told" if one.epsilon is None else f"{one.epsilon:.3g}"
+        lines.append(f"                {told} where the days cross a budget period: {one.of_a_person} of a person")
+    return [*lines, "                if without identity, lost and come by chance; not the local one"]
 
 
 def _costs(plan: Plan) -> list[str]:
@@ -135,7 +165,9 @@ def _strategies(plan: Plan) -> list[str]:
         half = f"{196 * one.standard_error:.3g} %"
         seen = f"{one.releases:>9,}{half:>11}{one.epsilon_person:>8.4g}{one.advantage:>14.3f}{bound:>10}"
         lines.append(f"    {one.name:<18}{seen}")
-    return lines
+    releases, k = plan.settled.schedule.allowed, plan.table.release
+    own = "" if (releases, k) == (1, 1) else f"; plan: {_number(releases)} of {k}"
+    return [*lines, f"    on uniform people who change once, sampled once a period{own}"]
 
 
 def _cut(line: str) -> str:
