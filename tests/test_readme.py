@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from sensorsim.cli import group
+from sensorsim.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text("utf-8")
-QUICK = ("sensorsim cost", "sensorsim cpus", "sensorsim sensitivity")  # the others take files or minutes
+QUICK = ("sensorsim cost", "sensorsim cpus", "sensorsim sensitivity", "sensorsim plan")  # the others take files or minutes
 
 
 def shown():
@@ -32,3 +33,9 @@ def test_shown_output_is_real(command, output):
 def test_the_ci_runs_the_readmes_test_command():
     command = next(line.strip() for line in TEXT.splitlines() if "pytest -n" in line)
     assert command in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_the_question_of_a_fleet_is_answered_as_shown():
+    command = next(iter(re.findall(r"`(sensorsim plan [^`]*)` says no", TEXT)))
+    told = CliRunner().invoke(group, shlex.split(command)[1:])
+    assert isinstance(told.exception, InputError) and f"> {told.exception}\n" in TEXT
