@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ Name = str | os.PathLike[str]
 def read_bounded(path: Name, most: int) -> bytes:
     """The content of an ordinary file of at most so many bytes; a device has no end. OSError if it cannot be read."""
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
-        raise InputError(f"{path} is a device or a pipe; give an ordinary file.")
+        raise InputError(f"{_short(path)} is a device or a pipe; give an ordinary file.")
     with Path(path).open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise InputError(f"{path} has more than {most} bytes; no file of its kind is so large.")
+        raise InputError(f"{_short(path)} has more than {most} bytes; no file of its kind is so large.")
     return content
 
 
@@ -53,11 +53,15 @@ def check_target(path: Name) -> Path:
     try:
         place = Path(path).resolve()
         taken, folder = place.is_dir(), place.parent.is_dir()
+        # of the path as it is given: /dev/stdout of a pipe leads to a name that is nowhere
+        other = Path(path).exists() and not Path(path).is_file() and not taken
         writable = folder and os.access(place.parent, os.W_OK)
     except (OSError, RuntimeError, ValueError):  # links in a circle, a name that is too long or holds a zero
         raise InputError(f"cannot write {_short(path)}: it is no path that can lead to a file; give another.") from None
     if taken:
         raise InputError(f"cannot write {_short(path)}: it is a folder; give the path of a file.")
+    if other:
+        raise InputError(f"cannot write {_short(path)}: it is a device or a pipe; give the path of an ordinary file.")
     if not folder:
         raise InputError(
             f"cannot write {_short(path)}: there is no folder for it; make it first, or give another path."
@@ -74,14 +78,27 @@ def _short(path: Name) -> str:
     return text if len(text) <= 120 else f"{text[:117]}…"
 
 
-def check_targets(paths: list[str]) -> None:
-    """The same for several, no two of which may lead to one file."""
+def check_targets(paths: Iterable[str | None], read: Iterable[Name | None] = ()) -> None:
+    """The same for several, no two of which may lead to one file, nor any to one that is read. None is not given."""
+    inputs = {_place(path) for path in read if path is not None}
     seen: dict[Path, str] = {}
     for path in paths:
+        if path is None:
+            continue
         place = check_target(path)
+        if place in inputs:
+            raise InputError(f"{_short(path)} is read, and would be written over; give the output a path of its own.")
         if place in seen:
             raise InputError(f"{_short(seen[place])} and {_short(path)} are one file; give each a path of its own.")
         seen[place] = path
+
+
+def _place(path: Name) -> Path | None:
+    """Where a path leads, if anywhere; what cannot be read is told by who reads it."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def write_whole(path: Name, data: bytes | str) -> None:
@@ -90,19 +107,22 @@ def write_whole(path: Name, data: bytes | str) -> None:
 
 
 def write_all(files: Mapping[str, bytes | str]) -> None:
-    """Write several: all of them are whole beside their places before the first is renamed into its own."""
+    """Write several: all of them are whole beside their places before the first is renamed into its own.
+
+    A link stays one: what it leads to is replaced.
+    """
     check_targets(list(files))
     beside: dict[Path, Path] = {}
     target = Path()
     try:
         for path, data in files.items():
-            target = Path(path)
+            target = Path(path).resolve()
             _write_beside(target, data.encode() if isinstance(data, str) else data, beside)
         for target, written in beside.items():
             written.replace(target)
     except OSError as error:
         raise InputError(
-            f"cannot write {target}: {error.strerror}; give a path in a folder you can write to."
+            f"cannot write {_short(target)}: {error.strerror}; give a path in a folder you can write to."
         ) from None
     finally:
         for written in beside.values():

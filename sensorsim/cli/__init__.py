@@ -1,9 +1,12 @@
 """The command line. One module per command; a command's module is imported only when the command is used."""
 
+import contextlib
 import gc
 import importlib
+import io
+import os
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -64,7 +67,37 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Run a command; bad input is one sentence on stderr and exit code 2, a failed proof 1, Ctrl-C 130."""
+    """Run a command; bad input is one sentence on stderr and exit code 2, a failed proof 1, Ctrl-C 130.
+
+    Letters that the terminal cannot show are replaced, and output that cannot be written is a sentence too.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # a shell can start us without one
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    given = sys.stdout
+    try:
+        try:
+            return _run(args)
+        finally:
+            sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as end:  # the reader of our output went away, as with `| head`
+        if isinstance(end, SystemExit) and sys.stdout is given:  # click wraps it then, and would exit with 1
+            raise
+        _give_up(sys.stdout, sys.stderr)
+        sys.exit(0)
+    except OSError as error:
+        if not _is_of_output(error):
+            raise
+        _give_up(sys.stdout)
+        with contextlib.suppress(OSError):
+            click.echo(f"Error: cannot write the output: {error.strerror}; send it elsewhere.", err=True)
+        sys.exit(2)
+
+
+def _run(args: list[str] | None) -> Any:
     try:
         return group.main(args=args, prog_name="sensorsim", standalone_mode=False)
     except InputError as error:
@@ -81,6 +114,20 @@ def main(args: list[str] | None = None) -> Any:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         sys.exit(130)
-    except BrokenPipeError:  # the reader of our output went away, as with `| head`
-        sys.stderr.close()
-        sys.exit(0)
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether it came up where output is written: in `click.echo`, or in the last flush."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_globals.get("__name__") in ("click.utils", __name__)
+
+
+def _give_up(*streams: TextIO) -> None:
+    """What is left in them goes nowhere, or Python would complain about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        with contextlib.suppress(OSError):  # no file behind it
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -9,7 +9,7 @@ import click
 
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import need
-from sensorsim.files import write_whole
+from sensorsim.files import check_targets, write_all, write_whole
 
 SCHEMA_VERSION = 1
 
@@ -95,12 +95,13 @@ def fit(file: str, out: str) -> None:
     from sensorsim.train.synthetic import fit as fit_frame
     from sensorsim.train.table import PERSON, read_table
 
+    targets = [str(Path(out) / name) for name in ("fitbit_marginals.csv", "fitbit_correlations.csv")]
+    check_targets(targets, read=[file])
     frame = read_table(file)
     name = Path(file).name
     prepare(frame, m=1, columns=NUMERIC_COLUMNS, person=PERSON, normalise=MAXIMA, source=name)  # the checks of training
     marginals, correlations = as_tables(fit_frame(frame), f"{name}, {len(frame)} rows")
-    write_whole(Path(out) / "fitbit_marginals.csv", marginals)
-    write_whole(Path(out) / "fitbit_correlations.csv", correlations)
+    write_all(dict(zip(targets, (marginals, correlations), strict=True)))
 
 
 def _ranges_table(rows: list[dict[str, Any]], file: str | None) -> str:

@@ -56,7 +56,9 @@ def _default(name: str) -> Any:
 @_option("budget_epsilon", str, "Epsilon of a person in a budget period.")
 @_option("budget_days", int, "Days of a budget period.")
 @_option("every", int, "Days that one estimate is made of.")
-@_option("accuracy", float, "Half width of the 95 % interval, as a share of the range: 0.02 is 2 %.")
+@_option(
+    "accuracy", float, "Half width of the 95 % interval, as a share of the range: 0.02 is 2 %; of a correlation about."
+)
 @click.option("--for", "goal", type=click.Choice(GOALS), default=_default("goal"), show_default=True,
               help="What is estimated: every mean, the covariance, or a linear model.")  # fmt: skip
 @click.option("--days", default=_default("days"), show_default=True, help="Days that the fleet runs.")
@@ -94,7 +96,7 @@ def command(
     from sensorsim.files import check_targets
 
     asked = _asked(chosen, columns, ranges, noise)
-    check_targets([path for path in (write_table, plot) if path])
+    check_targets([write_table, plot], read=[noise, ranges])
     if plot:
         from sensorsim.plan.figure import check_figure
 

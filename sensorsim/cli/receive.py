@@ -63,13 +63,13 @@ def command(
     """
     from sensorsim.device.encoder import read_encoder
     from sensorsim.device.sketch_file import read_sketch
-    from sensorsim.files import check_targets, write_whole
+    from sensorsim.files import check_targets, write_all
     from sensorsim.hospital import receive
     from sensorsim.hospital.columnar import check_out, received_content
     from sensorsim.privacy.tablefile import read_table
 
     _check(encoder, sketch, write_sketch, {"--root": root, "--direction-bits": direction_bits})
-    check_targets([path for path in (out, write_sketch) if path])
+    check_targets([out, write_sketch], read=[*packets, table, encoder, sketch])
     check_out(out or "")
     form = None if lines is None else "hex" if lines else "binary"
     known = read_encoder(encoder) if encoder else None
@@ -79,8 +79,7 @@ def command(
         made[out] = received_content(out, received)
     if write_sketch:
         made[write_sketch] = _sketch_file(received, root, direction_bits)
-    for path, content in made.items():
-        write_whole(path, content)
+    write_all(made)
     what = "hidden unit" if encoder else "feature"
     shown = _sketch_text if sketch else _text
     emit(fmt, lambda: shown(received, what), received.to_dict, lambda: received.rows)

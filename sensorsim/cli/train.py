@@ -116,11 +116,7 @@ def check_paths(out: str | None, encoder: str | None, inputs: Sequence[str] = ()
         save.check_path(out)
     if encoder is not None and not encoder.endswith(".json"):
         raise InputError(f"{encoder} is no JSON file; give --encoder a name that ends in .json.")
-    targets = [path for path in (out, encoder) if path is not None]
-    check_targets(targets)
-    for path in targets:
-        if Path(path).exists() and any(Path(one).exists() and Path(path).samefile(one) for one in inputs):
-            raise InputError(f"{path} is read and would be written over; give another path.")
+    check_targets([out, encoder], read=inputs)
 
 
 def _written(model: Model, out: str | None, encoder: str | None) -> dict[str, Any]:

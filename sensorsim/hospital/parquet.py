@@ -3,8 +3,9 @@
 A file is opened here and handed on; a name is never looked up elsewhere, so neither links nor addresses are followed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,7 +20,8 @@ from sensorsim.ranges import brief
 MOST_ABOUT = 1 << 25  # bytes at the end of a file that say what it holds
 MOST_COLUMNS = 1 << 14
 MOST_NAMES = 1 << 20  # of any list in there
-SHOWN_COLUMNS = 8
+MOST_GROUPS = 1 << 14  # each takes some tenth of a millisecond, whatever it holds
+SHOWN_NAMES, SHOWN_LETTERS = 16, 100  # in a message
 SAFE = {"PLAIN", "RLE", "BIT_PACKED", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "DELTA_LENGTH_BYTE_ARRAY"}
 MISSING = (
     "Parquet is read and written with pyarrow, which is not installed here; run pip install 'sensorsim[data]' (in a "
@@ -66,6 +68,11 @@ def _open(file: BinaryIO, name: str, dictionaries: tuple[str, ...]) -> Any:
         )
     except KeyError:
         raise InputError(f"{name} has a nested column {' or '.join(dictionaries)}; make it a plain one.") from None
+    if found.num_row_groups > MOST_GROUPS:
+        raise InputError(
+            f"{name} has {found.num_row_groups} row groups, and more than {MOST_GROUPS} are not read; write it with "
+            "more rows in each."
+        )
     rows, columns = found.metadata.num_rows, found.metadata.num_columns
     if not (0 <= rows <= FITS and columns <= MOST_COLUMNS):
         raise InputError(f"{name} says that it has {rows} rows of {columns} columns; give a part of it.")
@@ -87,6 +94,15 @@ def names_of(parquet: Any) -> list[str]:
     return list(parquet.schema_arrow.names)
 
 
+def listed(names: Iterable[object]) -> str:
+    """Names for a message, as many as fit it."""
+    every = [brief(name) for name in names]
+    ends = accumulate(len(name) + 2 for name in every)
+    some = every[: max(1, min(SHOWN_NAMES, sum(end <= SHOWN_LETTERS for end in ends)))]
+    more = f" and {len(every) - len(some)} more" if len(some) < len(every) else ""
+    return ", ".join(some) + more
+
+
 def sums_are_in(file: BinaryIO) -> bool:
     """Whether it is what `receive --out` wrote."""
     with opened_parquet(file, name_of(file)) as parquet:
@@ -105,7 +121,7 @@ def parquet_packets(head: bytes, file: BinaryIO, expected: Expected, tally: Tall
         if _holds_sums(parquet):
             raise InputError(f"{name} holds sums, of which no single packet can be had; give the packets.")
         if names_of(parquet).count(PACKET) != 1:
-            shown = ", ".join(brief(other) for other in names_of(parquet)[:SHOWN_COLUMNS])
+            shown = listed(names_of(parquet))
             raise InputError(f"{name} has no column packet; rename the one that holds them (it has {shown}).")
         longest = 4 * max(expected.lengths) + 256  # letters of a cell, spaces among them
         text, width = _kind(parquet.schema_arrow.field(PACKET).type, name, longest)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from sensorsim.errors import InputError
-from sensorsim.hospital.columnar import parquet_sums
+from sensorsim.hospital.columnar_reading import parquet_sums
 from sensorsim.hospital.expected import Expected
 from sensorsim.hospital.parquet import parquet_packets, sums_are_in
 from sensorsim.hospital.reading import (
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
 READERS = {BINARY: binary_packets, HEX: hex_packets, CSV: csv_packets, PARQUET: parquet_packets}
+Mark = bytes | tuple[int, int]  # by which a file is known again
 BY_CHANCE = 256  # bytes; shorter files of different sensors may be equal
 
 
@@ -55,7 +56,8 @@ def receive(
     `packets` is a file or several: packets that follow each other, or one a line in hexadecimal, or a CSV or Parquet
     with a column `packet`, or what `sensorsim receive --out` wrote. Which of them, its content says, unless `form` is
     "binary" or "hex". Bytes stand for the content of a file, a list of bytes for packets. All that is foreign is
-    refused and counted, by reason. A file that is given twice is an error: its packets would count twice.
+    refused and counted, by reason. A file that is given twice is an error, as are the same sums in two
+    forms: packets would count twice.
     """
     if form not in (None, BINARY, HEX):
         raise InputError(f"form is {form}; packets are {BINARY} or {HEX}, or leave it out.")
@@ -67,22 +69,26 @@ def receive(
         lines = io.BytesIO("\n".join(single).encode())
         total += _receive(_Heard(lines, "the packets"), HEX, expected)
         given = [source for source in given if not isinstance(source, bytes)]
-    seen: dict[bytes | tuple[int, int], str] = {}
+    seen: dict[Mark, str] = {}
     for source in given:
         with opened(source) as (file, name):
             _once(seen, _place(file), name)
             heard = _Heard(file, name)
-            total += _receive(heard, form, expected)
-            _once(seen, heard.digest, name)
+            found = _receive(heard, form, expected)
+            if heard.holds_sums:
+                _once(seen, found.digest, name, "sums")
+            else:
+                _once(seen, heard.digest, name)
+            total += found
     return Received(table, total, sketch)
 
 
-def _once(seen: dict[bytes | tuple[int, int], str], mark: bytes | tuple[int, int] | None, name: str) -> None:
-    """Refuse a file by its place or by its content where an earlier one has the same."""
+def _once(seen: dict[Mark, str], mark: Mark | None, name: str, what: str = "content") -> None:
+    """Refuse a file by its place, its content or its sums where an earlier one has the same."""
     if mark is None:
         return
     if mark in seen:
-        which = "is given twice" if seen[mark] == name else f"and {seen[mark]} have the same content"
+        which = "is given twice" if seen[mark] == name else f"and {seen[mark]} have the same {what}"
         raise InputError(f"{name} {which}, and a packet counts once; leave one of them out.")
     seen[mark] = name
 
@@ -105,6 +111,7 @@ class _Heard:
         self._seen = hashlib.sha256()
         self._length = 0
         self._whole = False
+        self.holds_sums = False  # as was found when it was read
 
     def read(self, most: int = BLOCK) -> bytes:
         found = self._file.read(most)
@@ -142,6 +149,7 @@ def _receive(heard: _Heard, form: str | None, expected: Expected) -> Statistics:
     if form == SUMS or (form == PARQUET and sums_are_in(file)):
         kept = parquet_sums(file, heard.name) if form == PARQUET else _text_sums(text, file, heard.name)
         kept.check(expected, heard.name)
+        heard.holds_sums = True
         return kept
     total, tally = Statistics.none(expected), Tally.of(expected)
     for block in READERS[form](head if form == BINARY else text, file, expected, tally):

@@ -1,5 +1,7 @@
 """All that is kept of received packets, and its file: exact sums that can be added up over files, clinics and weeks."""
 
+import hashlib
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,6 +20,7 @@ CONTENT = "packets received by sensorsim"
 MOST_JSON, MOST_BYTES = 1 << 25, 1 << 28  # a CSV may keep many days apart
 MOST_ROWS = 1 << DIRECTION_BITS.hi  # directions of a sketch: more than there can be features
 MOST_PACKETS = 1 << 50
+BY_CHANCE = 1e-6  # that other packets have the same sums: above, the same sums are no reason to refuse them
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,25 @@ class Statistics:
         """Values received of each feature."""
         return [row[0] if self.columns == STAIRS_COLUMNS else sum(row) for row in self.sums]
 
+    @property
+    def digest(self) -> bytes | None:
+        """The same for the same sums, in whatever form they were kept; None where two hospitals may well have them."""
+        told = (self.sums, self.accepted, self.empty, [self.rejected[reason] for reason in REASONS])
+        return None if self._again > BY_CHANCE else hashlib.sha256(repr(told).encode()).digest()
+
+    @property
+    def _again(self) -> float:
+        """How likely as many packets of the same people give just these counts again; sums of values never do."""
+        if self.columns == STAIRS_COLUMNS:
+            return 0.0 if self.accepted else 1.0
+        log = 0.0
+        for row in self.sums:
+            seen = [count for count in row if count]
+            every = sum(seen)
+            log += math.lgamma(every + 1)
+            log += sum(count * math.log(count / every) - math.lgamma(count + 1) for count in seen)
+        return math.exp(log)
+
     def to_dict(self) -> dict[str, Any]:
         made = {name: getattr(self, name) for name in ("identity", "epsilon", "n", "k", "accepted", "empty")}
         sums = {name: [row[i] for row in self.sums] for i, name in enumerate(self.columns)}
@@ -94,7 +116,7 @@ class Statistics:
 
 def read_received(path: str | os.PathLike[str]) -> Statistics:
     """What `sensorsim receive --out` wrote, checked; `receive` with its table makes means of it again."""
-    from sensorsim.hospital.columnar import parquet_sums
+    from sensorsim.hospital.columnar_reading import parquet_sums
     from sensorsim.hospital.reading import MAGIC
 
     try:
@@ -110,7 +132,7 @@ def read_received(path: str | os.PathLike[str]) -> Statistics:
 
 def parse_received(content: bytes, name: str) -> Statistics:
     """The same from the bytes of a JSON or a CSV."""
-    from sensorsim.hospital.columnar import csv_sums
+    from sensorsim.hospital.columnar_reading import csv_sums
 
     return csv_sums(content, name) if not content.lstrip().startswith(b"{") else _parse_json(content, name)
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
+from sensorsim.hospital.parquet import listed as listed
 from sensorsim.hospital.reading import MAGIC
 from sensorsim.ranges import brief
 from sensorsim.train.table_parquet import OTHERS, read_parquet
 
 PERSON = "Id"  # the column that names a person where no other is given
 MOST_BYTES = 1 << 32
-SHOWN_COLUMNS = 16
 ADVICE = "give a CSV file in UTF-8 with commas and one line of column names, or a Parquet file"
 
 
@@ -107,13 +106,6 @@ def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], source: str, opt
 
 def numeric_columns(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame.columns if frame[name].dtype.kind in "iuf" and not frame[name].isna().all()]
-
-
-def listed(names: Iterable[object]) -> str:
-    """Names for a message, not too many of them."""
-    every = [brief(name) for name in names]
-    more = f" and {len(every) - SHOWN_COLUMNS} more" if len(every) > SHOWN_COLUMNS else ""
-    return ", ".join(every[:SHOWN_COLUMNS]) + more
 
 
 def _read(file: io.BufferedReader, path: str, person: str) -> pd.DataFrame:
