@@ -51,7 +51,8 @@ class Told:
     records: Counter[int] = field(default_factory=Counter)
     spent: list[int] = field(default_factory=list)  # of each device, over all periods
     energy: list[int] = field(default_factory=list)  # of each device
-    worst: int = 0
+    worst: int = 0  # of a journal, in one period
+    most_sent: int = 0  # packets of a device in one period of its clock
 
 
 class Core:
@@ -110,6 +111,7 @@ class Wearable:
         self.clocks, self.opens, self.sent, self.day = 0, 0, 0, 0
         self.skew = self.next_skew()
         self.counted: dict[int, int] = {}  # releases by period, as the journal says
+        self.sent_in: Counter[int] = Counter()  # packets by period, as the clock says
 
     # ── chances ──
 
@@ -149,6 +151,7 @@ class Wearable:
         )
         self.told.spent.append(sum(self.counted.values()))
         self.told.worst = max(self.told.worst, *self.counted.values(), 0)
+        self.told.most_sent = max(self.told.most_sent, *self.sent_in.values(), 0)
 
     def wear(self, t: int, i: int) -> None:
         """One record: it is made, and released if it is due."""
@@ -199,6 +202,7 @@ class Wearable:
         told.outcomes["released"] += 1
         told.outcomes["received" if received else "lost"] += 1
         self.sent += 1
+        self.sent_in[self.clock.epoch] += 1
         features, values = taken_apart(self.firmware, packet)
         behind = {feature: x[feature] for feature in features} if not self.firmware.sketch else {}
         if sketch := self.firmware.sketch:

@@ -19,6 +19,8 @@ from sensorsim.fleet.people import People
 from sensorsim.fleet.settings import Settings
 from sensorsim.privacy.tables import ready_table
 
+ONE = 2**15
+BECAME = ("received", "lost", "passed over", "spent", "no entropy", "bad clock", "cut")  # of a record
 DEVICES, DAYS = 100, 3
 LONG = 365  # days of which the sums are larger
 PAUSE = 0.01  # seconds that a batch takes
@@ -36,16 +38,27 @@ def settings(**others: Any) -> Settings:
 
 
 def run_batch(made_for: Settings, first: int, last: int) -> Counts:
-    counts = Counts.empty(made_for)
+    """Devices that fare by chance, a record a day; sums that a fleet of symbols can have."""
+    counts, n = Counts.empty(made_for), made_for.people.n
     for device in range(first, last):
         own = np.random.default_rng(device)
-        for name, array in counts.arrays().items():
-            if name in ("spent", "energy"):  # each device stands once in these
-                array[own.integers(array.size)] += 1
-            elif name == "worst":
-                array[0] = max(array[0], own.integers(100))
-            else:
-                array += own.integers(-5, 2**40, array.shape)
+        x = own.integers(0, ONE + 1, (made_for.days, n))
+        counts.truth[...] += x
+        counts.records[...] += 1
+        became = own.choice(len(BECAME), made_for.days)
+        for name, days in zip(BECAME, np.bincount(became, minlength=len(BECAME)), strict=True):
+            counts.outcomes[OUTCOMES.index(name)] += days
+            counts.outcomes[OUTCOMES.index("released")] += days if name in ("received", "lost") else 0
+        counts.outcomes[OUTCOMES.index("records")] += made_for.days
+        for name in ("opens", "stores"):
+            counts.outcomes[OUTCOMES.index(name)] += own.integers(2**40)
+        for day in np.flatnonzero(became == BECAME.index("received")):
+            feature, symbol = own.integers(n), own.integers(made_for.columns)
+            counts.tally[day, feature, symbol] += 1
+            counts.behind[day, feature] += x[day, feature]
+        for array in (counts.spent, counts.energy):  # each device stands once in these
+            array[own.integers(array.size)] += 1
+        counts.worst[...] = np.maximum(counts.worst, own.integers(made_for.days, size=2))
     time.sleep(PAUSE if last > first else 0)
     return counts
 
@@ -62,7 +75,7 @@ def plain_batch(made_for: Settings, first: int, last: int) -> Counts:
         for name in ("records", "released", "received"):
             counts.outcomes[OUTCOMES.index(name)] += made_for.days
         counts.spent[made_for.days // made_for.spent_step] += 1
-        counts.worst[0] = 1
+        counts.worst[:] = 1
         counts.energy[3] += 1
     time.sleep(PAUSE if last > first else 0)
     return counts

@@ -18,7 +18,7 @@ from sensorsim.fleet.people import People
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import make_table
 
-NOISE = str(Path(__file__).parent.parent / "tables" / "noise" / "rows-eps1.6-1.txt")
+NOISE = str(Path(__file__).parent.parent / "tables" / "noise" / "rows-eps0.2-1.txt")  # of one bit: intervals are quick
 WORDS = ("fleet", "--devices", "40", "--days", "14", "--noise", NOISE)
 
 
@@ -66,6 +66,7 @@ def test_rows_are_csv(fleet):
     assert len(rows) == 3 * 14 and {"feature", "low", "high"} <= set(rows[0])
 
 
+@pytest.mark.slow
 def test_files_beside_it(fleet, tmp_path):
     code, _, _ = fleet("--plot", "page.svg", "--statistics", "sums.csv")
     assert code == 0 and {path.name for path in tmp_path.iterdir()} == {"f.sqlite", "page.svg", "sums.csv"}
@@ -88,10 +89,13 @@ def test_a_file_of_raw_records_stays_in_the_house(fleet, tmp_path):
     assert code == 0 and "Note: f.sqlite holds sums of raw records of mine.csv: keep it where" in err and "mine" in out
 
 
-def test_a_journal_over_its_budget_is_exit_code_1(fleet, monkeypatch):
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_device_over_its_budget_is_exit_code_1(fleet, monkeypatch, place):
+    """By its journal, or by packets that left it whatever the journal says."""
+
     def run_batch(settings, first, last):
         counts = fleet_standin.plain_batch(settings, first, last)
-        counts.worst[0] = 2
+        counts.worst[place] = 2
         return counts
 
     monkeypatch.setattr(life, "run_batch", run_batch)
@@ -129,6 +133,24 @@ BAD = {
     "statistics": (("--statistics", "no/sums.csv"), "there is no folder"),
     "one file": (("--statistics", "f.sqlite"), "are one file"),
     "dask": (("--dask", "nonsense"), "no Dask scheduler answers at nonsense"),
+    "over the table": (("--statistics", NOISE), "is read, and would be written over"),
+    "over a sketch": (("--plot", "a.svg", "--sketch", "./a.svg"), "a.svg is read, and would be written over"),
+    "over the ranges": (("--statistics", "r.csv", "--ranges", "r.csv"), "r.csv is read, and would be written over"),
+    "over the data": (("--out", "d.csv", "--data", "d.csv"), "d.csv is read, and would be written over"),
+    "no column": (("--columns", "x"), "the generator has no column x; it has TotalSteps"),
+    "chip before data": (("--chip", "potato", "--data", "nowhere.csv"), "potato"),
+    "long chip": (("--chip", "x" * 4000), "is not known; there are"),
+    "long radio": (("--radio", "x" * 4000), "is not known"),
+    "long table": (("--noise", "x" * 4000), "cannot read"),
+    "long sketch": (("--sketch", "x" * 4000), "cannot read"),
+    "long data": (("--data", "x" * 4000), "cannot be read"),
+    "long columns": (("--columns", "x" * 4000), "the generator has no column xxx"),
+    "long budget": (("--budget-epsilon", "x" * 4000), "a privacy budget is a number above 0"),
+    "long dask": (("--dask", "x" * 4000), "no Dask scheduler answers at xxx"),
+    "many estimates": (("--days", "36525", "--every", "1"), "511350 estimates; at most"),
+} | {
+    f"empty {name}": ((f"--{name}", ""), f"--{name} is empty; give a text, or leave it out")
+    for name in ("sketch", "statistics", "plot", "columns", "data", "person", "ranges", "dask", "noise", "out", "chip")
 }
 
 
@@ -139,6 +161,53 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(fleet, ran, tmp_path, what
     assert code == 2 and out == "" and sentence in err, err
     told = [line for line in err.splitlines() if line.startswith("Error: ")]
     assert len(told) == 1 and "Traceback" not in err and ran == [] and list(tmp_path.iterdir()) == []
+    assert len(err) <= 300 and "devices ·" not in err  # no bar comes before
+
+
+def test_data_are_not_written_over(fleet, ran, tmp_path):
+    rows = ["Id,TotalSteps", *(f"{i % 3},{1000 * i}" for i in range(12))]
+    (tmp_path / "d.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "link.csv").symlink_to("d.csv")
+    for name in ("d.csv", "link.csv"):
+        code, _, err = fleet("--data", "d.csv", "--columns", "TotalSteps", "--statistics", name)
+        assert code == 2 and f"{name} is read, and would be written over" in err
+    assert (tmp_path / "d.csv").read_text() == "\n".join(rows) + "\n" and ran == []
+
+
+def test_a_table_that_is_too_large_is_refused_before_the_run(fleet, ran, tmp_path, monkeypatch):
+    """Two weeks of 14 features with 2 symbols each."""
+    from sensorsim.hospital import columnar
+
+    monkeypatch.setattr(columnar, "MOST_NUMBERS", 14 * 14 * 2 - 1)
+    code, _, err = fleet("--statistics", "s.csv")
+    assert code == 2 and "more than a table is written of" in err and ran == [] and list(tmp_path.iterdir()) == []
+    assert fleet("--statistics", "s.json")[0] == 0  # of all days
+
+
+def test_a_result_is_printed_before_files_are_written(fleet, tmp_path, monkeypatch):
+    """A disk that is full then takes nothing of it."""
+    from sensorsim.errors import InputError
+    from sensorsim.hospital import columnar
+
+    def full(*_):
+        raise InputError("the disk is full.")
+
+    monkeypatch.setattr(columnar, "write_days", full)
+    code, out, err = fleet("--statistics", "s.csv")
+    assert code == 2 and "nothing of it is private" in out and "the disk is full" in err
+
+
+def test_estimates_that_take_long_have_a_bar(fleet, monkeypatch):
+    from sensorsim.cli import fleet_progress
+
+    assert "intervals" not in fleet()[2]
+    monkeypatch.setattr(fleet_progress, "SOON", 0)
+    assert "28/28 intervals" in fleet()[2]
+
+
+def test_a_store_of_other_settings_is_told_without_a_bar(fleet):
+    fleet()
+    assert "devices" not in fleet("--loss", "0.25")[2].partition("is of a fleet")[0]
 
 
 def test_other_settings_are_named(fleet):
@@ -147,6 +216,7 @@ def test_other_settings_are_named(fleet):
     assert code == 2 and re.search(r"f.sqlite is of a fleet with loss 0.0, this run has 0.25; nothing was changed", err)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(fleet, tmp_path, ran):
     """A real signal to a process of its own."""
     program = "import sys, fleet_standin\nfrom sensorsim.cli import main\n"

@@ -7,9 +7,8 @@ import pytest
 from sensorsim.cost.report import cost
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
-from sensorsim.fleet.counts import ENERGY_BINS
-from sensorsim.fleet.energy import board_of, faultless, opening_operations, prices_of
-from sensorsim.fleet.settings import Prices
+from sensorsim.fleet.energy import Life, board_of, faultless, most, opening_operations, prices_of
+from sensorsim.fleet.settings import Faults, Prices
 from sensorsim.privacy.tables import ready_table
 
 
@@ -67,11 +66,43 @@ def test_a_device_that_nothing_happens_to() -> None:
 
 
 @pytest.mark.parametrize("days", [1, 28, 3650])
-def test_the_histogram_reaches_to_twice_that(days: int) -> None:
+def test_a_faultless_fleet_has_fine_bins(days: int) -> None:
+    """512 even ones reach to twice what a device takes that nothing happens to."""
     firmware = one_of_14()
     prices = prices_of(firmware, days, 24)
-    reach, wanted = prices.step * ENERGY_BINS, 2 * faultless(prices, firmware, days, 24)
-    assert wanted <= reach < wanted + ENERGY_BINS
+    reach, wanted = prices.step * 512, 2 * faultless(prices, firmware, days, 24)
+    assert wanted <= reach < wanted + 512
+
+
+FAULTY = {
+    "none": Faults(),
+    "resets": Faults(reset_rate=1),
+    "cuts": Faults(power_cuts=1),
+    "cuts and resets": Faults(reset_rate=1, power_cuts=1),
+    "stuck": Faults(stuck_entropy=1),
+    "clocks": Faults(reset_rate=0.1, clock_skew=3650),
+    "all": Faults(1, 1, 1, 1, 9),
+}
+
+
+@pytest.mark.parametrize("schedule", ["sampled", "greedy"])
+@pytest.mark.parametrize("faults", FAULTY)
+@pytest.mark.parametrize("budget", [{}, {"budget_epsilon": "8", "budget_days": 30}, {"budget_days": 7}])
+def test_no_device_is_beyond_the_last_bin(faults: str, schedule: str, budget: dict[str, object]) -> None:
+    firmware, days, often = one_of_14(**budget), 365, 1000
+    prices = prices_of(firmware, days, often, faults=FAULTY[faults], schedule=schedule)
+    worst = most(prices, Life(firmware, days, often, FAULTY[faults], schedule))
+    assert worst >= faultless(prices, firmware, days, often) and worst // prices.step < 512 * 2**14
+    if FAULTY[faults].power_cuts and schedule == "greedy":  # it is opened, torn and repaired at every record
+        assert worst >= days * often * (prices.open + 2 * prices.store)
+
+
+def test_the_most_of_a_faultless_device_is_what_it_takes() -> None:
+    firmware = one_of_14(budget_epsilon="8", budget_days=30, reserve=2)
+    for days in (30, 60, 90):
+        life = Life(firmware, days, 1, Faults(), "sampled")
+        prices = Prices(release=1000, open=70, store=3)
+        assert most(prices, life) == faultless(prices, firmware, days, 1)
 
 
 def test_a_battery() -> None:

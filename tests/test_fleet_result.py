@@ -125,7 +125,8 @@ def test_totals_leave_short_periods_out() -> None:
     errors = [one.mean - one.truth for one in whole]
     assert result.error_sd == pytest.approx(math.sqrt(np.mean(np.square(errors))))
     steps = result.features[0]
-    assert steps.periods == 3 and steps.half == pytest.approx(np.mean([one.half for one in whole[::3]]))
+    assert (steps.periods, steps.whole_periods) == (4, 3)
+    assert steps.half == pytest.approx(np.mean([one.half for one in whole[::3]]))
     assert steps.half_in_unit == pytest.approx(40000 * steps.half)
     assert result_of(made(), every=30).half is None
 
@@ -143,6 +144,7 @@ def test_the_spread_that_is_foretold() -> None:
         )
 
 
+@pytest.mark.slow
 def test_coverage_of_both() -> None:
     """Intervals of a day each: those of all people hold for the people, those of the records for the records."""
     every = [result_of(made("6.4", seed=seed), every=1) for seed in (2, 3, 4)]
@@ -203,6 +205,11 @@ def test_a_sketch() -> None:
     assert found.truth == pytest.approx(square / 4) and found.truth_of_records == pytest.approx(square / 2)
     assert 0 <= found.low <= found.high <= square and found.covered
     assert "over 10 days" in text(result) and page(result)
+    # What is not released has no direction, so nothing is known of it: the truth is that of released records.
+    assert "of all released records" in text(result) and "people's" not in text(result)
+    assert result.to_dict()["people_are"] == "all released records"
+    titles = " ".join(axes.get_title(loc="left") for axes in page(result).axes)
+    assert "of all released records" in titles and "people" not in titles
 
 
 # ---- people and devices
@@ -262,10 +269,14 @@ def test_a_budget_that_is_not_kept_is_told() -> None:
     counts = Counts.empty(settings)
     counts.worst[0] = 20
     assert not FleetResult(settings, counts).over_budget
-    counts.worst[0] = 21
-    result = FleetResult(settings, counts)
-    assert result.over_budget and result.to_dict()["spend"]["over_budget"]
-    assert "OVER BUDGET" in text(result) and "OVER BUDGET" not in text(result_of(found))
+    assert "OVER BUDGET" not in text(result_of(found))
+    for worst in ((21, 20), (20, 21)):  # of a journal, of packets that were sent
+        counts.worst[:] = worst
+        result = FleetResult(settings, counts)
+        told = result.to_dict()["spend"]
+        assert result.over_budget and told["over_budget"] and "OVER BUDGET" in text(result)
+        epsilon = float(firmware.epsilon)
+        assert (told["most_in_a_period"], told["most_sent_in_a_period"]) == tuple(each * epsilon for each in worst)
 
 
 def test_energy() -> None:
@@ -334,14 +345,65 @@ def test_where_nothing_comes(loss: bool) -> None:
     assert all((one.mean, one.covered, one.low, one.high) == (None, None, 0.0, 1.0) for one in result.estimates)
     json.dumps(result.to_dict(), allow_nan=False)
     assert "nothing came" in text(result) and max(map(len, text(result).split("\n"))) <= 80
-    assert picture(page(result), "svg", 60)
+    assert page(result)
+
+
+def words_of(figure: Any) -> str:
+    return " ".join(str(found.get_text()) for found in figure.findobj(lambda drawn: hasattr(drawn, "get_text")))
+
+
+def test_a_page_without_whole_periods_says_none() -> None:
+    """Not a half width of zero."""
+    widths = page(result_of(made(), every=40)).axes[1]
+    assert [bar.get_width() for bar in widths.patches] == [0, 0, 0]
+    assert [found.get_text() for found in widths.texts] == ["none: no whole period"] * 3 and widths.get_xlim() == (0, 1)
+
+
+def one_device(spent: int, energy: int) -> FleetResult:
+    """Over one day, with its number of releases and its bin of energy."""
+    firmware = Firmware(made().settings.firmware.table, budget_epsilon="900", budget_days=1)
+    settings = Settings(firmware, made().settings.people, 1, 1, records_per_day=281, prices=PRICES)
+    counts = Counts.empty(settings)
+    counts.spent[spent] = counts.energy[energy] = 1
+    counts.records[:], counts.outcomes[: OUTCOMES.index("lost")] = 1, 1
+    return FleetResult(settings, counts, 1, BOARD)
+
+
+@pytest.mark.parametrize("spent, energy", [(0, 0), (1, 3), (281, 511), (200, 512), (5, 4000), (5, 4095)])
+def test_ticks_of_histograms_can_be_told_apart(spent: int, energy: int) -> None:
+    """However few devices there are, and however much they use."""
+    drawn = page(one_device(spent, energy))
+    assert "1 device over 1 day:" in drawn.get_suptitle() and "s over" not in drawn.get_suptitle()
+    for place in (3, 4):
+        axis = drawn.axes[place].xaxis
+        low, high = axis.get_view_interval()
+        ticks = axis.get_major_formatter().format_ticks([at for at in axis.get_majorticklocs() if low <= at <= high])
+        assert 2 <= len(set(ticks)) == len(ticks) <= 7 and max(map(len, ticks)) <= 8
+        assert not any(word in "".join(ticks) for word in ("e", "+")) and axis.get_major_formatter().get_offset() == ""
+    (bar,) = drawn.axes[3].patches
+    epsilon = 3.2
+    assert bar.get_x() <= spent * epsilon <= bar.get_x() + bar.get_width() <= (spent + 1) * epsilon
+
+
+def test_what_is_beyond_the_last_bin_is_said() -> None:
+    result = one_device(1, 4095)
+    assert "or more µJ" in text(result) and "and beyond" in words_of(page(result))
+    assert result.to_dict()["energy"]["most_is_at_least"] is True
+    assert text(result).startswith(" 1 device × 1 day,")
+    plain = one_device(1, 4094)
+    assert "or more" not in text(plain) and "and beyond" not in words_of(page(plain))
 
 
 def test_a_page_of_figures() -> None:
-    """Every panel has its words, and the same result is the same bytes."""
+    """Every panel has its words."""
     drawn = page(result_of(made()))
     titles = " ".join(axes.get_title(loc="left") for axes in drawn.axes)
     for word in ("estimates with 95 % intervals", "half width", "of all people", "spent", "energy", "what became of"):
         assert word in titles
     assert all(axes.get_xlabel() for axes in drawn.axes)
-    assert picture(drawn, "svg", 60) == picture(page(result_of(made())), "svg", 60)
+    assert "none" not in words_of(drawn)
+
+
+@pytest.mark.slow
+def test_the_same_result_is_the_same_bytes() -> None:
+    assert picture(page(result_of(made())), "svg", 60) == picture(page(result_of(made())), "svg", 60)

@@ -96,7 +96,14 @@ def test_batches_are_every_device_once(devices, days, tmp_path):
     assert batches <= run.MOST_BATCHES and not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(("where", "batches"), [("before", 3), ("within", 3), ("after", 4)])
+@pytest.mark.parametrize(
+    ("where", "batches"),
+    [
+        pytest.param("before", 3, marks=pytest.mark.slow),
+        ("within", 3),
+        pytest.param("after", 4, marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_any_time_a_batch_is_in_or_not(ran, tmp_path, where, batches):
     """The process kills itself as kill -9 does, in a write."""
     path = tmp_path / "f"
@@ -156,7 +163,7 @@ OTHERS = {
     "seed": ({"seed": 5}, "seed 0, this run has 5"),
     "loss": ({"faults": Faults(loss=0.25)}, r"loss 0.0, this run has 0.25"),
     "table": ({"firmware": Firmware(ready_table("0.8", 1, "rows"))}, "noise table [0-9a-f]{40}"),
-    "budget": ({"firmware": Firmware(ready_table("1.6", 1, "rows"), budget_epsilon="4")}, "releases of a period 1,"),
+    "budget": ({"firmware": Firmware(ready_table("1.6", 1, "rows"), budget_epsilon="4")}, "budget epsilon 1.6, this"),
     "people": ({"people": fleet_standin.people(seed=1)}, "people .* this run has"),
     "prices": ({"prices": Prices(3, 2, 1, 1)}, "prices of energy"),
 }

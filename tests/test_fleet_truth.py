@@ -20,6 +20,7 @@ from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill
 from sensorsim.fleet import chance
 from sensorsim.fleet.counts import OUTCOMES, Counts
+from sensorsim.fleet.energy import Life, most
 from sensorsim.fleet.life import run_batch, trace
 from sensorsim.fleet.people import People
 from sensorsim.fleet.settings import GREEDY, Faults, Prices, Settings
@@ -30,8 +31,10 @@ from sensorsim.privacy.tables import certified, ready_table
 DEVICES, DAYS = 200, 30
 ON_CORES = range(3, DEVICES, 10)  # twenty of them
 FAULTS = Faults(reset_rate=0.1, power_cuts=0.3, loss=0.2, stuck_entropy=0.15, clock_skew=9)
-PRICES = Prices(release=1000, open=300, store=70, step=60)
+PRICES = Prices(release=1000, open=300, store=70, step=6)  # energies are in even bins and in some octaves
 CENTRE = tuple(2000 * i for i in range(14))
+# Where bins of energy end but the last, in steps: 512 of one each, then fourteen times 256, each time twice as wide.
+ENDS = [*range(1, 513), *(2**k * (256 + i) for k in range(1, 15) for i in range(1, 257))][:-1]
 SKETCH = Sketch(14, CENTRE, 40000, 1, 6)
 
 
@@ -73,8 +76,8 @@ def sums_of(of: Settings, told: Told) -> dict[str, np.ndarray]:
         "records": placed((of.days,), told.records),
         "outcomes": np.array([told.outcomes[name] for name in OUTCOMES]),
         "spent": placed((of.spent_bins,), Counter(told.spent)),
-        "worst": np.array([told.worst]),
-        "energy": placed((512,), Counter(min(used // step, 511) for used in told.energy)),
+        "worst": np.array([told.worst, told.most_sent]),
+        "energy": placed((4096,), Counter(sum(end <= used // step for end in ENDS) for used in told.energy)),
     }
 
 
@@ -98,6 +101,8 @@ def assert_true(of: Settings, first: int = 0, last: int = DEVICES) -> Told:
     assert packets == told.packets
     assert_same_sums(of, counts, told)
     assert_same_sums(of, run_batch(of, first, last), told)
+    life = Life(of.firmware, of.days, of.records_per_day, of.faults, of.schedule)
+    assert max(told.energy) <= most(of.prices, life)
     return told
 
 
@@ -161,8 +166,10 @@ def test_with_all_faults_at_once(unlucky: tuple[Settings, Told]) -> None:
     assert min(told.outcomes[name] for name in OUTCOMES if name not in never) > 20
     assert told.outcomes["records"] == DEVICES * DAYS * 3
     assert len({packet.packet for packet in told.packets}) > 1000
-    assert told.worst == of.firmware.releases == 5
+    assert told.worst == told.most_sent == of.firmware.releases == 5
     assert len(set(told.spent)) > 10 and len(set(told.energy)) > 50
+    steps = [used // of.prices.step for used in told.energy]
+    assert min(steps) < 512 and max(steps) > 2048  # bins of all widths but the widest
 
 
 def test_twenty_of_them_on_an_emulated_core(unlucky: tuple[Settings, Told], tmp_path: Path) -> None:
@@ -188,12 +195,13 @@ def on_a_core(firmware: Firmware, folder: Path) -> EmulatedSensor:
 
 
 def test_plain() -> None:
-    told = assert_true(settings(of_rows(), faults=Faults()))
-    assert told.outcomes["opens"] == DEVICES and told.outcomes["lost"] == told.outcomes["cut"] == 0
+    devices = 50
+    told = assert_true(settings(of_rows(), faults=Faults()), last=devices)
+    assert told.outcomes["opens"] == devices and told.outcomes["lost"] == told.outcomes["cut"] == 0
     # Four whole periods and two days of another: exactly five releases in each whole one.
     assert all(20 <= spent <= 25 for spent in told.spent)
     by_period = Counter((packet.device, packet.record // 21) for packet in told.packets)
-    assert all(by_period[number, period] == 5 for number in range(DEVICES) for period in range(4))
+    assert all(by_period[number, period] == 5 for number in range(devices) for period in range(4))
 
 
 def test_greedy_devices_release_until_their_budget_is_spent() -> None:
@@ -240,6 +248,7 @@ def test_batches_at_the_same_time_keep_apart(unlucky: tuple[Settings, Told]) -> 
     assert_same_sums(of, whole, told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget, days, reserve, often",
     [("1.6", 1, 1, 1), ("1.6", 30, 1, 1), ("12.8", 1, 3, 24), ("4.8", 2, 3, 2), ("160", 9, 7, 3)],

@@ -12,7 +12,12 @@ from sensorsim.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text("utf-8")
-QUICK = ("sensorsim cost", "sensorsim cpus", "sensorsim sensitivity", "sensorsim plan")  # the others take files or minutes
+QUICK = (
+    "sensorsim cost",
+    "sensorsim cpus",
+    "sensorsim sensitivity",
+    "sensorsim plan",
+)  # the others take files or minutes
 
 
 def shown():

@@ -1,7 +1,6 @@
 """`sensorsim fleet`: many devices over many days, simulated in batches, resumable."""
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.cli.fleet_data import people_of, people_options
-from sensorsim.cli.output import emit, format_option, progress_bar
+from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
+from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import options
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
@@ -17,10 +17,9 @@ from sensorsim.fleet.result import FleetResult
 from sensorsim.fleet.settings import MOST_SEED, SCHEDULES, Faults, Settings
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.counts import Counts
     from sensorsim.fleet.energy import Board
-    from sensorsim.fleet.run import Progress
 
+MOST_LETTERS = 300  # of a sentence that is read at a glance
 HOUSE = "Note: {out} holds sums of raw records of {data}: keep it where the records are kept."
 budget_options = options(
     click.option("--budget-epsilon", metavar="E", help="Epsilon of a period.  [default: that of one release]"),
@@ -96,13 +95,15 @@ def command(fmt: str, **chosen: Any) -> None:
     Example: sensorsim fleet --devices 5000 --days 28 --noise rows-eps1-1.txt --budget-epsilon 1 --budget-days 30 \\
                --loss 0.02 --out fleet.sqlite --plot fleet.svg
     """
-    _check_files(chosen)
-    settings, board = settings_of(chosen)
+    with _said_briefly(chosen):
+        _check_files(chosen)
+        settings, board = settings_of(chosen)
+        _check_sizes(settings, chosen["every"], chosen["statistics"])
     counts = run_with_progress(settings, chosen["out"], chosen["jobs"], chosen["dask"])
     result = FleetResult(settings, counts, chosen["every"], board)
+    reckon_with_progress(result)
     if chosen["data"]:
         click.echo(HOUSE.format(out=chosen["out"], data=chosen["data"]), err=True)
-    _write(result, chosen["statistics"], chosen["plot"])
 
     def text() -> str:
         from sensorsim.fleet.text import text
@@ -110,17 +111,39 @@ def command(fmt: str, **chosen: Any) -> None:
         return text(result)
 
     emit(fmt, text, result.to_dict, lambda: result.rows)
+    _write(result, chosen["statistics"], chosen["plot"])
     if result.over_budget:
         sys.exit(1)
 
 
+@contextmanager
+def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
+    """What was given stands shortened in an error: a sentence is to be read."""
+    from sensorsim.errors import InputError
+    from sensorsim.ranges import SHOWN_LETTERS, brief
+
+    try:
+        yield
+    except InputError as error:
+        said = str(error)
+        for given in chosen.values():
+            if isinstance(given, str) and len(given) > SHOWN_LETTERS and len(said) > MOST_LETTERS:
+                said = said.replace(given, brief(given))
+        raise InputError(said) from None
+
+
 def _check_files(chosen: dict[str, Any]) -> None:
     """Everything that will be written, before anything is read."""
+    from sensorsim.errors import InputError
     from sensorsim.files import check_targets
     from sensorsim.fleet.store import check_store
 
+    for name, given in chosen.items():
+        if given == "":
+            raise InputError(f"--{name.replace('_', '-')} is empty; give a text, or leave it out.")
     check_store(chosen["out"])
-    check_targets([path for path in (chosen["out"], chosen["statistics"], chosen["plot"]) if path])
+    written, read = (chosen["out"], chosen["statistics"], chosen["plot"]), ("data", "noise", "sketch", "ranges")
+    check_targets(written, read=[chosen[name] for name in read])
     if chosen["plot"]:
         from sensorsim.cost.plot import check_path
 
@@ -129,6 +152,17 @@ def _check_files(chosen: dict[str, Any]) -> None:
         from sensorsim.hospital.columnar import check_out
 
         check_out(chosen["statistics"])
+
+
+def _check_sizes(settings: Settings, every: int, statistics: str | None) -> None:
+    """That what is made of the sums is not too much, before they are."""
+    from sensorsim.fleet.estimates import number_of
+
+    number_of(settings, every)
+    if statistics:
+        from sensorsim.hospital.columnar import check_size
+
+        check_size(statistics, settings.groups, settings.firmware.features, settings.columns)
 
 
 def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
@@ -146,9 +180,10 @@ def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
     )
     names = ("reset_rate", "power_cuts", "loss", "stuck_entropy", "clock_skew")
     faults = Faults(**{name: chosen[name] for name in names})
-    people = people_of(*(chosen[name] for name in ("data", "columns", "person", "ranges", "seed", "drop_missing")))
     numbers = {name: chosen[name] for name in ("devices", "days", "records_per_day", "schedule", "seed")}
-    board = board_of(firmware, *(chosen[name] for name in ("days", "records_per_day", "chip", "radio", "battery_mah")))
+    named = {name: chosen[name] for name in ("days", "records_per_day", "chip", "radio", "battery_mah", "schedule")}
+    board = board_of(firmware, faults=faults, **named)  # before data is read, which may take long
+    people = people_of(*(chosen[name] for name in ("data", "columns", "person", "ranges", "seed", "drop_missing")))
     return Settings(firmware, people, faults=faults, prices=board.prices, **numbers), board
 
 
@@ -162,41 +197,3 @@ def _write(result: FleetResult, statistics: str | None, plot: str | None) -> Non
         from sensorsim.hospital.columnar import write_days
 
         write_days(statistics, result.settings.firmware, result.counts.tally)
-
-
-def run_with_progress(settings: Settings, path: str, jobs: int | None, dask: str | None) -> "Counts":
-    """All sums; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
-    from sensorsim.fleet.run import finished_devices, simulate
-
-    with _bar(settings) as progress:
-        try:
-            return simulate(settings, path, jobs=jobs, dask=dask, progress=progress)
-        except KeyboardInterrupt:
-            pass
-    done = finished_devices(settings, path)  # from the file: it may have come between a write and its report
-    click.echo(f"{done:,} devices are safe in {path}; run the same command to go on.", err=True)
-    sys.exit(130)
-
-
-@contextmanager
-def _bar(settings: Settings) -> "Iterator[Progress]":
-    """A bar on stderr, and how many device-days are simulated in a second."""
-    from sensorsim.fleet.run import COMPILES
-
-    bar = progress_bar("fleet", "devices")
-    began: tuple[float, int] | None = None  # when, and devices that were finished by then
-
-    def show(doing: str, devices: int) -> None:
-        nonlocal began
-        if doing == COMPILES:
-            bar.update(task, completed=devices, description="compiling, some 20 seconds")
-            return
-        now = time.monotonic()
-        began = began or (now, devices)
-        passed, made = now - began[0], devices - began[1]
-        speed = f"{made * settings.days / passed:,.0f} device-days/s" if made and passed else "running"
-        bar.update(task, completed=devices, description=speed)
-
-    with bar:
-        task = bar.add_task("starting", total=settings.devices)
-        yield show

@@ -11,7 +11,7 @@ is private.
 settings.py, people.py, chance.py   what is simulated, who wears it, what happens by chance
 board.py, draw.py, loop.py          a sensor's steps, its release and its days, as Numba runs them
 life.py, counts.py                  a batch of devices, and the whole numbers that it adds up
-run.py, store.py                    batches on this machine or on a Dask cluster, and what is finished
+run.py, store.py, sound.py          batches on this machine or on a Dask cluster, what is finished, and if it can be so
 estimates.py, spread.py, energy.py  means with intervals, distributions over devices, what a battery gives
 result.py, text.py, figures.py      all of it, on a screen and on a page
 """

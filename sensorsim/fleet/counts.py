@@ -31,7 +31,12 @@ OUTCOMES = (
 )
 RECORDS, PASSED, RELEASED, LOST, RECEIVED, SPENT, NO_ENTROPY, NO_STORE, BAD_JOURNAL, BAD_CLOCK, CUT = range(11)
 RESETS, OPENS, STORES, STUCK = range(11, 15)
-ENERGY_BINS = 512
+JOURNAL, SENT = range(2)  # of `worst`
+# Bins of energy: as wide as a step up to EVEN of them, then those of an octave are twice as wide as those of the last.
+# So a device that takes ten thousand times as much as another has its bin, and none is wider than 1/256 of what it is.
+EVEN, OF_AN_OCTAVE, OCTAVES = 512, 256, 14
+ENERGY_BINS = EVEN + OCTAVES * OF_AN_OCTAVE
+MOST_STEPS = EVEN << OCTAVES  # where the last bin ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +51,10 @@ class Counts:
     outcomes  as OUTCOMES
     spent     (bins,)                      devices by the releases that their journals counted over all days, in steps
                                            of `settings.spent_step`
-    worst     (1,)                         the most releases that a journal counted in one period
-    energy    (ENERGY_BINS,)               devices by the energy they used, in steps of `settings.prices.step`
+    worst     (2,)                         the most releases that a journal counted in one period, and the most packets
+                                           that left a device while its clock showed one
+    energy    (ENERGY_BINS,)               devices by the energy they used, in steps of `settings.prices.step`: see
+                                           `begins`
     """
 
     tally: Whole
@@ -70,7 +77,7 @@ class Counts:
             np.zeros(settings.days, np.int64),
             np.zeros(len(OUTCOMES), np.int64),
             np.zeros(settings.spent_bins, np.int64),
-            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
             np.zeros(ENERGY_BINS, np.int64),
         )
 
@@ -92,3 +99,17 @@ class Counts:
         return isinstance(other, Counts) and all(
             np.array_equal(mine, getattr(other, name)) for name, mine in self.arrays().items()
         )
+
+
+def begins(bin_: int) -> int:
+    """The first step of energy that belongs to a bin; that of the next one is where it ends."""
+    if bin_ < EVEN:
+        return bin_
+    octave, place = divmod(bin_ - EVEN, OF_AN_OCTAVE)
+    return OF_AN_OCTAVE + place << octave + 1
+
+
+def total(sums: Whole) -> Any:
+    """Sums over the first axis (days) as whole numbers of any size: squares of stairs of many days pass 2^63."""
+    high, low = (sums >> 32).sum(axis=0), (sums & 0xFFFFFFFF).sum(axis=0)
+    return high.astype(object) * 2**32 + low.astype(object) if sums.ndim > 1 else int(high) * 2**32 + int(low)

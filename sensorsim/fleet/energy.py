@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.chip_parts import NONE
 from sensorsim.cost.radio import DEFAULT_RADIO
-from sensorsim.fleet.settings import Prices
+from sensorsim.fleet.settings import GREEDY, SAMPLED, Faults, Prices
 
 if TYPE_CHECKING:
     from sensorsim.cost.record_parts import Making
@@ -36,11 +36,27 @@ class Board(NamedTuple):
     note: str = ""  # why there are no prices
 
 
+class Life(NamedTuple):
+    """What decides how much a device can take: how long it runs, how often it is asked, and what goes wrong."""
+
+    firmware: "Firmware"
+    days: int
+    records_per_day: int
+    faults: Faults
+    schedule: str
+
+
 def prices_of(
-    firmware: "Firmware", days: int, records_per_day: int, chip: str | None = None, radio: str = DEFAULT_RADIO
+    firmware: "Firmware",
+    days: int,
+    records_per_day: int,
+    chip: str | None = None,
+    radio: str = DEFAULT_RADIO,
+    faults: Faults | None = None,
+    schedule: str = SAMPLED,
 ) -> Prices:
     """Those of a board; all zero where the tables have no figure for a part of the chip."""
-    return board_of(firmware, days, records_per_day, chip, radio).prices
+    return board_of(firmware, days, records_per_day, chip, radio, None, faults, schedule).prices
 
 
 def board_of(
@@ -50,8 +66,10 @@ def board_of(
     chip: str | None = None,
     radio: str = DEFAULT_RADIO,
     battery_mah: float | None = None,
+    faults: Faults | None = None,
+    schedule: str = SAMPLED,
 ) -> Board:
-    """A chip as `sensorsim cost` chooses it, for devices that run so many days."""
+    """A chip as `sensorsim cost` chooses it, for devices that run so many days with these faults."""
     from sensorsim.cost.random import CHACHA20
     from sensorsim.cost.record import COULOMB_PER_MAH, Choices, settle
     from sensorsim.cost.record_parts import Making
@@ -63,19 +81,19 @@ def board_of(
     if making.store is None:
         note = f"energy.csv has no figure for the memory of {making.chip.name}, so no energy is counted"
         return Board(Prices(), *named, note)
-    return Board(_prices(making, firmware, days, records_per_day), *named)
+    return Board(_prices(making, Life(firmware, days, records_per_day, faults or Faults(), schedule)), *named)
 
 
-def _prices(making: "Making", firmware: "Firmware", days: int, records_per_day: int) -> Prices:
+def _prices(making: "Making", life: Life) -> Prices:
     line = making.of_sensor().parts
     release = sum(_known(line[name].nJ) for name in ("arithmetic", "random words"))
-    release += making.radio.nanojoule(firmware.layout.bytes)
+    release += making.radio.nanojoule(life.firmware.layout.bytes)
     entropy = _bytes_of_an_opening() // BYTES_OF_A_WORD
     operations = Counter(opening_operations()) + Counter({"LOAD": entropy, "STORE": entropy})
     beside = making.trng.nanojoule(entropy) if making.trng and making.trng.status != NONE else 0.0
     opening = _known(making.part(making.priced(operations), beside).nJ)
     found = Prices(round(release), round(opening), round(_known(line["journal"].nJ)))
-    return found._replace(step=_step(found, firmware, days, records_per_day))
+    return found._replace(step=_step(found, life))
 
 
 def faultless(prices: Prices, firmware: "Firmware", days: int, records_per_day: int) -> int:
@@ -88,11 +106,33 @@ def faultless(prices: Prices, firmware: "Firmware", days: int, records_per_day: 
     return periods * allowed * prices.release + prices.open + stores * prices.store
 
 
-def _step(prices: Prices, firmware: "Firmware", days: int, records_per_day: int) -> int:
-    """Of the histogram over devices, which reaches to twice what a faultless one takes."""
-    from sensorsim.fleet.counts import ENERGY_BINS
+def most(prices: Prices, life: Life) -> int:
+    """Nanojoules that no device can pass, whatever befalls it; for a faultless fleet what its devices take at most."""
+    from sensorsim.device.schedule import Schedule
 
-    return max(1, -(-2 * faultless(prices, firmware, days, records_per_day) // ENERGY_BINS))
+    firmware, faults, records = life.firmware, life.faults, life.days * life.records_per_day
+    jumps = faults.clock_skew > 0 and (faults.reset_rate > 0 or faults.power_cuts > 0)  # slots may come again
+    periods = -(-life.days // firmware.budget_days) + (faults.clock_skew > 0)
+    if jumps:
+        periods = (life.days + 2 * faults.clock_skew) // firmware.budget_days + 2
+    due = periods * Schedule.of(firmware, life.records_per_day).allowed
+    tries = records if jumps or life.schedule == GREEDY else min(records, due)
+    within = min(tries, periods * firmware.releases)  # that budgets pay for
+    openings = min(tries, life.days + 1 if faults.reset_rate > 0 else 1)
+    stores = within if faults.reset_rate > 0 else min(within, periods * -(-firmware.releases // firmware.reserve))
+    if faults.power_cuts > 0:
+        stores = 2 * tries  # one that is torn, and one that makes up for it
+    if faults.power_cuts > 0 or faults.stuck_entropy > 0 or jumps:
+        openings = tries
+    return within * prices.release + openings * prices.open + (STORES_OF_A_NEW_JOURNAL + stores) * prices.store
+
+
+def _step(prices: Prices, life: Life) -> int:
+    """Of the histogram over devices: its even bins reach to twice what a faultless one takes, its last beyond all."""
+    from sensorsim.fleet.counts import EVEN, MOST_STEPS
+
+    plain = faultless(prices, life.firmware, life.days, life.records_per_day)
+    return max(1, -(-2 * plain // EVEN), most(prices, life) // MOST_STEPS + 1)
 
 
 @cache

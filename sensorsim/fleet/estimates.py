@@ -6,17 +6,19 @@ somebody asks for. That of the records is the mean over those of which the featu
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sensorsim.errors import InputError
 from sensorsim.kernels.formats import ONE
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.counts import Counts, Whole
+    from sensorsim.fleet.counts import Counts
     from sensorsim.fleet.settings import Settings
     from sensorsim.hospital.received import Received
 
+MOST_ESTIMATES = 200_000  # some milliseconds each
 SKETCH = "sketch"  # the feature's name where one number of a record is released
 
 
@@ -81,14 +83,39 @@ class Coverage:
         return low, float(betaincinv(hits + 1, misses, 1 - TAIL)) if misses else 1.0
 
 
-def estimates(settings: "Settings", counts: "Counts", every: int) -> tuple[Estimate, ...]:
+def number_of(settings: "Settings", every: int) -> int:
+    """Estimates over `every` days each; refuses what no estimate can be, and what would take hours."""
+    if type(every) is not int or every < 1:
+        raise InputError(f"an estimate of {every} days is not possible; give a whole number of 1 or more.")
+    if settings.firmware.sketch is not None:
+        return 1
+    periods = -(-settings.days // every)
+    number = periods * settings.firmware.features
+    if number > MOST_ESTIMATES:
+        least = -(-settings.days // (MOST_ESTIMATES // settings.firmware.features))
+        raise InputError(
+            f"{periods} periods of {settings.firmware.features} features are {number} estimates; at most "
+            f"{MOST_ESTIMATES} are made: give --every {least} or more."
+        )
+    return number
+
+
+def estimates(
+    settings: "Settings", counts: "Counts", every: int, progress: Callable[[int], None] = lambda made: None
+) -> tuple[Estimate, ...]:
     """Each feature over each `every` days, the last of which may be fewer; of a sketch one over all days."""
+    number_of(settings, every)
     if settings.firmware.sketch is not None:
         return (_of_sketch(settings, counts),)
-    return tuple(one for first in range(0, settings.days, every) for one in _of_days(settings, counts, first, every))
+    made: list[Estimate] = []
+    for first in range(0, settings.days, every):
+        for one in _of_days(settings, counts, first, every):
+            made.append(one)
+            progress(len(made))
+    return tuple(made)
 
 
-def received(settings: "Settings", tally: "Whole") -> "Received":
+def received(settings: "Settings", tally: Any) -> "Received":
     """What the hospital has, from sums of a feature (or direction) each."""
     from sensorsim.hospital.expected import Expected
     from sensorsim.hospital.received import Received
@@ -102,23 +129,27 @@ def received(settings: "Settings", tally: "Whole") -> "Received":
 
 
 def _of_days(settings: "Settings", counts: "Counts", first: int, every: int) -> Iterator[Estimate]:
+    from sensorsim.fleet.counts import total
+
     days = slice(first, first + every)
-    came = received(settings, counts.tally[days].sum(axis=0))
-    records, truth, behind = (each[days].sum(axis=0) for each in (counts.records, counts.truth, counts.behind))
+    came = received(settings, total(counts.tally[days]))
+    records, truth, behind = (total(each[days]) for each in (counts.records, counts.truth, counts.behind))
     length = min(every, settings.days - first)
     for row, name in zip(came.features, settings.people.columns, strict=True):
         about = row.feature, name, first + 1, length, length == every
-        true = _share(int(truth[row.feature]), int(records))
-        true_of_records = _share(int(behind[row.feature]), row.count)
+        true = _share(truth[row.feature], records)
+        true_of_records = _share(behind[row.feature], row.count)
         yield _made(settings, about, (row.count, row.mean, row.low, row.high), true, true_of_records, 1.0)
 
 
 def _of_sketch(settings: "Settings", counts: "Counts") -> Estimate:
-    came = received(settings, counts.tally.sum(axis=0)).sketched
+    from sensorsim.fleet.counts import total
+
+    came = received(settings, total(counts.tally)).sketched
     assert came is not None
     count = counts.outcome("received")
-    true = _share(int(counts.truth.sum()), int(counts.records.sum()))
-    true_of_records = _share(int(counts.behind.sum()), count)
+    true = _share(total(counts.truth[:, 0]), total(counts.records))
+    true_of_records = _share(total(counts.behind[0]), count)
     about = 0, SKETCH, 1, settings.days, True
     return _made(settings, about, (count, came.mean, came.low, came.high), true, true_of_records, came.root**2)
 

@@ -16,6 +16,7 @@ MOST_BARS = 60  # of a histogram
 OF_RECORDS = ("passed over", "released", "spent", "no entropy", "no store", "bad journal", "bad clock", "cut")
 OF_PACKETS = ("lost", "received")
 NANOJOULES_PER_MICROJOULE = 1000
+UNITS = (("J", 10**9), ("mJ", 10**6), ("µJ", 10**3))  # in nanojoules: that of an axis has ticks of few digits
 
 
 def page(result: "FleetResult", feature: int = 0) -> Any:
@@ -36,7 +37,8 @@ def page(result: "FleetResult", feature: int = 0) -> Any:
     for axes in figure.axes:
         _plain(axes)
     settings = result.settings
-    heading = f"{settings.devices:,} devices over {settings.days:,} days: a simulation, nothing of it is private"
+    devices, days = _number(settings.devices, "device"), _number(settings.days, "day")
+    heading = f"{devices} over {days}: a simulation, nothing of it is private"
     figure.suptitle(heading, x=0.01, ha="left", fontsize=12, weight="bold")
     return figure
 
@@ -67,6 +69,11 @@ def _half_widths(axes: Any, result: "FleetResult") -> None:
     places = np.arange(len(features))
     scale = 100.0 if result.settings.firmware.sketch is None else 1.0
     axes.barh(places, [scale * (one.half or 0.0) for one in features], color=LIGHT, edgecolor=INK, linewidth=0.6)
+    for place, one in enumerate(features):
+        if one.half is None:
+            axes.annotate("none: no whole period", (0, place), (4, 0), textcoords="offset points", va="center",
+                          fontsize=7.5, color=INK)  # fmt: skip
+    axes.set_xlim(left=0, right=None if any(one.half for one in features) else 1)
     axes.set_yticks(places, [_cut(one.name) for one in features], fontsize=7.5)
     axes.set_ylim(len(features) - 0.4, -0.6)
     axes.set_xlabel("half width, % of the range" if scale > 1 else "half width of u·R²")
@@ -89,7 +96,7 @@ def _coverages(axes: Any, result: "FleetResult") -> None:
     axes.set_xlim(max(0.0, least - 2), 101)
     axes.tick_params(labelleft=False)
     axes.set_xlabel("intervals that hold, %, with what chance leaves open")
-    _entitle(axes, "● of all people   □ of the records that came")
+    _entitle(axes, f"● of {result.of_people}   □ of those that came")
 
 
 def _spent(axes: Any, result: "FleetResult") -> None:
@@ -107,21 +114,38 @@ def _energy(axes: Any, result: "FleetResult") -> None:
         axes.set_axis_off()
         axes.text(0.5, 0.5, "no prices of energy", ha="center", va="center", color=INK, fontsize=9)
         return
-    _histogram(axes, used.spread, 1 / NANOJOULES_PER_MICROJOULE)
-    axes.set(xlabel="energy of a device over all days, µJ", ylabel="devices")
+    most = used.spread.quantile(1.0)
+    unit, size = next((pair for pair in UNITS if most >= pair[1]), UNITS[-1])
+    _histogram(axes, used.spread, 1 / size)
+    axes.set(xlabel=f"energy of a device over all days, {unit}", ylabel="devices")
     parts = ", ".join(f"{name} {100 * part / used.mean:.0f} %" for name, part in used.parts.items())
     on = "" if board is None else f" ({board.chip}, {board.radio})"
+    if used.spread.overflows:
+        axes.annotate("and beyond", (1, 0.9), xycoords="axes fraction", ha="right", fontsize=7.5, color=INK)
     _entitle(axes, f"energy{on}: {used.mean / NANOJOULES_PER_MICROJOULE / used.days:.3g} µJ a day\n{parts}")
 
 
 def _histogram(axes: Any, spread: "Spread", unit: float) -> None:
-    """Bins put together until there are few enough to be seen."""
+    """Bins put together until there are few enough to be seen; a bar is as wide as the widest bin, or wider."""
+    from matplotlib.ticker import MaxNLocator
+
     held = np.flatnonzero(spread.devices)
     first, last = (int(held[0]), int(held[-1])) if len(held) else (0, 0)
-    width = -(-(last - first + 1) // MOST_BARS)
-    counts = np.add.reduceat(spread.devices[first : last + 1], np.arange(0, last - first + 1, width))
-    left = (first + width * np.arange(len(counts)) - (0.5 if spread.step == 1 else 0.0)) * spread.step * unit
+    begin, widest = spread.begins(first), spread.begins(last + 1) - spread.begins(last)
+    width = max(widest, -(-(spread.begins(last + 1) - begin) // MOST_BARS))
+    bars = np.array([(spread.begins(int(place)) - begin) // width for place in held], np.int64)
+    counts = np.bincount(bars, spread.devices[held])
+    left = (begin + width * np.arange(len(counts)) - (0.5 if spread.step == 1 else 0.0)) * spread.step * unit
     axes.bar(left, counts, width * spread.step * unit, align="edge", color=LIGHT, edgecolor=INK, linewidth=0.6)
+    axes.set_xlim(*_room(float(left[0]), float(left[-1]) + width * spread.step * unit) if len(left) else (0, 1))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.ticklabel_format(axis="x", style="plain", useOffset=False)
+
+
+def _room(first: float, last: float) -> tuple[float, float]:
+    """Ends of an axis around bars, however thin they are: a hundredth of what is drawn, so that ticks differ."""
+    spare = max(0.05 * (last - first), 0.01 * max(abs(first), abs(last)))
+    return first - spare, last + spare
 
 
 def _packets(axes: Any, result: "FleetResult") -> None:
@@ -140,7 +164,7 @@ def _packets(axes: Any, result: "FleetResult") -> None:
     axes.set_yticks(places, [one.name for one in shown], fontsize=8)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlabel("records, and of those released the packets (hatched); logarithmic")
-    _entitle(axes, f"what became of {named['records'].count:,} records")
+    _entitle(axes, f"what became of {_number(named['records'].count, 'record')}")
 
 
 def _entitle(axes: Any, title: str) -> None:
@@ -160,3 +184,7 @@ def _plain(axes: Any) -> None:
 
 def _cut(name: str) -> str:
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")

@@ -49,7 +49,8 @@ def _run(settings: "Settings", first: int, last: int, counts: Counts, room: int)
     live, draw = _live_of(settings.firmware), draw_of(settings.firmware)
     people = settings.people
     told, packets = np.zeros((room, 3), np.int64), np.zeros((room, settings.firmware.layout.bytes), np.uint8)
-    sums = Sums(**counts.arrays(), told=told, packets=packets)
+    by_period = np.zeros(settings.periods, np.int64)
+    sums = Sums(**counts.arrays(), told=told, packets=packets, by_period=by_period)
     days = Days(people.records, people.first, people.count)
     live(first, last, _numbers(settings), days, board.device(settings.firmware), draw.room, draw.bound, sums)
     return told, packets
@@ -72,6 +73,7 @@ def _numbers(settings: "Settings") -> Run:
         faults.clock_skew,
         settings.spent_step,
         *settings.prices,
+        settings.first_epoch,
     )
 
 

@@ -44,6 +44,7 @@ class Run(NamedTuple):
     of_open: int
     of_store: int
     energy_step: int
+    first_epoch: int  # that a clock can show
 
 
 class Days(NamedTuple):
@@ -55,7 +56,7 @@ class Days(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Where it is counted: the arrays of `Counts`, and those of a trace."""
+    """Where it is counted: the arrays of `Counts`, those of a trace, and packets of the device at hand by period."""
 
     tally: Any
     behind: Any
@@ -67,6 +68,7 @@ class Sums(NamedTuple):
     energy: Any
     told: Any
     packets: Any
+    by_period: Any
 
 
 def loop(made: Draw) -> Callable[..., Any]:
@@ -136,6 +138,9 @@ def loop(made: Draw) -> Callable[..., Any]:
         forget(device.word)
         pack(room, number, numbers[board.NOW])
         numbers[board.SENT] += 1
+        period = numbers[board.NOW] - run.first_epoch
+        sums.by_period[period] += 1  # beside the journal, which may be wrong
+        sums.worst[kept.SENT] = max(sums.worst[kept.SENT], sums.by_period[period])
         if run.sketched:
             sums.records[day] += 1
             sums.truth[day, 0] += np.int64(room.u[0])
@@ -170,6 +175,15 @@ def loop(made: Draw) -> Callable[..., Any]:
             sent(device, run, x, room, bound, t, sums)
 
     @fast
+    def bin_of(steps: int) -> Any:
+        """Of energy; see counts.py."""
+        steps, octave = min(steps, kept.MOST_STEPS - 1), 0
+        while steps >= kept.EVEN:
+            steps >>= 1
+            octave += 1
+        return steps + octave * kept.OF_AN_OCTAVE
+
+    @fast
     def ended(device: Any, run: Any, sums: Any) -> None:
         """What one device adds to the distributions."""
         look(device)
@@ -178,10 +192,10 @@ def loop(made: Draw) -> Callable[..., Any]:
         sums.outcomes[kept.STORES] += numbers[board.STORES]
         total = numbers[board.SPENT_BEFORE] + numbers[board.SEEN_SPENT]
         sums.spent[min(total // run.spent_step, len(sums.spent) - 1)] += 1
-        sums.worst[0] = max(sums.worst[0], numbers[board.WORST])
+        sums.worst[kept.JOURNAL] = max(sums.worst[kept.JOURNAL], numbers[board.WORST])
         used = numbers[board.SENT] * run.of_release + numbers[board.OPENS] * run.of_open
         used += numbers[board.STORES] * run.of_store
-        sums.energy[min(used // run.energy_step, len(sums.energy) - 1)] += 1
+        sums.energy[bin_of(used // run.energy_step)] += 1
 
     @fast
     def live(first: int, last: int, run: Any, people: Any, device: Any, room: Any, bound: Any, sums: Any) -> None:
@@ -189,6 +203,7 @@ def loop(made: Draw) -> Callable[..., Any]:
         for number in range(first, last):
             blank(device, asked(run.seed, number, chance.OF_ENTROPY, 0))
             numbers[board.NUMBER] = number
+            forget(sums.by_period)
             set_clock(device, run)
             stuck_from = run.days
             if happens(run.stuck, run.seed, number, chance.OF_STUCK, 0):

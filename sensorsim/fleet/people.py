@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.ranges import brief
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,9 +57,16 @@ class People:
     @classmethod
     def generated(cls, columns: Sequence[str] | None = None, seed: int = 0) -> "People":
         """Synthetic people with days as those of the public Fitbit file: see train/synthetic.py."""
-        from sensorsim.train.data import prepare
+        from sensorsim.train.data import NUMERIC_COLUMNS, prepare
         from sensorsim.train.synthetic import make
 
+        unknown = [name for name in columns or () if name not in NUMERIC_COLUMNS]
+        if unknown:
+            some = ", ".join(NUMERIC_COLUMNS[:3])
+            raise InputError(
+                f"the generator has no column {brief(unknown[0])}; it has {some} and {len(NUMERIC_COLUMNS) - 3} more, "
+                "as in the header of `sensorsim data make`: pick from these with --columns."
+            )
         frame = make(rows=MADE_PERSONS * MADE_DAYS, persons=MADE_PERSONS, seed=seed)
         made = prepare(frame, m=1, columns=tuple(columns) if columns else None, source="the generator")
         return cls.of(made.columns, made.x, made.person, "synthetic", made.ranges)

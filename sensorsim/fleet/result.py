@@ -1,14 +1,13 @@
 """What comes out of a simulated fleet: estimates against the truth, what people spent, what devices used, packets."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
-from sensorsim.fleet.estimates import Coverage, Estimate, estimates
+from sensorsim.fleet.estimates import Coverage, Estimate, estimates, number_of
 from sensorsim.fleet.spread import Spread, Used, Wear, spent_of, used_of
 
 if TYPE_CHECKING:
@@ -25,11 +24,12 @@ OF_DEVICES = ("resets", "opens", "stores", "stuck devices")
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature over all whole periods."""
+    """One feature over all periods."""
 
     feature: int
     name: str
-    periods: int
+    periods: int  # all, each with its interval
+    whole_periods: int  # those of all their days: count and half are means over these
     count: float | None  # values that came for one estimate, on average
     half: float | None  # mean half width of the people's interval
     coverage: Coverage
@@ -61,8 +61,7 @@ class FleetResult:
     board: "Board | None" = None  # whose battery the energy is a share of
 
     def __post_init__(self) -> None:
-        if type(self.every) is not int or self.every < 1:
-            raise InputError(f"an estimate of {self.every} days is not possible; give a whole number of 1 or more.")
+        number_of(self.settings, self.every)
 
     def __repr__(self) -> str:
         share = self.coverage.share
@@ -74,6 +73,15 @@ class FleetResult:
     def estimates(self) -> tuple[Estimate, ...]:
         """Of each feature in each period; one over all days for a sketch."""
         return estimates(self.settings, self.counts, self.every)
+
+    def reckon(self, progress: Callable[[int], None]) -> None:
+        """Make the estimates now, and tell how many there are so far: they may take minutes."""
+        self.__dict__["estimates"] = estimates(self.settings, self.counts, self.every, progress)
+
+    @property
+    def of_people(self) -> str:
+        """Whose mean the people's truth is: of a sketch, what is not released is not known."""
+        return "all released records" if self.settings.firmware.sketch else "all people's records"
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -129,8 +137,8 @@ class FleetResult:
 
     @property
     def worst_period(self) -> Fraction:
-        """The most epsilon that a journal counted in one budget period."""
-        return int(self.counts.worst[0]) * Fraction(self.settings.firmware.epsilon)
+        """The most epsilon of a device in one budget period: as its journal counted, or by packets that left it."""
+        return int(self.counts.worst.max()) * Fraction(self.settings.firmware.epsilon)
 
     @property
     def over_budget(self) -> bool:
@@ -167,6 +175,7 @@ class FleetResult:
             "data": self.settings.people.source,
             "every_days": self.every,
             "confidence": LEVEL,
+            "people_are": self.of_people,
             "coverage": coverage,
             **totals,
             "features": [_feature_dict(one) for one in self.features],
@@ -181,7 +190,8 @@ class FleetResult:
         epsilon = float(firmware.epsilon)
         quantiles = {name: {"releases": n, "epsilon": n * epsilon} for name, n in self.spent.quantiles().items()}
         period = {"budget_epsilon": float(firmware.budget), "budget_days": firmware.budget_days}
-        worst = {"most_in_a_period": float(self.worst_period), "over_budget": self.over_budget}
+        journal, sent = (int(most) * epsilon for most in self.counts.worst)
+        worst = {"most_in_a_period": journal, "most_sent_in_a_period": sent, "over_budget": self.over_budget}
         return {"epsilon_of_a_release": epsilon, **period, **worst, "people": quantiles, **asdict(self.wear)}
 
     def _feature(self, feature: int, name: str, found: list[Estimate]) -> Feature:
@@ -190,7 +200,7 @@ class FleetResult:
         known = None if ranges is None or self.settings.firmware.sketch else ranges[feature]
         covered = Coverage.of([one.covered for one in found]), Coverage.of([one.covered_of_records for one in found])
         count, half = _mean([float(one.count) for one in whole]), _mean([one.half for one in whole])
-        return Feature(feature, name, len(whole), count, half, *covered, known)
+        return Feature(feature, name, len(found), len(whole), count, half, *covered, known)
 
     def _outcome(self, name: str) -> Outcome:
         of = "records"
@@ -218,7 +228,7 @@ def _covered(coverage: Coverage) -> dict[str, Any]:
 
 def _feature_dict(one: Feature) -> dict[str, Any]:
     unit = {} if one.range is None else {"half_in_unit": one.half_in_unit, "unit": one.range.unit}
-    plain = {name: getattr(one, name) for name in ("feature", "name", "periods", "count", "half")}
+    plain = {name: getattr(one, name) for name in ("feature", "name", "periods", "whole_periods", "count", "half")}
     coverage = {"people": _covered(one.coverage), "records": _covered(one.coverage_of_records)}
     return {**plain, **unit, "coverage": coverage}
 

@@ -3,15 +3,20 @@
 import hashlib
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
 from sensorsim.fleet.people import People
+from sensorsim.kernels.formats import ONE
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 MOST_DEVICES, MOST_DAYS, MOST_SKEW, MOST_SEED = 10**9, 36_525, 3_650, 2**64 - 1
 MOST_SUMS = 1 << 24  # numbers that a fleet keeps: 128 MB
+MOST_SUM = 2**63 - 1  # that one of them can hold
 FIRST_PERIOD = MOST_SKEW  # budget period of the first day: a clock that is behind stays above 0
 SPENT_BINS = 1 << 16
 SAMPLED, GREEDY = "sampled", "greedy"
@@ -86,6 +91,13 @@ class Settings:
                 f"{MOST_SUMS}: give fewer days, or a table of fewer features."
             )
         _ = self.slots  # refuses periods that are too long
+        if self.devices > self.most_devices:
+            fewer = f"at most {self.most_devices} devices, or " if self.most_devices else ""
+            days = " or days" if self.firmware.sketch else ""
+            raise InputError(
+                f"sums over {self.devices} devices may pass 2^63, as values of this table are up to {self.limit}; give "
+                f"{fewer}fewer records a day{days}."
+            )
 
     @cached_property
     def slots(self) -> Schedule:
@@ -95,6 +107,22 @@ class Settings:
     def groups(self) -> int:
         """Days whose sums are kept apart; those of a sketch are kept together, as there are so many directions."""
         return 1 if self.firmware.sketch else self.days
+
+    @property
+    def limit(self) -> int:
+        """The largest value of a packet where values are summed, else 1: of symbols each is counted."""
+        return int(self.firmware.arguments.get("limit", 1))
+
+    @property
+    def most_values(self) -> int:
+        """Values that one device can add to a sum."""
+        return self.records_per_day * (self.days if self.firmware.sketch else 1)
+
+    @property
+    def most_devices(self) -> int:
+        """As many as no sum can pass 2^63 with: squares of values, or x in Q15."""
+        largest: int = max(self.limit**2, ONE)
+        return MOST_SUM // (self.most_values * largest)
 
     @property
     def columns(self) -> int:
@@ -108,6 +136,11 @@ class Settings:
         """Budget periods that a clock can show within the days."""
         firmware, skew = self.firmware, self.faults.clock_skew
         return (self.days + 2 * skew) // firmware.budget_days + 2
+
+    @property
+    def first_epoch(self) -> int:
+        """The first of them."""
+        return (FIRST_PERIOD * self.firmware.budget_days - self.faults.clock_skew) // self.firmware.budget_days
 
     @cached_property
     def spent_step(self) -> int:
@@ -125,17 +158,23 @@ class Settings:
         return min(self.periods * self.firmware.releases, tries)
 
     def to_dict(self) -> dict[str, Any]:
-        """All that decides the sums."""
+        """All that decides the sums: first what people choose, then what follows from it."""
         firmware = self.firmware
         made = {name: getattr(self, name) for name in ("devices", "days", "records_per_day", "schedule", "seed")}
         made |= {each.name: getattr(self.faults, each.name) for each in fields(Faults)}
-        made |= {"identity": firmware.identity.hex(), "releases": firmware.releases}
-        made |= {"budget_epsilon": str(firmware.budget), "budget_days": firmware.budget_days}
-        made |= {"prices": list(self.prices)}
-        return made | {"reserve": firmware.reserve, "data": self.people.digest, "columns": list(self.people.columns)}
+        made |= {"identity": firmware.identity.hex(), "budget_epsilon": _plain(firmware.budget)}
+        made |= {"budget_days": firmware.budget_days, "reserve": firmware.reserve}
+        made |= {"columns": list(self.people.columns), "data": self.people.digest}
+        return made | {"releases": firmware.releases, "prices": list(self.prices)}
 
     @cached_property
     def digest(self) -> str:
         import json
 
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def _plain(number: "Decimal") -> str:
+    """Without zeros at its end: 5 and 5.0 are one budget."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,5 +1,6 @@
 """Distributions over devices, from histograms: what people spent, and what batteries gave."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,12 @@ NANOJOULES_PER_MICROJOULE = 1000
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A histogram over devices: bin i has those of i·step … (i + 1)·step - 1. Numbers are never said too small."""
+    """A histogram over devices: bin i has those from begins(i)·step to begins(i + 1)·step - 1. Numbers are never said
+    too small."""
 
     devices: "Whole"
     step: int
+    begins: Callable[[int], int] = int  # bins of one step each
 
     def quantile(self, share: float) -> int:
         """At least this share of the devices have at most so much."""
@@ -29,7 +32,7 @@ class Spread:
         every = int(upto[-1])
         rank = min(max(ceil(share * every), 1), every)
         place = int(upto.searchsorted(rank)) if every else 0
-        return (place + 1) * self.step - 1
+        return self.begins(place + 1) * self.step - 1
 
     def quantiles(self) -> dict[str, int]:
         return {name: self.quantile(share) for name, share in QUANTILES.items()}
@@ -63,7 +66,8 @@ class Wear:
 
 @dataclass(frozen=True, eq=False)
 class Used:
-    """Energy of devices over all days, in nanojoules; the mean is exact, quantiles are to a bin of the histogram."""
+    """Energy of devices over all days, in nanojoules; the mean is exact, quantiles are to a bin of the histogram: to
+    its step, or to 1/256 of themselves where that is more."""
 
     spread: Spread
     mean: float
@@ -83,6 +87,7 @@ class Used:
             "mean_uJ_per_day": self.mean / NANOJOULES_PER_MICROJOULE / self.days,
             "parts_uJ": {name: nanojoule / NANOJOULES_PER_MICROJOULE for name, nanojoule in self.parts.items()},
             "devices_uJ": quantiles,
+            "step_uJ": self.spread.step / NANOJOULES_PER_MICROJOULE,
             "most_is_at_least": self.spread.overflows,
             "share_of_battery": self.share(board, self.mean),
         }
@@ -93,6 +98,8 @@ def spent_of(settings: "Settings", counts: "Counts") -> Spread:
 
 
 def used_of(settings: "Settings", counts: "Counts") -> Used | None:
+    from sensorsim.fleet.counts import begins
+
     prices, devices = settings.prices, int(counts.energy.sum())
     if not devices:
         return None
@@ -102,4 +109,4 @@ def used_of(settings: "Settings", counts: "Counts") -> Used | None:
         "stores": counts.outcome("stores") * prices.store / devices,
     }
     mean = sum(parts.values())
-    return Used(Spread(counts.energy, prices.step), mean, settings.days, parts) if mean else None
+    return Used(Spread(counts.energy, prices.step, begins), mean, settings.days, parts) if mean else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sensorsim.fleet.settings import Settings
 
 CONTENT = "a fleet simulated by sensorsim"
-VERSION = 1  # raise it whenever a stored number could change
+VERSION = 2  # raise it whenever a stored number could change
 SCHEMA = {
     "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "batches": "CREATE TABLE batches (number INTEGER PRIMARY KEY)",  # those that are in the sums
@@ -30,6 +30,7 @@ WAIT = 5  # seconds for another process that may be about to end
 MOST_TEXT = 1 << 16  # of a value of meta
 LEVEL = 1  # of zlib: sums are mostly zeros at first, and speed counts for more than size
 UNWRITABLE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+MOST_LETTERS = 50  # of the path, in a message
 SPARE = 1 << 10  # bytes that zlib may add, and a thousandth
 CALLED = {  # settings that a reader knows by another name
     "identity": "noise table",
@@ -74,11 +75,17 @@ class Store:
         return len(self.done) * self.size - (spare if self.batches - 1 in self.done else 0)
 
     @property
+    def _named(self) -> str:
+        """The file in a message: of a long path its end."""
+        text = str(self.path)
+        return text if len(text) <= MOST_LETTERS else f"…{text[1 - MOST_LETTERS :]}"
+
+    @property
     def kept(self) -> str:
         """What a run that ends early leaves behind."""
         if not self.done:
             return f"0 of {self.batches} batches are finished"
-        return f"{len(self.done)} of {self.batches} batches are kept in {self.path}"
+        return f"{len(self.done)} of {self.batches} batches are kept in {self._named}"
 
     @property
     def missing(self) -> Iterable[int]:
@@ -155,6 +162,8 @@ class Store:
 
     def _read(self) -> None:
         """What is there, if it is of this fleet."""
+        from sensorsim.fleet.sound import unsound
+
         query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND length(sql) <= ? LIMIT 9"
         found = dict(self._run(query, MOST_TEXT))
         if found != SCHEMA:
@@ -166,9 +175,9 @@ class Store:
         self.done = set(numbers)
         for name, array in self.sums.arrays().items():
             array[...] = self._sum_of(name, array)
-        counted = {int(self.sums.spent.sum()), int(self.sums.energy.sum())}
-        if len(numbers) != len(self.done) or counted != {self.devices}:
-            raise self._damaged("its sums are not those of its batches")
+        why = unsound(self.settings, self.sums, self.devices)
+        if len(numbers) != len(self.done) or why:
+            raise self._damaged(why or "a batch that stands twice")
 
     def _check_identity(self) -> None:
         rows = self._run("SELECT name, value FROM meta WHERE length(value) <= ? LIMIT 9", MOST_TEXT)
@@ -215,21 +224,21 @@ class Store:
         return np.frombuffer(content, "<i8").reshape(array.shape)
 
     def _refused(self, why: str) -> InputError:
-        return InputError(f"{self.path} {why}; nothing was changed in it: give another file with --out.")
+        return InputError(f"{self._named} {why}; nothing was changed in it: give another file with --out.")
 
     def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self.path} is damaged ({why}); remove it, or give another file with --out.")
+        return InputError(f"{self._named} is damaged ({why}); remove it, or give another file with --out.")
 
     def _unusable(self, error: sqlite3.Error) -> InputError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
         if code == sqlite3.SQLITE_BUSY:
             return InputError(
-                f"{self.path} is being written by another run; let that one end, or give another file with --out."
+                f"{self._named} is being written by another run; let that one end, or give another file with --out."
             )
         if code in UNWRITABLE:
             return InputError(
-                f"cannot write {self.path} ({brief(error)}); {self.kept}: make room or see to its rights, and give the "
-                "same command again to go on."
+                f"cannot write {self._named} ({brief(error)}); {self.kept}: make room or see to its rights, and give "
+                "the same command again to go on."
             )
         return self._refused(f"is not a file of a fleet that can be read ({brief(error)})")
 

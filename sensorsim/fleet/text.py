@@ -20,8 +20,9 @@ def text(result: "FleetResult") -> str:
     settings = result.settings
     often = "a record" if settings.records_per_day == 1 else f"{settings.records_per_day:,} records"
     days = "1 day" if settings.days == 1 else f"{settings.days:,} days"
+    devices = "1 device" if settings.devices == 1 else f"{settings.devices:,} devices"
     lines = [
-        f" {settings.devices:,} devices × {days}, {often} a day; people: {_cut(settings.people.source, 24)}",
+        f" {devices} × {days}, {often} a day; people: {_cut(settings.people.source, 24)}",
         NOT_PRIVATE,
     ]
     lines += [*_warning(result), "", *_packets(result), "", *_estimates(result), "", *_spend(result), *_energy(result)]
@@ -56,8 +57,8 @@ def _estimates(result: "FleetResult") -> list[str]:
         return [f"{what}: the run is shorter"]
     scale = 1.0 if sketch is None else sketch.root**2
     lines = [f"{what}: ±{_percent(result.half / scale)} of the range, from {_number(result.count)} values"]
-    lines.append(f"   of all people's records      {_coverage(result.coverage)}")
-    lines.append(f"   of the records that came     {_coverage(result.coverage_of_records)}")
+    lines.append(f"   of {result.of_people:26}{_coverage(result.coverage)}")
+    lines.append(f"   of {'the records that came':26}{_coverage(result.coverage_of_records)}")
     if result.error_sd is not None and result.foretold_sd is not None:
         error, foretold = _percent(result.error_sd / scale), _percent(result.foretold_sd / scale)
         lines.append(f"   off the truth, root of the mean square {error}; at the worst people {foretold}")
@@ -68,7 +69,7 @@ def _features(features: "Sequence[Feature]") -> list[str]:
     lines = [f" {'feature':{NAME}}{'half width':>11}{'in its unit':>22}{'held':>10}{'values':>9}"]
     for one in features[:MOST_FEATURES]:
         half = "" if one.half is None else f"±{_percent(one.half)}"
-        own = "" if one.half_in_unit is None or one.range is None else f"±{one.half_in_unit:,.4g} {one.range.unit}"
+        own = "" if one.half_in_unit is None or one.range is None else f"±{_number(one.half_in_unit)} {one.range.unit}"
         held = f"{one.coverage.covered}/{one.coverage.intervals}"
         lines.append(f" {_cut(one.name, NAME):{NAME}}{half:>11}{_cut(own, 21):>22}{held:>10}{_number(one.count):>9}")
     left = len(features) - MOST_FEATURES

@@ -1,0 +1,79 @@
+"""How far a fleet is, on stderr: a bar with the time left. Before it begins there is none, so errors stand alone."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from sensorsim.cli.output import progress_bar
+
+if TYPE_CHECKING:
+    from sensorsim.fleet.counts import Counts
+    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.run import Progress
+    from sensorsim.fleet.settings import Settings
+
+SOON = 1.0  # seconds that estimates may take before there is a bar
+
+
+def run_with_progress(settings: "Settings", path: str, jobs: int | None, dask: str | None) -> "Counts":
+    """All sums; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
+    from sensorsim.fleet.run import finished_devices, simulate
+
+    with _bar(settings) as progress:
+        try:
+            return simulate(settings, path, jobs=jobs, dask=dask, progress=progress)
+        except KeyboardInterrupt:
+            pass
+    done = finished_devices(settings, path)  # from the file: it may have come between a write and its report
+    click.echo(f"{done:,} devices are safe in {path}; run the same command to go on.", err=True)
+    sys.exit(130)
+
+
+@contextmanager
+def _bar(settings: "Settings") -> "Iterator[Progress]":
+    """A bar on stderr, and how many device-days are simulated in a second."""
+    from sensorsim.fleet.run import COMPILES
+
+    bar = progress_bar("fleet", "devices")
+    task = bar.add_task("starting", total=settings.devices)
+    began: tuple[float, int] | None = None  # when, and devices that were finished by then
+
+    def show(doing: str, devices: int) -> None:
+        nonlocal began
+        bar.start()  # here, so that an error before comes without one
+        if doing == COMPILES:
+            bar.update(task, completed=devices, description="compiling, some 20 seconds")
+            return
+        now = time.monotonic()
+        began = began or (now, devices)
+        passed, made = now - began[0], devices - began[1]
+        speed = f"{made * settings.days / passed:,.0f} device-days/s" if made and passed else "running"
+        bar.update(task, completed=devices, description=speed)
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+def reckon_with_progress(result: "FleetResult") -> None:
+    """Make the estimates; with a bar where they take long."""
+    from sensorsim.fleet.estimates import number_of
+
+    bar = progress_bar("means", "intervals")
+    task = bar.add_task("each takes some milliseconds", total=number_of(result.settings, result.every))
+    began = time.monotonic()
+
+    def show(made: int) -> None:
+        if time.monotonic() - began > SOON:
+            bar.start()
+        bar.update(task, completed=made)
+
+    try:
+        result.reckon(show)
+    finally:
+        bar.stop()
