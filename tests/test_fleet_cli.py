@@ -207,7 +207,7 @@ def test_estimates_that_take_long_have_a_bar(fleet, monkeypatch):
 
 def test_a_store_of_other_settings_is_told_without_a_bar(fleet):
     fleet()
-    assert "devices" not in fleet("--loss", "0.25")[2].partition("is of a fleet")[0]
+    assert fleet("--loss", "0.25")[2].startswith("Error: f.sqlite is of a fleet with loss 0.0")
 
 
 def test_other_settings_are_named(fleet):

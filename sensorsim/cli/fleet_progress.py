@@ -11,6 +11,8 @@ import click
 from sensorsim.cli.output import progress_bar
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
     from sensorsim.fleet.counts import Counts
     from sensorsim.fleet.result import FleetResult
     from sensorsim.fleet.run import Progress
@@ -57,7 +59,7 @@ def _bar(settings: "Settings") -> "Iterator[Progress]":
     try:
         yield show
     finally:
-        bar.stop()
+        _stop(bar)
 
 
 def reckon_with_progress(result: "FleetResult") -> None:
@@ -76,4 +78,10 @@ def reckon_with_progress(result: "FleetResult") -> None:
     try:
         result.reckon(show)
     finally:
+        _stop(bar)
+
+
+def _stop(bar: "Bar") -> None:
+    """One that was never begun would leave an empty line."""
+    if bar.live.is_started:
         bar.stop()
