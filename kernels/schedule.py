@@ -37,7 +37,7 @@ MOST_SLOTS = 2**16 - 1
 SLOT = Q("slot", "u32", 0, 0, MOST_SLOTS - 1, "of the period, the first is 0")
 SLOTS = Q("slots", "u32", 0, 1, MOST_SLOTS, "records of a budget period")
 ALLOWED = Q("allowed", "u32", 0, 1, MOST_SLOTS, "releases that the budget of a period pays for")
-STRATUM = Q("stratum", "u32", 0, 0, MOST_SLOTS, "part of a period that has one release; one more than the last ends it")
+STRATUM = Q("stratum", "u32", 0, 0, MOST_SLOTS, "part of a period with one release, or the end")
 # 2^32 over the golden ratio sets numbers apart that follow each other; MurmurHash3 (Appleby) mixes.
 SPREAD, MIX_1, MIX_2 = 0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35
 

@@ -36,6 +36,7 @@ def package(texts, tmp_path):
     return tmp_path / "package"
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes():
     assert make_package(Options(("spof",))) == make_package(Options(("spof",)))
 

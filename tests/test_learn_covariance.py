@@ -85,6 +85,7 @@ def test_packets_overrule_what_is_assumed() -> None:
     assert found[0, 1] / 0.02 < -0.75
 
 
+@pytest.mark.slow
 def test_many_columns_need_no_matrix_of_their_pairs() -> None:
     """n = 300: the regression has 45,150 unknowns, and its matrix would have 24 GB."""
     n = 300

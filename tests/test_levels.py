@@ -231,6 +231,7 @@ def test_what_a_jump_depends_on(target, lines, found, tmp_path):
     assert (found in said and "branches on data" in said) if found else said == ""
 
 
+@pytest.mark.slow
 def test_no_bound_where_something_branches_on_data(tmp_path):
     from sensorsim.export.levels import kernel_machine
     from sensorsim.language.load import shipped

@@ -90,6 +90,7 @@ def test_one_screen(name, plans):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_one_screen_with_other_ways_to_spend_a_budget(capsys):
     code, out, _ = run(capsys, "plan", *STEPS, "--battery-mah", 200, "--compare", "--days", 100)
     assert code == 0

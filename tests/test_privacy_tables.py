@@ -122,6 +122,7 @@ def test_stairs_are_as_good_as_a_filling_by_hand(
     assert abs(table.details()["noise_sd"] / sd - 1) < 0.02
 
 
+@pytest.mark.slow
 def test_a_file_read_is_the_table_written(tmp_path: Path) -> None:
     shapes = {"naive": {"entries": 2**10, "seed": 7}, "quantile": {"entries": 2**10}, "stairs": {"entries": 2**10}}
     for kind, shape in (shapes | {"rows": {"knots": 3, "symbols": 4}}).items():

@@ -4,6 +4,9 @@ import pytest
 from exported import BOARDS, STRICT, export, need, run
 
 
+pytestmark = pytest.mark.slow  # a package of its own is exported first
+
+
 @pytest.fixture(scope="module")
 def box(tmp_path_factory):
     return export(tmp_path_factory.mktemp("sensor") / "box")

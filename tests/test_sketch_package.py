@@ -192,6 +192,7 @@ def test_the_table_of_a_sketch_is_for_one_number(package):
     assert drawn.lengths["n"] == 1
 
 
+@pytest.mark.slow
 def test_the_package_is_proved_on_host_and_core(package, tmp_path):
     """The steps of `sensorsim verify` but for the files: self-test with packets, table, every draw, bits of kernels."""
     assert selftest_on_host(package, tmp_path) == 0
