@@ -3,7 +3,6 @@
 import pytest
 from exported import BOARDS, STRICT, export, need, run
 
-
 pytestmark = pytest.mark.slow  # a package of its own is exported first
 
 
