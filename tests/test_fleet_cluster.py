@@ -7,29 +7,17 @@ import contextlib
 
 import fleet_standin
 import pytest
+from clusters import local_cluster
 
 from sensorsim.errors import InputError
 from sensorsim.fleet import life, run
 from sensorsim.fleet.settings import Faults
 
-distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 SETTINGS = fleet_standin.settings()
 WHOLE = fleet_standin.run_batch(SETTINGS, 0, SETTINGS.devices)
-
-
-def cluster(workers=2, processes=False):
-    return distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=processes,
-        protocol="tcp://",
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +28,7 @@ def standin(monkeypatch, request):
 
 
 def test_a_cluster_gives_the_same_sums(tmp_path):
-    with cluster() as found:
+    with local_cluster() as found:
         assert run.simulate(SETTINGS, tmp_path / "f", dask=found.scheduler_address) == WHOLE
 
 
@@ -52,7 +40,7 @@ def test_a_cluster_that_goes_away_leaves_what_is_finished(tmp_path, monkeypatch,
     monkeypatch.setattr(run, "CLUSTER_WAIT", 2)
     monkeypatch.setattr(run, "CLUSTER_LOOK", 0.2)
     monkeypatch.setattr(run, "FEWEST_BATCHES", 25)
-    found, path, seen = cluster(), tmp_path / "f", []
+    found, path, seen = local_cluster(), tmp_path / "f", []
 
     def progress(doing, devices):
         seen.append(devices)
@@ -76,7 +64,10 @@ def test_a_cluster_that_goes_away_leaves_what_is_finished(tmp_path, monkeypatch,
 
 
 def test_a_cluster_without_workers_is_one_sentence(tmp_path):
-    with cluster(workers=0) as found, pytest.raises(InputError, match="has no workers; 0 of 8 batches are finished"):
+    with (
+        local_cluster(workers=0) as found,
+        pytest.raises(InputError, match="has no workers; 0 of 8 batches are finished"),
+    ):
         run.simulate(SETTINGS, tmp_path / "f", dask=found.scheduler_address)
     assert list(tmp_path.iterdir()) == []
 
@@ -95,7 +86,7 @@ def test_a_worker_that_fails_is_one_sentence(tmp_path, monkeypatch):
 
     monkeypatch.setattr(life, "run_batch", run_batch)
     with (
-        cluster(workers=1) as found,
+        local_cluster(workers=1) as found,
         pytest.raises(InputError, match=r"could not run a batch \(MemoryError: no room\)"),
     ):
         run.simulate(SETTINGS, tmp_path / "f", dask=found.scheduler_address)
@@ -109,6 +100,6 @@ def test_a_worker_of_another_version_is_refused():
 @pytest.mark.slow
 def test_the_engine_on_processes_is_the_engine_here(tmp_path):
     settings = fleet_standin.settings(faults=Faults(reset_rate=0.05, power_cuts=0.05, loss=0.1), days=20)
-    with cluster(processes=True) as found:
+    with local_cluster(processes=True) as found:
         remote = run.simulate(settings, tmp_path / "f", dask=found.scheduler_address)
     assert remote == life.run_batch(settings, 0, settings.devices)

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from clusters import local_cluster
 
 torch = pytest.importorskip("torch")
 
@@ -261,20 +262,11 @@ def test_a_dask_cluster_gives_the_same_results(small, tmp_path, mechanism, proce
 
     Workers of their own processes have one thread each, so sums may be in another order than here: to rounding.
     """
-    distributed = pytest.importorskip("distributed")
     cells = sweep.grid(Config("none", **SMALL), ["none", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
     with store.Store(tmp_path / "local.sqlite", small.digest) as kept:
         local = sweep.run(small, cells, kept)
     with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=processes,
-            protocol="tcp://",
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-        ) as cluster,
+        local_cluster(processes=processes) as cluster,
         store.Store(tmp_path / "dask.sqlite", small.digest) as kept,
     ):
         remote = sweep.run(small, cells, kept, dask=cluster.scheduler_address)

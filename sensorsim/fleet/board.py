@@ -35,8 +35,8 @@ CIPHER_WORDS = 16
 # What a device keeps from step to step: the sensor's memory, the board, and what the simulation wants to know.
 OPEN, KNOWN_EPOCH, KNOWN_SPENT, AHEAD, NOW, CUT_AT, CUT_MODE, STUCK, STORES, OPENS = range(10)
 SEEN_EPOCH, SEEN_SPENT, SPENT_BEFORE, WORST = range(10, 14)  # of the journal: its last period, all before, the most
-NUMBER, PLACE, CLOCKS, SKEW, SENT = range(14, 19)  # of the device, of its next row, clocks that were set, days off
-NUMBERS = 19
+NUMBER, CLOCKS, SKEW, SENT = range(14, 18)  # of the device, clocks that were set, days off, packets
+NUMBERS = 18
 
 
 class Device(NamedTuple):
