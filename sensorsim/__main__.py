@@ -1,5 +1,19 @@
 """`python -m sensorsim` is the command `sensorsim`."""
 
-from sensorsim.cli import main
+import sys
+from typing import Any
 
-main()
+
+def run() -> Any:
+    """The command `sensorsim` of a shell; Ctrl-C ends it quietly from the first import on."""
+    try:
+        from sensorsim.cli import main
+
+        return main()
+    except KeyboardInterrupt:  # before or after `main` has heard of it
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    run()

@@ -618,7 +618,7 @@ def test_without_pyarrow(
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     for words in (["p.parquet"], ["p.bin", "--out", "x.parquet"]):
         code, out, error = run(capsys, *words, "--table", "table.txt")
-        assert (code, out) == (2, "") and "pip install 'sensorsim[data]'" in error and error.count("\n") == 1
+        assert (code, out) == (2, "") and "pip install -c constraints.txt '.[data]'" in error and error.count("\n") == 1
     assert run(capsys, "p.csv", "--table", "table.txt", "--out", "x.csv")[0] == 0
     assert not Path("x.parquet").exists()
 

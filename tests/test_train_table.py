@@ -273,7 +273,7 @@ def test_wrong_parquet_is_one_sentence(written, monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(SystemExit) as end:
         main(["train", "--data", written(good, "mine.parquet"), "--out", str(tmp_path / "x.npz")])
-    assert end.value.code == 2 and "pip install 'sensorsim[data]'" in capsys.readouterr().err
+    assert end.value.code == 2 and "pip install -c constraints.txt '.[data]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from typing import Any, TextIO
 
 import click
 
-from sensorsim.errors import InputError
-
 # A command that starts makes many small objects that all stay: to look for garbage among them every 700 takes a fifth
 # of the time that `cost` needs.
 gc.set_threshold(50_000)
@@ -56,18 +54,26 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from sensorsim.cli.ending import CODES
+
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in CODES.items()])
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="sensorsim")
-def group() -> None:
+@click.option("--debug", is_flag=True, help="Show where an error came up. Before or after the command.")
+def group(debug: bool) -> None:
     """What privacy on a body-worn sensor costs, protects and delivers.
 
     Example: sensorsim cost --n 14 --l 7
     """
+    del debug  # `main` has taken it out of the arguments
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Run a command; bad input is one sentence on stderr and exit code 2, a failed proof 1, Ctrl-C 130.
+    """Run a command; whatever ends it is one sentence on stderr and an exit code of `ending.CODES`.
 
     Letters that the terminal cannot show are replaced, and output that cannot be written is a sentence too.
     """
@@ -80,7 +86,7 @@ def main(args: list[str] | None = None) -> Any:
     given = sys.stdout
     try:
         try:
-            return _run(args)
+            return _run(sys.argv[1:] if args is None else args)
         finally:
             sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as end:  # the reader of our output went away, as with `| head`
@@ -89,31 +95,38 @@ def main(args: list[str] | None = None) -> Any:
         _give_up(sys.stdout, sys.stderr)
         sys.exit(0)
     except OSError as error:
-        if not _is_of_output(error):
-            raise
         _give_up(sys.stdout)
         with contextlib.suppress(OSError):
             click.echo(f"Error: cannot write the output: {error.strerror}; send it elsewhere.", err=True)
         sys.exit(2)
 
 
-def _run(args: list[str] | None) -> Any:
-    try:
-        return group.main(args=args, prog_name="sensorsim", standalone_mode=False)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(getattr(error, "exit_code", 2))
-    except click.exceptions.NoArgsIsHelpError as error:  # no command given: the help is the answer
-        click.echo(error.ctx.get_help() if error.ctx else error.format_message())
-        sys.exit(0)
-    except click.ClickException as error:
-        path = getattr(error, "ctx", None)
-        where = path.command_path if path else "sensorsim"
-        click.echo(f"Error: {error.format_message().rstrip('.')}; see `{where} --help`.", err=True)
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
-        sys.exit(130)
+def _run(args: list[str]) -> Any:
+    from sensorsim.cli.ending import check_words, ending_of, without_debug
+    from sensorsim.cli.signals import noted
+
+    words, debug = without_debug(args)
+    with noted() as heard:
+        try:
+            check_words(words)
+            return group.main(args=words, prog_name="sensorsim", standalone_mode=False)
+        except BrokenPipeError:
+            raise
+        except click.exceptions.NoArgsIsHelpError as error:  # no command given: the help is the answer
+            click.echo(error.ctx.get_help() if error.ctx else error.format_message())
+            sys.exit(0)
+        except BaseException as error:
+            if isinstance(error, SystemExit):  # a command that has said its sentence
+                sys.exit(error.code if heard.code is None else heard.code)
+            if isinstance(error, OSError) and _is_of_output(error):
+                raise
+            if (debug or os.environ.get("SENSORSIM_DEBUG")) and heard.code is None:
+                import traceback
+
+                click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+            code, sentence = ending_of(KeyboardInterrupt() if heard.code else error, words)
+            click.echo(sentence, err=True)
+            sys.exit(heard.code or code)
 
 
 def _is_of_output(error: OSError) -> bool:

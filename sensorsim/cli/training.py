@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sensorsim.cli.names import mechanism_name
 from sensorsim.errors import InputError
+from sensorsim.extras import need
 from sensorsim.privacy.kinds import DEFAULT
 
 if TYPE_CHECKING:
@@ -98,13 +98,6 @@ model_options = options(
     click.option("--delta", type=float, default=1e-6, show_default=True, help="Of Gaussian noise."),
     click.option("--decode-c", is_flag=True, help="spof: keep c in the decoder when the model is used."),
 )
-
-
-def need(*modules: str) -> None:
-    """Say which extra is missing in place of a traceback."""
-    missing = [name for name in modules if find_spec(name) is None]
-    if missing:
-        raise InputError(f"this needs {', '.join(missing)}, not installed here; run pip install 'sensorsim[train]'.")
 
 
 TRAINING = ("torch", "scipy", "joblib", "safetensors")

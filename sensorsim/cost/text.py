@@ -72,7 +72,11 @@ def _machine_level() -> str:
     from importlib.util import find_spec
 
     offered = "sensorsim cost --level machine"
-    return f"see {offered}" if find_spec("ziglang") else f'{offered} needs pip install "sensorsim[firmware]"'
+    if find_spec("ziglang"):
+        return f"see {offered}"
+    from sensorsim.extras import to_get
+
+    return f"{offered} needs {to_get(['ziglang'])}"
 
 
 def number(value: Number) -> str:

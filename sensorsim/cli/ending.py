@@ -1,0 +1,96 @@
+"""How a command ends: its exit code, and one sentence on stderr, short whatever was typed."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from sensorsim.errors import InputError
+
+DONE, FAILED, REFUSED, FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
+CODES = {
+    DONE: "done, and whatever was to be proved holds",
+    FAILED: "a proof fails, bits differ, or a figure is not that of the lock",
+    REFUSED: "the question is wrong: an argument, a file, a package that is missing; nothing was written",
+    FAULT: "a fault of sensorsim; --debug shows where",
+    INTERRUPTED: "interrupted by Ctrl-C; what is written is whole",
+    TERMINATED: "the same by a signal to end",
+}
+MOST_LETTERS = 290  # of a sentence, with what stands before it
+SHORT = 60  # letters that are left of what was typed, at most, where the sentence is too long
+LEAST = 24  # letters that are left of any word
+DEBUG = "--debug"
+NUMBERS = re.compile(r"\d+")
+MOST_DIGITS = 1000
+
+
+def without_debug(words: list[str]) -> tuple[list[str], bool]:
+    """The arguments without --debug, which may stand anywhere before `--`, and whether it did."""
+    end = words.index("--") if "--" in words else len(words)
+    kept = [word for word in words[:end] if word != DEBUG]
+    return kept + words[end:], len(kept) < end
+
+
+def check_words(words: list[str]) -> None:
+    """Refuse a number that Python itself would not read: no range that follows has to think of it."""
+    for word in words:
+        digits = max(map(len, NUMBERS.findall(word)), default=0)
+        if digits > MOST_DIGITS:
+            shown = _cut(_line(word), SHORT)
+            raise InputError(f"{shown} holds a number of {digits} digits; none here takes more than {MOST_DIGITS}.")
+
+
+def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
+    """Exit code and sentence of what ended a command."""
+    if isinstance(error, InputError):
+        return getattr(error, "exit_code", REFUSED), shortened(f"Error: {error}", words)
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context else "sensorsim"
+        hint = f"; see `{where} --help`."
+        return error.exit_code, shortened(f"Error: {error.format_message().rstrip('.')}{hint}", words)
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        return INTERRUPTED, "Interrupted."
+    if isinstance(error, ModuleNotFoundError):
+        from sensorsim.extras import extra_of, how_to_get
+
+        name = (error.name or "").partition(".")[0]
+        if extra_of(name) is not None:
+            return REFUSED, shortened(f"Error: {how_to_get([name])}", words)
+    return FAULT, shortened(f"Error: {_fault(error)}", words)
+
+
+def _fault(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this; ask for less at once, or run again with {DEBUG} to see where."
+    said = f"{type(error).__name__}: {_line(str(error))}".rstrip(": ")
+    said = said if len(said) <= 2 * SHORT else f"{said[: 2 * SHORT]}…"
+    return f"{said}; this is a fault of sensorsim, not of what you asked: run again with {DEBUG} for the traceback."
+
+
+def shortened(sentence: str, words: list[str]) -> str:
+    """One printable line below 300 letters: what was typed is cut first, then the longest words, then the middle."""
+    text = _line(sentence)
+    for word in sorted({_line(word) for word in words}, key=len, reverse=True):
+        if len(text) <= MOST_LETTERS:
+            return text
+        if len(word) > SHORT:
+            text = text.replace(word, _cut(word, SHORT))
+    while len(text) > MOST_LETTERS:
+        longest = max(text.split(" "), key=len)
+        if len(longest) <= LEAST:
+            return _cut(text, MOST_LETTERS)
+        text = text.replace(longest, _cut(longest, max(LEAST, len(longest) - len(text) + MOST_LETTERS)))
+    return text
+
+
+def _line(text: str) -> str:
+    """One line, without what a terminal would obey; a letter that stands for no character is none."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _cut(text: str, most: int) -> str:
+    """Both ends of it, so many letters in all."""
+    tail = most // 3
+    return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[len(text) - tail :]}"
