@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OURS = (
     "language", "mechanisms", "cost", "privacy", "device", "machine", "export", "verify", "locking", "hospital",
-    "train", "plan", "fleet", "cli",
+    "train", "plan", "fleet", "claims", "cli",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
@@ -33,6 +33,10 @@ ALLOWED = {
     "plan": {"plan", "hospital", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "fleet": {
         *("fleet", "train", "hospital", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables"),
+        *SMALL,
+    },
+    "claims": {
+        *("claims", "train", "device", "export", "machine", "mechanisms", "cost", "privacy", "language", "kernels"),
         *SMALL,
     },
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},

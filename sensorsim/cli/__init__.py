@@ -34,6 +34,7 @@ COMMANDS = {
         "Prove a C package on machine code, bit for bit.",
     ),
     "receive": ("sensorsim.cli.receive", "Packets of sensors: mean and interval of every feature."),
+    "claims": ("sensorsim.cli.claims", "Every checkable statement of the paper, and ours, recomputed."),
     "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 

@@ -1,0 +1,188 @@
+"""Sensitivities: what is printed, what the argument gives, what holds."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+from sensorsim.claims.claim import Found, across, agrees, as_arithmetic, claim, whether
+from sensorsim.privacy import sensitivity as s
+
+APPENDIX = "Appendix on sensitivities"
+OPTIMUM = "Appendix on optimising sensitivities"
+N, L, C, CONSTANT = 14, 7, 4.0, 2.5
+RANGE = [k / 10_000 for k in range(-30_000, 30_001)]  # of a
+
+
+def least(function: object) -> tuple[float, float]:
+    """Where a sensitivity is least, and how large it is there."""
+    assert callable(function)
+    at = min(RANGE, key=lambda a: float(function(a)))
+    return at, float(function(at))
+
+
+@claim(
+    "sens-spof",
+    f"{APPENDIX}, SPOF at a = 0",
+    "the sensitivity of SPOF is 3n/2 = {}",
+    "21",
+    how="largest L1 distance of alpha2 and alpha3 over pairs of x in 21 steps, in fractions, times n",
+)
+def sens_spof(printed: str) -> Found:
+    xs = [Fraction(k, 20) for k in range(21)]
+    most = max(abs(x - y) + abs(x - y) / 2 for x, y in product(xs, xs))
+    assert float(N * most) == s.spof(N)
+    return Found(f"{s.spof(N):g}", whether(agrees(s.spof(N), printed)))
+
+
+@claim(
+    "sens-zero",
+    f"{OPTIMUM}, eq. for Delta_SPOF(i)",
+    "Delta_SPOF(i) is {} at a = 0",
+    "4.6931",
+    how="the printed last line at a = 0, beside 2·max over x of the six absolute derivatives",
+)
+def sens_zero(printed: str) -> Found:
+    line, bound = s.spof_term_printed(0.0), s.spof_term(0.0)
+    text = f"{line:.4f} by the last line; the line before it gives {bound:.4f}"
+    return Found(text, as_arithmetic(agrees(line, printed), agrees(bound, printed)))
+
+
+@claim(
+    "sens-minimum",
+    f"{OPTIMUM}, figure of sensitivities",
+    "its minimum {} is at a = {}",
+    "4.0348",
+    "0.9057",
+    how="least value of the printed last line over a in -3 to 3 in steps of 0.0001, beside that of the line before it",
+)
+def sens_minimum(value: str, place: str) -> Found:
+    (at, low), (true_at, true_low) = least(s.spof_term_printed), least(s.spof_term)
+    text = f"{low:.4f} at {at:.4f} by the last line; the line before it is least, {true_low:.4f}, at {true_at:g}"
+    return Found(text, as_arithmetic(agrees(low, value) and agrees(at, place), agrees(true_at, place)))
+
+
+@claim(
+    "sens-gap",
+    f"{OPTIMUM}, figure of sensitivities",
+    "a = 0 is {} % above the minimum",
+    "16.3",
+    how="the two values above; and the same of the line before the last",
+)
+def sens_gap(printed: str) -> Found:
+    def gap(function: object) -> float:
+        assert callable(function)
+        return 100 * (float(function(0.0)) / least(function)[1] - 1)
+
+    line, bound = gap(s.spof_term_printed), gap(s.spof_term)
+    text = f"{line:.1f} % by the last line, {bound:.1f} % by the line before it"
+    return Found(text, as_arithmetic(agrees(line, printed), agrees(bound, printed)))
+
+
+@claim(
+    "sens-near",
+    f"{APPENDIX}, SPOF",
+    "the sensitivity is near its minimum at a = 0",
+    how="least value over a of 2·max over x of the six absolute derivatives",
+)
+def sens_near() -> Found:
+    at, low = least(s.spof_term)
+    text = f"least at a = {at:g}: {low:.4f}, and {s.spof_term(0.0):.4f} at a = 0"
+    return Found(text, whether(s.spof_term(0.0) <= 1.17 * low))
+
+
+@claim(
+    "sens-sgd-term",
+    f"{OPTIMUM}, eq. for Delta_SGD(1)(i)",
+    "Delta_SGD(1)(i) = 2e^a/(1 + e^a)",
+    how="2·max over x of |sigma(a) - x| at a = -2, -1, 0, 1, 2",
+)
+def sens_sgd_term() -> Found:
+    points = (-2.0, -1.0, 0.0, 1.0, 2.0)
+    bound = {a: 2 * max(abs(s.sigmoid(a) - x) for x in (0.0, 1.0)) for a in points}
+    same = {a: math.isclose(value, s.dpsgd_term_printed(a)) for a, value in bound.items()}
+    text = ", ".join(f"a = {a:g}: {value:.3f}, printed {s.dpsgd_term_printed(a):.3f}" for a, value in bound.items())
+    return Found(f"{text}; the sensitivity is {s.dpsgd_unclipped(1):g} for every a", across(same.values()))
+
+
+@claim(
+    "sens-sgd-n",
+    f"{APPENDIX}, DP-SGD",
+    "Delta_SGD = n = {} where nothing is clipped, at a = 0",
+    "14",
+    how="largest L1 distance of two gradients, which is that of two records",
+)
+def sens_sgd_n(printed: str) -> Found:
+    found = s.dpsgd_unclipped(N)
+    return Found(f"{found:g}, for every a", whether(agrees(found, printed)))
+
+
+@claim(
+    "sens-sgd-clipped",
+    f"{APPENDIX}, DP-SGD",
+    "Delta_SGD = 2nC = {} where it is clipped, C = 4",
+    "112",
+    how="an L2 norm of at most C is an L1 norm of at most C·sqrt(n); and the largest distance of two clipped "
+    "gradients at n = 14",
+)
+def sens_sgd_clipped(printed: str) -> Found:
+    bound, true = s.dpsgd_clipped(C, N), s.dpsgd(C, N)
+    text = f"2C·sqrt(n) = {bound:.1f} bounds it; the sensitivity at C = 4 is {true:g}"
+    return Found(text, whether(agrees(true, printed)))
+
+
+@claim(
+    "sens-sgd-clips",
+    "Section on the DP-WBAN",
+    "the norm of the gradient is often larger than C = 4",
+    how="largest norm of sigma(z) - x over z and x in 0 to 1: below sqrt(n)",
+)
+def sens_sgd_clips() -> Found:
+    never = s.never_clips(N, C, anywhere=True)
+    return Found(f"below sqrt(14) = {math.sqrt(N):.3f} for every record and every z", whether(not never))
+
+
+@claim(
+    "sens-lower",
+    "Introduction; figure of sensitivities",
+    "SPOF can have a lower sensitivity than DP-SGD",
+    how="the L1 sensitivity of both at n = 14, a = 0, for C from 0.25 to 16",
+)
+def sens_lower() -> Found:
+    clips = [2.0**k for k in range(-2, 5)]
+    found = {c: s.dpsgd(c, N) for c in clips}
+    text = f"SPOF {s.spof(N):g}; DP-SGD " + ", ".join(f"{value:.3g} at C = {c:g}" for c, value in found.items())
+    return Found(text, whether(any(s.spof(N) < value for value in found.values())))
+
+
+@claim(
+    "sens-constant",
+    "Proposition on the stabilization constant",
+    "Delta_hat = Delta + n·c_j(c_j/2 + 2)",
+    how="the last line from the printed coefficients at c_j = 17.5, the public bound c·l; and the largest "
+    "distance of the two coefficients with (1 - c_j)",
+)
+def sens_constant() -> Found:
+    c_j = CONSTANT * L
+    summed = c_j**2 * N / 2 + 2 * N * (0.5 * (1 + 2 * c_j) + 0.25)
+    printed, true = s.stabilized_printed(c_j, N), s.stabilized_distance(CONSTANT, L, N)
+    with_constant = s.stabilized_distance(CONSTANT, L, N, constant=True)
+    text = (
+        f"{printed:.2f} at c_j = {c_j:g}, as the lines before it; the sensitivity is {true:g}, with the constant term "
+    )
+    return Found(f"{text}{with_constant:g}", as_arithmetic(math.isclose(summed, printed), math.isclose(true, printed)))
+
+
+@claim(
+    "sens-noise",
+    "Section on loss stabilization",
+    "the constant makes the loss less sensitive to DP noise",
+    how="noise over signal of the linear coefficient at c_j = c·l/2 = 8.75: the printed scale grows with "
+    "Delta_hat, the coefficient with |1 - c_j|",
+)
+def sens_noise() -> Found:
+    c_j = s.typical_c_j(CONSTANT, L)
+    noise, signal = s.stabilized_printed(c_j, N) / s.spof(N), abs(1 - c_j)
+    text = (
+        f"{noise:.1f} times the noise ({s.stabilized_printed(c_j, N):.0f} against {s.spof(N):g}), {signal:g} times the "
+    )
+    return Found(f"{text}signal: {noise / signal:.1f} times as much noise over signal", whether(noise < signal))

@@ -1,0 +1,80 @@
+"""The claims as one value: for the command line, JSON, notebooks and pages."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.claims.claim import VERDICTS, Claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+WIDTH = 80
+
+
+@dataclass(frozen=True, repr=False)
+class Claims:
+    """What came of recomputing. `left` says how many more there are that need training."""
+
+    claims: tuple[Claim, ...]
+    full: bool
+    data: str  # the records that were used
+    left: int
+
+    def counts(self) -> dict[str, int]:
+        """How many claims have each verdict."""
+        found = Counter(claim.verdict for claim in self.claims)
+        return {verdict: found[verdict] for verdict in VERDICTS}
+
+    def summary(self) -> str:
+        """One sentence."""
+        parts = ", ".join(f"{number} {verdict}" for verdict, number in self.counts().items())
+        more = f" --full adds {self.left} that need training." if self.left else ""
+        return f"{len(self.claims)} claims recomputed just now: {parts}.{more}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "full": self.full,
+            "data": self.data,
+            "counts": self.counts(),
+            "left_for_full": self.left,
+            "claims": list(self.rows()),
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row for each claim."""
+        for claim in self.claims:
+            yield asdict(claim)
+
+    def to_frame(self) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=list(Claim.__dataclass_fields__))
+
+    def text(self) -> str:
+        """For a terminal of 80 columns: each claim stacked, then the summary."""
+        lines: list[str] = []
+        for claim in self.claims:
+            lines.append(f"{claim.id}: {claim.verdict}")
+            for name in ("where", "printed", "computed", "how"):
+                head = f"  {name:10}"
+                lines += textwrap.wrap(f"{head}{getattr(claim, name)}", WIDTH - 1, subsequent_indent=" " * len(head))
+            lines.append("")
+        return "\n".join(lines + textwrap.wrap(self.summary(), WIDTH - 1))
+
+    def __repr__(self) -> str:
+        return f"<Claims: {self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        names = ("id", "verdict", "printed", "computed", "where", "how")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(row[name]))}</td>" for name in names) + "</tr>" for row in self.rows()
+        )
+        return f"<p>{escape(self.summary())}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

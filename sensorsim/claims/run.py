@@ -1,0 +1,55 @@
+"""`claims(full, data)`: recompute."""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+
+from sensorsim.claims.claim import FULL, STATEMENTS, Claim, Statement
+from sensorsim.claims.result import Claims
+from sensorsim.errors import InputError
+
+FILES = ("costs", "loss", "privacy")  # in the order of the answer
+
+
+def statements() -> list[Statement]:
+    """All of them, whether they need training or not."""
+    for name in FILES:
+        import_module(f"sensorsim.claims.{name}")
+    return list(STATEMENTS.values())
+
+
+def claims(
+    full: bool = False,
+    data: str | None = None,
+    only: Sequence[str] = (),
+    progress: Callable[[str, int, int], None] = lambda what, done, all_: None,
+) -> Claims:
+    """Recompute every claim that can be checked without training, with `full` also those that need it.
+
+    `data` is a file of daily activity in place of the synthetic set; `only` names the claims that are wanted.
+    `progress` is told what begins, how many are done and how many there are.
+    """
+    from sensorsim.claims.setting import Setting
+
+    known = statements()
+    wanted = _named(known, only, full) if only else [one for one in known if full or one.needs != FULL]
+    setting = Setting(data, full)
+    setting.check()
+    found: list[Claim] = []
+    for one in wanted:
+        progress(one.id, len(found), len(wanted))
+        found.append(one.check(setting))
+    left = 0 if full or only else sum(one.needs == FULL for one in known)
+    return Claims(tuple(found), full, setting.name, left)
+
+
+def _named(known: list[Statement], only: Sequence[str], full: bool) -> list[Statement]:
+    by_id = {one.id: one for one in known}
+    for name in only:
+        if name not in by_id:
+            near = get_close_matches(name, by_id, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise InputError(f"there is no claim {name[:40]!r}{hint}; `sensorsim claims --format csv` lists them.")
+        if by_id[name].needs == FULL and not full:
+            raise InputError(f"claim {name} needs training; add --full.")
+    return [by_id[name] for name in dict.fromkeys(only)]

@@ -1,0 +1,32 @@
+"""`sensorsim claims`."""
+
+import click
+
+from sensorsim.claims import claims
+from sensorsim.cli.output import emit, format_option, progress_bar
+
+
+@click.command()
+@click.argument("only", nargs=-1, metavar="[ID]...")
+@click.option("--quick", "full", flag_value=False, type=bool, default=False, help="Without training.  [default]")
+@click.option("--full", "full", flag_value=True, type=bool, help="Also what needs training: a minute or two.")
+@click.option("--data", metavar="FILE", help="CSV or Parquet of daily activity; without it, the synthetic set.")
+@format_option
+def command(only: tuple[str, ...], full: bool, data: str | None, fmt: str) -> None:
+    """Every checkable statement of the paper, and ours, recomputed.
+
+    For each: where it stands, what is printed, what this project computes just now, how, and a verdict: holds; holds as
+    arithmetic (it follows from what is printed before it, which does not hold); does not hold; depends. Name claims by
+    their ids to have only those.
+
+    Example: sensorsim claims cost-spof cost-dpsgd
+    """
+    with progress_bar("claims", "claims") as bar:
+        bar.live.transient = True  # what is left of it would stand before the answer
+        task = bar.add_task("", total=None)
+
+        def progress(what: str, done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, description=what)
+
+        found = claims(full, data, only, progress)
+    emit(fmt, found.text, found.to_dict, found.rows)
