@@ -6,10 +6,9 @@ loop. Noise is drawn from a seed, so that an answer can be had again.
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim.extras import need
 
 if TYPE_CHECKING:
     from sensorsim.train.data import Dataset
@@ -29,10 +28,8 @@ class Setting:
 
     def check(self) -> None:
         """Refuse, before anything is computed, what will not work later."""
-        if self.full and find_spec("torch") is None:
-            raise InputError(
-                "--full trains, and torch is not installed; install sensorsim[train], or leave out --full."
-            )
+        if self.full:
+            need("torch", "scipy", why="--full", instead="leave out --full")
         if self.data is not None:
             assert self.dataset.n and self.scaled.n
 

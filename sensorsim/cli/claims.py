@@ -21,12 +21,16 @@ def command(only: tuple[str, ...], full: bool, data: str | None, fmt: str) -> No
 
     Example: sensorsim claims cost-spof cost-dpsgd
     """
-    with progress_bar("claims", "claims") as bar:
-        bar.live.transient = True  # what is left of it would stand before the answer
-        task = bar.add_task("", total=None)
+    bar = progress_bar("claims", "claims")
+    bar.live.transient = True  # what is left of it would stand before the answer
+    task = bar.add_task("", total=None)
 
-        def progress(what: str, done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, description=what)
+    def progress(what: str, done: int, total: int) -> None:
+        bar.start()  # not before: bad input leaves no bar
+        bar.update(task, completed=done, total=total, description=what)
 
+    try:
         found = claims(full, data, only, progress)
+    finally:
+        bar.stop()
     emit(fmt, found.text, found.to_dict, found.rows)
