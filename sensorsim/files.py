@@ -5,9 +5,12 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 Name = str | os.PathLike[str]
 
@@ -21,6 +24,37 @@ def read_bounded(path: Name, most: int) -> bytes:
     if len(content) > most:
         raise InputError(f"{_short(path)} has more than {most} bytes; no file of its kind is so large.")
     return content
+
+
+def read_still(path: Name, most: int) -> bytes:
+    """The content of a database that nobody writes to; OSError if it cannot be read."""
+    for ending in ("-journal", "-wal"):
+        beside = Path(f"{os.fspath(path)}{ending}")
+        if beside.is_file() and beside.stat().st_size:
+            raise InputError(
+                f"{_short(path)} is being written, or its run was cut off: {_short(beside.name)} lies beside it; let "
+                "that command end, or give it again."
+            )
+    return read_bounded(path, most)
+
+
+def as_database(content: bytes) -> "sqlite3.Connection":
+    """A database from the bytes of its file, which is not touched: no lock, no file beside it. sqlite3.Error if none.
+
+    What is in it is a stranger's: compare the schema before any table is read, as a view may compute for ever.
+    """
+    import sqlite3
+
+    database = sqlite3.connect(":memory:")
+    try:
+        database.deserialize(content)
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("PRAGMA query_only = ON")
+        database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def strict_json(text: str | bytes) -> Any:

@@ -271,11 +271,11 @@ def test_trivial_predictors_by_hand(frame):
 
 
 def test_interval_by_hand():
-    from sensorsim.train import metrics
+    from sensorsim.train.interval import interval
 
-    found = metrics.interval([1.0, 2.0, 3.0, 4.0])
+    found = interval([1.0, 2.0, 3.0, 4.0])
     assert found["mean"] == 2.5
     assert found["sd"] == pytest.approx(1.2909944487)
     assert found["high"] - found["mean"] == pytest.approx(3.182446305 * 1.2909944487 / 2)
-    assert metrics.interval([1.0, None])["mean"] is None
-    assert metrics.interval([1.0, None])["of_the_rest"] == 1.0
+    assert interval([1.0, None])["mean"] is None
+    assert interval([1.0, None])["of_the_rest"] == 1.0

@@ -46,6 +46,8 @@ class Store:
     Nothing is written before `claim`. A file that is there is read at once, and refused if it is of something else.
     """
 
+    option = "--out"  # that names the file, for messages
+
     def __init__(self, path: Name, settings: "Settings", size: int) -> None:
         from sensorsim.fleet.counts import Counts
 
@@ -54,8 +56,7 @@ class Store:
         self.done: set[int] = set()
         self.sums: Counts = Counts.empty(settings)
         self._database: sqlite3.Connection | None = None
-        check_store(path)
-        if self.path.exists() and self.path.stat().st_size:
+        if self._is_there():
             self._guarded(self._look)
 
     def __enter__(self) -> "Store":
@@ -121,8 +122,15 @@ class Store:
 
     def _run(self, statement: str, *values: Any) -> list[Any]:
         if self._database is None:  # transactions are begun and ended here by name
-            self._database = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+            self._database = self._connect()
         return self._database.execute(statement, values).fetchall()
+
+    def _is_there(self) -> bool:
+        check_store(self.path)
+        return self.path.exists() and self.path.stat().st_size > 0
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
 
     def _look(self) -> bool:
         """Read the file, unless it is empty: a run that was killed as it began leaves one."""
@@ -224,17 +232,16 @@ class Store:
         return np.frombuffer(content, "<i8").reshape(array.shape)
 
     def _refused(self, why: str) -> InputError:
-        return InputError(f"{self._named} {why}; nothing was changed in it: give another file with --out.")
+        return InputError(f"{self._named} {why}; nothing was changed in it: give another file with {self.option}.")
 
     def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self._named} is damaged ({why}); remove it, or give another file with --out.")
+        return InputError(f"{self._named} is damaged ({why}); remove it, or give another file with {self.option}.")
 
     def _unusable(self, error: sqlite3.Error) -> InputError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
         if code == sqlite3.SQLITE_BUSY:
-            return InputError(
-                f"{self._named} is being written by another run; let that one end, or give another file with --out."
-            )
+            other = f"let that one end, or give another file with {self.option}."
+            return InputError(f"{self._named} is being written by another run; {other}")
         if code in UNWRITABLE:
             return InputError(
                 f"cannot write {self._named} ({brief(error)}); {self.kept}: make room or see to its rights, and give "

@@ -13,7 +13,7 @@ model.py, optimiser.py           the nets of the loop, all runs at once, gradien
 noise.py, order.py, records.py   the randomness, which record when, batches
 step.py, clipped.py, run.py      one step as a mechanism sees it, clipping, the training loop
 statement.py                     what was spent, and what that covers
-scoring.py, metrics.py           accuracy run by run, and intervals
-cell.py, sweep.py, store.py      one configuration, a grid of them, what is finished
+scoring.py, metrics.py, interval.py   accuracy run by run, and intervals
+cell.py, sweep.py, store.py, kept.py  one configuration, a grid of them, what is finished, that read again
 figures.py, curves.py, labels.py, axes.py, sheet.py, noisy_figures.py, noisy_inputs.py   the figures
 """

@@ -21,6 +21,8 @@ TABLES = (
     "runs (key TEXT, run INTEGER, result TEXT NOT NULL, PRIMARY KEY (key, run))",
     "errors (key TEXT PRIMARY KEY, sentence TEXT NOT NULL)",  # why a cell could not run; it is tried again
 )
+# How keys of `cells` begin that are not cells: what a key stands for, trivial predictors; and the key of the data.
+CONFIG, TRIVIAL, ABOUT_DATA = "config/", "trivial/", "data"
 Sound = Callable[[dict[str, Any]], bool]  # whether a row holds what its reader needs
 
 

@@ -16,13 +16,15 @@ from sensorsim.ranges import brief
 from sensorsim.train import cell
 from sensorsim.train.config import Config, checked, records_of
 from sensorsim.train.data import Dataset
-from sensorsim.train.metrics import interval, trivial_predictors
+from sensorsim.train.interval import interval
+from sensorsim.train.metrics import trivial_predictors
 from sensorsim.train.records import runs_at_once
 from sensorsim.train.scoring import PARTS
-from sensorsim.train.store import Store
+from sensorsim.train.store import ABOUT_DATA, CONFIG, TRIVIAL, Store
 
 FEW_TASKS = 2  # starting processes costs more than running so few
 DASK_WAIT = 15  # seconds until a scheduler that does not answer is given up
+OF_DATA = ("source", "n", "normalise")
 OF_CONFIG = ("mechanism", "sigma", "c", "m", "l", "runs", "redraw", "estimator", "kind")
 OF_STATEMENT = (
     *("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "reproducible", "with_secret_noise"),
@@ -93,7 +95,9 @@ def run(
     tasks: list[Task] = []
     left: dict[str, tuple[int, Config]] = {}  # pieces that are still to come of each cell
     wrong: dict[str, str] = {}
+    store.put(ABOUT_DATA, {name: getattr(dataset, name) for name in OF_DATA} | {"rows": len(dataset.x)})
     for config in cells:
+        _keep_config(config, cell.key_of(config), store)
         try:
             missing = _missing(dataset, config, store)
         except sqlite3.Error:
@@ -117,6 +121,11 @@ def run(
         if count == 1:
             finished(config)
     return [_result(config, store, wrong.get(cell.key_of(config))) for config in cells]
+
+
+def _keep_config(config: Config, key: str, store: Store) -> None:
+    """What a key stands for, so that a results file can be read by itself. How many runs there are, the file shows."""
+    store.put(f"{CONFIG}{key}", replace(config, runs=1).as_dict())
 
 
 def _missing(dataset: Dataset, config: Config, store: Store) -> list[Task]:
@@ -154,10 +163,11 @@ def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, 
             plain = checked(plain, dataset.n, records_of(dataset, dataset.m))
         except InputError:
             continue  # the cell itself says why
-        stored = store.get(f"trivial/{plain.key}", _are_scores)
+        _keep_config(plain, plain.key, store)
+        stored = store.get(f"{TRIVIAL}{plain.key}", _are_scores)
         if stored is None:
             stored = trivial_predictors(dataset, plain)
-            store.put(f"trivial/{plain.key}", stored)
+            store.put(f"{TRIVIAL}{plain.key}", stored)
         found[config.sigma] = stored
     return found
 
