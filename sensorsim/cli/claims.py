@@ -32,5 +32,6 @@ def command(only: tuple[str, ...], full: bool, data: str | None, fmt: str) -> No
     try:
         found = claims(full, data, only, progress)
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
     emit(fmt, found.text, found.to_dict, found.rows)
