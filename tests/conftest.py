@@ -1,11 +1,26 @@
 """Shared by all tests."""
 
+import os
+import shutil
+import tempfile
+
 import pytest
 
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import shipped
 
 ALL_KERNELS = sorted(shipped().values(), key=lambda kernel: kernel.name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What is compiled is kept for this session, and shared by its processes; the user's own store is not touched."""
+    if not hasattr(config, "workerinput"):
+        os.environ["SENSORSIM_CACHE"] = tempfile.mkdtemp(prefix="sensorsim-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ["SENSORSIM_CACHE"], ignore_errors=True)
 
 
 @pytest.fixture(params=ALL_KERNELS, ids=lambda kernel: kernel.name)

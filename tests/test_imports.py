@@ -15,9 +15,10 @@ OURS = (
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
-SMALL = {"errors", "extras", "files", "encoders", "drawing", "ranges"}  # single modules that anyone may use
+SMALL = {"errors", "extras", "files", "encoders", "drawing", "ranges", "progress"}  # modules that anyone may use
 ALLOWED = {
-    "language": {"language", "errors", "kernels"},  # kernels: `load` finds those that ship, by name, when asked
+    # kernels: `load` finds those that ship, by name, when asked
+    "language": {"language", "errors", "progress", "kernels"},
     "kernels": {"kernels", "language"},
     "tables": set(),
     "privacy": {"privacy", "language", "kernels", "tables", *SMALL},

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-import numba
-
+from sensorsim.language.run.jit import jit
 from sensorsim.language.run.one import OUTER
 
 
 def fast(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, compiled on its first call."""
-    compiled: Callable[..., Any] = numba.njit(**OUTER)(function)
-    return compiled
+    return jit(function, **OUTER)
+
+
+def fast_and_kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for one that Python calls, with all that it calls; later processes need not compile it."""
+    return jit(function, kept=True, **OUTER)

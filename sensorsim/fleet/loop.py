@@ -9,7 +9,7 @@ from sensorsim.device.flash import MODES
 from sensorsim.fleet import board, chance
 from sensorsim.fleet import counts as kept
 from sensorsim.fleet.draw import Draw
-from sensorsim.fleet.fast import fast
+from sensorsim.fleet.fast import fast, fast_and_kept
 from sensorsim.fleet.settings import FIRST_PERIOD
 from sensorsim.kernels.journal import SLOT_BYTES
 from sensorsim.kernels.schedule import due as due_kernel
@@ -197,7 +197,7 @@ def loop(made: Draw) -> Callable[..., Any]:
         used += numbers[board.STORES] * run.of_store
         sums.energy[bin_of(used // run.energy_step)] += 1
 
-    @fast
+    @fast_and_kept
     def live(first: int, last: int, run: Any, people: Any, device: Any, room: Any, bound: Any, sums: Any) -> None:
         numbers = device.numbers
         for number in range(first, last):

@@ -53,9 +53,9 @@ def row(one: Decoded | None, after: Decoded | None) -> tuple[int, ...]:
 @cache
 def interpreter() -> Any:
     """`loop`, compiled; some seconds the first time in a process that has no cache of it."""
-    from numba import njit
+    from sensorsim.language.run.jit import jit
 
-    return njit(cache=True, nogil=True)(loop)
+    return jit(loop, kept=True, nogil=True)
 
 
 def loop(

@@ -21,9 +21,9 @@ MPY32L, OP2L, OP2H, RES0 = 0x4D0, 0x4E0, 0x4E2, 0x4E4
 @cache
 def interpreter() -> Any:
     """`loop`, compiled."""
-    from numba import njit
+    from sensorsim.language.run.jit import jit
 
-    return njit(cache=True, nogil=True)(loop)
+    return jit(loop, kept=True, nogil=True)
 
 
 def loop(memory: Any, register: Any, counts: Any, taken: Any, report: Any, end: int, limit: int, floor: int) -> int:

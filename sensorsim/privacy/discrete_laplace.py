@@ -23,7 +23,7 @@ u + t·v < 2^62. A larger v has probability exp(-2^22), and is an error in place
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
@@ -62,13 +62,14 @@ def discrete_laplace(shape: Shape, t: int, words: Words) -> "npt.NDArray[np.int6
 @cache
 def _compiled() -> Callable[..., Any]:
     """`fill(draws, words, t)`: draws until either ends; how many are done, and how many words they took."""
-    import numba
     import numpy as np
+
+    from sensorsim.language.run.jit import jit
 
     u64 = np.uint64
     one = u64(1)
     at_least = np.array([7 * math.factorial(20) // math.factorial(k) for k in range(21)], np.uint64)
-    helper = numba.njit(error_model="numpy", nogil=True)
+    helper = partial(jit, error_model="numpy", nogil=True)
 
     @helper
     def below(words, at, limit):  # type: ignore[no-untyped-def]
@@ -76,6 +77,19 @@ def _compiled() -> Callable[..., Any]:
         while at < words.size and words[at] >= limit:
             at += 1
         return at
+
+    @helper
+    def further(words, at):  # type: ignore[no-untyped-def]
+        """How `in_a_row` goes on from the event 1/21, which is reached once in 20!: a word for each."""
+        run = 20
+        while True:
+            share = ~u64(0) // u64(run + 1)
+            at = below(words, at, share * u64(run + 1))
+            if at >= words.size:
+                return SHORT, at
+            if words[at] >= share:
+                return run, at + 1
+            run, at = run + 1, at + 1
 
     @helper
     def in_a_row(words, at):  # type: ignore[no-untyped-def]
@@ -89,19 +103,6 @@ def _compiled() -> Callable[..., Any]:
         while 7 <= run < 20 and word < at_least[run + 1]:
             run += 1
         return (run, at + 1) if run < 20 else further(words, at + 1)
-
-    @helper
-    def further(words, at):  # type: ignore[no-untyped-def]
-        """The same from the event 1/21 on, which is reached once in 20!: a word for each."""
-        run = 20
-        while True:
-            share = ~u64(0) // u64(run + 1)
-            at = below(words, at, share * u64(run + 1))
-            if at >= words.size:
-                return SHORT, at
-            if words[at] >= share:
-                return run, at + 1
-            run, at = run + 1, at + 1
 
     @helper
     def times(words, at):  # type: ignore[no-untyped-def]
@@ -143,7 +144,7 @@ def _compiled() -> Callable[..., Any]:
             if size > 0 or sign == 0:
                 return 2 * size + np.int64(sign), at
 
-    @numba.njit(error_model="numpy", nogil=True)
+    @partial(helper, kept=True)
     def fill(draws, words, t):  # type: ignore[no-untyped-def]
         q, at = u64(2**63 - 1) // u64(t), 0
         for j in range(draws.size):
@@ -154,5 +155,4 @@ def _compiled() -> Callable[..., Any]:
             at = after
         return draws.size, at
 
-    made: Callable[..., Any] = fill
-    return made
+    return fill

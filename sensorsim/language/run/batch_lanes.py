@@ -7,7 +7,6 @@ the first pass for each record; and every few records runs the second pass over 
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from sensorsim.language import ir
@@ -15,6 +14,7 @@ from sensorsim.language.arguments import polynomial
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.run import OUTER, compiled
 from sensorsim.language.run.chains import Chains
+from sensorsim.language.run.jit import jit
 from sensorsim.language.run.passes import Passes
 from sensorsim.language.run.text import Lines, Text, variable
 from sensorsim.language.run.values import NUMPY
@@ -57,7 +57,7 @@ class LanesRunner(Text):
         lines += self.calls(block) + self.chain_call() + self.rest()
         lines += [f"   for lane in range({LANES}):", f"    place = block + lane * {block} + begin"]
         lines += ["    rows = least(end - begin, last - place)", "    if rows > 0:", *self.joined(), *self.second()]
-        return self.with_room(numba.njit(**OUTER)(self.function("batch", lines)))
+        return self.with_room(jit(self.function("batch", lines), kept=True, **OUTER))
 
     def with_room(self, function: Callable[..., None]) -> Callable[..., None]:
         """Room for the lanes, made before the compiled loop starts."""
@@ -116,7 +116,7 @@ class LanesRunner(Text):
         for place, name in enumerate(chains.cells):
             lines += [f"   cells[t_place({place * LANES} + lane)] = {variable(name)}"]
         lines += [f"   {self.held_at(place)} = {variable(name)}" for place, name in enumerate(chains.held)]
-        self.scope["chain"] = numba.njit(**OUTER)(self.function("chain", lines))
+        self.scope["chain"] = jit(self.function("chain", lines), **OUTER)
         return [f"    chain({given})"]
 
     def held_at(self, place: int) -> str:

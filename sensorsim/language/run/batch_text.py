@@ -8,13 +8,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba
-
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.run import OUTER, compiled
 from sensorsim.language.run.batch_lanes import LanesRunner
 from sensorsim.language.run.chains import Chains, chains_of
 from sensorsim.language.run.generators import below
+from sensorsim.language.run.jit import jit
 from sensorsim.language.run.passes import Passes, two_passes
 from sensorsim.language.run.text import Lines, Text, variable
 from sensorsim.language.run.values import NUMPY
@@ -86,7 +85,7 @@ class _Runner(Text):
         lines += [line for name in roles.drawn for line in self.drawn_below(name)]
         lines += [line for name in roles.state for line in self.reset(name)]
         lines += self.calls() if self.passes is None else self.in_passes(self.passes)
-        function = numba.njit(**OUTER)(self.function("batch", lines))
+        function = jit(self.function("batch", lines), kept=True, **OUTER)
         return function if self.passes is None else self.with_scratch(function, self.passes)
 
     def with_scratch(self, function: Callable[..., None], passes: Passes) -> Callable[..., None]:

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim.errors import InputError
-from sensorsim.language.run import INLINED, compiled
+from sensorsim.language.run import INLINED, OUTER, compiled
+from sensorsim.language.run.jit import jit
 from sensorsim.language.run.lanes import lanes_text
 
 GENERATORS = ("chacha20", "fast")
@@ -49,7 +50,7 @@ def generator_fill(generator: str) -> Callable[..., Any]:
     """`fill(words, state, number)`: the words of one block of records; their count is a multiple of 16."""
     if generator not in GENERATORS:
         raise InputError(f"generator {generator!r} is not known; choose {' or '.join(GENERATORS)}.")
-    made: Callable[..., Any] = numba.njit(**INLINED)(_cipher_fill() if generator == "chacha20" else _fill_fast)
+    made: Callable[..., Any] = jit(_cipher_fill() if generator == "chacha20" else _fill_fast, **INLINED)
     return made
 
 
@@ -79,7 +80,7 @@ def _cipher_fill() -> Callable[..., Any]:
     """Blocks of the cipher in order, as many at once as there are lanes."""
     from sensorsim.kernels.chacha20 import chacha20
 
-    blocks_at_once = numba.njit(error_model="numpy", nogil=True, _nrt=False)(lanes_text(chacha20, LANES, compiled))
+    blocks_at_once = jit(lanes_text(chacha20, LANES, compiled), **OUTER)
 
     def fill(words, state, number):  # type: ignore[no-untyped-def]
         blocks = words.shape[0] // CIPHER
@@ -117,8 +118,7 @@ def _halved(limit: int) -> bool:
     return limit & (limit - 1) == 0 and limit <= 1 << 16
 
 
-@numba.njit(**INLINED)
-def below(words, found, limit):  # type: ignore[no-untyped-def]
+def _below(words, found, limit):  # type: ignore[no-untyped-def]
     """Words below `limit` from uniform ones.
 
     A power of two takes bits, exactly; if it is at most 2^16, one word gives two results. Another limit takes the high
@@ -138,3 +138,6 @@ def below(words, found, limit):  # type: ignore[no-untyped-def]
     else:
         for j in range(words.shape[0]):
             found[j] = u32((u64(words[j]) * u64(limit)) >> u64(32))
+
+
+below = jit(_below, **INLINED)

@@ -16,6 +16,7 @@ from sensorsim.errors import InputError
 from sensorsim.language import primitives
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.primitive import Primitive
+from sensorsim.language.run.jit import jit
 from sensorsim.language.run.text import TYPES, kernel_text
 from sensorsim.language.run.values import array, dtype, given, lengths_of, scalar
 from sensorsim.language.types import Length
@@ -31,7 +32,7 @@ def compiled(source: Kernel | Primitive) -> Callable[..., Any]:
     """A Numba function with the parameters of the kernel: numpy arrays in their storage types, whole numbers."""
     if isinstance(source, Primitive):
         return _primitive(source)
-    function: Callable[..., Any] = numba.njit(**INLINED)(kernel_text(source, compiled))
+    function: Callable[..., Any] = jit(kernel_text(source, compiled), **INLINED)
     return function
 
 
@@ -76,7 +77,7 @@ def _array_for(kernel: Kernel, name: str, values: Mapping[str, Any], lengths: Ma
 @cache
 def _outer(kernel: Kernel) -> Callable[..., Any]:
     """The kernel as Python calls it: the inlined form is for callers that Numba compiles."""
-    function: Callable[..., Any] = numba.njit(**OUTER)(kernel_text(kernel, compiled))
+    function: Callable[..., Any] = jit(kernel_text(kernel, compiled), kept=True, **OUTER)
     return function
 
 
@@ -87,13 +88,13 @@ def _primitive(source: Primitive) -> Callable[..., Any]:
     a comparison with a negative number is what it is in plain Python; those that ship are tested as they stand.
     """
     own = source.at.file == primitives.__file__
-    inner = numba.njit(**INLINED)(_rebound(source.function))
+    inner = jit(_rebound(source.function), **INLINED)
     names = [f"a{k}" for k in range(len(source.operands))]
     wide = [not own and kind != "flag" for kind in source.operands]
     passed = [f"wide({name})" if widened else name for name, widened in zip(names, wide, strict=True)]
     scope: dict[str, Any] = {"inner": inner, "wide": numba.int64, "cast": TYPES[source.result]}
     exec(f"def primitive({', '.join(names)}):\n return cast(inner({', '.join(passed)}))\n", scope)
-    function: Any = numba.njit(**INLINED)(scope["primitive"])
+    function: Any = jit(scope["primitive"], **INLINED)
     if not own:
         try:
             function.compile(tuple(TYPES[kind] for kind in source.operands))

@@ -154,8 +154,9 @@ def _edges(values: "Array") -> "Array":
 @cache
 def _weights() -> Callable[..., Any]:
     """The weight in each bin of each look; compiled once."""
-    import numba
     import numpy as np
+
+    from sensorsim.language.run.jit import jit
 
     def weights(bins, weight):  # type: ignore[no-untyped-def]
         made = np.zeros((bins.shape[0], 2 * BINS))
@@ -164,5 +165,4 @@ def _weights() -> Callable[..., Any]:
                 made[look, bins[look, i]] += weight[i]
         return made
 
-    compiled: Callable[..., Any] = numba.njit(nogil=True, error_model="numpy")(weights)
-    return compiled
+    return jit(weights, kept=True, nogil=True, error_model="numpy")

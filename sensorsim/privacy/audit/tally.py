@@ -151,7 +151,6 @@ def _packets() -> Callable[..., None]:
 
 
 def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    import numba
+    from sensorsim.language.run.jit import jit
 
-    made: Callable[..., None] = numba.njit(nogil=True, error_model="numpy")(function)
-    return made
+    return jit(function, kept=True, nogil=True, error_model="numpy")

@@ -1,0 +1,183 @@
+"""Compiled functions are kept for the processes that follow, and only for as long as all they call stays the same."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numba
+import numpy as np
+import pytest
+
+from sensorsim.language.run import store
+from sensorsim.language.run.fingerprint import UnknownError, fingerprint
+from sensorsim.language.run.jit import _Kept, jit
+
+CALLEE = """
+    from sensorsim.language import Q, add, kernel
+    X = Q("x", "i32", 0, 0, 9, "")
+    WIDE = Q("wide", "i32", 0, 0, 99, "")
+    @kernel()
+    def more(x: X) -> WIDE:
+        return add(x, {more})
+"""
+CALLER = """
+    from sensorsim.language import kernel
+    from callee import WIDE, X, more
+    @kernel()
+    def outer(x: X) -> WIDE:
+        return more(x)
+"""
+PROGRAM = """
+    from caller import outer
+    from sensorsim.language.run.one import _outer
+    print(outer.run(x=5), sum(_outer(outer).stats.cache_hits.values()))
+"""
+
+
+def function(text, **scope):
+    exec(textwrap.dedent(text), scope)
+    return scope["f"]
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    place = tmp_path / "kept"
+    monkeypatch.setenv(store.VARIABLE, str(place))
+    return place
+
+
+def test_a_callee_in_another_file_that_changes_is_seen(tmp_path, own):
+    (tmp_path / "caller.py").write_text(textwrap.dedent(CALLER))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(more):
+        (tmp_path / "callee.py").write_text(textwrap.dedent(CALLEE.format(more=more)))
+        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(PROGRAM)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.split()
+
+    assert run(1) == ["6", "0"]
+    assert run(1) == ["6", "1"]  # it came from the store
+    assert run(2) == ["7", "0"]  # and the old one did not
+
+
+def test_what_a_function_refers_to_is_in_its_fingerprint():
+    callee = "def f(x):\n    return x + {}"
+    caller = "def f(x):\n    return g(x)"
+
+    def of(text, **scope):
+        return fingerprint(function(text, **scope), {})
+
+    same = of(caller, g=numba.njit(function(callee.format(1))))
+    assert same == of(caller, g=numba.njit(function(callee.format(1))))
+    assert same != of(caller, g=numba.njit(function(callee.format(2))))
+    assert same != of(caller, g=numba.njit(error_model="numpy")(function(callee.format(1))))
+    for one, two in ((1, 2), (1, 1.0), (np.arange(3), np.arange(4)), (np.uint32(1), np.int32(1)), ((1, 2), (2, 1))):
+        assert of("def f(x):\n    return g", g=one) == of("def f(x):\n    return g", g=one)
+        assert of("def f(x):\n    return g", g=one) != of("def f(x):\n    return g", g=two)
+    assert fingerprint(function(caller, g=1), {}) != fingerprint(function(caller, g=1), {"nogil": True})
+    with pytest.raises(UnknownError):
+        of(caller, g=object())
+
+
+def test_a_plain_function_that_is_called_counts_too():
+    inner = function("def f(x):\n    return x + k", k=1), function("def f(x):\n    return x + k", k=2)
+    text = "def f(x):\n    return g(x)"
+    one, two = (fingerprint(function(text, g=numba.njit(part)), {}) for part in inner)
+    assert one != two
+
+
+def test_functions_of_one_name_do_not_meet_in_one_process(own):
+    for more in range(3):
+        assert jit(function("def f(x):\n    return x + k", k=more), kept=True)(10) == 10 + more
+    assert len(list(own.iterdir())) == 3
+    first = jit(function("def f(x):\n    return x + k", k=0), kept=True)
+    assert first is jit(function("def f(x):\n    return x + k", k=0), kept=True)
+
+
+def test_a_file_that_was_changed_is_not_read(own):
+    store.save("a", b"what was compiled")
+    assert store.load("a") == b"what was compiled"
+    (path,) = own.iterdir()
+    data = path.read_bytes()
+    for broken in (b"", data[:-1], data[:40], data[:35] + b"?" + data[36:]):
+        path.write_bytes(broken)
+        assert store.load("a") is None
+    assert store.load("b") is None
+
+
+def test_nonsense_that_was_kept_is_compiled_anew(own):
+    made = jit(function("def f(x):\n    return x + 70"))
+    made(1)  # so that the target is ready
+    kept, signature = _Kept("mark"), (numba.int64,)
+    store.save(kept.name(signature, made.targetctx.codegen()), b"no pickle")
+    assert kept.load_overload(signature, made.targetctx) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="a folder has no such permissions here")
+def test_only_what_nobody_else_may_write_to_is_trusted(own, tmp_path, monkeypatch):
+    store.save("a", b"1")
+    (path,) = own.iterdir()
+    for place, mode in ((own, 0o777), (own, 0o770), (path, 0o666)):
+        before = place.stat().st_mode
+        place.chmod(mode)
+        assert store.load("a") is None, place
+        place.chmod(before)
+    assert store.load("a") == b"1"
+    own.chmod(0o777)
+    store.save("b", b"2")
+    assert [file.name for file in own.iterdir()] == [path.name]
+    own.chmod(0o700)
+    link = tmp_path / "link"
+    link.symlink_to(own)
+    monkeypatch.setenv(store.VARIABLE, str(link))
+    assert store.load("a") is None
+    monkeypatch.setenv(store.VARIABLE, str(own))
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert store.load("a") is None
+
+
+def test_where_it_is(monkeypatch, tmp_path):
+    monkeypatch.delenv(store.VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert store.folder() == tmp_path / "sensorsim"
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    assert store.folder() is None
+    for word in ("off", "0", ""):
+        monkeypatch.setenv(store.VARIABLE, word)
+        assert store.folder() is None
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path / "file" / "below"))  # cannot be made
+    store.save("a", b"1")
+    assert store.load("a") is None
+
+
+def test_it_does_not_grow_for_ever(own, monkeypatch):
+    monkeypatch.setattr(store, "MOST_BYTES", 1000)
+    for number in range(20):
+        store.save(f"{number:02}", b"x" * 100)
+        os.utime(own / f"{number:02}{store.ENDING}", (number, number))
+    left = sorted(path.stem for path in own.iterdir())
+    assert sum(path.stat().st_size for path in own.iterdir()) <= 1000
+    assert left[-1] == "19" and "00" not in left
+
+
+def test_what_ships_can_be_kept(own):
+    """Every runner, and the whole loop of a fleet: an unknown part would only be slow, so it is asked for here."""
+    from sensorsim.kernels.rows_search import sampled_rows_search_one
+
+    from sensorsim.device.firmware import Firmware
+    from sensorsim.fleet.draw import draw_of
+    from sensorsim.fleet.loop import loop
+    from sensorsim.language.run.one import _outer
+    from sensorsim.machine import avr_core, msp430_core
+    from sensorsim.privacy.audit import learn, tally
+    from sensorsim.privacy.discrete_laplace import _compiled
+    from sensorsim.privacy.tables import ready_table
+
+    live = loop(draw_of(Firmware(ready_table(1.6, 1))))
+    found = [live, _outer(sampled_rows_search_one), _compiled(), learn._weights(), tally._values()]
+    found += [avr_core.interpreter(), msp430_core.interpreter()]
+    assert all(isinstance(one._cache, _Kept) for one in found)
