@@ -1,10 +1,51 @@
 """sensorsim: what privacy on a body-worn sensor costs, protects and delivers, and the C to ship it.
 
-Importing the package imports nothing heavy: torch, numba, numpy, pandas and matplotlib are imported by the
+    import numpy as np
+    import sensorsim as ss
+
+    ss.cost(n=14, l=7)                             # what a private record costs
+    table = ss.noise_table(epsilon=1.6, release=1) # noise, with a proof of what it protects
+    ss.release(np.full((20000, 14), 0.9), table)   # records through it, and what can be estimated
+
+Every function is the command of its name, with the same defaults; every result has a short repr, `to_dict`, `to_frame`
+and `plot`. Importing the package imports nothing heavy: torch, numba, numpy, pandas and matplotlib are imported by the
 function that needs them.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sensorsim.api.noise import certify as certify
+    from sensorsim.api.noise import noise_table as noise_table
+    from sensorsim.api.noise import read_table as read_table
+    from sensorsim.api.noise import write_table as write_table
+    from sensorsim.api.releasing import release as release
+    from sensorsim.claims.run import claims as claims
+    from sensorsim.cost.report import cost as cost
+    from sensorsim.device.firmware import Firmware as Firmware
+    from sensorsim.device.sensor import Sensor as Sensor
+    from sensorsim.errors import FailedProofError as FailedProofError
+    from sensorsim.errors import InputError as InputError
+
+    __version__: str
+
+# By name: where it is. What has no place is a package that can be called: see doors.py.
+_PLACES = {
+    "Firmware": "sensorsim.device.firmware",
+    "FailedProofError": "sensorsim.errors",
+    "InputError": "sensorsim.errors",
+    "Sensor": "sensorsim.device.sensor",
+    "certify": "sensorsim.api.noise",
+    "noise_table": "sensorsim.api.noise",
+    "read_table": "sensorsim.api.noise",
+    "release": "sensorsim.api.releasing",
+    "write_table": "sensorsim.api.noise",
+}
+_DOORS = ("claims", "cost")
+__all__ = [
+    *_PLACES,
+    *_DOORS,
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -12,4 +53,15 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("sensorsim")
+    from importlib import import_module
+
+    if name in _DOORS:
+        return import_module(f"sensorsim.{name}")
+    if name in _PLACES:
+        globals()[name] = found = getattr(import_module(_PLACES[name]), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", "__doc__", "__name__", "__path__"])

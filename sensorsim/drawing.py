@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 # Neither date nor version inside; and the names that an SVG gives its parts follow from the picture alone.
+FORMATS = ("svg", "png", "pdf")
 METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
@@ -17,6 +18,23 @@ def picture(figure: Any, kind: str, dpi: int) -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": "sensorsim"}):
         figure.savefig(buffer, format=kind, metadata=METADATA[kind], dpi=dpi)
     return buffer.getvalue()
+
+
+def check_figure(path: str) -> None:
+    """Refuse a path that cannot become a figure, before anything is computed."""
+    from sensorsim.errors import InputError
+    from sensorsim.files import check_target
+
+    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
+        raise InputError(f"{path} is not a figure; give a name that ends in {', '.join('.' + f for f in FORMATS)}.")
+    check_target(path)
+
+
+def write_figure(figure: Any, path: str, dpi: int = 150) -> None:
+    """The figure in a file, in the form that its name says."""
+    from sensorsim.files import write_whole
+
+    write_whole(path, picture(figure, Path(path).suffix.lstrip(".").lower(), dpi))
 
 
 def save_both(figure: Any, stem: Path, dpi: int = 160) -> list[Path]:

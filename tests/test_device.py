@@ -229,7 +229,7 @@ def test_a_release_takes_well_under_a_millisecond() -> None:
 
 def test_a_record_is_checked_before_anything_is_counted() -> None:
     made = opened()
-    for bad in ([0] * 13, [0] * 15, [[0] * 14], [0.5] * 14, [-1] + [0] * 13, [2**16] + [0] * 13, "x"):
+    for bad in ([0] * 13, [0] * 15, [[0] * 14], [1.5] * 14, [-1] + [0] * 13, [2**16] + [0] * 13, "x"):
         with pytest.raises(InputError):
             made.release(bad)
     assert made.is_open and made.left() == 5

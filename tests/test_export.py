@@ -204,7 +204,7 @@ def test_a_table_for_one_feature_is_not_used_to_release_all(tmp_path):
 def test_a_table_whose_bits_do_not_fit_one_word_is_refused(tmp_path):
     """2^18 entries and stairs of 2^15 need 33 bits of a 32-bit word: index and place would share one."""
     write_table(tmp_path / "noise.txt", make_table("stairs", 1, 14, 1, entries=2**18))
-    with pytest.raises(InputError, match="make it with fewer --entries"):
+    with pytest.raises(InputError, match="make it with fewer entries="):
         make_package(Options(("sampled",), noise=tmp_path / "noise.txt"))
 
 

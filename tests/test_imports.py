@@ -11,11 +11,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OURS = (
     "language", "mechanisms", "cost", "privacy", "device", "machine", "export", "verify", "locking", "hospital",
-    "train", "plan", "fleet", "claims", "cli",
+    "train", "plan", "fleet", "claims", "api", "cli",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
-SMALL = {"errors", "extras", "files", "encoders", "drawing", "ranges", "progress"}  # modules that anyone may use
+# Single modules that anyone may use.
+SMALL = {"errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"}
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked
     "language": {"language", "errors", "progress", "kernels"},
@@ -40,6 +41,7 @@ ALLOWED = {
         *("claims", "train", "device", "export", "machine", "mechanisms", "cost", "privacy", "language", "kernels"),
         *SMALL,
     },
+    "api": {*OURS, "kernels", "tables", *SMALL} - {"cli"},
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }
 # These ask the mechanism that is named, for those who know privacy only.

@@ -222,7 +222,7 @@ def test_tables_that_the_kernels_cannot_take() -> None:
     x = np.zeros((1, 14), np.uint16)
     for table, word in (
         (make_table("naive", 1, frac_bits=8), "stairs"),
-        (make_table("stairs", 1, frac_bits=8), "--frac-bits 15"),
+        (make_table("stairs", 1, frac_bits=8), "frac_bits=15"),
         (replace(stairs_table(1), counts=((-200, 4096), (200, 4096))), "beyond its last stair"),
     ):
         with pytest.raises(InputError, match=word):
@@ -287,12 +287,12 @@ def test_what_is_no_feature_is_refused(run: Any, table: NoiseTable) -> None:
     whole = np.full((3, 14), 7)
     assert len(run(whole, table)) > 0
     for bad, word in (
-        (whole / 2, "whole numbers"),
-        (np.full((3, 14), np.nan), "whole numbers"),
+        (whole / 2, "holds 3.5; give floats from 0 to 1"),
+        (np.full((3, 14), np.nan), "no finite number"),
         (whole - 8, "holds -1"),
         (whole + 2**16, "holds 65543"),
         (whole[0], "one row for each record"),
-        ([[True] * 14], "whole numbers"),
+        ([[True] * 14], "of type bool"),
     ):
         with pytest.raises(InputError, match=word):
             run(bad, table)

@@ -313,7 +313,7 @@ def test_people_of_a_fleet(tmp_path, capsys):
         people_of(None, "TotalSteps,Calories", None, None, 3).digest
         == People.generated(("TotalSteps", "Calories"), 3).digest
     )
-    with pytest.raises(InputError, match="--person is about a file"):
+    with pytest.raises(InputError, match="person= is about a file"):
         people_of(None, None, "who", None, 0)
 
 

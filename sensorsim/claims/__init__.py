@@ -13,5 +13,7 @@ run.py, result.py                the answer as one value
 from sensorsim.claims.claim import Claim
 from sensorsim.claims.result import Claims
 from sensorsim.claims.run import claims
+from sensorsim.doors import open_door
 
 __all__ = ["Claim", "Claims", "claims"]
+open_door(__name__)

@@ -7,16 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.claims.claim import VERDICTS, Claim
+from sensorsim.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 SCHEMA_VERSION = 1
 WIDTH = 80
 
 
 @dataclass(frozen=True, repr=False)
-class Claims:
+class Claims(Result):
     """What came of recomputing. `left` says how many more there are that need training."""
 
     claims: tuple[Claim, ...]
@@ -65,6 +67,12 @@ class Claims:
                 lines += textwrap.wrap(f"{head}{getattr(claim, name)}", WIDTH - 1, subsequent_indent=" " * len(head))
             lines.append("")
         return "\n".join(lines + textwrap.wrap(self.summary(), WIDTH - 1))
+
+    def figure(self) -> "Figure":
+        """How many claims have each verdict."""
+        from sensorsim.results import bars
+
+        return bars(f"{len(self.claims)} claims, recomputed", dict(self.counts()), "claims")
 
     def __repr__(self) -> str:
         return f"<Claims: {self.summary()}>"

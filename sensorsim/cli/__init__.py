@@ -10,6 +10,8 @@ from typing import Any, TextIO
 
 import click
 
+from sensorsim.errors import on_the_command_line
+
 # A command that starts makes many small objects that all stay: to look for garbage among them every 700 takes a fifth
 # of the time that `cost` needs.
 gc.set_threshold(50_000)
@@ -87,7 +89,8 @@ def main(args: list[str] | None = None) -> Any:
     given = sys.stdout
     try:
         try:
-            return _run(sys.argv[1:] if args is None else args)
+            with on_the_command_line():
+                return _run(sys.argv[1:] if args is None else args)
         finally:
             sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as end:  # the reader of our output went away, as with `| head`

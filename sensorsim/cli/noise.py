@@ -1,7 +1,6 @@
 """sensorsim noise: make and check tables of noise. Each further subcommand is a module of its own, added below."""
 
 import sys
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import click
@@ -75,21 +74,20 @@ def make(
 
     Example: sensorsim noise make --epsilon 1.6 --release 1
     """
-    from sensorsim.privacy.tablefile import write_table
-    from sensorsim.privacy.tables import make_table
+    from sensorsim.api.noise import noise_table, write_table
 
-    table = make_table(
-        kind,
+    table = noise_table(
         epsilon,
         features,
         int(release) if release.isdecimal() else release,
+        kind,
         frac_bits,
         symbols=symbols,
         knots=knots,
         count_bits=count_bits,
         entries=entries,
-        most_clamped=clamped,
-        limit_scales=limit,
+        clamped=clamped,
+        limit=limit,
         seed=seed,
     )
     path = out or f"{kind}-eps{table.epsilon}-{release}.txt"
@@ -108,41 +106,12 @@ def check(file: str, delta: str, fmt: str) -> None:
 
     Example: sensorsim noise check rows-eps1-all.txt
     """
-    from dataclasses import replace
+    from sensorsim.api.noise import certify
 
-    from sensorsim.privacy.tablefile import read_table
-
-    table = read_table(file)
-    proved = table.certify()
-    same = proved == table.certificate
-    table = replace(table, certificate=proved)
-    holds = same and proved.holds(table.epsilon, _delta(delta))
-    verdict = _verdict(table.epsilon, delta, same, holds)
-    emit(
-        fmt,
-        lambda: f"{text(file, table)}\n\n{verdict}",
-        lambda: {**data(file, table), "holds": holds, "verdict": verdict},
-        lambda: [{**row(file, table), "holds": holds}],
-    )
-    if not holds:
+    found = certify(file, delta)
+    emit(fmt, lambda: f"{text(file, found.table)}\n\n{found.verdict}", found.to_dict, found.rows)
+    if not found.holds:
         sys.exit(1)
-
-
-def _verdict(epsilon: Decimal, delta: str, same: bool, holds: bool) -> str:
-    if not same:
-        return "REJECTED: the certificate in the file is not the one its counts prove."
-    budget = f"epsilon {epsilon} per record with delta {delta}"
-    return f"HOLDS: {budget}." if holds else f"REJECTED: this table does not keep {budget}."
-
-
-def _delta(delta: str) -> Decimal:
-    try:
-        value = Decimal(delta)
-    except InvalidOperation:
-        value = Decimal(-1)
-    if not value.is_finite() or not 0 <= value < 1:
-        raise InputError(f"delta is {delta}; give a number from 0 to below 1, as in 1e-6.")
-    return value
 
 
 command.add_command(noise_show.command, "show")

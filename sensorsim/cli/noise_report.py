@@ -1,21 +1,20 @@
 """How the noise commands describe a table, in each form of output."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.privacy.certificate import certify
+from sensorsim.privacy.described import SCHEMA_VERSION, table_row
 from sensorsim.privacy.outputs import Delivered, delivered
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
-SCHEMA_VERSION = 2
 OTHERS = ("best known", "hybrid", "piecewise", "one bit", "Laplace")
 
 
 def text(path: str, table: "NoiseTable") -> str:
     """A few lines for the terminal."""
-    about, proof = delivered(table), table.certificate
-    assert proof is not None
+    about, proof = delivered(table), certify(table)
     lines = [
         path,
         f"{table.kind} table for epsilon {table.epsilon}: {table.release} of {table.features} features",
@@ -57,17 +56,8 @@ def data(path: str, table: "NoiseTable") -> dict[str, Any]:
 
 
 def row(path: str, table: "NoiseTable") -> dict[str, Any]:
-    """Parameters, certificate and what is delivered side by side; exact numbers as text."""
-    names = ("kind", "features", "release", "frac_bits")
-    assert table.certificate is not None
-    proof = {k: None if v is None else str(v) for k, v in asdict(table.certificate).items()}
-    return (
-        {"file": path, "epsilon": str(table.epsilon)}
-        | {n: getattr(table, n) for n in names}
-        | proof
-        | asdict(delivered(table))
-        | table.details()
-    )
+    """Parameters, what is proved now and what is delivered side by side; exact numbers as text."""
+    return {"file": path, **table_row(table)}
 
 
 def _or_none(value: object) -> str:

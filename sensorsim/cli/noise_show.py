@@ -20,7 +20,9 @@ def command(file: str, plot: str | None, fmt: str) -> None:
 
     table = certified(read_table(file))
     if plot:
-        table.draw(plot)
+        from sensorsim.privacy.figures import save
+
+        save(table.figure(), plot)
         click.echo(f"Drawn to {plot}.", err=True)
     emit(
         fmt,

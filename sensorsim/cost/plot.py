@@ -16,11 +16,16 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++")  # steps must be told apart
 
 
 def plot_report(report: CostReport, path: str) -> None:
+    """Write the figure of a report."""
+    check_path(path)
+    save(report_figure(report), path)
+
+
+def report_figure(report: CostReport) -> Any:
     """Above, the steps of every mechanism, printed and executed; below, whole records and what the core takes of them.
 
     Arithmetic is a hundredth of a record: no axis shows both, so it has one of its own.
     """
-    check_path(path)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 9), layout="constrained")
@@ -28,7 +33,7 @@ def plot_report(report: CostReport, path: str) -> None:
     _draw_steps(report, figure.add_subplot(grid[0, :]))
     _draw_record(report.record, figure.add_subplot(grid[1, 0]), PARTS, "a whole record")
     _draw_record(report.record, figure.add_subplot(grid[1, 1]), PARTS[:2], "arithmetic and random words alone")
-    save(figure, path)
+    return figure
 
 
 def _draw_steps(report: CostReport, axes: Any) -> None:

@@ -11,9 +11,10 @@ from sensorsim.cost.pricing import Pricing
 from sensorsim.cost.views import MechanismCost, cost_of
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
+from sensorsim.results import Result
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.figure import Figure
 
     from sensorsim.cost.record import Choices, WholeRecord
     from sensorsim.cost.sensor import SensorRelease
@@ -25,8 +26,8 @@ ACCOUNTINGS = ("paper", "full")
 METRICS = ("macro-ops", "latency", "cycles", "energy")
 
 
-@dataclass(frozen=True)
-class CostReport:
+@dataclass(frozen=True, repr=False)
+class CostReport(Result):
     """What one private record costs. `to_dict` is the JSON, `to_frame` the table for a notebook."""
 
     n: int
@@ -126,10 +127,27 @@ class CostReport:
                             "bits_sent": cost.bits_sent,
                         }
 
-    def to_frame(self) -> "pd.DataFrame":
-        import pandas as pd
+    def title(self) -> str:
+        from sensorsim.cost.text import heading
 
-        return pd.DataFrame(self.rows())
+        return " · ".join(heading(self))
+
+    def facts(self) -> dict[str, str]:
+        """Of every mechanism its total, as it is executed and, where the paper prints one, as printed."""
+        found, unit = {}, self.pricing.unit
+        for cost in self.mechanisms.values():
+            printed = f"; {cost.printed.total} as printed" if cost.printed is not None else ""
+            found[cost.mechanism.title] = f"{cost.traced.total} {unit}{printed}"
+        if (saved := self.saving()) is not None:
+            executed = self.saving("traced")
+            found["saving"] = f"SPOF needs {saved:.2f} % less as printed, {executed:.2f} % as executed"
+        return found
+
+    def figure(self) -> "Figure":
+        from sensorsim.cost.plot import report_figure
+
+        made: Figure = report_figure(self)
+        return made
 
 
 def cost(
@@ -146,16 +164,23 @@ def cost(
     radio: str = "ble-1m",
     random: str = "chacha20",
     records_per_day: float = 1,
+    battery_mah: float | None = None,
 ) -> CostReport:
     """What one private record of n features and an encoder of l hidden units costs, for each of m users.
 
-    `radio`, `random` and `records_per_day` are for the whole record, beside the arithmetic that is counted here.
+    `radio`, `random`, `records_per_day` and `battery_mah` are for the whole record, beside the arithmetic that is
+    counted here.
+
+        >>> import sensorsim as ss
+        >>> report = ss.cost(n=14, l=7)
+        >>> report.mechanisms["spof"].printed.total, round(report.saving(), 2)
+        (364, 74.06)
     """
     from sensorsim.cost.record import Choices, settle
 
     check_sizes(n, l, m)
     pricing = make_pricing(cpu, width, signed, accounting, metric, chip)
-    choices = Choices(chip, radio, random, records_per_day)
+    choices = Choices(chip, radio, random, records_per_day, battery_mah)
     if choices != Choices(chip):
         settle(choices, pricing.cpu.name)  # a wrong name is told before anything is counted
     counted = {each.name: cost_of(each, n, l, pricing) for each in forms(variant)}

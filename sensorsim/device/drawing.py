@@ -8,6 +8,7 @@ from typing import Any
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
+from sensorsim.records import as_numbers, quantised
 
 MOST_X = 2**16 - 1
 Reads = Callable[[Any, Any, Any], Any]  # of the record, room for what is made of it, and the words
@@ -43,9 +44,11 @@ class Drawing:
         """x as the kernels take it."""
         import numpy as np
 
-        given = np.asarray(x)
-        if given.shape != (self._n,) or given.dtype.kind not in "iu":
+        given = as_numbers(x)
+        if given.shape != (self._n,):
             raise InputError(f"a record of this sensor is {self._n} whole numbers, 0 … 32768 for 0 … 1; give as many.")
+        if given.dtype.kind == "f":
+            return quantised(given)
         if given.dtype != np.uint16 and not 0 <= int(given.min()) <= int(given.max()) <= MOST_X:
             raise InputError(f"a feature is {given.min()} … {given.max()}; give whole numbers from 0 to {MOST_X}.")
         return np.ascontiguousarray(given, np.uint16)

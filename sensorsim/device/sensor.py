@@ -81,7 +81,7 @@ class Sensor:
         return status
 
     def release(self, x: Sequence[int] | Any) -> tuple[Status, bytes]:
-        """Count one release, then draw it from x: n whole numbers, 0 … 32768 for 0 … 1."""
+        """Count one release, then draw it from x: n whole numbers, 0 … 32768 for 0 … 1, or floats in 0 … 1."""
         record = self._mechanism.record(x)
         try:
             status = self._count()

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#888888"
 
 
-def draw_stairs(table: "StairsTable", path: str | os.PathLike[str]) -> None:
+def stairs_figure(table: "StairsTable") -> Any:
     """Three panels: the noise against Laplace, the privacy loss of every output, the atoms at the ends."""
     import numpy as np
 
-    figure, axes = _canvas(3, path, width=12)
+    figure, axes = _canvas(3, width=12)
     outputs, from_0, from_1 = _pair(table.on_coarse_lattice())
     stair = 2.0 ** (table.stair_bits - table.frac_bits)
     values, share = _shares(table, stair)
@@ -34,15 +34,15 @@ def draw_stairs(table: "StairsTable", path: str | os.PathLike[str]) -> None:
     total = np.sum(from_0)
     ends = {"lower end": (from_0[0], from_1[0]), "upper end": (from_0[-1], from_1[-1])}
     _bars(axes[2], {name: (a / total, b / total) for name, (a, b) in ends.items()}, "atoms at the ends")
-    figure.suptitle(f"stairs table, {table.entries} entries, epsilon {table.epsilon} per record")
-    _save(figure, path)
+    figure.suptitle(f"stairs table, {table.entries} entries, {table.promise()}")
+    return figure
 
 
-def draw_samples(table: "SampleTable", path: str | os.PathLike[str]) -> None:
+def samples_figure(table: "SampleTable") -> Any:
     """Three panels: the noise against Laplace, the privacy loss of every output, the holes."""
     import numpy as np
 
-    figure, axes = _canvas(3, path, width=12)
+    figure, axes = _canvas(3, width=12)
     outputs, from_0, from_1 = _pair(table)
     step, scale = 2.0**-table.frac_bits, float(table.scale)
     values, share = _shares(table, step)
@@ -57,16 +57,16 @@ def draw_samples(table: "SampleTable", path: str | os.PathLike[str]) -> None:
     else:
         ends = {"lower end": (from_0[0], from_1[0]), "upper end": (from_0[-1], from_1[-1])}
         _bars(axes[2], {name: (a / total, b / total) for name, (a, b) in ends.items()}, "atoms at the ends")
-    figure.suptitle(f"{table.kind} table, {table.entries} entries, epsilon {table.epsilon} per record")
-    _save(figure, path)
+    figure.suptitle(f"{table.kind} table, {table.entries} entries, {table.promise()}")
+    return figure
 
 
-def draw_rows(table: "RowsTable", path: str | os.PathLike[str]) -> None:
+def rows_figure(table: "RowsTable") -> Any:
     """Three panels: the probability of each symbol against x, the loss of each between any two x, sd against x."""
     import numpy as np
     from matplotlib import colormaps
 
-    figure, axes = _canvas(3, path, width=13)
+    figure, axes = _canvas(3, width=13)
     rows = table.rows
     every, total = np.array(rows.all_counts()), 1 << table.count_bits
     x = np.linspace(0, 1, rows.knots)
@@ -93,8 +93,8 @@ def draw_rows(table: "RowsTable", path: str | os.PathLike[str]) -> None:
     axes[2].set_ylim(bottom=0)
     axes[2].legend(frameon=False, fontsize=8)
     shape = f"{rows.knots} knots × {rows.symbols} symbols"
-    figure.suptitle(f"rows table, {shape}, {table.table_bytes} bytes, epsilon {table.epsilon} per record")
-    _save(figure, path)
+    figure.suptitle(f"rows table, {shape}, {table.table_bytes} bytes, {table.promise()}")
+    return figure
 
 
 def _levels(share: float) -> list[tuple[str, str, float]]:
@@ -108,7 +108,8 @@ def _levels(share: float) -> list[tuple[str, str, float]]:
 
 def draw_records_needed(found: "list[Peers]", path: str | os.PathLike[str]) -> None:
     """Two panels: the measured error of a mean against the records, and the records for the same error by epsilon."""
-    figure, axes = _canvas(2, path, width=12)
+    _check(path)
+    figure, axes = _canvas(2, width=12)
     _error_panel(axes[0])
     budgets = [row.epsilon for row in found]
     curves = (
@@ -132,7 +133,7 @@ def draw_records_needed(found: "list[Peers]", path: str | os.PathLike[str]) -> N
     axes[1].legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
     for axis in axes:
         axis.grid(color="0.92", linewidth=0.6)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 2000) -> None:
@@ -167,7 +168,8 @@ def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) 
     """The paper's figure: per-feature sensitivities against the expansion point a; printed, bound and what holds."""
     import numpy as np
 
-    figure, (axis,) = _canvas(1, path, width=8)
+    _check(path)
+    figure, (axis,) = _canvas(1, width=8)
     a = np.linspace(-3, 3, 601)
     families: dict[str, tuple[str, list[Callable[[float], float]]]] = {
         "SPOF": (RED, [sensitivity.spof_term_printed, sensitivity.spof_term, sensitivity.spof_term_distance]),
@@ -189,7 +191,7 @@ def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) 
             axis.plot(a, heights, line, color=colour, linewidth=width, label=f"{family}, {kind}")
     axis.set(xlabel="expansion point a", ylabel="sensitivity per feature", ylim=(0, max(12, 2.2 * C)))
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    _save(figure, path)
+    save(figure, path)
 
 
 def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
@@ -256,16 +258,21 @@ def _bars(axis: Any, pairs: dict[str, tuple[float, float]], title: str) -> None:
     axis.legend(frameon=False, fontsize=8)
 
 
-def _canvas(panels: int, path: str | os.PathLike[str], width: float) -> tuple[Any, Any]:
+def _check(path: str | os.PathLike[str]) -> None:
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"cannot draw to {path}; give a file name that ends in .png, .svg or .pdf.")
+
+
+def _canvas(panels: int, width: float) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, 4), layout="constrained")
     return figure, [figure.add_subplot(1, panels, i + 1) for i in range(panels)]
 
 
-def _save(figure: Any, path: str | os.PathLike[str]) -> None:
+def save(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a figure, a .png in few colours."""
+    _check(path)
     from sensorsim.drawing import picture
     from sensorsim.files import write_whole
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sensorsim.errors import InputError
 from sensorsim.privacy.certificate import certify
+from sensorsim.records import as_numbers, quantised
 
 if TYPE_CHECKING:
     from sensorsim.language.run.generators import Seed
@@ -31,12 +32,15 @@ def release_records(
     word: Any = None,
     unproved: bool = False,
 ) -> Values:
-    """Every feature of every row of x, whole numbers in Q15. `table.estimate` makes unbiased values of x of them.
+    """Every feature of every row of x, whole numbers in Q15 or floats in 0 … 1.
+
+    `table.estimate` makes unbiased values of x of what is released.
 
     The table is proved first, whatever its file says; `unproved` is for audits of those that are not. `word` gives the
     random words instead of a generator, for tests and audits.
     """
-    n = _features(x)
+    x = _records(x)
+    n = x.shape[1]
     if n > table.release:
         raise InputError(
             f"the table is certified for {table.release} released features and these records have {n}; make it with "
@@ -59,7 +63,8 @@ def sampled_records(
     unproved: bool = False,
 ) -> tuple[Picks, Values]:
     """Some features of every row of x, picked at random: which `table.release` of them, and their values."""
-    n, k = _features(x), table.release
+    x = _records(x)
+    n, k = x.shape[1], table.release
     if k > n:
         raise InputError(f"the table releases {k} features of a record and these records have {n}; make it for them.")
     given: dict[str, Any] = {"x": x}
@@ -96,7 +101,9 @@ def _prove(table: "NoiseTable", unproved: bool) -> None:
         )
 
 
-def _features(x: Any) -> int:
-    if np.ndim(x) != 2:
-        raise InputError(f"x has {np.ndim(x)} dimensions; give one row for each record.")
-    return int(np.shape(x)[1])
+def _records(x: Any) -> npt.NDArray[Any]:
+    """Floats are quantised as the sensor does; whole numbers are for the kernels to take or to refuse."""
+    made = as_numbers(x)
+    if made.ndim != 2:
+        raise InputError(f"x has {made.ndim} dimensions; give one row for each record.")
+    return quantised(made) if made.dtype.kind == "f" and made.size else made

@@ -14,9 +14,11 @@ from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC, N
 from sensorsim.privacy.certificate import Certificate
 from sensorsim.privacy.kinds import DEFAULT, kind_of
+from sensorsim.results import Shown
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from sensorsim.language.kernel import Kernel
 
@@ -26,8 +28,8 @@ OPTIONS = {"most_clamped": "clamped", "limit_scales": "limit"}  # as the command
 WORD_BITS = 31  # what a release adds up must fit a signed 32-bit word
 
 
-@dataclass(frozen=True)
-class NoiseTable:
+@dataclass(frozen=True, repr=False)
+class NoiseTable(Shown):
     """One table. x_q, a feature, is any of 0 … 2^frac_bits; what is released of it is a value, a whole number."""
 
     epsilon: Decimal  # nominal, of a whole record
@@ -172,9 +174,31 @@ class NoiseTable:
         """The table drawn in the terminal."""
         raise NotImplementedError
 
-    def draw(self, path: str) -> None:
-        """The table drawn to a file."""
-        raise NotImplementedError
+    def title(self) -> str:
+        return f"{self.kind} table: {self.release} of {self.features} features of a record"
+
+    def facts(self) -> dict[str, str]:
+        from sensorsim.privacy.described import table_facts
+
+        return table_facts(self)
+
+    def promise(self) -> str:
+        """What it protects, proved when it is asked."""
+        from sensorsim.privacy.described import promise
+
+        return promise(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Parameters, what is proved now, and what is delivered: what `sensorsim noise check --format json` says."""
+        from sensorsim.privacy.described import table_dict
+
+        return table_dict(self)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Every symbol or value that can be released, with its probability at x = 0, 1/2 and 1."""
+        from sensorsim.privacy.described import table_frame
+
+        return table_frame(self)
 
     @property
     def share(self) -> Fraction:
@@ -220,7 +244,7 @@ def certified(table: NoiseTable) -> NoiseTable:
     return replace(table, certificate=table.certify())
 
 
-def ready_table(epsilon: float | str, release: int | str = "all", kind: str = DEFAULT) -> NoiseTable:
+def ready_table(epsilon: float | str | Decimal, release: int | str = "all", kind: str = DEFAULT) -> NoiseTable:
     """A table that ships with sensorsim: 14 features, all of them or one per record, 15 fraction bits."""
     from sensorsim.privacy.tablefile import parse_table
 

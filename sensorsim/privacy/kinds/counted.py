@@ -18,7 +18,7 @@ MOST_ENTRIES_BITS = 24
 USUAL_ENTRIES = 1 << 14
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CountedTable(NoiseTable):
     """A table of 2^k noise values, stored as (value, count) runs in ascending order.
 

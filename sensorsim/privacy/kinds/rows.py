@@ -17,6 +17,7 @@ from sensorsim.privacy.tables import NoiseTable
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
 
     from sensorsim.language.kernel import Kernel
 
@@ -40,7 +41,7 @@ COUNT_BITS = {THRESHOLDS: 16, LOOKUP: 8}
 MOST_SYMBOLS = 32  # of the kernels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowsTable(NoiseTable):
     """Counts of every symbol for every knot, out of 2^count_bits."""
 
@@ -228,10 +229,11 @@ class RowsTable(NoiseTable):
             lines.append(f"  {k / (len(every) - 1):<8.4g} {bar}")
         return "\n".join(lines)
 
-    def draw(self, path: str) -> None:
-        from sensorsim.privacy.figures import draw_rows
+    def figure(self) -> "Figure":
+        from sensorsim.privacy.figures import rows_figure
 
-        draw_rows(self, path)
+        made: Figure = rows_figure(self)
+        return made
 
 
 KINDS = {"rows": RowsTable}

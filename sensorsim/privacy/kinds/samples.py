@@ -15,13 +15,14 @@ from sensorsim.privacy.kinds.counted import CountedTable, check_word, checked_en
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
 
     from sensorsim.language.kernel import Kernel
 
 Counts = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SampleTable(CountedTable):
     """Whole noise values, no place on a stair; usually no limit."""
 
@@ -97,10 +98,11 @@ class SampleTable(CountedTable):
             f"one draw {deltas[2]:.6g}",
         ]
 
-    def draw(self, path: str) -> None:
-        from sensorsim.privacy.figures import draw_samples
+    def figure(self) -> "Figure":
+        from sensorsim.privacy.figures import samples_figure
 
-        draw_samples(self, path)
+        made: Figure = samples_figure(self)
+        return made
 
 
 class NaiveTable(SampleTable):

@@ -14,12 +14,14 @@ from sensorsim.privacy.kinds.counted import MOST_ENTRIES_BITS, CountedTable, che
 from sensorsim.privacy.stairs import Stairs
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sensorsim.language.kernel import Kernel
 
 MOST_SHARE = 64  # of epsilon for one feature: beyond, nothing is left to hide
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StairsTable(CountedTable):
     """A byte per entry; the table does not grow with the fraction bits."""
 
@@ -66,6 +68,8 @@ class StairsTable(CountedTable):
         return table
 
     def certify(self) -> Certificate:
+        if self.coefficients != 1:  # the proof is of one noisy number for each feature
+            raise InputError(f"a stairs table has 1 coefficient, not {self.coefficients}; make the table again.")
         per_range, stair = 1 << (self.frac_bits - self.stair_bits), 1 << self.stair_bits
         twice_top = 2 * (self.limit or 0) // stair + per_range + 1
         top = twice_top // 2
@@ -170,10 +174,11 @@ class StairsTable(CountedTable):
             f"{self.estimate_sd / about['best_staircase_sd']:.3f} of the best staircase",
         ]
 
-    def draw(self, path: str) -> None:
-        from sensorsim.privacy.figures import draw_stairs
+    def figure(self) -> "Figure":
+        from sensorsim.privacy.figures import stairs_figure
 
-        draw_stairs(self, path)
+        made: Figure = stairs_figure(self)
+        return made
 
     def on_coarse_lattice(self, stair_bits: int = 2) -> "StairsTable":
         """The same stairs with fewer fraction bits: the table does not depend on them, a drawing of it is faster."""
