@@ -98,16 +98,22 @@ def test_growth_is_linear(capsys: pytest.CaptureFixture[str]) -> None:
             assert min(ns.values()) > 0
 
 
-def test_root_against_cmsis(capsys: pytest.CaptureFixture[str]) -> None:
-    """Per root from Python, ours in the batch form (cmsisdsp has no other than one by one); and how exact each is."""
+def roots() -> tuple[dict[str, Callable[[], Any]], Any]:
+    """Both ways to many roots, and the words that they are taken of."""
     import cmsisdsp
 
     words = RNG.integers(1, 2**31, 20_000).astype(np.uint32)
     values = words.tolist()
-    runs = {
-        "sensorsim": lambda: root.batch(v=words),
-        "cmsisdsp": lambda: [cmsisdsp.arm_sqrt_q31(value) for value in values],
-    }
+    ours, theirs = lambda: root.batch(v=words), lambda: [cmsisdsp.arm_sqrt_q31(value) for value in values]
+    return {"sensorsim": ours, "cmsisdsp": theirs}, words
+
+
+def test_root_against_cmsis(capsys: pytest.CaptureFixture[str]) -> None:
+    """Per root from Python, ours in the batch form (cmsisdsp has no other than one by one); and how exact each is."""
+    import cmsisdsp
+
+    runs, words = roots()
+    values = words.tolist()
     best = best_in_turn(runs, 10)
     off = [abs(cmsisdsp.arm_sqrt_q31(value)[1] - exact_q31(value)) for value in values]
     wrong = sum(int(r) != math.isqrt(v) for r, v in zip(root.batch(v=words)["returns"], values, strict=True))
