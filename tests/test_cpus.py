@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from sensorsim.cli import main
+from sensorsim.cli import group, main
 from sensorsim.cli.cpus import command
 from sensorsim.cost.prices import cpu_folder, energy_file
 from sensorsim.cost.published import published_file
@@ -231,3 +231,11 @@ def test_faults_of_the_energy_table(tmp_path, old, new, fault):
     assert old in text
     found = faults_of(tmp_path, text.replace(old, new, 1), "energy.csv")
     assert any(fault in line for line in found)
+
+
+@pytest.mark.parametrize("words", [["cpus"], ["cpus", "show", "k7"], ["cpus", "show", "cortex-m0plus"]], ids=" ".join)
+def test_eighty_columns_are_enough(words):
+    for width in (80, 120):
+        lines = CliRunner().invoke(group, words, env={"COLUMNS": str(width)}).stdout.splitlines()
+        assert max(map(len, lines)) <= width
+        assert not any("…" in line for line in lines)  # no name is cut

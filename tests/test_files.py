@@ -1,5 +1,6 @@
 """Where files may be written, and what becomes of output that cannot be."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from sensorsim.cli import main
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, check_targets, read_bounded, write_all, write_whole
+from sensorsim.terminal import PLAIN
 
 PROGRAM = [sys.executable, "-m", "sensorsim"]
 
@@ -201,15 +203,23 @@ def run(*words: str, **options: object) -> "subprocess.CompletedProcess[bytes]":
     return subprocess.run([*PROGRAM, *words], env={**os.environ, **more}, **wanted)  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "latin-1:strict"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "latin-1:strict"])
+def test_json_loses_no_letter(encoding: str) -> None:
+    done, plain = (run("cost", "--format=json", variables={"PYTHONIOENCODING": name}) for name in (encoding, "utf-8"))
+    assert json.loads(done.stdout) == json.loads(plain.stdout) and "·".encode() in plain.stdout
+    text = run("cost", variables={"PYTHONIOENCODING": "ascii"}).stdout.decode("ascii")
+    assert "(19 + l)*n" in text and "AMD K7 - macro" in text and "42<-" in text and "?" not in text
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "latin-1:strict"])
 def test_letters_that_a_terminal_does_not_have(encoding: str) -> None:
     done, plain = (run("cpus", variables={"PYTHONIOENCODING": name}) for name in (encoding, "utf-8"))
     shown = plain.stdout.decode()
     name = encoding.partition(":")[0]
-    assert done.returncode == 0 and done.stderr == b"" and shown.encode(name, "replace") == done.stdout
-    assert "–" in shown and (name == "cp1252" or b"?" in done.stdout)
+    assert done.returncode == 0 and done.stderr == b"" and shown.encode(name, PLAIN) == done.stdout
+    assert "–" in shown and b"?" not in done.stdout and "–".encode(name, PLAIN) in (b"-", b"\x96")
     wrong = run("cost", "--n", "…ü", variables={"PYTHONIOENCODING": encoding})
-    assert wrong.returncode == 2 and wrong.stderr.count(b"\n") == 1 and "ü".encode(name) in wrong.stderr
+    assert wrong.returncode == 2 and wrong.stderr.count(b"\n") == 1 and "ü".encode(name, PLAIN) in wrong.stderr
 
 
 @pytest.mark.parametrize("words", [["cpus"], ["data", "ranges"], ["--help"], []])

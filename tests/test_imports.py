@@ -16,7 +16,10 @@ OURS = (
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 # Single modules that anyone may use.
-SMALL = {"errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"}
+SMALL = {
+    *("errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"),
+    "terminal",
+}
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked
     "language": {"language", "errors", "progress", "kernels"},

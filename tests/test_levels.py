@@ -92,7 +92,8 @@ def test_no_line_is_too_long():
 
     report = machine_cost(14, 7, ["k7"], "paper")
     long = replace(report, compiler=f"{report.compiler}; avr: avr-gcc (GCC) 5.4.0 with a longer name than most")
-    text = machine_text(long)
+    text = machine_text(long, 118)
+    assert max(map(len, machine_text(long, 80).splitlines())) <= 80
     assert max(map(len, text.splitlines())) <= 120 and "longer name" in " ".join(text.split())
 
 

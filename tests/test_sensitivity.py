@@ -163,7 +163,19 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert rows["SPOF, stabilized"][1:] == (2654.75, 238)
 
 
-def test_the_command_marks_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("more", [[], ["--n", "4096", "--l", "100", "--constant", "1e9", "--a", "-99.5"]])
+def test_eighty_columns_are_enough(
+    more: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["sensitivity", *more])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) <= 50
+    assert any(line.strip().startswith("2nC: an L2 norm") for line in lines)
+
+
+def test_the_command_marks_what_differs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     main(["sensitivity"])
     marks = {line[2:31].strip(): line[31:].split() for line in capsys.readouterr().out.splitlines() if "SPOF" in line}
     assert marks["SPOF, at a = 0"] == ["21.0000", "21.0000", "21.0000", "3n/2"]

@@ -44,9 +44,9 @@ def draws(mechanism: str) -> int:
     "operation priced",
 )
 def cost_spof(printed: str) -> Found:
-    listed, executed = report().mechanisms["spof"].printed, report().mechanisms["spof"].traced.total
+    listed, executed = report().mechanisms["spof"].printed, report().mechanisms["spof"].counted.total
     assert listed
-    full = everything().mechanisms["spof"].traced.total
+    full = everything().mechanisms["spof"].counted.total
     text = f"{listed.formula} = {listed.total} by the list; executed {executed}, with every operation priced {full}"
     return Found(text, as_arithmetic(agrees(listed.total, printed), agrees(full, printed)))
 
@@ -61,7 +61,7 @@ def cost_spof(printed: str) -> Found:
 def cost_dpsgd(printed: str) -> Found:
     mechanism = report().mechanisms["dpsgd"]
     assert mechanism.printed
-    executed = mechanism.traced.total
+    executed = mechanism.counted.total
     text = f"{mechanism.printed.formula} = {mechanism.printed.total} by the list; executed {executed}, which is "
     text += f"{mechanism.symbolic.formula}"
     return Found(text, as_arithmetic(agrees(mechanism.printed.total, printed), agrees(executed, printed)))
@@ -154,7 +154,7 @@ def cost_cores() -> Found:
     found = {}
     for name in cpu_names():
         mechanisms = cost(N, L, cpu=name, width=32, accounting="full", variant="paper").mechanisms
-        found[name] = mechanisms["spof"].traced.total, mechanisms["dpsgd"].traced.total
+        found[name] = mechanisms["spof"].counted.total, mechanisms["dpsgd"].counted.total
     text = ", ".join(f"{name} {spof:.0f} against {dpsgd:.0f}" for name, (spof, dpsgd) in found.items())
     return Found(text, across(spof < dpsgd for spof, dpsgd in found.values()))
 
@@ -168,7 +168,7 @@ def cost_cores() -> Found:
 )
 def cost_squares(printed: str) -> Found:
     mechanism = report().mechanisms["dpsgd"]
-    made = mechanism.traced.steps["squares"].operations["MUL"]
+    made = mechanism.counted.steps["squares"].operations["MUL"]
     return Found(
         f"{made} multiplications for {N} squares; C_DP-SGD is then {mechanism.symbolic.formula}",
         whether(agrees(made / N, printed)),
@@ -246,7 +246,7 @@ def cost_draws(printed: str) -> Found:
 )
 def cost_constant(printed: str) -> Found:
     def additions(name: str) -> int:
-        steps = report().mechanisms[name].traced.steps
+        steps = report().mechanisms[name].counted.steps
         return steps["stabilization"].operations.get("ADD", 0) if "stabilization" in steps else 0
 
     text = f"{additions('spof-lean')} a sample where it is added once; {additions('spof')} as printed"
@@ -276,7 +276,7 @@ def cost_exp(printed: str) -> Found:
 def cost_uncounted(printed: str) -> Found:
     operations = counted("spof")
     left_out = sum(times for name, times in operations.items() if name not in PAPER_PRICES)
-    listed, whole = report().mechanisms["spof"].traced.total, everything().mechanisms["spof"].traced.total
+    listed, whole = report().mechanisms["spof"].counted.total, everything().mechanisms["spof"].counted.total
     text = f"{left_out} of {sum(operations.values())} executed operations, "
     return Found(
         text + f"{100 * (1 - listed / whole):.0f} % of the macro-operations", whether(agrees(left_out, printed))
@@ -294,7 +294,7 @@ def cost_uncounted(printed: str) -> Found:
 def cost_read(printed: str) -> Found:
     def one(of: CostReport) -> float:
         """The step less the one addition of noise to its coefficient, for each draw."""
-        return of.mechanisms["spof"].traced.steps["perturbation"].cost.typical / draws("spof") - 1
+        return of.mechanisms["spof"].counted.steps["perturbation"].cost.typical / draws("spof") - 1
 
     text = f"{one(report()):g} by the list; {one(everything()):.4g} with its loads and index arithmetic, and a secret "
     return Found(

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import click
 
 from sensorsim.errors import on_the_command_line
+from sensorsim.terminal import show_plainly
 
 # A command that starts makes many small objects that all stay: to look for garbage among them every 700 takes a fifth
 # of the time that `cost` needs.
@@ -85,7 +86,7 @@ def main(args: list[str] | None = None) -> Any:
         if stream is None:  # a shell can start us without one
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
         elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            show_plainly(stream)
     given = sys.stdout
     try:
         try:

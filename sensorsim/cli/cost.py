@@ -16,6 +16,7 @@ from sensorsim.cost.random import SOURCES
 from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
+from sensorsim.terminal import columns
 
 if TYPE_CHECKING:
     from sensorsim.cost.record import WholeRecord
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 SECONDS_OF_SILENCE = 2.0
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
-FITTING = 4  # columns of leaner kernels in 120 characters
+FITTING = 3  # columns of leaner kernels in 80 characters
 
 
 @click.command()
@@ -147,6 +148,7 @@ def _machine(
     from sensorsim.cli.cost_machine import machine_text
     from sensorsim.cost.record import Choices, settle
     from sensorsim.cost.record_text import LEFT_OUT, record_panel
+    from sensorsim.cost.text import fold_all
     from sensorsim.export.levels import machine_cost
 
     fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
@@ -175,8 +177,14 @@ def _machine(
         plot_levels(report, plot)
     more = {"record": record.to_dict()} if record else {}
     settle_machine(locks, report.to_dict() | more)
-    panel = ["", *record_panel(record, kernel_level.saving()), LEFT_OUT] if record and kernel_level else []
-    emit(fmt, lambda: "\n".join([machine_text(report), *panel]), lambda: report.to_dict() | more, report.rows)
+    panel = (
+        ["", *record_panel(record, kernel_level.saving(), columns()), *fold_all([LEFT_OUT], columns())]
+        if record and kernel_level
+        else []
+    )
+    emit(
+        fmt, lambda: "\n".join([machine_text(report, columns()), *panel]), lambda: report.to_dict() | more, report.rows
+    )
 
 
 def _machine_record(report: "MachineReport", kernel_level: CostReport) -> "WholeRecord":
@@ -195,7 +203,7 @@ def _machine_record(report: "MachineReport", kernel_level: CostReport) -> "Whole
 def _text(report: CostReport) -> str:
     from sensorsim.cost.text import cost_text
 
-    return cost_text(report)
+    return cost_text(report, columns())
 
 
 def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]) -> None:
@@ -211,14 +219,15 @@ def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, cho
     left_out = len(values) - len(cases)
     if left_out:
         click.echo(f"{left_out} values left out: l would be larger than n.", err=True)
-    report = cost(**{**choices, "n": cases[0][0], "l": cases[0][1]})
+    report = cost(**{**choices, "n": cases[0][0], "l": cases[0][1], "most": 0})  # nothing of it is run
     rows = list(_told(sweep(report, cases), len(cases)))
     if plot:
         from sensorsim.cost.plot import plot_sweep
 
         plot_sweep(rows, name, report, plot)
-    of_one_case = ("n", "l", "mechanisms", "sensor_release", "record", "saving_percent", "saving_percent_executed")
-    head = {key: value for key, value in report.to_dict().items() if key not in of_one_case}
+    of_one_case = ("n", "l", "mechanisms", "sensor_release", "record")
+    whole_report = report.to_dict().items()
+    head = {key: value for key, value in whole_report if key not in of_one_case and not key.startswith("saving_")}
     whole = report.record.to_dict()
     of_records = {key: whole[key] for key in ("chip", "radio", "radio_of", "random")}
     emit(
@@ -252,17 +261,18 @@ def _range(text: str) -> tuple[str, range]:
 def _aligned(rows: list[dict[str, Any]], report: CostReport, name: str) -> str:
     """The paper's two mechanisms and whole records; of the lean ones, where they are alone, as many as fit."""
     from sensorsim.cost.record_text import made_of, short
-    from sensorsim.cost.text import heading, notes, number
+    from sensorsim.cost.text import fold_all, heading, notes, number
 
     def cell(key: str, value: Any) -> str:
         return short(value) if key.endswith("_uJ") else f"{value:.2f}" if key == "saving_percent" else number(value)
 
     chosen = [key for key in rows[0] if key == name or key.startswith(SWEPT)]
     chosen += [] if "spof_printed" in rows[0] else [key for key in rows[0] if key.endswith("_derived")][:FITTING]
-    titles = [key.replace("_", " ").replace("uJ", "µJ") for key in chosen]
-    shown = [[cell(key, row[key]) for key in chosen] for row in rows]
-    widths = [max(len(t), *(len(line[i]) for line in shown)) for i, t in enumerate(titles)]
-    lines = [heading(report)[1], f"µJ: a whole record on {made_of(report.record)}"]
-    lines += ["  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in (titles, *shown)]
+    heads = [key.replace("uJ", "µJ").rpartition("_") for key in chosen]  # a line above the other: they are long
+    shown = [[head for head, _, _ in heads], [end for _, _, end in heads]]
+    shown += [[cell(key, row[key]) for key in chosen] for row in rows]
+    widths = [max(len(line[i]) for line in shown) for i in range(len(chosen))]
+    lines = fold_all([heading(report)[1], f"µJ: a whole record on {made_of(report.record)}"], columns())
+    lines += ["  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in shown]
     more = " All other kernels: --format csv or json." if len(chosen) < len(rows[0]) - 1 else ""
-    return "\n".join([*lines, *filter(None, [more]), *notes(report)])
+    return "\n".join([*lines, *filter(None, [more]), *fold_all(notes(report), columns())])

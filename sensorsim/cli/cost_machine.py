@@ -1,12 +1,10 @@
 """The text of `sensorsim cost --level machine`."""
 
-from textwrap import wrap
-
 from sensorsim.export.levels import Case, MachineReport
 from sensorsim.machine.decode import CLASSES
+from sensorsim.terminal import fitting, table
 
 MANY = 40  # rows that are not confirmed, above which their number says more than their names
-WIDEST = 118  # columns of a line of text
 SIDE_BY_SIDE = 2  # mechanisms in one table, so that a line stays readable
 # Why a class has more instructions than the kernel has operations, or fewer.
 WHY = {
@@ -28,41 +26,45 @@ WHY = {
 }
 
 
-def machine_text(report: MachineReport) -> str:
-    """Three levels side by side, then the gap between kernel and machine by class."""
+def machine_text(report: MachineReport, width: int) -> str:
+    """Three levels side by side, then the gap between kernel and machine by class; lines of at most so many letters."""
     lines = [
-        f"Cost of one private record at three levels, n = {report.n} features, l = {report.l} hidden units",
-        *wrap(f"{report.compiler}, {report.flags}; every result had the bits of the kernel run in Python", WIDEST),
+        *fitting(
+            width, f"Cost of one private record at three levels, n = {report.n} features, l = {report.l} hidden units"
+        ),
+        *fitting(width, f"{report.compiler}, {report.flags}; every result had the bits of the kernel run in Python"),
         "",
-        *_levels(report),
+        *_levels(report, width),
     ]
     if report.sensor:
-        lines += ["", *_sensor(report)]
+        lines += ["", *_sensor(report, width)]
     for cpu in dict.fromkeys(case.cpu for case in report.cases):
         cases = [case for case in report.cases if case.cpu == cpu]
         for start in range(0, len(cases), SIDE_BY_SIDE):
-            lines += ["", *_gap(cases[start : start + SIDE_BY_SIDE])]
+            lines += ["", *_gap(cases[start : start + SIDE_BY_SIDE], width)]
     if report.chip:
-        lines += ["", *_energy(report)]
-    return "\n".join([*lines, "", *_notes(report)])
+        lines += ["", *_energy(report, width)]
+    return "\n".join([*lines, "", *(part for line in _notes(report) for part in fitting(width, line))])
 
 
-def _levels(report: MachineReport) -> list[str]:
-    head = ["", "", "paper", "kernel", "machine", "worst", "", "instructions", "flash", "stack"]
-    rows = [head]
+def _levels(report: MachineReport, width: int) -> list[str]:
+    numbers = ("paper", "kernel", "machine", "worst")
+    sizes = ("instructions", "flash", "stack")
+    rows = []
     for case in report.cases:
         paper = "-" if case.paper is None else f"{case.paper:.0f}"
         worst = "-" if case.worst_case.cost is None else f"{case.worst_case.cost:.0f}"
-        numbers = [paper, f"{case.kernel.total:.0f}", f"{case.machine.total:.0f}", worst, case.unit]
+        costs = [paper, f"{case.kernel.total:.0f}", f"{case.machine.total:.0f}", worst, case.unit]
         rows.append(
-            [case.cpu, case.title, *numbers, f"{case.instructions}", f"{case.flash_bytes}", f"{case.stack_bytes}"]
+            [case.cpu, case.title, *costs, f"{case.instructions}", f"{case.flash_bytes}", f"{case.stack_bytes}"]
         )
-    return _aligned(rows, left=(0, 1, 6))
+    heads = ("core", "record", *numbers, "unit", *sizes)
+    return table(heads, rows, width, (*numbers, *sizes), drop=("instructions", "stack", "flash"), folded=("record", 18))
 
 
-def _sensor(report: MachineReport) -> list[str]:
+def _sensor(report: MachineReport, width: int) -> list[str]:
     """The whole sensor: what a release and an open cost with generator, journal and packet in it."""
-    rows = [["", "", "machine", "", "instructions", "flash", "stack"]]
+    rows = []
     for cost in report.sensor:
         for call in cost.calls:
             price = "no price" if call.cost is None else f"{call.cost:.0f}"
@@ -70,39 +72,41 @@ def _sensor(report: MachineReport) -> list[str]:
                 [cost.target, f"ss_sensor_{call.call}", price, call.unit, f"{call.instructions:.0f}",
                  f"{cost.flash_bytes}", f"{call.stack_bytes}"]
             )  # fmt: skip
-    return ["the sensor, 1 feature by rows, without the board's own functions", *_aligned(rows, left=(0, 1, 3))]
+    numbers = ("machine", "instructions", "flash", "stack")
+    heads = ("core", "call", "machine", "unit", "instructions", "flash", "stack")
+    made = table(heads, rows, width, numbers, drop=("instructions",))
+    return ["the sensor, 1 feature by rows, without the board's own functions", *made]
 
 
-def _gap(cases: list[Case]) -> list[str]:
+def _gap(cases: list[Case], width: int) -> list[str]:
     """Operations of the kernel → instructions of the machine, by class."""
     names = [
         name for name in CLASSES if any(name in case.kernel.counts or name in case.machine.counts for case in cases)
     ]
-    rows = [["", *(case.mechanism for case in cases), ""]]
+    rows = []
     for name in names:
         cells = [f"{case.kernel.counts.get(name, 0)} → {case.machine.counts.get(name, 0)}" for case in cases]
         rows.append([name, *cells, WHY[name]])
     totals = [f"{sum(case.kernel.counts.values())} → {case.instructions}" for case in cases]
     rows.append(["all", *totals, ""])
     title = f"{cases[0].cpu}: operations of the kernel → instructions executed"
-    return [title, *_aligned(rows, left=(0, len(cases) + 1))]
+    own = [case.mechanism for case in cases]
+    return [title, *table(("class", *own, "why"), rows, width, own, folded=("why", 30))]
 
 
-def _energy(report: MachineReport) -> list[str]:
-    rows = [["", "nJ per record"]]
-    for case in report.cases:
-        rows.append([case.title, f"{case.nanojoule:.1f}"])
+def _energy(report: MachineReport, width: int) -> list[str]:
+    rows = [[case.title, f"{case.nanojoule:.1f}"] for case in report.cases]
     return [
         f"Energy on {report.chip}: of this code alone; the whole record is below",
-        *_aligned(rows, left=(0,)),
+        *table(("record", "nJ"), rows, width, ("nJ",)),
     ]
 
 
 def _notes(report: MachineReport) -> list[str]:
     lines = [
-        "paper: the printed closed form in the paper's accounting; kernel: every traced operation priced at 32 bits,"
+        "paper: the printed closed form in the paper's accounting; kernel: every traced operation priced at 32 bits, "
+        "unsigned; machine: every executed instruction priced by the core's table."
     ]
-    lines.append("unsigned; machine: every executed instruction priced by the core's table.")
     lines += _worst(report)
     widths = {case.cpu: case.paper_width for case in report.cases if case.paper is not None}
     if widths:
@@ -117,7 +121,7 @@ def _notes(report: MachineReport) -> list[str]:
         if len(notes) > MANY:
             lines.append(f"{len(notes)} rows of {cpu}'s table are not confirmed; see `sensorsim cpus show {cpu}`.")
         elif notes:
-            lines += wrap(f"Rows of {cpu}'s table that are not confirmed: {', '.join(notes)}.", 100)
+            lines.append(f"Rows of {cpu}'s table that are not confirmed: {', '.join(notes)}.")
     return lines
 
 
@@ -131,19 +135,8 @@ def _worst(report: MachineReport) -> list[str]:
             told.setdefault((case.worst_case.why, case.worst_case.core), []).append(case.mechanism)
         for (why, core), mechanisms in told.items():
             of = "" if len(told) == 1 else f" ({', '.join(mechanisms)})"
-            lines += wrap(f"worst{of}: {why}. No call at these sizes takes more on {core}.", 100)
+            lines.append(f"worst{of}: {why}. No call at these sizes takes more on {core}.")
     for case in report.cases:
         if case.worst_case.cost is None:
-            lines += wrap(f"{case.cpu}, {case.mechanism}: {case.worst_case.why}.", 100)
+            lines.append(f"{case.cpu}, {case.mechanism}: {case.worst_case.why}.")
     return lines
-
-
-def _aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  "
-        + "  ".join(
-            c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

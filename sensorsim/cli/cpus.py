@@ -1,10 +1,8 @@
 """`sensorsim cpus`: the processors and chips that there are tables of, one table, and the check of all tables."""
 
-import io
-import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +10,7 @@ from sensorsim.cli.output import emit, format_option
 from sensorsim.cost import prices
 from sensorsim.cost.radio import ANY, load_radios
 from sensorsim.cost.rows import COLUMNS, read_cells
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from sensorsim.terminal import columns, fitting, table
 
 SCHEMA_VERSION = 1
 
@@ -31,7 +27,7 @@ def command(ctx: click.Context, fmt: str) -> None:
         cpus, chips, radios = cpu_rows(), chip_rows(), [radio._asdict() for radio in load_radios()]
         emit(
             fmt,
-            lambda: render(_list_table(cpus, chips, radios)),
+            lambda: _list_text(cpus, chips, radios),
             lambda: {"schema_version": SCHEMA_VERSION, "cpus": cpus, "chips": chips, "radios": radios},
             lambda: [_csv_row("cpu", row) for row in cpus] + [_csv_row("chip", row) for row in chips],
         )
@@ -49,7 +45,7 @@ def show(name: str, fmt: str) -> None:
     rows = table_rows(cpu)
     emit(
         fmt,
-        lambda: render(_show_table(cpu, rows)),
+        lambda: _show_text(cpu, rows),
         lambda: {
             "schema_version": SCHEMA_VERSION,
             "cpu": cpu.name,
@@ -127,82 +123,83 @@ def table_rows(cpu: prices.Cpu) -> list[dict[str, str]]:
     return [cells[row.path, row.line] for row in cpu.rows]
 
 
-def render(renderable: "RenderableType") -> str:
-    """What rich prints, as text: as wide as the terminal, or 100 columns into a file; coloured in a terminal only."""
-    from rich.console import Console
-
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else 100
-    console = Console(file=io.StringIO(), width=width, force_terminal=terminal, highlight=False)
-    console.print(renderable)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
-    return text.rstrip("\n")
-
-
-def _list_table(
-    cpus: list[dict[str, Any]], chips: list[dict[str, Any]], radios: list[dict[str, Any]]
-) -> "RenderableType":
-    from rich.console import Group
-    from rich.table import Table
-
-    first = Table(title="Processors", title_justify="left", box=None)
-    for column in ("--cpu", "processor", "unit"):
-        first.add_column(column, no_wrap=column != "processor")
-    for column in ("rows", "confirmed", "disputed", "estimate", "off by"):
-        first.add_column(column, justify="right", no_wrap=True)
-    for row in cpus:
-        off = f"{row['checked']['largest']} %" if row["checked"] else "–"
-        first.add_row(*(str(value) for name, value in row.items() if name not in ("configuration", "checked")), off)
-    second = Table(title="\nChips, energy per cycle by supply current", title_justify="left", box=None)
-    for column in ("--chip", "core", "--cpu"):
-        second.add_column(column, no_wrap=True)
-    for column in ("µA/MHz", "V", "MHz", "pJ/cycle"):
-        second.add_column(column, justify="right", no_wrap=True)
-    second.add_column("status", no_wrap=True)
-    for chip in chips:
-        numbers = (_plain(chip[name]) for name in ("uA_per_MHz", "supply_V", "MHz", "pJ_per_cycle"))
-        second.add_row(chip["chip"], chip["core"], chip["cpu"] or "–", *numbers, chip["status"])
+def _list_text(cpus: list[dict[str, Any]], chips: list[dict[str, Any]], radios: list[dict[str, Any]]) -> str:
+    width = columns()
     off = "off by: the largest error of our machine code beside a simulation of the core; –: never compared"
-    last = "\nA chip is not a board: regulators, sensors, radio come on top. More: --format json."
-    return Group(first, off, second, _radio_table(radios), last)
+    last = "A chip is not a board: regulators, sensors, radio come on top. More: --format json."
+    return "\n".join(
+        [
+            "Processors",
+            *_cpu_lines(cpus, width),
+            *fitting(width, off),
+            "",
+            "Chips, energy per cycle by supply current",
+            *_chip_lines(chips, width),
+            "",
+            "Radios, energy of a packet",
+            *_radio_lines(radios, width),
+            "",
+            *fitting(width, last),
+        ]
+    )
 
 
-def _radio_table(radios: list[dict[str, Any]]) -> "RenderableType":
+def _cpu_lines(cpus: list[dict[str, Any]], width: int) -> list[str]:
+    counted = ("rows", "confirmed", "disputed", "estimate")
+    rows = [
+        [row["name"], row["title"], row["unit"], *(str(row[name]) for name in counted), _off_by(row)] for row in cpus
+    ]
+    heads = ("--cpu", "processor", "unit", *counted, "off by")
+    return table(heads, rows, width, (*counted, "off by"), drop=("disputed", "estimate"), folded=("processor", 24))
+
+
+def _off_by(row: dict[str, Any]) -> str:
+    return f"{row['checked']['largest']} %" if row["checked"] else "–"
+
+
+def _chip_lines(chips: list[dict[str, Any]], width: int) -> list[str]:
+    numbers = {"µA/MHz": "uA_per_MHz", "V": "supply_V", "MHz": "MHz", "pJ/cycle": "pJ_per_cycle"}
+    rows = [
+        [
+            chip["chip"],
+            chip["core"],
+            chip["cpu"] or "–",
+            *(_plain(chip[key]) for key in numbers.values()),
+            chip["status"],
+        ]
+        for chip in chips
+    ]
+    return table(("--chip", "core", "--cpu", *numbers, "status"), rows, width, numbers, drop=("core",))
+
+
+def _radio_lines(radios: list[dict[str, Any]], width: int) -> list[str]:
     """One line for each radio: the row for any chip, and how many chips have one of their own."""
-    from rich.table import Table
-
     from sensorsim.cost.record_text import short
 
-    table = Table(title="\nRadios, energy of a packet", title_justify="left", box=None)
-    for column in ("--radio", "radio", "of"):
-        table.add_column(column, no_wrap=True)
-    for column in ("nJ/byte", "µJ/event", "own rows"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
+    rows = []
     for row in (row for row in radios if row["chip"] == ANY):
         own = sum(other["radio"] == row["radio"] for other in radios) - 1
         title, _, whose = row["title"].rpartition(", ")
         byte, event = short(row["nJ_per_byte"]), short(row["nJ_per_event"] / 1000)
-        table.add_row(row["radio"], title, whose.partition(" ")[2], byte, event, str(own), row["status"])
-    return table
+        rows.append([row["radio"], title, whose.partition(" ")[2], byte, event, str(own), row["status"]])
+    numbers = ("nJ/byte", "µJ/event", "own rows")
+    return table(("--radio", "radio", "of", *numbers, "status"), rows, width, numbers, drop=("own rows", "of"))
 
 
-def _show_table(cpu: prices.Cpu, rows: list[dict[str, str]]) -> "RenderableType":
-    from rich.table import Table
-
-    table = Table(title=f"{cpu.title} · {cpu.unit}\n{_checked(cpu)}", title_justify="left", box=None)
+def _show_text(cpu: prices.Cpu, rows: list[dict[str, str]]) -> str:
+    width = columns()
     known = [name for name in ("latency_cycles", "reciprocal_throughput_cycles") if any(row[name] for row in rows)]
-    for column in ("operation", "operands", "class", "width"):
-        table.add_column(column, overflow="fold", no_wrap=column == "width")
-    for column in ("cost", *(name.removesuffix("_cycles").removeprefix("reciprocal_") for name in known)):
-        table.add_column(column.replace("throughput", "1/throughput"), justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
+    speeds = [name.removesuffix("_cycles").replace("reciprocal_throughput", "1/throughput") for name in known]
+    heads = ("operation", "operands", "class", "width", "cost", *speeds, "status")
+    lines = []
     for row in rows:
         status = ", ".join(filter(None, (row["status"], row["status_of"])))
-        width = row["width"] + ("" if row["signedness"] == "any" else f" {row['signedness']}")
-        speeds = (row[name] for name in known)
-        table.add_row(row["operation"], row["operands"], row["class"], width, _cost(row), *speeds, status)
-    return table
+        bits = row["width"] + ("" if row["signedness"] == "any" else f" {row['signedness']}")
+        known_speeds = (row[name] for name in known)
+        lines.append([row["operation"], row["operands"], row["class"], bits, _cost(row), *known_speeds, status])
+    title = [f"{cpu.title} · {cpu.unit}", *fitting(width, _checked(cpu))]
+    made = table(heads, lines, width, ("cost", *speeds), drop=[*reversed(speeds)], folded=("width", 9))
+    return "\n".join([*title, *made])
 
 
 def _checked(cpu: prices.Cpu) -> str:

@@ -207,6 +207,6 @@ def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:
     for mechanism in every():
         form = mechanism.cost_form()
         if form is not None:
-            totals[mechanism.name] = float(report.mechanisms[form.name].traced.total)
+            totals[mechanism.name] = float(report.mechanisms[form.name].counted.total)
     pricing = report.pricing
     return totals, f"{pricing.unit}, {pricing.cpu.name.upper()}, {pricing.width}-bit, {pricing.accounting} accounting"

@@ -2,10 +2,13 @@
 
 import csv
 import io
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from sensorsim.terminal import is_utf8
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -30,14 +33,19 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     return buffer.getvalue()
 
 
+def as_json(data: Any) -> str:
+    """The data as JSON text, which is UTF-8 by its standard; elsewhere every other letter is escaped, and none lost."""
+    import json
+
+    return json.dumps(data, indent=2, ensure_ascii=not is_utf8(sys.stdout.encoding), allow_nan=False)
+
+
 def emit(
     fmt: str, table: Callable[[], str], data: Callable[[], Any], rows: Callable[[], Iterable[Mapping[str, Any]]]
 ) -> None:
     """Print a result in the form asked for; only that form is computed."""
     if fmt == "json":
-        import json
-
-        click.echo(json.dumps(data(), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(as_json(data()))
     elif fmt == "csv":
         click.echo(as_csv(rows()), nl=False)
     else:

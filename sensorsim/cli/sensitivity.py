@@ -1,6 +1,5 @@
 """sensorsim sensitivity: what the paper prints, the bound that its argument gives, and what holds."""
 
-import textwrap
 from dataclasses import asdict
 
 import click
@@ -9,7 +8,9 @@ from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
 from sensorsim.privacy import sensitivity
 from sensorsim.privacy.sensitivity import Sensitivity
+from sensorsim.terminal import columns, fitting, fold, widest
 
+LONGEST = 108  # characters of a line of words
 MOST = 1e9  # of C and c: their squares are printed
 
 
@@ -46,22 +47,34 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
     head = {"a": a, "n": n, "l": hidden, "C": C, "c": c}
     emit(
         fmt,
-        lambda: _text(head, rows),
+        lambda: _text(head, rows, columns()),
         lambda: {"schema_version": 2, **head, "rows": [asdict(r) for r in rows]},
         lambda: [asdict(r) for r in rows],
     )
 
 
-def _text(head: dict[str, float], rows: list[Sensitivity]) -> str:
-    lines = ["L1 sensitivity of one record, x in [0, 1]; " + ", ".join(f"{k} = {v:g}" for k, v in head.items()), ""]
-    lines.append(f"  {'':29}{'printed':>11}{'bound':>11}  {'sensitivity':>13}   formula as printed")
+def _text(head: dict[str, float], rows: list[Sensitivity], width: int) -> str:
+    """The numbers of a row on a line, the reason below; the printed formula at the end of the line where all fit."""
+    title = "L1 sensitivity of one record, x in [0, 1]; " + ", ".join(f"{k} = {v:g}" for k, v in head.items())
+    table = [f"  {'':29}{'printed':>11}{'bound':>11}  {'sensitivity':>13}"]
     for r in rows:
-        bound = f"{r.bound:11.4f}{_mark(r.printed, r.bound)}"
-        holds = f"{r.sensitivity:13.4f}{_mark(r.bound, r.sensitivity)}"
-        lines.append(f"  {r.name:29}{r.printed:11.4f}{bound}{holds} {r.formula}")
-        lines += textwrap.wrap(r.why, 108, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    lines += ["", "  ←: differs from the number on its left"]
-    return "\n".join(lines)
+        bound = f"{_number(r.bound):>11}{_mark(r.printed, r.bound)}"
+        holds = f"{_number(r.sensitivity):>13}{_mark(r.bound, r.sensitivity)}"
+        table.append(f"  {r.name:29}{_number(r.printed):>11}{bound}{holds}")
+    formulas = ["formula as printed", *(r.formula for r in rows)]
+    beside = [f"{line:{widest(table)}} {formula}" for line, formula in zip(table, formulas, strict=True)]
+    fits = widest(beside) <= width
+    lines = [*fitting(width, title), "", beside[0] if fits else table[0]]
+    for number, r in enumerate(rows, 1):
+        why = r.why if fits else f"{r.formula}: {r.why}"
+        lines += [beside[number] if fits else table[number], *fold(why, min(width, LONGEST), " " * 6)]
+    other = "" if fits else "; the formula below it is as printed"
+    lines += ["", f"  ←: differs from the number on its left{other}"]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 100_000 else f"{value:.5g}"
 
 
 def _mark(left: float, right: float) -> str:

@@ -50,7 +50,7 @@ def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict
 
     Nothing is executed for it: what a report reads off the sources holds for every n and l.
     """
-    pricing, record = report.pricing, report.record
+    pricing, making_at = report.pricing, report.record.making()
     listed = {name: _whole((e.operation, e.times) for e in printed(name)) for name in _printed(report)}
     derived = {
         name: _whole((operation, times) for (_, operation), times in each.mechanism.symbolic().items())
@@ -64,7 +64,7 @@ def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict
             row[f"{name}_derived"] = pricing.total(_at(counts, n, l)).typical
         if {"spof", "dpsgd"} <= listed.keys() and row["dpsgd_printed"]:  # the lean kernels alone have no such pair
             row["saving_percent"] = round(float(100 * (1 - row["spof_printed"] / row["dpsgd_printed"])), 2)
-        making = record.making_at(n)
+        making = making_at(n)
         for name in (name for name in IN_MICROJOULES if name in derived):
             form = report.mechanisms[name].mechanism
             counts_here = _at(derived[name], n, l)

@@ -7,7 +7,8 @@ packs its packet too and pays for a generator that forgets. Sensing, sleep, the 
 stack are in none.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.chip_parts import Store, Trng, load_parts
@@ -50,10 +51,11 @@ class WholeRecord(NamedTuple):
     costs: Mapping[str, RecordCost]
     flags: tuple[str, ...] = ()  # rows of the processor's table that are not settled
 
-    def making_at(self, n: int) -> Making:
-        """What prices records of another n the same way."""
+    def making(self) -> Callable[[int], Making]:
+        """What prices records of another n the same way, by that n."""
         parts = self.chip, self.radio, self.trng, self.store, self.choices.random
-        return Making(*parts, {}, n, full_pricing(self.chip.cpu))
+        pricing = full_pricing(self.chip.cpu)
+        return cache(lambda n: Making(*parts, {}, n, pricing))
 
     def savings(self) -> dict[str, float | None]:
         """By how many per cent SPOF takes less energy than DP-SGD: arithmetic alone, then with each part added."""
@@ -152,7 +154,7 @@ def whole_record(
     chip, radio, trng, store = settle(choices, report.pricing.cpu.name)
     making = Making(chip, radio, trng, store, choices.random, cycles or {}, report.n)
     costs = {
-        name: making.of_mechanism(name, each.mechanism.title, each.traced.operations, each.random_bits, each.bits_sent)
+        name: making.of_mechanism(name, each.mechanism.title, each.counted.operations, each.random_bits, each.bits_sent)
         for name, each in report.mechanisms.items()
         if each.bits_sent
     }

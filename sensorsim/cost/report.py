@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.cost.forms import forms
 from sensorsim.cost.prices import load_chip, load_cpu
 from sensorsim.cost.pricing import Pricing
-from sensorsim.cost.views import MechanismCost, cost_of
+from sensorsim.cost.views import MOST_EXECUTED, MechanismCost, cost_of, operations_of
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
 from sensorsim.results import Result
@@ -37,11 +37,19 @@ class CostReport(Result):
     mechanisms: Mapping[str, MechanismCost]
     choices: "Choices"  # of the whole record
 
+    @property
+    def executed(self) -> bool:
+        """Whether the kernels were run; where they were not, their counts are read off the sources."""
+        return all(cost.traced is not None for cost in self.mechanisms.values())
+
     def saving(self, view: str = "printed") -> float | None:
-        """By how many per cent SPOF is cheaper than DP-SGD, or None where one of them is not in the report."""
+        """By how many per cent SPOF is cheaper than DP-SGD; None where one of them is not there, or was not run."""
         if not {"spof", "dpsgd"} <= self.mechanisms.keys():
             return None
-        spof, dpsgd = (getattr(self.mechanisms[name], view).total for name in ("spof", "dpsgd"))
+        views = [getattr(self.mechanisms[name], view) for name in ("spof", "dpsgd")]
+        if None in views:
+            return None
+        spof, dpsgd = (found.total for found in views)
         return float(100 * (1 - spof / dpsgd)) if dpsgd else None
 
     @cached_property
@@ -75,6 +83,8 @@ class CostReport(Result):
             "chip": pricing.chip.chip if pricing.chip else None,
             "saving_percent": _rounded(self.saving()),
             "saving_percent_executed": _rounded(self.saving("traced")),
+            "saving_percent_derived": _rounded(self.saving("symbolic")),
+            "executed": self.executed,
             "flags": list(pricing.flags.values()),
             "mechanisms": {name: self._mechanism(cost) for name, cost in self.mechanisms.items()},
             "sensor_release": self.sensor.to_dict() | {"unit": pricing.unit, "width": KERNEL_WIDTH},
@@ -133,14 +143,14 @@ class CostReport(Result):
         return " · ".join(heading(self))
 
     def facts(self) -> dict[str, str]:
-        """Of every mechanism its total, as it is executed and, where the paper prints one, as printed."""
+        """Of every mechanism its total, as it is counted and, where the paper prints one, as printed."""
         found, unit = {}, self.pricing.unit
         for cost in self.mechanisms.values():
             printed = f"; {cost.printed.total} as printed" if cost.printed is not None else ""
-            found[cost.mechanism.title] = f"{cost.traced.total} {unit}{printed}"
+            found[cost.mechanism.title] = f"{cost.counted.total} {unit}{printed}"
         if (saved := self.saving()) is not None:
-            executed = self.saving("traced")
-            found["saving"] = f"SPOF needs {saved:.2f} % less as printed, {executed:.2f} % as executed"
+            how = "executed" if self.executed else "derived"
+            found["saving"] = f"SPOF needs {saved:.2f} % less as printed, {self.saving('counted'):.2f} % as {how}"
         return found
 
     def figure(self) -> "Figure":
@@ -165,11 +175,13 @@ def cost(
     random: str = "chacha20",
     records_per_day: float = 1,
     battery_mah: float | None = None,
+    most: int = MOST_EXECUTED,
 ) -> CostReport:
     """What one private record of n features and an encoder of l hidden units costs, for each of m users.
 
     `radio`, `random`, `records_per_day` and `battery_mah` are for the whole record, beside the arithmetic that is
-    counted here.
+    counted here. Kernels with more than `most` operations, all together, are not run: their counts are those of their
+    sources.
 
         >>> import sensorsim as ss
         >>> report = ss.cost(n=14, l=7)
@@ -183,7 +195,9 @@ def cost(
     choices = Choices(chip, radio, random, records_per_day, battery_mah)
     if choices != Choices(chip):
         settle(choices, pricing.cpu.name)  # a wrong name is told before anything is counted
-    counted = {each.name: cost_of(each, n, l, pricing) for each in forms(variant)}
+    chosen = forms(variant)
+    run = operations_of(chosen, n, l) <= most
+    counted = {each.name: cost_of(each, n, l, pricing, run) for each in chosen}
     return CostReport(n, l, m, pricing, counted, choices)
 
 

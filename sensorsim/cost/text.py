@@ -11,27 +11,40 @@ from sensorsim.cost.record_text import LEFT_OUT, record_panel
 from sensorsim.cost.report import CostReport
 from sensorsim.cost.rows import Number
 from sensorsim.cost.views import MechanismCost, View
+from sensorsim.terminal import FILE, fitting, widest
+
+# Leaner kernels that a screen has no room for: of each idea it shows one. They are a --variant lean away.
+LEFT_OUT_FORMS = {
+    *("fm", "dpsgd-lean-clipped", "dp-zo", "release", "release-lookup", "release-stairs", "sampled-lookup"),
+    *("sampled-bit", "sampled-stairs", "sketch", "dinar", "dinar-scrambled"),
+}
 
 
-def cost_text(report: CostReport) -> str:
-    """The whole screen."""
+def cost_text(report: CostReport, width: int = FILE) -> str:
+    """The whole screen, of lines with at most so many characters."""
     paper = [cost for cost in report.mechanisms.values() if cost.printed is not None]
     lean = [cost for cost in report.mechanisms.values() if cost.printed is None]
     listed = report.pricing.accounting == "paper"
-    lines = heading(report)
+    lines = fold_all(heading(report), width)
     if paper:
         blocks = [_printed_block(cost) if listed else _full_block(cost) for cost in paper]
-        lines += ["", *_beside(*blocks)]
-        lines += _savings(report, paper)
-    if lean and not paper:
-        lines += [line for cost in lean for line in ["", *_full_block(cost)]]
-    elif lean:
-        lines += ["", *_lean_panel(lean)]
-    lines += ["", *record_panel(report.record, report.saving() if paper else None)]
+        lines += ["", *_beside(blocks, width)]
+        lines += ["", *_savings(report, paper, width)]
+    if lean:
+        shown = [cost for cost in lean if cost.mechanism.name not in LEFT_OUT_FORMS] if paper else lean
+        lines += ["", *_lean_panel(shown, width)]
+        more = len(lean) - len(shown)
+        lines += [f" {more} more: --variant lean; every step and operation: --format json"] if more else []
+    lines += ["", *record_panel(report.record, report.saving() if paper else None, width)]
     if paper and listed:
-        lines += ["", *_width_panel(report)]
-    lines += ["", *notes(report)]
+        lines += ["", *fold_all(_width_panel(report), width)]
+    lines += ["", *fold_all(notes(report), width)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def fold_all(lines: list[str], width: int) -> list[str]:
+    """The same lines, those that are too long in several."""
+    return [part for line in lines for part in fitting(width, line)]
 
 
 def heading(report: CostReport) -> list[str]:
@@ -47,16 +60,18 @@ def heading(report: CostReport) -> list[str]:
 
 
 def notes(report: CostReport) -> list[str]:
-    """What was left out, and every disputed or estimated row that entered a total."""
+    """What was left out, how it was counted, and every disputed or estimated row that entered a total."""
     pricing = report.pricing
     lines = []
     if pricing.accounting == "paper":
         lines.append(
-            " Not counted: loads, stores, shifts, rotations, exclusive ors, compares, selects (so also clamps),"
+            "Not counted: loads, stores, shifts, rotations, exclusive ors, compares, selects, clamps, branches, "
+            "index arithmetic, loop counters; see --accounting full."
         )
-        lines.append(" branches, index arithmetic, loop counters. See --accounting full.")
-    lines += [" Random bits are secret, 32 for each draw.", LEFT_OUT]
-    if any(cost.traced.cost.min != cost.traced.cost.max for cost in report.mechanisms.values()):
+    if not report.executed:
+        lines.append("Derived: read off the kernels' sources, nothing was run.")
+    lines = [" " + " ".join([*lines, "Random bits are secret, 32 for each draw.", LEFT_OUT.strip()])]
+    if any(cost.counted.cost.min != cost.counted.cost.max for cost in report.mechanisms.values()):
         lines.append(f" Ranges are prices that depend on operands, no bound on compiled code: {_machine_level()}.")
     if pricing.metric == "latency":
         lines.append(" Latencies are added up as if nothing overlapped; a real core overlaps.")
@@ -95,34 +110,39 @@ def _printed_block(cost: MechanismCost) -> list[str]:
     """Step by step: what the paper prints, beside what the kernel executes."""
     assert cost.printed is not None
     labels = {step: describe(cost.mechanism.name, step) for step in cost.printed.steps}
-    wide = 14 + max(len(label) for label in labels.values())
-    cell = max(9, 1 + len(number(cost.printed.total)), 1 + len(number(cost.traced.total)))
-    lines = [f" {cost.mechanism.title:<{wide}}{'printed':>{cell}}{'executed':>{cell}}"]
+    formula = "" if cost.printed.formula is None else str(cost.printed.formula)
+    wide = 14 + max(len(label) for label in (*labels.values(), formula))
+    cell = max(9, 1 + len(number(cost.printed.total)), 1 + len(number(cost.counted.total)))
+    lines = [f" {cost.mechanism.title:<{wide}}{'printed':>{cell}}{_how(cost):>{cell}}"]
     for step, part in cost.printed.steps.items():
-        executed = cost.traced.steps[step].cost.typical
-        differs = "←" if executed != part.cost.typical else ""
+        counted = cost.counted.steps[step].cost.typical
+        differs = "←" if counted != part.cost.typical else ""
         words = f"{step:<14}{labels[step]}"
-        lines.append(f" {words:<{wide}}{number(part.cost.typical):>{cell}}{number(executed):>{cell}}{differs}")
-    lines.append(f" {'total':<{wide}}{number(cost.printed.total):>{cell}}{number(cost.traced.total):>{cell}}")
-    for name, view in (("printed", cost.printed), ("derived from source", cost.symbolic)):
-        if view.formula is not None:
-            lines.append(f"   {name:<20} {view.formula} = {number(view.total)}")
-    bits = f"{cost.random_bits}, {cost.bits_sent} sent"
-    return [*lines, f"   {'random bits':<20} {bits}"]
+        lines.append(f" {words:<{wide}}{number(part.cost.typical):>{cell}}{number(counted):>{cell}}{differs}")
+    whole = f"{'total':<14}{formula}"
+    lines.append(f" {whole:<{wide}}{number(cost.printed.total):>{cell}}{number(cost.counted.total):>{cell}}")
+    made = "" if cost.symbolic.formula is None else f"{cost.symbolic.formula} = "
+    lines.append(f"   by its source {made}{number(cost.symbolic.total)}")
+    return [*lines, f"   {cost.random_bits} random bits, {cost.bits_sent} sent"]
+
+
+def _how(cost: MechanismCost) -> str:
+    """What the counts in a column are."""
+    return "derived" if cost.traced is None else "executed"
 
 
 def _full_block(cost: MechanismCost) -> list[str]:
-    """Step by step as executed, then by operation class."""
-    cell = max(16, 1 + len(span(cost.traced.cost)))
+    """Step by step as counted, then by operation class."""
+    cell = max(16, 1 + len(span(cost.counted.cost)))
     wide = max(28, 1 + len(cost.mechanism.title))
-    lines = [f" {cost.mechanism.title:<{wide}}{'executed':>{cell}}"]
-    for step, part in cost.traced.steps.items():
+    lines = [f" {cost.mechanism.title:<{wide}}{_how(cost):>{cell}}"]
+    for step, part in cost.counted.steps.items():
         if part.cost.typical:
             lines.append(f"   {step:<{wide - 2}}{span(part.cost):>{cell}}")
-    lines.append(f"   {'total':<{wide - 2}}{span(cost.traced.cost):>{cell}}")
+    lines.append(f"   {'total':<{wide - 2}}{span(cost.counted.cost):>{cell}}")
     if cost.symbolic.formula is not None:
         lines.append(f"   derived from source: {cost.symbolic.formula} = {number(cost.symbolic.total)}")
-    return [*lines, *_classes(cost.traced), f"   random bits {cost.random_bits}, bits sent {cost.bits_sent}"]
+    return [*lines, *_classes(cost.counted), f"   random bits {cost.random_bits}, bits sent {cost.bits_sent}"]
 
 
 def _classes(view: View) -> list[str]:
@@ -132,44 +152,56 @@ def _classes(view: View) -> list[str]:
     return [("   runs " if k == 0 else "        ") + ", ".join(words[k : k + 4]) for k in range(0, len(words), 4)]
 
 
-def _beside(left: list[str], right: list[str]) -> list[str]:
-    """Two blocks side by side."""
-    width = max(len(line) for line in left) + 3
-    return [f"{a:<{width}}{b}" for a, b in zip_longest(left, right, fillvalue="")]
+def _beside(blocks: list[list[str]], width: int) -> list[str]:
+    """Blocks side by side where they fit, else below each other, the last two lines of each in one."""
+    left = widest(blocks[0]) + 3
+    if len(blocks) == 2 and left + widest(blocks[1]) <= width:
+        return [f"{a:<{left}}{b}" for a, b in zip_longest(*blocks, fillvalue="")]
+    lines = []
+    for block in blocks:
+        last = f"{block[-2]}; {block[-1].strip()}"
+        lines += ["", *(block if len(last) > width else [*block[:-2], last])]
+    return lines[1:]
 
 
-def _savings(report: CostReport, paper: list[MechanismCost]) -> list[str]:
-    executed = report.saving("traced")
-    if executed is None:
+def _savings(report: CostReport, paper: list[MechanismCost], width: int) -> list[str]:
+    counted = report.saving("counted")
+    if counted is None:
         return []
+    how = "as executed" if report.executed else "as derived"
     unit = {"macro-ops": "macro-operations"}.get(report.pricing.metric, report.pricing.unit)
     if report.pricing.accounting == "full":
-        return ["", f" SPOF needs {_change(executed)} {unit} than DP-SGD as executed."]
-    listed = report.saving("printed") or 0.0
-    lines = ["", f" SPOF needs {_change(listed)} {unit} by the printed list, {_change(executed)} as executed."]
+        return fitting(width, f" SPOF needs {_change(counted)} {unit} than DP-SGD {how}.")
+    printed = report.saving("printed") or 0.0
+    listed, then = f" SPOF needs {_change(printed)} {unit}", _change(counted)
+    if (printed < 0) == (counted < 0):
+        then = then.removesuffix(" fewer").removesuffix(" more")
+    lines = fitting(width, f"{listed} by the printed list, {then} {how}.", f"{listed} as printed, {then} {how}.")
     if any(_differs(cost) for cost in paper):
-        lines.append(" ← the printed list squares with two multiplications; the kernel, and any kernel, needs one.")
+        lines.append(" ← the printed list squares with two multiplications; one is enough.")
     return lines
 
 
 def _differs(cost: MechanismCost) -> bool:
     steps = cost.printed.steps if cost.printed else {}
-    return any(part.cost != cost.traced.steps[step].cost for step, part in steps.items())
+    return any(part.cost != cost.counted.steps[step].cost for step, part in steps.items())
 
 
 def _change(percent: float) -> str:
     return f"{abs(percent):.2f} % {'fewer' if percent >= 0 else 'more'}"
 
 
-def _lean_panel(lean: list[MechanismCost]) -> list[str]:
+def _lean_panel(lean: list[MechanismCost], width: int = FILE) -> list[str]:
+    """One line for each; the formulas last, where they fit."""
     wide = max(len(cost.mechanism.title) for cost in lean) + 2
-    cell = max(16, *(1 + len(span(cost.traced.cost)) for cost in lean))
-    lines = [f" {'leaner kernels':<{wide}}{'executed':>{cell}}{'random bits':>13}{'bits sent':>11}   formula"]
+    cell = max(10, *(2 + len(span(cost.counted.cost)) for cost in lean))
+    lines = [f" {'leaner kernels':<{wide}}{_how(lean[0]):>{cell}}{'random bits':>13}{'bits sent':>11}"]
     for cost in lean:
-        formula = "" if cost.symbolic.formula is None else str(cost.symbolic.formula)
         bits, sent = cost.random_bits or "–", cost.bits_sent or "–"
-        lines.append(f" {cost.mechanism.title:<{wide}}{span(cost.traced.cost):>{cell}}{bits:>13}{sent:>11}   {formula}")
-    return lines
+        lines.append(f" {cost.mechanism.title:<{wide}}{span(cost.counted.cost):>{cell}}{bits:>13}{sent:>11}")
+    formulas = ["formula", *("" if cost.symbolic.formula is None else str(cost.symbolic.formula) for cost in lean)]
+    with_formulas = [f"{line}   {formula}" for line, formula in zip(lines, formulas, strict=True)]
+    return with_formulas if widest(with_formulas) <= width else lines
 
 
 def _width_panel(report: CostReport) -> list[str]:

@@ -195,7 +195,7 @@ def _cases(
 
 
 def _kernel_level(report: CostReport, name: str) -> Level:
-    view = report.mechanisms[name].traced
+    view = report.mechanisms[name].counted
     counts: dict[str, int] = {}
     costs: dict[str, float] = {}
     for step in view.steps.values():

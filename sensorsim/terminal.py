@@ -1,0 +1,132 @@
+"""What a terminal can show: how wide it is, text that fits, and letters for one that knows few."""
+
+import codecs
+import io
+import shutil
+import textwrap
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from itertools import zip_longest
+
+NARROW, WIDE = 80, 120  # a narrower one breaks our lines itself; longer lines are hard to read
+FILE = 100  # columns of what goes into a file or a pipe
+
+PLAIN = "sensorsim_plain"  # the name of our way with letters that a stream cannot show
+ASCII = "sensorsim_ascii"  # ASCII by another name: click writes UTF-8 to a stream that says ascii
+LETTERS = {
+    **{"←": "<-", "→": "->", "·": "*", "×": "x", "µ": "u", "μ": "u", "²": "^2", "≤": "<=", "≥": ">=", "…": "..."},
+    **{"–": "-", "—": "-", "−": "-", "√": "sqrt ", "±": "+-", "≈": "~", "∞": "inf", "°": " deg", "“": '"', "”": '"'},
+    **{"‘": "'", "’": "'", "█": "#", "░": ".", "━": "-", "╸": "-", "╺": "-", "•": "-", "ε": "epsilon", "σ": "sigma"},
+}
+
+
+def columns() -> int:
+    """How many characters a line may have: as COLUMNS or the terminal says, a hundred in a file."""
+    return min(max(shutil.get_terminal_size((FILE, 24)).columns, NARROW), WIDE)
+
+
+def fold(text: str, width: int, lead: str = "", under: str | None = None) -> list[str]:
+    """Lines of at most so many characters; the first begins with `lead`, the others with `under` or as many spaces."""
+    under = " " * len(lead) if under is None else under
+    return textwrap.wrap(
+        text, width, initial_indent=lead, subsequent_indent=under, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def fitting(width: int, *texts: str) -> list[str]:
+    """The first of these that fits on a line, or the last one in several; spaces in front stay in front."""
+    for text in texts:
+        if len(text) <= width:
+            return [text]
+    lead = texts[-1][: len(texts[-1]) - len(texts[-1].lstrip())]
+    return fold(texts[-1].strip(), width, lead)
+
+
+def widest(lines: Iterable[str]) -> int:
+    """Characters of the longest line."""
+    return max(map(len, lines), default=0)
+
+
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    width: int,
+    right: Collection[str] = (),
+    drop: Sequence[str] = (),
+    folded: tuple[str, int] = ("", 0),
+) -> list[str]:
+    """Columns with two spaces between them, those in `right` flush right, in lines that fit.
+
+    Where they do not, the column `folded` takes several lines of at least so many letters, and the columns of `drop`
+    go, the first one first.
+    """
+    soft, fewest = folded
+    lines = [list(heads), *map(list, rows)]
+    kept = dict(zip(heads, zip(*lines, strict=True), strict=True))
+    dropping = list(drop)
+    while True:
+        wide = {head: widest(cells) for head, cells in kept.items()}
+        over = 1 + sum(wide.values()) + 2 * (len(wide) - 1) - width
+        if over > 0 and soft in wide:
+            least = min(wide[soft], fewest)
+            wide[soft], over = max(wide[soft] - over, least), over - (wide[soft] - least)
+        if over <= 0 or not dropping:
+            break
+        kept.pop(dropping.pop(0), None)
+    made: list[str] = []
+    for cells in zip(*kept.values(), strict=True):
+        parts = [
+            textwrap.wrap(cell, wide[head]) or [""] if head == soft else [cell]
+            for head, cell in zip(kept, cells, strict=True)
+        ]
+        for line in zip_longest(*parts, fillvalue=""):
+            placed = (f"{c:>{wide[h]}}" if h in right else f"{c:<{wide[h]}}" for h, c in zip(kept, line, strict=True))
+            made.append((" " + "  ".join(placed)).rstrip())
+    return made
+
+
+def show_plainly(stream: io.TextIOWrapper) -> None:
+    """From now on the stream writes letters that it does not know in letters that it knows: `<=` for a ≤."""
+    ascii_only = codecs.lookup(stream.encoding).name == "ascii"
+    stream.reconfigure(encoding=ASCII if ascii_only else None, errors=PLAIN)
+
+
+def is_utf8(encoding: str | None) -> bool:
+    """Whether it shows every letter; no encoding is that of text in memory."""
+    return encoding is None or codecs.lookup(encoding).name == "utf-8"
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for the letters that could not be written; the codecs call it."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text, first, last = error.object, error.start, error.end
+    made = [_letter(text, place) for place in range(first, last)]
+    return "".join(made).encode(error.encoding, "replace").decode(error.encoding), last
+
+
+def _letter(text: str, place: int) -> str:
+    letter = text[place]
+    if letter == "·" and text[place - 1 : place] in ("", " "):
+        return "-"  # between words, and not a product
+    known = LETTERS.get(letter)
+    return known or unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
+
+
+def _ascii(name: str) -> codecs.CodecInfo | None:
+    if name != ASCII:
+        return None
+    plain = codecs.lookup("ascii")
+    return codecs.CodecInfo(
+        plain.encode,
+        plain.decode,
+        plain.streamreader,
+        plain.streamwriter,
+        plain.incrementalencoder,
+        plain.incrementaldecoder,
+        name=ASCII,
+    )
+
+
+codecs.register_error(PLAIN, _plain)
+codecs.register(_ascii)
