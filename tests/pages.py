@@ -136,7 +136,8 @@ class _Recorder(doctest.DocTestRunner):
         pass
 
     def report_failure(self, out: Any, test: Any, example: Any, got: str) -> None:
-        self.gave[example.lineno] = got
+        frames = re.compile(r"^(Traceback .*?\n)(?:    .*\n|  File .*\n)+", re.M)
+        self.gave[example.lineno] = frames.sub(r"\1    ...\n", got)
 
     def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
         self.gave[example.lineno] = (

@@ -11,6 +11,7 @@ from page_text import blocks, same
 from pages import PAGES, ROOT, run_page
 from test_imports import ALLOWED
 
+import sensorsim
 from sensorsim.cli import group
 from sensorsim.cli.ending import CODES
 from sensorsim.export.licence import licence_text
@@ -189,3 +190,8 @@ def test_one_licence():
 def test_the_changelog_begins_with_this_version():
     newest = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", TEXTS["CHANGELOG.md"], re.M)
     assert newest and newest[1] == about("version")
+
+
+def test_every_public_name_is_explained():
+    public = {name for name in dir(sensorsim) if not name.startswith("_")}
+    assert set(re.findall(r"`ss\.(\w+)`", TEXTS["docs/python.md"])) == public
