@@ -1,12 +1,12 @@
 """Every checkable statement of the paper, and our own, recomputed from this project's code.
 
 claim.py                         what a claim is, the register, how a verdict follows
-costs.py                         operations, widths, random words, the radio
-loss.py                          derivatives, coefficients, the Taylor bound, noisy inputs
+costs.py, prices.py              operation lists; widths, cores, random words, the radio
+loss.py, taylor.py               derivatives, coefficients, noisy inputs; the error of the polynomial
 privacy.py, release.py           sensitivities; what a release spends, and what that covers
 noise.py                         the factor b of environmental noise, tables of noise
 experiment.py, setting.py        accuracies, times, and the training behind them
-own.py                           what this project says of itself
+own.py, compiled.py              what this project says of itself
 run.py, result.py                the answer as one value
 """
 

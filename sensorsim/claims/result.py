@@ -35,7 +35,7 @@ class Claims(Result):
         """One sentence."""
         parts = ", ".join(f"{number} {verdict}" for verdict, number in self.counts().items())
         more = f" --full adds {self.left} that need training." if self.left else ""
-        return f"{len(self.claims)} claims recomputed just now: {parts}.{more}"
+        return f"{len(self.claims)} claims: {parts}.{more}"
 
     def to_dict(self) -> dict[str, Any]:
         return {

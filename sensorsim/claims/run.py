@@ -2,13 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 
 from sensorsim.claims.claim import FULL, STATEMENTS, Claim, Statement
 from sensorsim.claims.result import Claims
 from sensorsim.errors import InputError
 
-FILES = ("costs", "loss", "privacy")  # in the order of the answer
+Progress = Callable[[str, int, int], None]  # what begins, how many are done, how many there are
+FILES = (
+    "costs",
+    "prices",
+    "loss",
+    "taylor",
+    "privacy",
+    "release",
+    "noise",
+    "experiment",
+    "own",
+)  # in the order of the answer
 
 
 def statements() -> list[Statement]:
@@ -22,7 +34,7 @@ def claims(
     full: bool = False,
     data: str | None = None,
     only: Sequence[str] = (),
-    progress: Callable[[str, int, int], None] = lambda what, done, all_: None,
+    progress: Progress = lambda what, done, total: None,
 ) -> Claims:
     """Recompute every claim that can be checked without training, with `full` also those that need it.
 
@@ -38,9 +50,14 @@ def claims(
     found: list[Claim] = []
     for one in wanted:
         progress(one.id, len(found), len(wanted))
+        setting.said = partial(_say, progress, one.id, len(found), len(wanted))
         found.append(one.check(setting))
     left = 0 if full or only else sum(one.needs == FULL for one in known)
     return Claims(tuple(found), full, setting.name, left)
+
+
+def _say(progress: Progress, id: str, done: int, total: int, what: str) -> None:
+    progress(f"{id}: {what}", done, total)
 
 
 def _named(known: list[Statement], only: Sequence[str], full: bool) -> list[Statement]:
