@@ -10,6 +10,7 @@ from sensorsim.claims.result import Claims
 from sensorsim.errors import InputError
 
 Progress = Callable[[str, int, int], None]  # what begins, how many are done, how many there are
+# In the order of the answer.
 FILES = (
     "costs",
     "prices",
