@@ -24,9 +24,9 @@ def everything() -> CostReport:
     return cost(N, L, accounting="full", variant="paper")
 
 
-def counted(mechanism: str, view: str = "traced") -> dict[str, int]:
+def counted(mechanism: str) -> dict[str, int]:
     """Operations of a mechanism, all steps together."""
-    return dict(getattr(report().mechanisms[mechanism], view).operations)
+    return dict(report().mechanisms[mechanism].counted.operations)
 
 
 def draws(mechanism: str) -> int:
