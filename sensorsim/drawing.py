@@ -1,11 +1,17 @@
 """A figure as bytes: the same figure is the same bytes, whatever the day and the run. And labels that keep apart."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# Neither date nor version inside; and the names that an SVG gives its parts follow from the picture alone.
+# Neither date nor version inside; the names that an SVG gives its parts follow from the picture alone, and its words
+# are words: they can be searched, copied and read aloud.
+SETTINGS = {"svg.hashsalt": "sensorsim", "svg.fonttype": "none"}
+GREYS = ("0.92", "0.35", "0.7", "0.15", "0.55")  # neighbours differ most
+HATCHES = ("", "///", "...", "xxx", "ooo")
+HEADROOM = 1.14  # of an axis over its longest bar: the number at its end stands there
+READABLE = 0.045  # of the axis: a shorter part of a bar has no room for its number
 FORMATS = ("svg", "png", "pdf")
 METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
 
@@ -15,9 +21,52 @@ def picture(figure: Any, kind: str, dpi: int) -> bytes:
     import matplotlib
 
     buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "sensorsim"}):
+    with matplotlib.rc_context(SETTINGS):
         figure.savefig(buffer, format=kind, metadata=METADATA[kind], dpi=dpi)
     return buffer.getvalue()
+
+
+def look(place: int) -> dict[str, str]:
+    """How the part at this place of a stack is filled: lightness and hatch tell it from every other in grey print."""
+    grey, hatch = GREYS[place % len(GREYS)], HATCHES[place // len(GREYS) % len(HATCHES)]
+    return {"facecolor": grey, "hatch": hatch, "edgecolor": "black" if float(grey) > 0.4 or not hatch else "white"}
+
+
+def stacked_bars(
+    axes: Any,
+    titles: Sequence[str],
+    parts: Mapping[str, Sequence[float]],
+    number: Callable[[float], str],
+    looks: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[str]:
+    """Horizontal bars from top to bottom, the parts of each in order, with their numbers; returns the parts drawn.
+
+    What is zero everywhere is left out. `looks` keeps a part alike in several panels.
+    """
+    shown = {name: values for name, values in parts.items() if any(values)}
+    totals = [sum(values) for values in zip(*parts.values(), strict=True)]
+    longest = max(totals, default=0.0) or 1.0
+    reached = [0.0] * len(titles)
+    for place, (name, values) in enumerate(shown.items()):
+        fill = dict((looks or {}).get(name) or look(place))
+        axes.barh(range(len(titles)), values, left=reached, label=name, height=0.7, linewidth=0.6, **fill)
+        for row, value in enumerate(values):
+            roomy = value > READABLE * longest * max(1.0, len(number(value)) / 4)
+            if roomy and value != totals[row]:  # the whole has its number at its end
+                axes.annotate(
+                    number(value), (reached[row] + value / 2, row), ha="center", va="center", fontsize=6,
+                    bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+                )  # fmt: skip
+        reached = [low + value for low, value in zip(reached, values, strict=True)]
+    for row, total in enumerate(totals):
+        axes.annotate(number(total), (total, row), (3, 0), textcoords="offset points", va="center", fontsize=7)
+    axes.set_yticks(range(len(titles)), titles, fontsize=7)
+    axes.set_ylim(len(titles) - 0.4, -0.6)
+    axes.set_xlim(0, HEADROOM * longest)
+    axes.tick_params(axis="x", labelsize=7)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return list(shown)
 
 
 def check_figure(path: str) -> None:

@@ -97,9 +97,9 @@ def command(
     """
     choices["width"] = int(width) if width else None
     if plot:
-        from sensorsim.cost.plot import check_path
+        from sensorsim.drawing import check_figure
 
-        check_path(plot)
+        check_figure(plot)
     if level == "machine":
         _machine(locks, sweep, plot, fmt, battery_mah, choices)
         return

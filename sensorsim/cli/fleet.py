@@ -145,9 +145,9 @@ def _check_files(chosen: dict[str, Any]) -> None:
     written, read = (chosen["out"], chosen["statistics"], chosen["plot"]), ("data", "noise", "sketch", "ranges")
     check_targets(written, read=[chosen[name] for name in read])
     if chosen["plot"]:
-        from sensorsim.cost.plot import check_path
+        from sensorsim.drawing import check_figure
 
-        check_path(chosen["plot"])
+        check_figure(chosen["plot"])
     if chosen["statistics"]:
         from sensorsim.hospital.columnar import check_out
 
@@ -189,10 +189,10 @@ def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
 
 def _write(result: FleetResult, statistics: str | None, plot: str | None) -> None:
     if plot:
-        from sensorsim.cost.plot import save
+        from sensorsim.drawing import write_figure
         from sensorsim.fleet.figures import page
 
-        save(page(result), plot)
+        write_figure(page(result), plot)
     if statistics:
         from sensorsim.hospital.columnar import write_days
 

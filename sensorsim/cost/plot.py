@@ -1,24 +1,24 @@
 """Figures of costs. matplotlib is imported here and nowhere else in this package."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from sensorsim.cost.record import WholeRecord
 from sensorsim.cost.record_cost import PARTS
 from sensorsim.cost.report import CostReport
-from sensorsim.drawing import picture
-from sensorsim.errors import InputError
-from sensorsim.files import write_whole
+from sensorsim.drawing import apart, check_figure, stacked_bars, write_figure
 
-FORMATS = ("svg", "png", "pdf")
-HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++")  # steps must be told apart in grey print too
+SMALL, USUAL = 7, 9  # sizes of letters
+TO_ITS_END = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
+BAR = 0.2  # inches that a bar takes
+STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
+LETTER = 0.022  # of the height of a sweep's axis: two names have to be so far apart
 
 
 def plot_report(report: CostReport, path: str) -> None:
     """Write the figure of a report."""
-    check_path(path)
-    save(report_figure(report), path)
+    check_figure(path)
+    write_figure(report_figure(report), path)
 
 
 def report_figure(report: CostReport) -> Any:
@@ -28,99 +28,127 @@ def report_figure(report: CostReport) -> Any:
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 9), layout="constrained")
-    grid = figure.add_gridspec(2, 2)
-    _draw_steps(report, figure.add_subplot(grid[0, :]))
-    _draw_record(report.record, figure.add_subplot(grid[1, 0]), PARTS, "a whole record")
-    _draw_record(report.record, figure.add_subplot(grid[1, 1]), PARTS[:2], "arithmetic and random words alone")
+    bars, records = len(_bars(report)), len(report.record.costs)
+    figure = Figure(figsize=(11, 2.6 + BAR * (bars + records)), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=(1.1 + BAR * bars, 1.5 + BAR * records))
+    _draw_steps(report, above.add_subplot())
+    left, right = below.subplots(1, 2, sharey=True)
+    _draw_record(report.record, left, PARTS, "a whole record")
+    _draw_record(report.record, right, PARTS[:2], "of it arithmetic and random words alone")
+    right.tick_params(axis="y", labelleft=False)
     return figure
 
 
+def _bars(report: CostReport) -> list[tuple[str, Any]]:
+    """Title and view of every bar: as printed where there is a list, and as it was counted."""
+    made = []
+    for cost in report.mechanisms.values():
+        if cost.printed is not None:
+            made.append((f"{cost.mechanism.title}, printed", cost.printed))
+        made.append((cost.mechanism.title, cost.counted))
+    return made
+
+
 def _draw_steps(report: CostReport, axes: Any) -> None:
-    bars = [
-        (f"{cost.mechanism.title}{', printed' if name == 'printed' else ''}", view)
-        for cost in report.mechanisms.values()
-        for name, view in cost.views()
-        if name != "symbolic"
-    ]
-    steps = list(dict.fromkeys(step for _, view in bars for step in view.steps))
-    heights = {
+    from sensorsim.cost.text import number
+
+    bars = _bars(report)
+    steps = merged([list(view.steps) for _, view in bars])
+    parts = {
         step: [float(view.steps[step].cost.typical) if step in view.steps else 0.0 for _, view in bars]
         for step in steps
     }
-    _stack(axes, heights)
-    axes.set_xticks(range(len(bars)), [title for title, _ in bars], rotation=45, ha="right", fontsize=7)
-    axes.set_ylabel(f"cost of a record, {report.pricing.unit}")
+    stacked_bars(axes, [title for title, _ in bars], parts, number)
+    axes.set_xlabel(f"cost of a record, {report.pricing.unit}, step by step", fontsize=8)
     sign = "signed" if report.pricing.signed else "unsigned"
+    how = "executed" if report.executed else "derived from the source"
     axes.set_title(
-        f"n = {report.n}, l = {report.l} · {report.pricing.cpu.title} · {sign} {report.pricing.width}-bit · "
-        f"{report.pricing.accounting} accounting",
-        fontsize=9,
+        f"n = {report.n} features, l = {report.l} hidden units · {report.pricing.cpu.title} · {sign} "
+        f"{report.pricing.width}-bit · {report.pricing.accounting} accounting · {how} where not printed",
+        fontsize=USUAL,
     )
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, title="from left to right")
+    axes.get_legend().get_title().set_fontsize(SMALL)
+
+
+def merged(orders: Sequence[Sequence[str]]) -> list[str]:
+    """All names once; a new one stands before the next of its own order that is there already, else last."""
+    found: list[str] = []
+    for order in orders:
+        place = len(found)
+        for name in reversed(order):
+            if name in found:
+                place = found.index(name)
+            else:
+                found.insert(place, name)
+    return found
 
 
 def _draw_record(record: WholeRecord, axes: Any, parts: Sequence[str], what: str) -> None:
+    from sensorsim.cost.record_text import short
+
     costs = list(record.costs.values())
-    heights = {name: [(cost.parts[name].nJ or 0.0) / 1000 for cost in costs] for name in parts}
-    _stack(axes, heights)
-    axes.set_xticks(range(len(costs)), [cost.title for cost in costs], rotation=45, ha="right", fontsize=7)
-    axes.set_ylabel("energy of a record, µJ")
+    energies = {name: [(cost.parts[name].nJ or 0.0) / 1000 for cost in costs] for name in parts}
+    stacked_bars(axes, [cost.title for cost in costs], energies, short)
+    axes.set_xlabel("energy of a record, µJ", fontsize=8)
     title = f"{what} · {record.chip.name} · {record.choices.random}"
     if "on air" in parts:
         title += f" · {record.radio.radio}" + ("" if record.store else " · memory not known")
-    axes.set_title(title, fontsize=9)
-    axes.set_ylim(top=1.25 * axes.get_ylim()[1])  # room for the legend
-    axes.legend(fontsize=8, loc="upper right", ncols=2)
-
-
-def _stack(axes: Any, heights: Mapping[str, Sequence[float]]) -> None:
-    """Bars on top of each other, told apart in grey print too; what is zero everywhere is left out."""
-    shown = {name: values for name, values in heights.items() if any(values)}
-    below = [0.0] * len(next(iter(heights.values())))
-    for k, (name, values) in enumerate(shown.items()):
-        grey = str(0.25 + 0.6 * k / len(shown))
-        hatch = HATCHES[k % len(HATCHES)]
-        axes.bar(range(len(values)), values, bottom=below, label=name, color=grey, edgecolor="black", hatch=hatch)
-        below = [low + value for low, value in zip(below, values, strict=True)]
+    axes.set_title(title, fontsize=USUAL)
+    axes.legend(fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4, frameon=False)
 
 
 def plot_sweep(rows: list[dict[str, Any]], name: str, report: CostReport, path: str) -> None:
-    """Lines of every total against n or l."""
-    figure, axes = figure_for(path)
+    """Write the figure of a sweep."""
+    check_figure(path)
+    write_figure(sweep_figure(rows, name, report), path)
+
+
+def sweep_figure(rows: list[dict[str, Any]], name: str, report: CostReport) -> Any:
+    """Every total against n or l, its name at its end; what the paper prints in black."""
+    from matplotlib.figure import Figure
+
     columns = [column for column in rows[0] if column.endswith(("_printed", "_derived"))]
-    styles = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
-    for column, style in zip(columns, styles * 3, strict=False):
-        values = [row[column] for row in rows]
-        axes.plot([row[name] for row in rows], values, linestyle=style, label=column.replace("_", " "))
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    axes = figure.add_subplot()
+    at = [row[name] for row in rows]
+    for column, style in zip(columns, STYLES * len(columns), strict=False):
+        paper = column.partition("_")[0] in ("spof", "dpsgd")
+        marker = "o" if len(rows) == 1 else "None"
+        drawn = {"color": "black" if paper else "0.5", "linewidth": 1.6 if paper else 1.0, "marker": marker}
+        axes.plot(at, [row[column] for row in rows], linestyle=style, **drawn)
+    if min(row[column] for row in rows for column in columns) > 0:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    if len(rows) > 1:
+        axes.set_xlim(at[0], at[-1])
+        near = 0.06 * (at[-1] - at[0])
+        inner = [tick for tick in axes.get_xticks() if at[0] + near < tick < at[-1] - near]
+        axes.set_xticks([at[0], *inner, at[-1]])
+    _name_ends(axes, rows[-1], columns)
+    other = "l" if name == "n" else "n"
     axes.set_xlabel("features of a record, n" if name == "n" else "hidden units, l")
     axes.set_ylabel(f"cost of a record, {report.pricing.unit}")
     axes.set_title(
-        f"{report.pricing.cpu.title} · {report.pricing.width}-bit · {report.pricing.accounting} accounting", fontsize=9
+        f"{other} = {rows[0][other]} · {report.pricing.cpu.title} · {report.pricing.width}-bit · "
+        f"{report.pricing.accounting} accounting · derived from the sources, printed: the paper's list",
+        fontsize=USUAL,
     )
-    axes.legend(fontsize=8)
-    axes.grid(alpha=0.3)
-    save(figure, path)
+    axes.grid(color="0.9", linewidth=0.6)
+    return figure
 
 
-def check_path(path: str) -> None:
-    """Refuse a path that cannot become a figure, before anything is computed."""
-    target = Path(path)
-    if target.suffix.lstrip(".").lower() not in FORMATS:
-        raise InputError(f"{path} is not a figure; give a name that ends in {', '.join('.' + f for f in FORMATS)}.")
-    if not target.parent.is_dir():
-        raise InputError(
-            f"cannot write {path}: there is no folder {target.parent}; make it first or give another path."
-        )
-
-
-def figure_for(path: str) -> tuple[Any, Any]:
-    check_path(path)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    return figure, figure.add_subplot()
-
-
-def save(figure: Any, path: str) -> None:
-    write_whole(path, picture(figure, Path(path).suffix.lstrip(".").lower(), 150))
+def _name_ends(axes: Any, last: dict[str, Any], columns: Sequence[str]) -> None:
+    """The name of each line beside its end, moved until no two overlap, with a thin line to where it belongs."""
+    low, high = axes.get_ylim()
+    to_axis = axes.transData + axes.transAxes.inverted()
+    ordered = sorted(columns, key=lambda column: float(last[column]))
+    heights = [float(to_axis.transform((1, last[column]))[1]) for column in ordered]
+    for column, height, place in zip(ordered, heights, apart(heights, LETTER * 1.4, 0.0, 1.0), strict=True):
+        said = f"{column.replace('_', ' ')} {last[column]:,.6g}"
+        axes.annotate(
+            said, (1, height), (1.03, place), xycoords="axes fraction", textcoords="axes fraction", va="center",
+            fontsize=SMALL, arrowprops=TO_ITS_END,
+        )  # fmt: skip
+    axes.set_ylim(low, high)

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from sensorsim.cost.plot import HATCHES, figure_for, save
+from sensorsim.cost.plot import BAR
+from sensorsim.cost.text import number
+from sensorsim.drawing import check_figure, look, stacked_bars, write_figure
 from sensorsim.export.levels import Case, MachineReport
 from sensorsim.machine.decode import CLASSES
 
@@ -10,37 +12,44 @@ PRINTED = "printed, not split"
 
 
 def plot_levels(report: MachineReport, path: str) -> None:
+    """Write the figure of the levels."""
+    check_figure(path)
+    write_figure(levels_figure(report), path)
+
+
+def levels_figure(report: MachineReport) -> Any:
     """One panel for each core, since units differ; in it three bars for each mechanism, stacked by class."""
-    figure, _ = figure_for(path)
-    figure.clear()
+    from matplotlib.figure import Figure
+
     cpus = list(dict.fromkeys(case.cpu for case in report.cases))
-    figure.set_size_inches(2 + 4 * len(cpus), 5.5)
-    panels = figure.subplots(1, len(cpus), squeeze=False)[0]
-    for axes, cpu in zip(panels, cpus, strict=True):
-        _panel(axes, [case for case in report.cases if case.cpu == cpu])
+    bars = {cpu: _bars([case for case in report.cases if case.cpu == cpu]) for cpu in cpus}
+    figure = Figure(figsize=(11, 1.6 + sum(0.8 + BAR * len(each) for each in bars.values())), layout="constrained")
+    panels = figure.subplots(
+        len(cpus), 1, squeeze=False, height_ratios=[0.8 + BAR * len(each) for each in bars.values()]
+    )
+    looks = {name: look(place) for place, name in enumerate((PRINTED, *CLASSES))}
+    for axes, cpu in zip(panels[:, 0], cpus, strict=True):
+        parts = {name: [each.get(name, 0.0) for _, each in bars[cpu]] for name in (PRINTED, *CLASSES)}
+        stacked_bars(axes, [title for title, _ in bars[cpu]], parts, number, looks)
+        unit = next(case.unit for case in report.cases if case.cpu == cpu)
+        axes.set_xlabel(f"cost of a record on {cpu}, {unit}", fontsize=8)
     handles = {
-        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        label: handle for axes in panels[:, 0] for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles.keys(), loc="outside right upper", fontsize=8)
-    figure.suptitle(f"n = {report.n}, l = {report.l} · {report.compiler}, {report.flags}", fontsize=9)
-    save(figure, path)
+    ordered = [name for name in (PRINTED, *CLASSES) if name in handles]
+    figure.legend([handles[name] for name in ordered], ordered, loc="outside right upper", fontsize=7, frameon=False)
+    figure.suptitle(
+        f"n = {report.n}, l = {report.l} · paper: the printed list, kernel: its operations, machine: instructions · "
+        f"{report.compiler}",
+        fontsize=8,
+    )
+    return figure
 
 
-def _panel(axes: Any, cases: list[Case]) -> None:
-    from matplotlib import colormaps
-
+def _bars(cases: list[Case]) -> list[tuple[str, dict[str, float]]]:
     bars: list[tuple[str, dict[str, float]]] = []
     for case in cases:
         if case.paper is not None:
             bars.append((f"{case.mechanism}, paper", {PRINTED: case.paper}))
         bars += [(f"{case.mechanism}, kernel", case.kernel.costs), (f"{case.mechanism}, machine", case.machine.costs)]
-    below = [0.0] * len(bars)
-    for k, name in enumerate((PRINTED, *CLASSES)):
-        heights = [parts.get(name, 0.0) for _, parts in bars]
-        if any(heights):
-            look = {"color": colormaps["tab20"](k), "edgecolor": "black", "hatch": HATCHES[k % len(HATCHES)]}
-            axes.bar(range(len(bars)), heights, bottom=below, label=name, **look)
-        below = [low + height for low, height in zip(below, heights, strict=True)]
-    axes.set_xticks(range(len(bars)), [title for title, _ in bars], rotation=90, fontsize=7)
-    axes.set_title(cases[0].cpu, fontsize=9)
-    axes.set_ylabel(f"cost of a record, {cases[0].unit}", fontsize=8)
+    return bars

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sensorsim.privacy.peers import Peers
 
 BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#888888"
+MARKS = {BLUE: "^", RED: "o", GREY: "None"}  # red and blue are one grey in print
 
 
 def stairs_figure(table: "StairsTable") -> Any:
@@ -188,8 +189,10 @@ def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) 
         for curve, (kind, line) in zip(curves, kinds.items(), strict=True):
             width = 4 if colour == BLUE and line == "-" else 1.5  # the grey line may lie on it, and both shall be seen
             heights = [curve(float(x)) for x in a]
-            axis.plot(a, heights, line, color=colour, linewidth=width, label=f"{family}, {kind}")
-    axis.set(xlabel="expansion point a", ylabel="sensitivity per feature", ylim=(0, max(12, 2.2 * C)))
+            look = {"color": colour, "linewidth": width, "marker": MARKS[colour], "markevery": 60, "markersize": 5}
+            axis.plot(a, heights, line, label=f"{family}, {kind}", **look)
+    axis.set(xlabel="expansion point a", ylabel="L1 sensitivity per feature", ylim=(0, max(12, 2.2 * C)))
+    axis.set_title("printed by the paper, bound by its argument put right, and what holds; x in [0, 1]", fontsize=9)
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     save(figure, path)
 
