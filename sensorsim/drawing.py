@@ -7,7 +7,7 @@ from typing import Any
 
 # Neither date nor version inside; the names that an SVG gives its parts follow from the picture alone, and its words
 # are words: they can be searched, copied and read aloud.
-SETTINGS = {"svg.hashsalt": "sensorsim", "svg.fonttype": "none"}
+SETTINGS: dict[Any, Any] = {"svg.hashsalt": "sensorsim", "svg.fonttype": "none"}
 GREYS = ("0.92", "0.35", "0.7", "0.15", "0.55")  # neighbours differ most
 HATCHES = ("", "///", "...", "xxx", "ooo")
 HEADROOM = 1.14  # of an axis over its longest bar: the number at its end stands there

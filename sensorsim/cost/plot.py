@@ -29,7 +29,7 @@ def report_figure(report: CostReport) -> Any:
     from matplotlib.figure import Figure
 
     bars, records = len(_bars(report)), len(report.record.costs)
-    figure = Figure(figsize=(11, 2.6 + BAR * (bars + records)), layout="constrained")
+    figure: Any = Figure(figsize=(11, 2.6 + BAR * (bars + records)), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=(1.1 + BAR * bars, 1.5 + BAR * records))
     _draw_steps(report, above.add_subplot())
     left, right = below.subplots(1, 2, sharey=True)
@@ -115,7 +115,11 @@ def sweep_figure(rows: list[dict[str, Any]], name: str, report: CostReport) -> A
     for column, style in zip(columns, STYLES * len(columns), strict=False):
         paper = column.partition("_")[0] in ("spof", "dpsgd")
         marker = "o" if len(rows) == 1 else "None"
-        drawn = {"color": "black" if paper else "0.5", "linewidth": 1.6 if paper else 1.0, "marker": marker}
+        drawn: dict[str, Any] = {
+            "color": "black" if paper else "0.5",
+            "linewidth": 1.6 if paper else 1.0,
+            "marker": marker,
+        }
         axes.plot(at, [row[column] for row in rows], linestyle=style, **drawn)
     if min(row[column] for row in rows for column in columns) > 0:
         axes.set_yscale("log")
