@@ -185,7 +185,7 @@ def run_page(text: str, folder: Path, slow: bool) -> tuple[str, list[str]]:
     """Run a page's blocks in order in an empty folder: the page with the real output, and what differs."""
     lines, wrong = text.splitlines(), []
     console, names, results = Console(folder), {"__name__": "page"}, []
-    with contextlib.chdir(folder), _environment(COLUMNS="80", LINES="24", NO_COLOR="1"):
+    with contextlib.chdir(folder), _paths(), _environment(COLUMNS="80", LINES="24", NO_COLOR="1"):
         for block in blocks(text):
             if (block.slow and not slow) or block.missing:
                 continue
@@ -205,6 +205,20 @@ def run_page(text: str, folder: Path, slow: bool) -> tuple[str, list[str]]:
         lines[block.first : block.first + len(block.text.splitlines())] = found.text.splitlines()
         wrong = found.differences + wrong
     return "\n".join(lines) + "\n", wrong
+
+
+@contextlib.contextmanager
+def _paths() -> Iterator[None]:
+    """Where Python looks for modules, as it was before, and nothing of a page's folder among them."""
+    path, modules = sys.path[:], set(sys.modules)
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        here = Path.cwd()
+        for name in set(sys.modules) - modules:
+            if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(here):
+                del sys.modules[name]
 
 
 @contextlib.contextmanager
