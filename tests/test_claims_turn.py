@@ -1,0 +1,213 @@
+"""Verdicts turn when what they rest on does: another figure in print, another quantity behind the computation."""
+
+import math
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+from claim_verdicts import VERDICT
+
+from sensorsim.claims import costs
+from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT
+from sensorsim.claims.run import statements
+from sensorsim.claims.setting import Setting
+from sensorsim.privacy import tables
+
+BY_ID = {one.id: one for one in statements()}
+
+OTHER_FIGURES = [
+    ("cost-spof", ("365",), NOT),
+    ("cost-dpsgd", ("1361",), NOT),
+    ("cost-saving", ("75",), NOT),
+    ("cost-division", ("33",), NOT),
+    ("cost-width", ("1404",), NOT),
+    ("cost-x87", ("1", "1", "1"), HOLDS),
+    ("cost-squares", ("1",), HOLDS),
+    ("cost-gradient", ("0",), HOLDS),
+    ("cost-clip", ("0",), HOLDS),
+    ("cost-draws", ("1",), HOLDS),
+    ("cost-constant", ("0",), HOLDS),
+    ("cost-exp", ("2",), DEPENDS),
+    ("cost-uncounted", ("779",), HOLDS),
+    ("cost-read", ("8",), NOT),
+    ("cost-root", ("20",), HOLDS),
+    ("cost-coefficients", ("50",), NOT),
+    ("sens-spof", ("20",), NOT),
+    ("sens-zero", ("2.8863",), NOT),
+    ("sens-minimum", ("4.0348", "0.9058"), NOT),
+    ("sens-gap", ("16.4",), NOT),
+    ("sens-sgd-n", ("15",), NOT),
+    ("sens-sgd-clipped", ("14",), HOLDS),
+    ("noise-max", ("0",), HOLDS),
+    ("noise-one", ("0.4",), HOLDS),
+    ("noise-sum", ("0.001",), HOLDS),
+    ("exp-columns", ("13",), NOT),
+]
+
+
+@pytest.mark.parametrize(("id", "figures", "verdict"), OTHER_FIGURES)
+def test_another_figure_in_print(id, figures, verdict):
+    assert BY_ID[id].function(*figures).verdict == verdict != VERDICT[id]
+
+
+def eighth(x):
+    return Fraction(1, 8)
+
+
+def spends(epsilon, covers=None):
+    return lambda *args, **use: SimpleNamespace(
+        epsilon=epsilon, basic=epsilon, delta=0.0, why="", covers=covers or SimpleNamespace(value="all")
+    )
+
+
+def silent(x, noise, stride, cursor, alpha2, alpha3, n, size):
+    """A kernel that gives nothing away."""
+    alpha2[:] = [10**9] * n
+
+
+OTHER_QUANTITIES = [
+    ("cost-spof", {"claims.costs.everything": costs.report}, HOLDS),
+    ("cost-order", {"claims.prices.by_width": lambda report: {"x87": {"spof": 1, "dpsgd": 2}}}, HOLDS),
+    ("cost-order", {"claims.prices.by_width": lambda report: {"x87": {"spof": 2, "dpsgd": 1}}}, NOT),
+    ("cost-cores", {"claims.prices.cpu_names": lambda: ["cortex-m0plus"]}, HOLDS),
+    ("cost-cores", {"claims.prices.cpu_names": lambda: ["cortex-m4"]}, NOT),
+    ("cost-random", {"cost.record.WholeRecord.savings": lambda self: {"random words": 1.0}}, HOLDS),
+    ("cost-radio", {"cost.record.WholeRecord.savings": lambda self: {"on air": 1.0}}, HOLDS),
+    ("loss-first", {"claims.loss.sigmoid": lambda a: 0.3}, NOT),
+    ("loss-second", {"claims.loss.second": lambda k, x, a: -(1 - x) * math_sigmoid(a) * math_sigmoid(-a)}, HOLDS),
+    ("loss-half", {"claims.loss.sigmoid": lambda a: 0.125**0.5}, HOLDS),
+    ("loss-alpha1", {"claims.loss.softplus": lambda z: 0.5}, NOT),
+    ("loss-alpha2", {"claims.loss.softplus": lambda z: z * z}, NOT),
+    ("loss-alpha3", {"claims.loss.alpha3": eighth}, NOT),
+    ("loss-bounded", {"claims.loss.alpha3": eighth}, HOLDS),
+    ("loss-constant", {"claims.loss.alpha3": lambda x: Fraction(1, 2) - x}, HOLDS),
+    ("taylor-premise", {"claims.taylor.derivatives": lambda most: [Fraction(1)] * most}, HOLDS),
+    ("taylor-bound", {"claims.taylor.alpha3": eighth}, HOLDS),
+    ("taylor-limit", {"claims.taylor.taylor_error": lambda delta: 1.0}, NOT),
+    ("inputs-h", {"claims.loss.sigmoid": lambda a: 0.5}, NOT),
+    ("inputs-revert", {"claims.loss.L": 1}, HOLDS),
+    ("sens-near", {"privacy.sensitivity.spof_term": lambda a: (a - 1) ** 2 + 0.1}, NOT),
+    ("sens-sgd-term", {"privacy.sensitivity.dpsgd_term_printed": lambda a: 2 * max(math_sigmoid(a), math_sigmoid(-a))},
+     HOLDS),
+    ("sens-sgd-clips", {"claims.privacy.C": 3.0}, HOLDS),
+    ("sens-lower", {"privacy.sensitivity.spof": lambda n: 5.0}, HOLDS),
+    ("sens-constant", {"privacy.sensitivity.stabilized_distance": lambda c, l, n, constant=False: 2654.75}, HOLDS),
+    ("sens-noise", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0}, HOLDS),
+    ("dp-sum", {"privacy.sensitivity.spof": lambda n: 1.0}, NOT),
+    ("dp-both", {"claims.release.nominal_scale": lambda *use: 21.0, "claims.release.spent": spends(1.0)}, HOLDS),
+    ("dp-variance", {"privacy.sensitivity.JOINT_RELEASE_FACTOR": 2.0}, HOLDS),
+    ("dp-constant", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0,
+                     "claims.release.spent": spends(1.0)}, HOLDS),
+    ("dp-epochs", {"claims.release.spent": spends(1.0)}, HOLDS),
+    ("dp-weights", {"privacy.sensitivity.sigmoid": lambda a: 0.5}, HOLDS),
+    ("dp-users", {"claims.release.largest_loss": lambda first, second, scale: float(len(first))}, NOT),
+    ("dp-level", {"claims.release.RECORDS": 1}, HOLDS),
+    ("dp-sgd", {"claims.release.spent": spends(1.0)}, HOLDS),
+    ("dp-inputs", {"claims.release.spent": spends(1.0)}, HOLDS),
+    ("dp-fm", {"kernels.spof.fm": silent}, NOT),
+    ("noise-inverse", {"claims.noise.HS": (0.0,)}, HOLDS),
+    ("noise-derivative", {"claims.noise.HS": (0.0,)}, HOLDS),
+    ("noise-h", {"train.noisy_inputs.spread": lambda sigma, printed: 0.0}, HOLDS),
+    ("noise-table", {"privacy.tables.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
+    ("noise-order", {"kernels.spof.fm": silent}, HOLDS),
+    ("exp-maximum", {"claims.setting.Setting.dataset": property(lambda self: self.scaled)}, HOLDS),
+    ("exp-unaffected", {"mechanisms.dpsgd.Dpsgd.options": ("epsilon", "C", "c", "point", "redraw", "forward")}, NOT),
+    ("own-certificates", {"privacy.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
+    ("own-sampled", {"privacy.kinds.rows.RowsTable.estimate_sd": 1.0}, NOT),
+    ("own-release", {"privacy.accounting.spent": spends(2.0)}, NOT),
+    ("own-time", {"language.secrecy.Secrecy.same_path": False}, NOT),
+    ("own-energy", {"cost.record_cost.RecordCost.microjoule": 1.0}, NOT),
+]  # fmt: skip
+
+
+def math_sigmoid(a):
+    return 1 / (1 + math.exp(-a))
+
+
+@pytest.mark.parametrize(("id", "patches", "verdict"), OTHER_QUANTITIES, ids=[case[0] for case in OTHER_QUANTITIES])
+def test_another_quantity_behind_it(id, patches, verdict, monkeypatch):
+    for place, value in patches.items():
+        monkeypatch.setattr(f"sensorsim.{place}", value)
+    assert BY_ID[id].check(Setting()).verdict == verdict != VERDICT[id]
+
+
+class Trained(Setting):
+    """Accuracies of a training that never was."""
+
+    def __init__(self, **means):
+        super().__init__(full=True)
+        self.means = {"spof": 90.0, "dpsgd": 85.0, "fm": 80.0, "noisy": 0.0, "mean": 95.0, "spread": 0.01} | means
+
+    def accuracy(self, mechanism, epsilon, sigma=0.0, **more):
+        found = self.means[mechanism] + (self.means["noisy"] if sigma else 0.0) + self.means.get("slope", 0.0) * epsilon
+        found += self.means.get("rise", 0.0) * (more.get("c", 2.5) > 0)
+        return [found - self.means["spread"], found + self.means["spread"]]
+
+    def cell(self, mechanism, epsilon, **more):
+        return {"accuracy": [1.0] * 20, "diverged": self.means.get("diverged", 20), "spent_epsilon": 1.6}
+
+    def trivial(self, scaled=False):
+        return {"zeros": 80.0, "untrained net": 80.0, "column mean": self.means["mean"]}
+
+    def seconds(self, mechanism, sigma):
+        return self.means["took"] if mechanism == "spof" else 1.0
+
+
+OTHER_TRAINING = [
+    ("exp-gain", {"spof": 87.9}, HOLDS),
+    ("exp-gain", {"spof": 84.0}, NOT),
+    ("exp-gain-noise", {"spof": 88.52}, HOLDS),
+    ("exp-gain-noise", {"spof": 87.9}, NOT),
+    ("exp-order", {}, HOLDS),
+    ("exp-order", {"spof": 84.0}, NOT),
+    ("exp-order", {"spof": 85.0}, DEPENDS),
+    ("exp-order", {"spread": 50.0}, DEPENDS),
+    ("exp-trivial", {}, NOT),
+    ("exp-trivial", {"mean": 84.0}, HOLDS),
+    ("exp-trivial", {"mean": 88.0}, DEPENDS),
+    ("exp-fm", {}, HOLDS),
+    ("exp-fm", {"fm": 95.0}, NOT),
+    ("exp-fm", {"fm": 87.0}, DEPENDS),
+    ("exp-fm-noise", {"noisy": 1.0}, HOLDS),
+    ("exp-fm-noise", {"noisy": -1.0}, NOT),
+    ("exp-plateau", {"rise": 2.0}, HOLDS),
+    ("exp-plateau", {"rise": -2.0}, NOT),
+    ("exp-flat", {}, HOLDS),
+    ("exp-flat", {"slope": 1.0}, NOT),
+    ("exp-robust", {}, HOLDS),
+    ("exp-robust", {"noisy": -2.0}, NOT),
+    ("exp-degrades", {"noisy": -2.0}, HOLDS),
+    ("exp-degrades", {"noisy": 2.0}, NOT),
+    ("exp-diverges", {"diverged": 0}, HOLDS),
+    ("exp-diverges", {"diverged": 3}, NOT),
+    ("exp-time", {"took": 0.43}, HOLDS),
+    ("exp-time", {"took": 1.6}, NOT),
+]
+
+
+@pytest.mark.parametrize(("id", "means", "verdict"), OTHER_TRAINING)
+def test_another_training(id, means, verdict):
+    assert BY_ID[id].check(Trained(**means)).verdict == verdict
+
+
+def test_samples_follow_from_the_file():
+    few, many = (SimpleNamespace(scaled=SimpleNamespace(x=range(rows)), name="a file") for rows in (456, 40_000))
+    assert BY_ID["exp-samples"].check(few).verdict == ARITHMETIC
+    assert BY_ID["exp-samples"].check(many).verdict == HOLDS
+    assert BY_ID["exp-samples"].function(few, "36481").verdict == NOT
+
+
+def test_what_was_not_compared_is_not_called_the_same(monkeypatch):
+    monkeypatch.setattr("sensorsim.claims.compiled.compiler", lambda: None)
+    assert BY_ID["own-c"].check(Setting()) == BY_ID["own-c"].check(Setting())
+    assert BY_ID["own-c"].check(Setting()).verdict == DEPENDS
+    monkeypatch.setattr("sensorsim.claims.compiled.compiler", lambda: "cc")
+    monkeypatch.setattr("sensorsim.claims.compiled.calls_that_agree", lambda kernels, command: (9, 10))
+    assert BY_ID["own-c"].check(Setting()).verdict == NOT
+
+
+def test_the_best_known_decides(monkeypatch):
+    monkeypatch.setattr(
+        "sensorsim.privacy.yardstick.fine_sd", lambda epsilon: 0.9 * tables.ready_table(epsilon, 1).estimate_sd
+    )
+    assert BY_ID["own-sd"].check(Setting()).verdict == BY_ID["own-sd-large"].check(Setting()).verdict == NOT
