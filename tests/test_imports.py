@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OURS = (
     "language", "mechanisms", "cost", "privacy", "device", "machine", "export", "verify", "locking", "hospital",
-    "train", "plan", "fleet", "claims", "api", "cli",
+    "train", "plan", "fleet", "claims", "report", "api", "cli",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
@@ -44,6 +44,7 @@ ALLOWED = {
         *("claims", "train", "device", "export", "machine", "mechanisms", "cost", "privacy", "language", "kernels"),
         *SMALL,
     },
+    "report": {*OURS, "kernels", "tables", *SMALL} - {"cli", "api"},
     "api": {*OURS, "kernels", "tables", *SMALL} - {"cli"},
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
 }

@@ -38,6 +38,7 @@ COMMANDS = {
     ),
     "receive": ("sensorsim.cli.receive", "Packets of sensors: mean and interval of every feature."),
     "claims": ("sensorsim.cli.claims", "Every checkable statement of the paper, and ours, recomputed."),
+    "report": ("sensorsim.cli.report", "One page: what a record costs, protects and delivers."),
     "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 

@@ -1,0 +1,76 @@
+"""`sensorsim report`: one page, self-contained."""
+
+from collections.abc import Callable
+from threading import Timer
+from typing import Any, TypeVar
+
+import click
+
+from sensorsim.report.asked import Wanted
+
+SECONDS_OF_SILENCE = 2.0
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def _option(name: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
+    """With the default of `Wanted`."""
+    default = Wanted.__dataclass_fields__[name].default
+    return click.option(
+        f"--{name.replace('_', '-')}", name, default=default, show_default=default is not None, help=text, **more
+    )
+
+
+@click.command()
+@click.option("--out", required=True, metavar="FILE", help="The page, as in report.html.")
+@_option("sweep", "Results of `sensorsim sweep`: accuracies beside trivial predictors.", metavar="FILE")
+@_option("package", "A package of `sensorsim export`: its sizes, its table proved again.", metavar="DIR")
+@_option("fleet", "What `sensorsim fleet --out` wrote: estimates, and how many intervals hold.", metavar="FILE")
+@_option("noise", "Take this noise table in place of the best one.", metavar="TABLE")
+@_option("n", "Features of a record.", type=int)
+@_option("l", "Hidden units of the encoder.", type=int)
+@_option("devices", "Devices of the fleet.", type=int)
+@_option("records_per_day", "Records that a device makes.", type=int)
+@_option("budget_epsilon", "Epsilon of a person in a budget period.", type=str)
+@_option("budget_days", "Days of a budget period.", type=int)
+@_option("every", "Days that one estimate is made of.", type=int)
+@_option("chip", "A chip, for energy; `sensorsim cpus` lists them.")
+@_option("radio", "What sends: ble-2m, 802154, lora-sf7 …")
+@_option("battery_mah", "A battery that the records are paid from.", type=float)
+@click.option("--claims/--no-claims", default=Wanted.claims, show_default=True, help="Recompute the claims too.")
+def command(out: str, **chosen: Any) -> None:
+    """One page on what a private record costs, protects and delivers, for people who run no commands.
+
+    A single HTML file, without script and without any request: for a phone, for print, for a screen reader. All of it
+    is computed or proved now, or read from the files that are given; below each part stands the command that computes
+    it again. The same input gives the same bytes.
+
+    Example: sensorsim report --out report.html --fleet fleet.sqlite --package firmware/privacy
+    """
+    from sensorsim.report.result import check_page, report
+
+    check_page(out, Wanted(**chosen))
+    made = _told(lambda told: report(told=told, **chosen))
+    made.write(out)
+    click.echo(f"{out}: {len(made.html.encode()):,} bytes")
+
+
+def _told(work: Callable[[Callable[[str], None]], Any]) -> Any:
+    """What is being done, on stderr, once it has taken long."""
+    now, late = ["starting"], [False]
+
+    def show() -> None:
+        late[0] = True
+        click.echo(f"{now[0]} …", err=True)
+
+    def told(text: str) -> None:
+        now[0] = text
+        if late[0]:
+            click.echo(f"{text} …", err=True)
+
+    timer = Timer(SECONDS_OF_SILENCE, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        return work(told)
+    finally:
+        timer.cancel()
