@@ -45,6 +45,8 @@ def as_database(content: bytes) -> "sqlite3.Connection":
     """
     import sqlite3
 
+    if not content:  # which SQLite takes for none given
+        raise sqlite3.DatabaseError("it is empty")
     database = sqlite3.connect(":memory:")
     try:
         database.deserialize(content)

@@ -49,7 +49,7 @@ def _sweep(sweep: "KeptSweep") -> list[Markup]:
         "a mean over runs with its 95 % interval. An accuracy means something only beside predictors that need no "
         "training."
     )
-    columns = [Column("mechanism"), Column("trust"), Column("sigma", True), Column("epsilon asked", True),
+    columns = [Column("mechanism"), Column("trust", whole=True), Column("sigma", True), Column("epsilon asked", True),
                Column("epsilon spent", True), Column("a person", True), Column("accuracy, %", True),
                Column("R²", True), Column("held out, %", True), Column("runs", True)]  # fmt: skip
     trivial = [Column("predictor"), Column("sigma", True), Column("accuracy, %", True), Column("R²", True),
@@ -95,7 +95,7 @@ def _fleet(fleet: "FleetResult") -> list[Markup]:
             f"{100 * held.share:.1f} % (by chance {100 * low:.1f} … {100 * high:.1f} %)."
         )
     period = plural(settings.firmware.budget_days, "day")
-    spent = f"{float(fleet.worst_period):.6g} of {settings.firmware.budget} in {period}"
+    spent = f"{epsilon(float(fleet.worst_period))} of {settings.firmware.budget} in {period}"
     over = " That is over the budget." if fleet.over_budget else ""
     columns = [Column("feature"), Column("half width", True), Column("held the truth", True), Column("values", True)]
     rows = []

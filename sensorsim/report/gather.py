@@ -72,10 +72,10 @@ def gather(wanted: Wanted, told: Told = lambda text: None) -> Findings:
 
     table, noise = read_noise(wanted.noise) if wanted.noise is not None else (None, None)
     asked = wanted.asked(table)
-    record, saving = _record(wanted)
     sweep, of_sweep = read_sweep(wanted.sweep) if wanted.sweep is not None else (None, None)
-    told("reading the package")
     package = read_package(wanted.package) if wanted.package is not None else None
+    told("counting operations")
+    record, saving = _record(wanted)
     told("planning")
     planned = plan(asked, told=told)
     fleet = of_fleet = None

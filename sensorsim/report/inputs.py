@@ -27,26 +27,31 @@ class Input:
     sha256: str
 
 
+def name_of(path: Place) -> str:
+    """Without folders: a page is for others, and a sentence is short."""
+    return Path(fspath(path)).name or fspath(path)
+
+
 def of_file(option: str, path: Place, content: bytes) -> Input:
-    return Input(option, Path(fspath(path)).name, hashlib.sha256(content).hexdigest())
+    return Input(option, name_of(path), hashlib.sha256(content).hexdigest())
 
 
 def _content(path: Place, most: int, what: str) -> bytes:
     try:
         return read_still(path, most)
     except OSError as error:
-        raise InputError(f"cannot read {brief(path)}: {error.strerror}; give {what}.") from None
+        raise InputError(f"cannot read {brief(name_of(path))}: {error.strerror}; give {what}.") from None
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{brief(path)} is no path of a file; give {what}.") from None
+        raise InputError(f"{brief(name_of(path))} is no path of a file; give {what}.") from None
 
 
 def read_sweep(path: Place) -> "tuple[KeptSweep, Input]":
     from sensorsim.train.kept import MOST_BYTES, OPTION, kept_sweep
 
     content = _content(path, MOST_BYTES, "the results file of a sweep")
-    return kept_sweep(path, content), of_file(OPTION, path, content)
+    return kept_sweep(name_of(path), content), of_file(OPTION, path, content)
 
 
 def read_fleet(path: Place, tables: "list[NoiseTable]", every: int) -> "tuple[FleetResult, Input]":
@@ -54,14 +59,14 @@ def read_fleet(path: Place, tables: "list[NoiseTable]", every: int) -> "tuple[Fl
     from sensorsim.fleet.kept import MOST_BYTES, OPTION, kept_result
 
     content = _content(path, MOST_BYTES, "the file of a fleet")
-    return kept_result(path, content, _with_ready(tables), every), of_file(OPTION, path, content)
+    return kept_result(name_of(path), content, _with_ready(tables), every), of_file(OPTION, path, content)
 
 
 def read_noise(path: Place) -> "tuple[NoiseTable, Input]":
     from sensorsim.privacy.tablefile import MOST_BYTES, parse_table
 
     content = _content(path, MOST_BYTES, "the path of a noise table")
-    return parse_table(content, brief(path)), of_file("--noise", path, content)
+    return parse_table(content, brief(name_of(path))), of_file("--noise", path, content)
 
 
 def _with_ready(tables: "list[NoiseTable]") -> "Iterator[NoiseTable]":

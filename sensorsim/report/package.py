@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.errors import InputError
 from sensorsim.ranges import brief
 from sensorsim.report.asked import Place
-from sensorsim.report.inputs import Input, of_file
+from sensorsim.report.inputs import Input, name_of, of_file
 
 if TYPE_CHECKING:
     from sensorsim.export.manifest import Package
@@ -59,10 +59,12 @@ def read_package(folder: Place) -> PackageFacts:
     except InputError as error:
         raise InputError(str(error)) from None  # altered or not, here it is bad input
     except OSError as error:
-        raise InputError(f"cannot read {brief(folder)}: {error.strerror}; give a folder that export wrote.") from None
+        raise InputError(
+            f"cannot read {brief(name_of(folder))}: {error.strerror}; give a folder that export wrote."
+        ) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{brief(folder)} has a manifest that no export writes ({brief(error)}); export the package again."
+            f"{brief(name_of(folder))} has a manifest that no export writes ({brief(error)}); export the package again."
         ) from None
 
 

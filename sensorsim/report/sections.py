@@ -113,7 +113,8 @@ def firmware(found: Findings) -> Markup:
 
 def _of_package(package: PackageFacts, wanted: Wanted) -> list[Markup]:
     facts = [
-        f"the package {package.name} has {package.files} files, each with its hash in the manifest: {package.command}"
+        f"the package {package.name} has {package.files} files, each with its hash in the manifest; "
+        f"made by {package.command}"
     ]
     if package.certificate is not None and package.table is not None:
         kind, proof = package.table.kind, package.certificate

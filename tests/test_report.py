@@ -1,0 +1,323 @@
+"""The page as text: its structure, its numbers held against the functions that say them, and what strangers put in."""
+
+import os
+import re
+import sqlite3
+from decimal import Decimal
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_files import SAID, write_fleet, write_sweep
+
+import sensorsim.claims
+from sensorsim.claims import Claim
+from sensorsim.cli import main
+from sensorsim.cli.report import command
+from sensorsim.cost.record import Choices, whole_record
+from sensorsim.cost.record_cost import PARTS
+from sensorsim.cost.report import cost
+from sensorsim.errors import InputError
+from sensorsim.plan import Asked, plan
+from sensorsim.report import Wanted, report, words
+from sensorsim.report.page import page
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=//x.example onerror=a>&amp;"
+VOID = {"meta"}
+TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "a", "header", "nav", "main", "footer", "section", "h1", "h2"),
+    *("h3", "p", "ul", "li", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure"),
+    *("figcaption", "code", "pre", "svg", "desc", "g", "rect", "text", "polyline", "circle"),
+}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes and text, as a browser's parser would see them; every one is closed."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.open = [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "text": "", "inside": [one["tag"] for one in self.open], **dict(attrs)}
+        assert len(attrs) == len(dict(attrs))
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self.open:
+            element["text"] += data
+
+    def all(self, tag):
+        return [one for one in self.elements if one["tag"] == tag]
+
+    def cells(self, caption):
+        """Rows of the table with this caption, as texts."""
+        found, on = [], False
+        for one in self.elements:
+            on = one["text"] == caption if one["tag"] == "caption" else on
+            if on and one["tag"] == "tr":
+                found.append([])
+            if on and one["tag"] in ("th", "td"):
+                found[-1].append(one["text"])
+        assert found, caption
+        return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A page with a sweep and a fleet whose names are a stranger's, and claims that stand in."""
+    folder = tmp_path_factory.mktemp("report")
+    sweep = write_sweep(folder / "a <b>.sqlite", mechanism=HOSTILE, source=HOSTILE)
+    fleet = write_fleet(folder / "fleet.sqlite")
+    stand_in = Claim("cost-x", HOSTILE, "364", "1403 & more", "does not hold", "by hand")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sensorsim.claims, "claims", lambda: type("Claims", (), {"claims": (stand_in,)}))
+        return report(sweep=sweep, fleet=fleet)
+
+
+@pytest.fixture(scope="module")
+def seen(made):
+    return Page(made.html)
+
+
+def test_nothing_of_a_stranger_is_markup(seen, made):
+    assert {one["tag"] for one in seen.elements} == TAGS
+    assert all(not name.startswith("on") for one in seen.elements for name in one)
+    shown = HOSTILE[:40]
+    assert sum(shown in one["text"] for one in seen.all("p")) >= 2  # the mechanism in the lead, the source
+    assert "a <b>.sqlite" in [row[1] for row in seen.cells("Files that were read")]
+    assert seen.cells("Printed beside computed")[1][1] == HOSTILE
+
+
+def test_no_request_leaves_the_page(seen, made):
+    policy = next(one for one in seen.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+    assert not re.search(r"<(script|link|img)[^>]*(src|href)=.(https?:)?//", made.html)
+    assert "<svg" in made.html and "url(" not in made.html and "@import" not in made.html
+    assert all(one.get("href", "#").startswith("#") and "src" not in one for one in seen.elements)
+
+
+def test_structure_for_those_who_listen(seen):
+    assert seen.all("html")[0]["lang"] == "en" and len(seen.all("h1")) == len(seen.all("main")) == 1
+    levels = [int(one["tag"][1]) for one in seen.elements if re.fullmatch(r"h\d", one["tag"])]
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in pairwise(levels))
+    ids = [one["id"] for one in seen.elements if "id" in one]
+    assert len(ids) == len(set(ids))
+    pointed = [one["href"][1:] for one in seen.all("a")]
+    pointed += [name for one in seen.elements for name in one.get("aria-labelledby", "").split()]
+    assert set(pointed) <= set(ids) and pointed[0] == "main"
+    for one in seen.all("svg"):
+        assert one["role"] == "img" and "figure" in one["inside"]
+    assert len(seen.all("svg")) == len(seen.all("figcaption")) == 3
+    assert len(seen.all("caption")) == len(seen.all("table")) and all(one["text"] for one in seen.all("caption"))
+    assert all(one["scope"] in ("col", "row") for one in seen.all("th"))
+    assert len([one for one in seen.all("text") if one["text"].strip()]) > 30
+
+
+def test_costs_are_those_of_cost(seen, made):
+    record = whole_record(cost(14, 7), Choices(battery_mah=225.0))
+    rows = seen.cells("One record, by what takes the energy")
+    assert rows[0] == ["one record", "cycles", *(f"{name}, µJ" for name in PARTS), "total, µJ"]
+    for row, name in zip(rows[1:], ("spof", "dpsgd", "spof-lean", "sensor"), strict=True):
+        one = record.costs[name]
+        energies = [one.parts[part].nJ / 1000 for part in PARTS] + [one.microjoule]
+        assert row == [one.title, f"{one.cycles:,.0f}", *(f"{energy:.3g}" for energy in energies)]
+    drawn = [one["text"] for one in seen.all("text")]
+    assert f"{record.costs['spof'].microjoule:.3g} µJ" in drawn
+    assert f"{cost(14, 7).saving():.2f} % fewer" in made.html
+
+
+def test_what_is_protected_and_reached_is_that_of_plan(seen, made):
+    from sensorsim.privacy.certificate import certify
+
+    told = plan(Asked(features=14, battery_mah=225.0))
+    proved = certify(told.table)
+    assert f"has epsilon {proved.epsilon_record} with delta 0" in made.html
+    month = next(one for one in told.protects.spent if one.name == "month")
+    big = [one["text"] for one in seen.all("dd") if one.get("class") == "big"]
+    wanted = [f"{told.costs.microjoule:.3g} µJ", f"ε {words.epsilon(proved.epsilon_record)}"]
+    assert big[:4] == [*wanted, f"ε {words.epsilon(month.basic)}", f"±{100 * told.half:.3g} %"]
+    rows = seen.cells("Epsilon that releases add up to, for one person")
+    year = next(one for one in told.protects.spent if one.name == "year")
+    assert rows[-1][:4] == ["a person, any 365 days (year)", "365", f"{year.releases}", words.epsilon(year.basic)]
+    assert rows[2][0] == "a person, any 30 days (budget period, month)"
+
+
+def test_a_sweep_stands_beside_trivial_predictors(seen):
+    row = seen.cells("Accuracies")[1]
+    assert row[4:6] == [words.epsilon(SAID["spent_epsilon"]), words.epsilon(SAID["epsilon_person_median"])]
+    half = 4.302652729911275 / 3**0.5  # Student's t of 2 degrees, times sd 1, over the root of 3 runs
+    assert row[6] == f"98.00 ± {half:.2f}" and row[-1] == "3"
+    trivial = seen.cells("Trivial predictors on the same data")
+    assert ["column mean", "0", "97.60", "–", "89.00"] in trivial
+    assert "column mean 97.60 %" in seen.all("dl")[0]["text"]
+
+
+def test_a_fleet_is_told_from_its_sums(seen, made):
+    fleet = made.findings.fleet
+    assert "2 of 2 packets came" in made.html
+    rows = seen.cells("Estimates over 7 days, as shares of a range")
+    assert (
+        len(rows) == 15 and rows[1][:1] == ["feature 0"] and rows[1][2] == f"{fleet.features[0].coverage.covered} of 1"
+    )
+
+
+def test_claims_say_their_verdict_in_words(seen):
+    assert seen.cells("Printed beside computed")[1][::4] == ["cost-x", "✗ does not hold"]
+
+
+def test_the_same_input_gives_the_same_bytes(made, tmp_path):
+    assert page(made.findings) == made.html
+    first, again = (report(claims=False).html for _ in range(2))
+    assert first == again
+
+
+def test_one_value_for_notebooks(made, tmp_path):
+    assert len(repr(made)) < 300 and made._repr_html_().startswith("<section>") and len(made._repr_html_()) < 5000
+    made.write(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == made.html
+    with pytest.raises(InputError, match="is read"):
+        made.write(made.findings.wanted.sweep)
+
+
+def test_defaults_are_those_of_the_plan_and_of_the_command():
+    for name in ("devices", "records_per_day", "budget_epsilon", "budget_days", "every", "radio"):
+        assert (
+            getattr(Wanted(), name) == getattr(Asked(), name) or str(getattr(Asked(), name)) == Wanted().budget_epsilon
+        )
+    options = {option.name: option.default for option in command.params if option.name != "out"}
+    assert options == {name: getattr(Wanted(), name) for name in Wanted.__dataclass_fields__}
+
+
+@given(st.floats(1e-6, 1e6))
+def test_an_epsilon_is_never_said_too_small(value):
+    said = Decimal(words.epsilon(value))
+    assert Decimal(repr(value)) <= said <= Decimal(repr(value)) * Decimal("1.0011")
+
+
+def _foreign(path):
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE people (name TEXT)")
+    database.close()
+
+
+def _endless(path):
+    """A view that never ends, under the name of a table."""
+    with sqlite3.connect(path) as database:
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS name, i AS value FROM n"
+        database.execute(f"CREATE VIEW meta AS {endless}")
+        for name in ("cells", "batches", "sums", "runs", "errors"):
+            database.execute(f"CREATE TABLE {name} (key TEXT)")
+    database.close()
+
+
+def _altered(path, write, statement):
+    write(path)
+    with sqlite3.connect(path) as database:
+        database.execute(statement)
+    database.close()
+
+
+def _resaid(path, value):
+    _altered(path, write_fleet, f"UPDATE meta SET value = {value} WHERE name = 'settings'")
+
+
+BAD = {
+    "nothing": ("sweep fleet noise package", lambda path: None),
+    "empty": ("sweep fleet noise package", lambda path: path.touch()),
+    "a folder": ("sweep fleet noise package", lambda path: path.mkdir()),
+    "text": ("sweep fleet noise package", lambda path: path.write_bytes(b"SQLite format 3\0" + b"a" * 4096)),
+    "a pipe": ("sweep fleet noise package", os.mkfifo),
+    "of others": ("sweep fleet noise package", _foreign),
+    "endless": ("sweep fleet", _endless),
+    "the other's": ("fleet", write_sweep),
+    "the other": ("sweep", write_fleet),
+    "an accuracy that is text": ("sweep", lambda path: write_sweep(path, accuracies=("<b>",))),
+    "an accuracy beyond all": ("sweep", lambda path: write_sweep(path, accuracies=(float("inf"),))),
+    "no spend": ("sweep", lambda path: write_sweep(path, said={"trust": "local"})),
+    "no runs": ("sweep", lambda path: write_sweep(path, accuracies=())),
+    "an old sweep": ("sweep", lambda path: _altered(path, write_sweep, "DELETE FROM cells WHERE key = 'data'")),
+    "half a fleet": ("fleet", lambda path: write_fleet(path, finished=False)),
+    "no batch": ("fleet", lambda path: _altered(path, write_fleet, "DELETE FROM batches")),
+    "sums cut": ("fleet", lambda path: _altered(path, write_fleet, "UPDATE sums SET data = x'00'")),
+    "settings cut": ("fleet", lambda path: _resaid(path, "'['")),
+    "settings deep": ("fleet", lambda path: _resaid(path, f"'{'[' * 9999}'")),
+    "another table": ("fleet", lambda path: _resaid(path, """replace(value, '"identity": "', '"identity": "0')""")),
+    "more devices": ("fleet", lambda path: _resaid(path, """replace(value, '"devices": 40', '"devices": 41')""")),
+}
+QUICK = ("nothing", "empty", "text", "of others", "endless", "an accuracy that is text", "more devices")
+
+
+def _bad():
+    for what, (options, _) in BAD.items():
+        marks = [] if what in QUICK else [pytest.mark.slow]
+        yield from (pytest.param(option, what, marks=marks) for option in options.split())
+
+
+@pytest.mark.parametrize(("option", "what"), list(_bad()))
+def test_a_bad_file_is_one_sentence_and_nothing_is_touched(option, what, tmp_path, capsys):
+    place = tmp_path / "given"
+    BAD[what][1](place)
+    before = place.read_bytes() if place.is_file() else None
+    out = tmp_path / "report.html"
+    with pytest.raises(SystemExit) as end:
+        main(["report", "--no-claims", "--out", str(out), f"--{option}", str(place)])
+    said = capsys.readouterr()
+    assert end.value.code == 2 and not said.out
+    *before_it, sentence = said.err.splitlines()  # on a slow machine, what was being done
+    assert sentence.startswith("Error: ") and len(sentence) < 300, said.err
+    assert all(line.endswith("…") for line in before_it) and "Traceback" not in said.err
+    assert "given" in sentence
+    assert sorted(one.name for one in tmp_path.iterdir()) == (["given"] if place.exists() else [])
+    assert before is None or place.read_bytes() == before
+
+
+BAD_NUMBERS = (
+    *("--n 0", "--n 5000", "--l 20", "--devices 0", "--budget-epsilon x", "--chip x", "--radio x", "--every 0"),
+    *("--battery-mah -1", "--battery-mah nan", "--records-per-day 99999", "--sweep="),
+)
+
+
+@pytest.mark.parametrize("words", BAD_NUMBERS)
+def test_bad_numbers(words, tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["report", "--no-claims", "--out", str(tmp_path / "report.html"), *words.split()])
+    said = capsys.readouterr()
+    sentence = said.err.splitlines()[-1]
+    assert end.value.code == 2 and sentence.startswith("Error: ") and len(sentence) < 300
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_place_is_checked_before_anything_is_read(tmp_path, capsys):
+    for out in (tmp_path, tmp_path / "none" / "report.html", "/dev/null"):
+        with pytest.raises(SystemExit) as end:
+            main(["report", "--out", str(out), "--sweep", str(tmp_path / "missing")])
+        assert end.value.code == 2 and "cannot write" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_package_is_proved_again_and_an_altered_one_refused(tmp_path, capsys):
+    folder = tmp_path / "pack <i>"
+    main(["export", "--out", str(folder)])
+    found = report(package=folder, claims=False)
+    seen = Page(found.html)
+    assert found.findings.package.certificate.epsilon_record == Decimal("1.599958023791")
+    assert "epsilon 1.599958023791 a record" in found.html and "<i>" not in found.html
+    rows = seen.cells("Compiled code")
+    assert [row[0] for row in rows[1:]] == [one.core for one in found.findings.package.cores]
+    table = folder / "hospital" / "table.txt"
+    table.write_bytes(table.read_bytes().replace(b"release 1", b"release 2"))
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main(["report", "--no-claims", "--out", str(tmp_path / "report.html"), "--package", str(folder)])
+    assert end.value.code == 2 and "altered" in capsys.readouterr().err and not (tmp_path / "report.html").exists()
