@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sensorsim.device.sensor import Sensor as Sensor
     from sensorsim.errors import FailedProofError as FailedProofError
     from sensorsim.errors import InputError as InputError
+    from sensorsim.report.result import report as report
 
     __version__: str
 
@@ -41,7 +42,7 @@ _PLACES = {
     "release": "sensorsim.api.releasing",
     "write_table": "sensorsim.api.noise",
 }
-_DOORS = ("claims", "cost")
+_DOORS = ("claims", "cost", "report")
 __all__ = [
     *_PLACES,
     *_DOORS,

@@ -16,6 +16,7 @@ from typing import Any
 FUNCTIONS = {
     "sensorsim.cost": "sensorsim.cost.report:cost",
     "sensorsim.claims": "sensorsim.claims.run:claims",
+    "sensorsim.report": "sensorsim.report.result:report",
 }
 
 

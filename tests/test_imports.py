@@ -115,6 +115,7 @@ COMMANDS = {
     "cost": (["cost"], {"numpy", *HEAVY}),
     "kernel": (["kernel", "{file}:twice"], HEAVY),
     "kernel that ships": (["kernel", "spof"], HEAVY),
+    "report help": (["report", "--help"], {"numpy", *HEAVY}),
     "report": (["report", "--no-claims", "--out", "{file}.html"], HEAVY - {"scipy"}),
 }
 

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from decimal import Decimal
 from html.parser import HTMLParser
+from inspect import signature
 from itertools import pairwise
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_files import SAID, write_fleet, write_sweep
 
+import sensorsim as ss
 import sensorsim.claims
 from sensorsim.claims import Claim
 from sensorsim.cli import main
@@ -197,6 +199,8 @@ def test_defaults_are_those_of_the_plan_and_of_the_command():
         )
     options = {option.name: option.default for option in command.params if option.name != "out"}
     assert options == {name: getattr(Wanted(), name) for name in Wanted.__dataclass_fields__}
+    parameters = signature(ss.report).parameters.values()
+    assert options == {one.name: one.default for one in parameters if one.name != "told"}
 
 
 @given(st.floats(1e-6, 1e6))

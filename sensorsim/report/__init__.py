@@ -10,7 +10,9 @@ page.py, style.css           the whole page
 result.py                    the answer as one value
 """
 
+from sensorsim.doors import open_door
 from sensorsim.report.asked import Wanted
 from sensorsim.report.result import Report, report
 
 __all__ = ["Report", "Wanted", "report"]
+open_door(__name__)

@@ -1,7 +1,7 @@
 """`report(…)`: the page as one value, for the command line and for notebooks."""
 
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
 
 from sensorsim.files import Name, check_targets, write_whole
 from sensorsim.report.asked import FILES, Wanted
@@ -40,10 +40,29 @@ def check_page(path: Name, wanted: Wanted) -> None:
     check_targets([fspath(path)], read=[getattr(wanted, name) for name in FILES])
 
 
-def report(*, told: Told = lambda text: None, **chosen: Any) -> Report:
-    """One page on what a private record costs, protects and delivers; `chosen` are the fields of `Wanted`.
+def report(
+    n: int = Wanted.n,
+    l: int = Wanted.l,
+    devices: int = Wanted.devices,
+    records_per_day: int = Wanted.records_per_day,
+    budget_epsilon: Decimal | float | str = Wanted.budget_epsilon,
+    budget_days: int = Wanted.budget_days,
+    every: int = Wanted.every,
+    chip: str | None = Wanted.chip,
+    radio: str = Wanted.radio,
+    battery_mah: float = Wanted.battery_mah,
+    sweep: Name | None = Wanted.sweep,
+    package: Name | None = Wanted.package,
+    fleet: Name | None = Wanted.fleet,
+    noise: Name | None = Wanted.noise,
+    claims: bool = Wanted.claims,
+    told: Told = lambda text: None,
+) -> Report:
+    """One page on what a private record costs, protects and delivers: `.write(path)` keeps it.
 
-    `told` hears what is being done.
+    `sweep`, `package` and `fleet` are what the commands of these names wrote; `noise` is a table in place of the one
+    that the plan would choose. `told` hears what is being done.
     """
-    found = gather(Wanted(**chosen), told)
+    chosen = (n, l, devices, records_per_day, budget_epsilon, budget_days, every, chip, radio, battery_mah)
+    found = gather(Wanted(*chosen, sweep, package, fleet, noise, claims), told)
     return Report(found, page(found))
