@@ -3,7 +3,8 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,11 @@ Name = str | os.PathLike[str]
 def read_bounded(path: Name, most: int) -> bytes:
     """The content of an ordinary file of at most so many bytes; a device has no end. OSError if it cannot be read."""
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
-        raise InputError(f"{_short(path)} is a device or a pipe; give an ordinary file.")
+        raise InputError(f"{brief_path(path)} is a device or a pipe; give an ordinary file.")
     with Path(path).open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise InputError(f"{_short(path)} has more than {most} bytes; no file of its kind is so large.")
+        raise InputError(f"{brief_path(path)} has more than {most} bytes; no file of its kind is so large.")
     return content
 
 
@@ -32,8 +33,8 @@ def read_still(path: Name, most: int) -> bytes:
         beside = Path(f"{os.fspath(path)}{ending}")
         if beside.is_file() and beside.stat().st_size:
             raise InputError(
-                f"{_short(path)} is being written, or its run was cut off: {_short(beside.name)} lies beside it; let "
-                "that command end, or give it again."
+                f"{brief_path(path)} is being written, or its run was cut off: {brief_path(beside.name)} lies beside "
+                "it; let that command end, or give it again."
             )
     return read_bounded(path, most)
 
@@ -57,6 +58,14 @@ def as_database(content: bytes) -> "sqlite3.Connection":
         database.close()
         raise
     return database
+
+
+def check_readable(path: Name, most: int) -> None:
+    """The same for what someone else reads: an ordinary file of at most so many bytes."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"{brief_path(path)} is no ordinary file; give one.")
+    if Path(path).stat().st_size > most:
+        raise InputError(f"{brief_path(path)} has more than {most} bytes; no file of its kind is so large.")
 
 
 def strict_json(text: str | bytes) -> Any:
@@ -93,23 +102,28 @@ def check_target(path: Name) -> Path:
         other = Path(path).exists() and not Path(path).is_file() and not taken
         writable = folder and os.access(place.parent, os.W_OK)
     except (OSError, RuntimeError, ValueError):  # links in a circle, a name that is too long or holds a zero
-        raise InputError(f"cannot write {_short(path)}: it is no path that can lead to a file; give another.") from None
+        raise InputError(
+            f"cannot write {brief_path(path)}: it is no path that can lead to a file; give another."
+        ) from None
     if taken:
-        raise InputError(f"cannot write {_short(path)}: it is a folder; give the path of a file.")
+        raise InputError(f"cannot write {brief_path(path)}: it is a folder; give the path of a file.")
     if other:
-        raise InputError(f"cannot write {_short(path)}: it is a device or a pipe; give the path of an ordinary file.")
+        raise InputError(
+            f"cannot write {brief_path(path)}: it is a device or a pipe; give the path of an ordinary file."
+        )
     if not folder:
         raise InputError(
-            f"cannot write {_short(path)}: there is no folder for it; make it first, or give another path."
+            f"cannot write {brief_path(path)}: there is no folder for it; make it first, or give another path."
         )
     if not writable:
         raise InputError(
-            f"cannot write {_short(path)}: its folder takes no files; give a path in a folder you can write to."
+            f"cannot write {brief_path(path)}: its folder takes no files; give a path in a folder you can write to."
         )
     return place
 
 
-def _short(path: Name) -> str:
+def brief_path(path: Name) -> str:
+    """A path as it may stand in a sentence."""
     text = os.fspath(path)
     return text if len(text) <= 120 else f"{text[:117]}…"
 
@@ -123,10 +137,31 @@ def check_targets(paths: Iterable[str | None], read: Iterable[Name | None] = ())
             continue
         place = check_target(path)
         if place in inputs:
-            raise InputError(f"{_short(path)} is read, and would be written over; give the output a path of its own.")
+            raise InputError(
+                f"{brief_path(path)} is read, and would be written over; give the output a path of its own."
+            )
         if place in seen:
-            raise InputError(f"{_short(seen[place])} and {_short(path)} are one file; give each a path of its own.")
+            raise InputError(
+                f"{brief_path(seen[place])} and {brief_path(path)} are one file; give each a path of its own."
+            )
         seen[place] = path
+
+
+@contextmanager
+def folder_made(folder: Path) -> Iterator[None]:
+    """A folder for what is written within; what had to be made and stays empty is gone afterwards."""
+    try:
+        made = [place for place in (folder, *folder.parents) if not place.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no path"
+        raise InputError(f"cannot make the folder {brief_path(folder)}: {reason}; give another with --out.") from None
+    try:
+        yield
+    finally:
+        for place in made:
+            with suppress(OSError):  # there is something in it
+                place.rmdir()
 
 
 def _place(path: Name) -> Path | None:
@@ -158,7 +193,7 @@ def write_all(files: Mapping[str, bytes | str]) -> None:
             written.replace(target)
     except OSError as error:
         raise InputError(
-            f"cannot write {_short(target)}: {error.strerror}; give a path in a folder you can write to."
+            f"cannot write {brief_path(target)}: {error.strerror}; give a path in a folder you can write to."
         ) from None
     finally:
         for written in beside.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import click
@@ -35,6 +36,8 @@ def without_debug(words: list[str]) -> tuple[list[str], bool]:
 def check_words(words: list[str]) -> None:
     """Refuse a number that Python itself would not read: no range that follows has to think of it."""
     for word in words:
+        if "\0" in word:
+            raise InputError(f"{_cut(_line(word), SHORT)!r} holds a zero byte, which no name and no number has.")
         digits = max(map(len, NUMBERS.findall(word)), default=0)
         if digits > MOST_DIGITS:
             shown = _cut(_line(word), SHORT)
@@ -58,6 +61,10 @@ def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
         name = (error.name or "").partition(".")[0]
         if extra_of(name) is not None:
             return REFUSED, shortened(f"Error: {how_to_get([name])}", words)
+    if isinstance(error, OSError) and isinstance(error.filename, str):
+        if os.path.normpath(error.filename) in map(os.path.normpath, words):  # a path of the user's, not one of ours
+            said = f"Error: cannot use {error.filename}: {error.strerror}; give another path."
+            return REFUSED, shortened(said, words)
     return FAULT, shortened(f"Error: {_fault(error)}", words)
 
 

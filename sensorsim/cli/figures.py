@@ -12,8 +12,9 @@ import click
 
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.sweep import run_with_progress
-from sensorsim.cli.training import data_options, load_data, numbers, seed_option
+from sensorsim.cli.training import MOST_JOBS, data_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
+from sensorsim.files import check_target, folder_made
 from sensorsim.mechanisms import every
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ Row = dict[str, Any]
 @data_options
 @seed_option
 @click.option("--results", metavar="FILE", help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: the processors of this machine]")
+@click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster.")
 def command(out: str, only: str | None, **chosen: Any) -> None:
     """Redraw the paper's data figures, with the trivial predictors in each, and draw our own.
@@ -64,11 +65,14 @@ def command(out: str, only: str | None, **chosen: Any) -> None:
     """
     wanted = chosen_figures(only)
     folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {out}: {error.strerror}; give another with --out.") from None
     work = Work(folder, chosen)
+    if chosen["results"] is not None:
+        check_target(chosen["results"])
+    with folder_made(folder):
+        _draw_all(wanted, work, folder)
+
+
+def _draw_all(wanted: list[str], work: Work, folder: Path) -> None:
     for name in wanted:
         for path in draw(name, work, folder / name):
             click.echo(str(path))
@@ -89,7 +93,7 @@ class Work:
 
     def __init__(self, folder: Path, chosen: dict[str, Any]) -> None:
         self.chosen = chosen
-        self.results = Path(chosen["results"] or folder / "results.sqlite")
+        self.results = folder / "results.sqlite" if chosen["results"] is None else Path(chosen["results"])
         self.epsilons, self.sigmas = (numbers(chosen[name], name) for name in ("epsilon", "sigma"))
         self.sizes = _sizes(chosen["records"])
         given = chosen["mechanism"]

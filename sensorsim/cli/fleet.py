@@ -10,7 +10,7 @@ import click
 from sensorsim.cli.fleet_data import people_of, people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import options
+from sensorsim.cli.training import MOST_JOBS, options
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleet.result import FleetResult
@@ -75,7 +75,7 @@ energy_options = options(
     show_default=True,
     help="Of everything that is drawn, so that a run can go on: reproducible, so not private.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: the processors of this machine]")
+@click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Threads.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
 @click.option("--out", required=True, metavar="FILE", help="Where finished batches are kept, as in fleet.sqlite.")
 @click.option(

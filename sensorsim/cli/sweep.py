@@ -13,6 +13,7 @@ from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import emit, format_option, progress_bar
 from sensorsim.cli.training import (
     MAXIMUM_NOTE,
+    MOST_JOBS,
     base_config,
     data_options,
     load_data,
@@ -23,6 +24,7 @@ from sensorsim.cli.training import (
     shown,
 )
 from sensorsim.errors import InputError
+from sensorsim.files import check_target
 from sensorsim.mechanisms import every, names
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ WIDTH = 118
 @seed_option
 @model_options
 @click.option("--results", default="results.sqlite", show_default=True, help="Where finished cells are kept.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: the processors of this machine]")
+@click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
 @format_option
 def command(fmt: str, **chosen: Any) -> None:
@@ -57,6 +59,7 @@ def command(fmt: str, **chosen: Any) -> None:
 
     Example: sensorsim sweep --mechanism dpsgd,sampled --epsilon 0.1,1.6 --sigma 0 --runs 20
     """
+    check_target(chosen["results"])
     dataset = load_data(chosen)
     cells = cells_of(chosen, dataset)
     from sensorsim.train import sweep
@@ -89,8 +92,11 @@ def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
         raise InputError(f"--mechanism {chosen['mechanism']} names none; give some of {names()}, with commas.")
     epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
     base = base_config({name: value for name, value in chosen.items() if name not in SWEPT}, chosen["runs"])
-    note_unused(mechanisms, base)
-    return sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n, dataset)
+    cells = sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n, dataset)
+    note_unused(
+        mechanisms, base
+    )  # of options that hold: one that does not is an error, and that is all there is to say
+    return cells
 
 
 SWEPT = ("mechanism", "epsilon", "sigma", "c", "runs")

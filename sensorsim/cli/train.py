@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import MOST_SEED, base_config, data_options, load_data, model_options, shown
+from sensorsim.cli.training import MOST_SEED, base_config, data_options, load_data, model_options, note_unused, shown
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import names
 
@@ -71,7 +71,7 @@ def command(
     from sensorsim.train.about import check_users
 
     check_users(chosen["m"])
-    if any(chosen[name] for name in ("packets", "table_file", "sketch", "sketch_packets")):
+    if any(chosen[name] not in (None, ()) for name in ("packets", "table_file", "sketch", "sketch_packets")):
         from sensorsim.cli.train_packets import model_of_packets
 
         model = model_of_packets(context)
@@ -97,6 +97,7 @@ def model_of_data(chosen: dict[str, Any]) -> Model:
     config, ready_dataset = ready(asked, dataset)
     if config.m != dataset.m:  # a mechanism of one user, whatever m is
         config, ready_dataset = ready(asked, load_data({**split, "m": config.m}, counts=False))
+    note_unused([asked.mechanism], asked)
     return fit(ready_dataset, config)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,6 +64,7 @@ data_options = options(
     ),
     click.option("--m", type=int, default=2, show_default=True, help="Users; whole persons go to one user."),
 )
+MOST_JOBS = 1024  # processes or threads
 MOST_SEED = 2**62  # what every generator here takes
 seed_option = click.option(
     "--seed",
@@ -181,10 +183,7 @@ def base_config(chosen: dict[str, Any], runs: int) -> Config:
     given: dict[str, Any] = {name: value for name, value in chosen.items() if name in known}
     if "mechanism" in given:
         given["mechanism"] = mechanism_name(given["mechanism"])
-    config = Config(**{"mechanism": "none", "runs": runs, **given})
-    if "mechanism" in given:
-        note_unused([config.mechanism], config)
-    return config
+    return Config(**{"mechanism": "none", "runs": runs, **given})
 
 
 def note_unused(mechanisms: list[str], base: Config) -> None:
@@ -217,14 +216,14 @@ def numbers(text: str, name: str) -> list[float]:
     try:
         if ":" in text:
             first, last, step = (float(part) for part in text.split(":"))
-            if step <= 0 or last < first:
+            if not step > 0 or not first <= last < float("inf"):
                 raise ValueError
             count = int((last - first) / step + 1e-9) + 1
             if count > MOST_VALUES:
                 raise InputError(f"--{name} {text} is {count} values; give at most {MOST_VALUES}, with a larger step.")
             return [round(first + place * step, 12) for place in range(count)]
         found = [float(part) for part in text.split(",") if part.strip()]
-        if not found:
+        if not found or not all(map(isfinite, found)):
             raise ValueError
         return found
     except InputError:

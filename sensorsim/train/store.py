@@ -6,12 +6,16 @@ A row that cannot be read is forgotten, so what it held is computed again.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sensorsim.errors import InputError
+from sensorsim.files import brief_path, check_target
 from sensorsim.ranges import brief
 
 RESULTS_VERSION = 3  # raise it whenever a stored number could change
@@ -23,6 +27,7 @@ TABLES = (
 )
 # How keys of `cells` begin that are not cells: what a key stands for, trivial predictors; and the key of the data.
 CONFIG, TRIVIAL, ABOUT_DATA = "config/", "trivial/", "data"
+ROLLBACK = b"\1\1"  # of the head of a file: it keeps no log beside itself
 Sound = Callable[[dict[str, Any]], bool]  # whether a row holds what its reader needs
 
 
@@ -32,6 +37,9 @@ class Store:
     def __init__(self, path: str | Path, digest: str) -> None:
         self.path = Path(path)
         identity = {"results_version": str(RESULTS_VERSION), "torch": _torch_version(), "data": digest}
+        check_target(path)
+        if self.path.exists() and self.path.stat().st_size:
+            self._look(identity)
         try:
             self._database = sqlite3.connect(self.path, timeout=60)
         except sqlite3.Error as error:
@@ -99,20 +107,50 @@ class Store:
     def _put(self, key: str, result: dict[str, Any]) -> None:
         self._database.execute("INSERT OR IGNORE INTO cells VALUES (?, ?)", (key, json.dumps(result)))
 
+    def _look(self, identity: dict[str, str]) -> None:
+        """Refuse what is not ours without a touch: read only, and never in a mode that leaves files beside it."""
+        with self.path.open("rb") as file:
+            head = file.read(20)
+        if not head.startswith(b"SQLite format 3\0") or head[18:] != ROLLBACK:
+            raise self._foreign("not a results file")
+        place = f"file:{quote(os.path.realpath(self.path))}"
+        try:
+            try:
+                self._compare(f"{place}?mode=ro", identity)
+            except sqlite3.OperationalError:  # a sweep was killed as it wrote, and what it began is undone when opened
+                self._compare(f"{place}?mode=ro&immutable=1", identity)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+
+    def _compare(self, address: str, identity: dict[str, str]) -> None:
+        with closing(sqlite3.connect(address, uri=True, timeout=60)) as database:
+            schema = dict(database.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL LIMIT 99"))
+            if not schema:  # a sweep was killed as it began
+                return
+            if schema.get("meta") != f"CREATE TABLE {TABLES[0]}":
+                raise self._foreign("a database of something else")
+            found = dict(database.execute("SELECT name, value FROM meta LIMIT 99"))
+        if "results_version" not in found:
+            raise self._foreign("a database of something else")
+        self._check(found, identity)
+        if sorted(schema.values()) != sorted(f"CREATE TABLE {table}" for table in TABLES):
+            raise self._foreign("a database of something else")
+
+    def _foreign(self, what: str) -> InputError:
+        return InputError(
+            f"{brief_path(self.path)} is {what}; nothing was changed in it: give another file with --results."
+        )
+
     def _open(self, identity: dict[str, str]) -> None:
-        known = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
-        if known and not {"meta", "cells"} <= known:
-            raise InputError(
-                f"{self.path} is a database of something else; nothing was changed in it: give another file with "
-                "--results."
-            )
-        if not known:
+        if not self._database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
             with self._database:
                 self._database.execute("BEGIN IMMEDIATE")  # another sweep may be starting on the same file
                 for table in TABLES:
                     self._database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
                 self._database.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", identity.items())
-        found = dict(self._database.execute("SELECT name, value FROM meta"))
+        self._check(dict(self._database.execute("SELECT name, value FROM meta")), identity)
+
+    def _check(self, found: dict[str, Any], identity: dict[str, str]) -> None:
         for name, what in (("results_version", "results version"), ("torch", "torch"), ("data", "data set")):
             if found.get(name) != identity[name]:
                 raise InputError(
