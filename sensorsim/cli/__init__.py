@@ -52,8 +52,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
+        from sensorsim.cli.ending import refuse_empty
+
         command: click.Command = importlib.import_module(COMMANDS[name][0]).command
-        return command
+        return refuse_empty(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -59,6 +59,9 @@ def show(name: str, fmt: str) -> None:
     )
 
 
+MOST_BYTES = 1 << 22  # of a table
+
+
 @command.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def check(files: tuple[Path, ...]) -> None:
@@ -68,7 +71,10 @@ def check(files: tuple[Path, ...]) -> None:
     """
     from sensorsim.cost.published import check_published, is_published, published_file
     from sensorsim.cost.tablecheck import check_file, table_files
+    from sensorsim.files import check_readable
 
+    for path in files:
+        check_readable(path, MOST_BYTES)
     every = files or (*table_files(), published_file())
     results = [check_published(path) if is_published(path) else check_file(path) for path in every]
     faults = [fault for _, found in results for fault in found]

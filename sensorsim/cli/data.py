@@ -12,6 +12,7 @@ from sensorsim.cli.training import need
 from sensorsim.files import check_targets, write_all, write_whole
 
 SCHEMA_VERSION = 1
+MOST_ROWS = 10**8
 
 
 @click.group()
@@ -47,7 +48,7 @@ def ranges(file: str | None, fmt: str) -> None:
 
 
 @command.command()
-@click.option("--rows", type=int, default=457, show_default=True, help="Days in all.")
+@click.option("--rows", type=click.IntRange(max=MOST_ROWS), default=457, show_default=True, help="Days in all.")
 @click.option("--persons", type=int, default=35, show_default=True, help="People they belong to.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed gives the same file."

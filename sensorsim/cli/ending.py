@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 import click
 
@@ -61,11 +62,30 @@ def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
         name = (error.name or "").partition(".")[0]
         if extra_of(name) is not None:
             return REFUSED, shortened(f"Error: {how_to_get([name])}", words)
-    if isinstance(error, OSError) and isinstance(error.filename, str):
-        if os.path.normpath(error.filename) in map(os.path.normpath, words):  # a path of the user's, not one of ours
-            said = f"Error: cannot use {error.filename}: {error.strerror}; give another path."
-            return REFUSED, shortened(said, words)
+    if isinstance(error, OSError) and _is_typed(error.filename, words):
+        return REFUSED, shortened(f"Error: cannot use {error.filename}: {error.strerror}; give another path.", words)
     return FAULT, shortened(f"Error: {_fault(error)}", words)
+
+
+def _is_typed(path: object, words: list[str]) -> bool:
+    """Whether it is a path of the user's, not one of ours."""
+    return isinstance(path, str) and os.path.normpath(path) in map(os.path.normpath, words)
+
+
+def refuse_empty(command: click.Command) -> click.Command:
+    """An option that may be left out takes no empty text: it would pass for one that was not given."""
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        refuse_empty(inner)
+    for option in command.params:
+        if option.type is click.STRING and option.nargs == 1 and not isinstance(option.default, str):
+            option.callback = option.callback or _not_empty
+    return command
+
+
+def _not_empty(_: click.Context, option: click.Parameter, value: Any) -> Any:
+    if value == "":
+        raise InputError(f"{option.opts[0]} is empty; give it a value, or leave it out.")
+    return value
 
 
 def _fault(error: BaseException) -> str:

@@ -11,6 +11,7 @@ import click
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import data, rows, text
 from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.training import MOST_JOBS
 from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +39,13 @@ if TYPE_CHECKING:
 )
 @click.option("--draws", default="1e8", show_default=True, help="Values to draw at most, over all inputs.")
 @click.option("--confidence", default=0.9999, show_default=True, help="Of the whole audit: all tests, all looks.")
-@click.option("--threads", default=2, show_default=True, help="Threads; the result does not depend on them.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, MOST_JOBS),
+    default=2,
+    show_default=True,
+    help="Threads; the result does not depend on them.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the words. Not secret.")
 @format_option
 def command(

@@ -115,11 +115,12 @@ def command(
 
 
 def _asked(chosen: dict[str, Any], columns: str | None, ranges: str | None, noise: str | None) -> Asked:
+    from sensorsim.cli.training import column_names
     from sensorsim.ranges import ranges_for
 
-    names = tuple(name.strip() for name in (columns or "").split(",") if name.strip())
-    if columns is not None and not names:
+    if columns is not None and not columns.strip(" ,"):
         raise InputError("--columns names none; give some, with commas, or --features.")
+    names = column_names(columns) or ()
     if ranges and not names:
         raise InputError("--ranges are those of columns; give --columns too.")
     table = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC, N
 from sensorsim.privacy.certificate import Certificate
-from sensorsim.privacy.kinds import DEFAULT, kind_of
+from sensorsim.privacy.kinds import DEFAULT, KINDS, kind_of
 from sensorsim.results import Shown
 
 if TYPE_CHECKING:
@@ -248,6 +248,8 @@ def ready_table(epsilon: float | str | Decimal, release: int | str = "all", kind
     """A table that ships with sensorsim: 14 features, all of them or one per record, 15 fraction bits."""
     from sensorsim.privacy.tablefile import parse_table
 
+    if kind not in KINDS:
+        raise InputError(f"kind is {kind[:40]!r}; choose from {', '.join(KINDS)}.")
     name = f"{kind}-eps{budget_of(epsilon)}-{'all' if release in ('all', 14) else release}.txt"
     path = files("sensorsim.tables") / "noise" / name
     if not path.is_file():

@@ -16,6 +16,7 @@ from sensorsim.privacy.kinds import DEFAULT
 SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses
 MOST_SIGMA = 1000.0  # of a normalised range: beyond it nothing is left of a record
 MOST_USERS = 65_536
+MOST_OF_ANY = 10**9  # users, runs, records of a step, passes
 OWN: Any = None  # the mechanism's own setting; a checked configuration has it in place of this
 
 CHOICES = {
@@ -168,6 +169,8 @@ def check_numbers(config: Config, n: int) -> None:
     for name, least in (("m", 1), ("runs", 1), ("batch", 1), ("epochs", 0)):
         if getattr(config, name) < least:
             raise InputError(f"{name} = {getattr(config, name)}; give --{name} {least} or more.")
+        if getattr(config, name) > MOST_OF_ANY:
+            raise InputError(f"{name} = {getattr(config, name)}; give --{name} {MOST_OF_ANY} or less.")
     if config.m > MOST_USERS:
         raise InputError(f"there are too many users; give --m {MOST_USERS} or less.")
     if config.seed is not None and config.seed < 0:

@@ -65,7 +65,7 @@ class RowsTable(NoiseTable):
         """
         from sensorsim.privacy.rows_design import design
 
-        bits = options["count_bits"] or COUNT_BITS[THRESHOLDS]
+        bits = COUNT_BITS[THRESHOLDS] if options["count_bits"] is None else options["count_bits"]
         if bits not in COUNT_BITS.values():
             raise InputError(f"count-bits is {bits}; the kernels draw with 16 bits by thresholds, or 8 by one load.")
         share = Fraction(epsilon) / release
