@@ -127,7 +127,7 @@ BELOW = ("0", "-1", "-0.5")
 SEEDS = ("noise_audit/--seed", "noise_make/--seed", "data_make/--seed", "data_compare/--seed", "verify/--seed")
 TAKEN = {  # of all these values, those that an option takes after all
     "cpus_check/files": ("", *WRONG, *ARCHIVES),  # it tells what is wrong with a file: that is its answer
-    "receive/packets": ("-",),
+    "receive/packets": ("pipe", *WRONG, *ARCHIVES),  # what is no packet is counted as refused, with exit code 1
     **dict.fromkeys(SEEDS, ("99999999999999999999",)),  # a seed of any size
     "cost/--m": ("99999999999999999999",),  # a factor of any size
     "fleet/--every": ("99999999999999999999",),  # then only the last day is shown

@@ -114,7 +114,10 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("package", LACKING)
+QUICK = ("torch", "ziglang")
+
+
+@pytest.mark.parametrize("package", [pytest.param(p, marks=[] if p in QUICK else [pytest.mark.slow]) for p in LACKING])
 def test_a_plain_install(package: str, tmp_path: Path) -> None:
     program = f"import sys\nsys.modules[{package!r}] = None\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\n"
     done = subprocess.run(

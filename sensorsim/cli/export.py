@@ -70,7 +70,7 @@ def command(
     from sensorsim.cli.names import kernel_name
     from sensorsim.export.choose import Options
     from sensorsim.export.package import make_package
-    from sensorsim.export.write import write_folder
+    from sensorsim.export.write import check_folder, write_folder
 
     names = tuple(kernel_name(name) for name in _listed(kernels or ""))
     if kernels is not None and not names:
@@ -89,6 +89,7 @@ def command(
         spdx=spdx,
         allow_uncertified=allow_uncertified,
     )
+    check_folder(out)
     texts = make_package(options)
     write_folder(out, texts)
     rows = [{"file": path, "bytes": len(text.encode())} for path, text in texts.items()]

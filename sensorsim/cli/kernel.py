@@ -57,6 +57,10 @@ def command(
     from sensorsim.cost.kernel import kernel_report
     from sensorsim.export.choose import choose
 
+    if out is not None:
+        from sensorsim.export.write import check_folder
+
+        check_folder(out)
     kernels = choose([file], "paper")
     lengths, cpus = _numbers(at), _names(cpu)
     if not cpus:

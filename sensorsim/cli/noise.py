@@ -75,7 +75,10 @@ def make(
     Example: sensorsim noise make --epsilon 1.6 --release 1
     """
     from sensorsim.api.noise import noise_table, write_table
+    from sensorsim.files import check_target
 
+    if out is not None:
+        check_target(out)
     table = noise_table(
         epsilon,
         features,
@@ -90,7 +93,7 @@ def make(
         limit=limit,
         seed=seed,
     )
-    path = out or f"{kind}-eps{table.epsilon}-{release}.txt"
+    path = f"{kind}-eps{table.epsilon}-{release}.txt" if out is None else out
     write_table(path, table)
     emit(fmt, lambda: text(path, table), lambda: data(path, table), lambda: [row(path, table)])
 

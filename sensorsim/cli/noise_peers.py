@@ -29,8 +29,11 @@ def command(plot: str | None, fmt: str) -> None:
 
     Example: sensorsim noise peers --plot records.png
     """
+    from sensorsim.drawing import check_figure
     from sensorsim.privacy.peers import peers
 
+    if plot is not None:
+        check_figure(plot)
     found = peers()
     if plot:
         from sensorsim.privacy.figures import draw_records_needed

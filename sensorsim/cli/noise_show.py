@@ -15,9 +15,12 @@ def command(file: str, plot: str | None, fmt: str) -> None:
 
     Example: sensorsim noise show rows-eps1-all.txt --plot table.png
     """
+    from sensorsim.drawing import check_figure
     from sensorsim.privacy.tablefile import read_table
     from sensorsim.privacy.tables import certified
 
+    if plot is not None:
+        check_figure(plot)
     table = certified(read_table(file))
     if plot:
         from sensorsim.privacy.figures import save

@@ -38,6 +38,10 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
         raise InputError(f"l is {hidden} and n is {n}; an encoder compresses, so give --l between 1 and {max(n, 1)}.")
     if not (0 < C <= MOST and 0 <= c <= MOST):
         raise InputError(f"C is {C} and c is {c}; give --clip above 0, --constant of 0 or more, both up to {MOST:g}.")
+    if plot is not None:
+        from sensorsim.drawing import check_figure
+
+        check_figure(plot)
     rows = sensitivity.table(a, n, C, c, hidden)
     if plot:
         from sensorsim.privacy.figures import draw_sensitivity

@@ -115,14 +115,15 @@ class _Display:
 
         columns = (TextColumn("verify"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
         self.bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
-        self.bar.start()
         self.task = self.bar.add_task("", total=None)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        if self.bar.live.is_started:
+            self.bar.stop()
 
     def show(self, what: str, step: int, steps: int) -> None:
+        self.bar.start()  # with the first step: a question that is refused leaves no line
         self.bar.update(self.task, description=what, completed=step, total=steps)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,17 +16,21 @@ T = TypeVar("T")
 
 def write_folder(out: Path, texts: Mapping[str, str]) -> None:
     """Write the files beside `out` and rename the whole folder; an earlier package there is replaced."""
-    _check_replaceable(out)
+    check_folder(out)
     beside: Path | None = None
     try:
-        beside = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
+        beside = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name[:40]}."))
         fill(beside, texts)
         beside.chmod(0o755)
         if out.exists():
             old = beside.with_name(beside.name + ".old")
-            out.rename(old)
-            beside.rename(out)
-            shutil.rmtree(old)
+            try:
+                out.rename(old)
+                beside.rename(out)
+            finally:  # Ctrl-C between the two leaves the earlier package where it was
+                if old.exists() and not out.exists():
+                    old.rename(out)
+                shutil.rmtree(old, ignore_errors=True)
         else:
             beside.rename(out)
     except OSError as error:
@@ -50,11 +55,18 @@ def in_temporary_folder(texts: Mapping[str, str], use: Callable[[Path], T]) -> T
         return use(Path(name))
 
 
-def _check_replaceable(out: Path) -> None:
-    """A folder may be replaced when it is empty or an earlier package with nothing else in it but what make built."""
+def check_folder(out: Path) -> None:
+    """Refuse a place that no package can be written to, before anything is made.
+
+    A folder may be replaced when it is empty or an earlier package with nothing else in it but what make built.
+    """
     if out.is_symlink():
         raise InputError(f"{out} is a link; give the folder itself.")
     if not out.exists():
+        parent = out.absolute().parent
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            why = "Not a directory" if parent.exists() and not parent.is_dir() else "there is no such place to write to"
+            raise InputError(f"cannot write {out}: {why}; give a folder in a place you can write to.")
         return
     if not out.is_dir():
         raise InputError(f"{out} is a file; give the name of a folder.")

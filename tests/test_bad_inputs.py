@@ -1,0 +1,112 @@
+"""Whatever is wrong, a command says so in one short sentence, with exit code 2, and leaves everything as it was."""
+
+import hashlib
+import os
+import random
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bad_inputs import HOLDS, Case, every_case, furnish, kind_of, leaves, line
+from command import run
+
+SECONDS = 5
+MOST_MEMORY = 6 << 30  # bytes of addresses: a reader that fills memory fails here and harms nobody
+# Commands whose refusals need nothing heavy: they are tried often, the others by what click refuses.
+LIGHT = ("cost", "cpus", "sensitivity", "kernel", "noise check", "noise show", "receive", "data ranges")
+FAST, DEEP = 600, 2400
+
+
+def chosen(count: int, light: bool) -> list[Case]:
+    """So many of all cases, the same ones each time; every command and every kind of value is among them."""
+    cases = [case for case in every_case() if not light or " ".join(case.words[:2]).startswith(LIGHT)]
+    assert len(cases) >= count
+    return sorted(random.Random(14).sample(cases, count), key=lambda case: case.words)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("bad")
+    furnish(folder)
+    old, limit = Path.cwd(), resource.getrlimit(resource.RLIMIT_AS)
+    os.chdir(folder)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, limit[1]))
+    yield folder
+    resource.setrlimit(resource.RLIMIT_AS, limit)
+    os.chdir(old)
+
+
+def seen(folder: Path) -> dict[str, str]:
+    """Everything in it: names, contents, where links lead."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"link to {path.readlink()}"
+        elif path.is_file():
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        else:
+            found[name] = "folder" if path.is_dir() else "device"
+    return found
+
+
+def wrong_with(case: Case, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is not as it should be; nothing if all is."""
+    began = time.monotonic()
+    code, out, said = run(capsys, *case.words)
+    took = time.monotonic() - began
+    faults = [f"exit code {code}"] * (code != 2)
+    faults += ["output"] * bool(out)
+    faults += [f"{said.count(chr(10))} lines"] * (said.count("\n") != 1)
+    faults += ["long"] * (len(said) >= 300) + ["no sentence"] * (not said.rstrip("`\n").endswith("."))
+    faults += [f"{took:.0f} s"] * (took > SECONDS)
+    return f"{case}: {', '.join(faults)}: {said[:200]}" if faults else ""
+
+
+def check(cases: list[Case], place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = seen(place)
+    wrong = []
+    for number, case in enumerate(cases):
+        fault = wrong_with(case, capsys)
+        if fault:
+            wrong.append(fault)
+        if fault or number % 50 == 0:
+            assert seen(place) == before, f"{case} left something behind"
+    assert seen(place) == before
+    assert not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:20])
+
+
+def test_bad_inputs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check(chosen(FAST, light=True), place, capsys)
+
+
+@pytest.mark.slow
+def test_many_bad_inputs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check(chosen(DEEP, light=False), place, capsys)
+
+
+def test_bad_inputs_are_of_every_command_and_kind() -> None:
+    """And of every option, but for those whose texts may be anything."""
+    counts = Counter(case.words[0] for case in every_case())
+    assert all(counts[name.split()[0]] >= 20 for name, _ in leaves() if name in HOLDS) and sum(counts.values()) >= DEEP
+    of = {name: [kind_of(name, one) for one in command.params] for name, command in leaves() if name in HOLDS}
+    assert all(any(kinds) or not kinds for kinds in of.values())
+
+
+def test_the_same_line_without_its_fault_holds(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a bad value stands in is not refused for another reason."""
+    for name in (
+        "cost",
+        "cpus check",
+        "cpus show",
+        "sensitivity",
+        "data ranges",
+        "noise check",
+        "noise show",
+        "kernel",
+    ):
+        code, out, _ = run(capsys, *line(name, HOLDS[name]))
+        assert code == 0 and out, name
