@@ -88,7 +88,7 @@ def test_a_table_that_alters_another(tmp_path):
     other = table(path, MUL.replace("MUL,", "TIMES,", 1), headers=["# alters: base"])
     assert any("a second row for class MUL 32" in fault for fault in check_file(other)[1])
     lost = table(path, MUL, headers=["# alters: lost"])
-    assert check_file(lost)[1] == ["mine.csv:1: alters lost, which is no table beside it"]
+    assert check_file(lost)[1] == ["mine.csv:1: alters lost, which is no table beside it, nor one of ours"]
     both = table(path, headers=["# alters: base", "# extends: base"])
     assert any("extends one table and alters another" in fault for fault in check_file(both)[1])
 

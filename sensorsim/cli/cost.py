@@ -32,7 +32,9 @@ FITTING = 3  # columns of leaner kernels in 80 characters
 @click.option("--l", default=7, show_default=True, help="Hidden units of the encoder.")
 @click.option("--m", default=1, show_default=True, help="Users, one encoder each.")
 @click.option(
-    "--cpu", help="Processor; `sensorsim cpus` lists them. At machine level several, with commas.  [default: k7]"
+    "--cpu",
+    help="Processor; `sensorsim cpus` lists them, or FILE.csv, a table of your own. At machine level several, with "
+    "commas.  [default: k7]",
 )
 @click.option(
     "--width", type=click.Choice(["8", "16", "32"]), help="Operand width in bits.  [default: 8 on k7, else 32]"
@@ -53,7 +55,7 @@ FITTING = 3  # columns of leaner kernels in 80 characters
     help="paper: as printed; lean: what a firmware engineer would ship.",
 )
 @click.option("--metric", type=click.Choice(METRICS), help="What to count.  [default: the processor table's unit]")
-@click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.")
+@click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
 @click.option(
     "--random",
     type=click.Choice(SOURCES),

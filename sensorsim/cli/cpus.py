@@ -37,7 +37,7 @@ def command(ctx: click.Context, fmt: str) -> None:
 @click.argument("name")
 @format_option
 def show(name: str, fmt: str) -> None:
-    """Print the table of processor NAME.
+    """Print the table of processor NAME, or of a FILE.csv of your own.
 
     Example: sensorsim cpus show k7
     """

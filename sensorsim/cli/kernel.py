@@ -22,7 +22,12 @@ SCHEMA_VERSION = 1
 @click.option(
     "--at", metavar="n=14,rate=3", default="", help="Lengths to count at; the others take their typical value."
 )
-@click.option("--cpu", default="k7", show_default=True, help="Processors, with commas; `sensorsim cpus` lists them.")
+@click.option(
+    "--cpu",
+    default="k7",
+    show_default=True,
+    help="Processors, with commas; `sensorsim cpus` lists them, or FILE.csv of your own.",
+)
 @click.option(
     "--accounting",
     type=click.Choice(["paper", "full"]),

@@ -5,6 +5,7 @@
 """
 
 import csv
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -157,10 +158,47 @@ def cpu_names() -> list[str]:
 
 
 def load_cpu(name: str) -> Cpu:
-    """The processor's table; InputError with the known names for one that there is none of."""
+    """The processor's table, or one of your own by its file; InputError with the known names for an unknown one."""
+    if is_own(name):
+        return read_cpu(own_table(name, "processor"))
     if name.lower() not in cpu_names():
         raise InputError(_unknown("processor", name, cpu_names()))
     return read_cpu(cpu_folder() / f"{name.lower()}.csv")
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is that of a file, as `--cpu my-core.csv`, and not of a table that comes with the package."""
+    return name.lower().endswith(".csv")
+
+
+def own_table(name: str, what: str) -> Path:
+    """The path of a stranger's table without faults; InputError with the first fault of one that has any."""
+    from sensorsim.cost.tablecheck import check_own
+
+    path = Path(name)
+    shown = name if len(name) <= 60 else f"…{name[-58:]}"
+    try:
+        faults = check_own(path, what)
+    except OSError as error:
+        why = error.strerror or "no such file"
+        raise InputError(
+            f"cannot read {shown}: {why}; give a table of a {what}, or a name of `sensorsim cpus`."
+        ) from None
+    if faults:
+        first = faults[0] if len(faults[0]) <= 120 else f"{faults[0][:118]}…"
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise InputError(
+            f"{first}{more}; `sensorsim cpus check FILE` lists all faults, tables/cpu/README.md explains the columns."
+        )
+    return path
+
+
+def base_file(path: Path, base: str) -> Path | None:
+    """The table that another extends or alters: beside it, or one of the package; None where there is none."""
+    if not re.fullmatch(r"[\w-]{1,60}", base) or base == path.stem:
+        return None
+    found = (path.with_name(f"{base}.csv"), cpu_folder() / f"{base}.csv")
+    return next((place for place in found if place.is_file()), None)
 
 
 def read_cpu(path: Path) -> Cpu:
@@ -172,7 +210,8 @@ def read_cpu(path: Path) -> Cpu:
     if tuple(columns) != COLUMNS:
         raise InputError(f"{path.name} does not have the columns of a processor table; run `sensorsim cpus check`.")
     other = header.get("extends") or header.get("alters")
-    base = read_cpu(path.with_name(f"{other}.csv")).rows if other else ()
+    found = base_file(path, other) if other else None
+    base = read_cpu(found).rows if found else ()
     try:
         own = tuple(parse(path, line, dict(zip(COLUMNS, cells, strict=True))) for line, cells in lines)
         checked, configuration = read_checked(header.get("checked", "")), read_configuration(header)
@@ -198,11 +237,22 @@ def chip_names() -> list[str]:
 
 
 def load_chip(name: str) -> Chip:
-    """The chip of that name; InputError with the known names for one that is not in the table."""
+    """The chip of that name, or of a file of your own; InputError with the known names for an unknown one."""
+    if is_own(name):
+        return _own_chip(own_table(name, "chip"))
     for chip in load_chips():
         if chip.chip == name.lower():
             return chip
     raise InputError(_unknown("chip", name, chip_names()))
+
+
+def _own_chip(path: Path) -> Chip:
+    """The one chip of a file; its core is one of ours, or a table beside it."""
+    _, columns, lines = read_cells(path)
+    chip = _chip(dict(zip(columns, lines[0][1], strict=True)))
+    beside = path.with_name(f"{chip.cpu}.csv")
+    own_core = chip.cpu and chip.cpu not in cpu_names()
+    return chip._replace(cpu=str(beside)) if own_core else chip
 
 
 def _chip(cells: dict[str, str]) -> Chip:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.chip_parts import Store, Trng, load_parts
-from sensorsim.cost.prices import Chip, load_chip, load_chips
+from sensorsim.cost.prices import Chip, is_own, load_chip, load_chips
 from sensorsim.cost.radio import DEFAULT_RADIO, Radio, load_radio
 from sensorsim.cost.random import CHACHA20, TRNG, check_source
 from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS, SECONDS_PER_DAY, RecordCost
@@ -167,7 +167,8 @@ def whole_record(
 def settle(choices: Choices, cpu: str) -> tuple[Chip, Radio, Trng | None, Store | None]:
     """What these choices mean together, or one sentence on why they do not fit."""
     chip = choose_chip(choices.chip, cpu)
-    trng, store = load_parts(chip.chip)
+    own = choices.chip if choices.chip and is_own(choices.chip) else None
+    trng, store = load_parts(chip.chip, own)
     check_source(choices.random, chip.name, trng)
     if not 0 < choices.records_per_day < float("inf"):
         raise InputError(f"{choices.records_per_day:g} records a day are not possible; give a number above 0.")

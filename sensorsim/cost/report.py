@@ -229,7 +229,7 @@ def make_pricing(
             f"{known_chip.name} has a {known_chip.core}, whose cycles are in no table here; choose another."
         )
     table = load_cpu(cpu or (known_chip.cpu if known_chip else "k7"))
-    if known_chip and table.name != known_chip.cpu:
+    if known_chip and table.name != load_cpu(known_chip.cpu).name:
         raise InputError(f"the core of {known_chip.name} is {known_chip.cpu}, not {table.name}; leave --cpu out.")
     metric = metric or ("energy" if known_chip else table.unit)
     if metric in ("macro-ops", "cycles") and metric != table.unit:

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from sensorsim.files import read_bounded
+
 Number = int | float
+MOST_BYTES = 2_000_000  # of a table; ours have a hundredth of it
+LONGEST = 40  # letters of a number
+LARGEST = 1_000_000_000  # number in a table: above it somebody has mistaken a unit
 
 COLUMNS = (
     "operation",
@@ -105,7 +110,7 @@ class Row(NamedTuple):  # not a dataclass: those take milliseconds to build at i
 
 def read_cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, list[str]]]]:
     """A table file as text: what its `# key: value` lines say, its column names, its lines with their numbers."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_bounded(path, MOST_BYTES).decode("utf-8").splitlines()
     header: dict[str, str] = {}
     while lines[len(header) : len(header) + 1] and lines[len(header)].startswith("#"):
         key, _, value = lines[len(header)].lstrip("# ").partition(":")
@@ -161,12 +166,14 @@ def parse(path: Path, line: int, cells: Mapping[str, str]) -> Row:
 
 def number(text: str) -> Number:
     """A whole number, a decimal or a fraction like 1/3. Whole numbers stay int, so that a total prints as 364."""
-    if text.isdecimal():
-        return int(text)
     above, slash, below = text.partition("/")
-    if not (above.replace(".", "", 1).isdecimal() and (not slash or below.strip("0").isdecimal())):
-        raise ValueError(f"{text!r} is not a number")
-    return int(above) / int(below) if slash else float(above)
+    digits = above.replace(".", "", 1) if not text.isdecimal() else above
+    if len(text) > LONGEST or not (digits.isdecimal() and (not slash or below.strip("0").isdecimal())):
+        raise ValueError(f"{text[:LONGEST]!r} is not a number")
+    value = int(text) if text.isdecimal() else int(above) / int(below) if slash else float(above)
+    if value > LARGEST:
+        raise ValueError(f"{text} is larger than {LARGEST}")
+    return value
 
 
 def span(text: str) -> Span | None:

@@ -1,9 +1,10 @@
 """Finds what is wrong with a table of a processor, of chips or of radios; one line per fault, `file:line: what`."""
 
 import csv
+import re
 from pathlib import Path
 
-from sensorsim.cost.prices import CHIP_COLUMNS, cpu_folder, cpu_names, energy_file
+from sensorsim.cost.prices import CHIP_COLUMNS, base_file, chip_names, cpu_folder, cpu_names, energy_file
 from sensorsim.cost.radio import radio_files
 from sensorsim.cost.rows import (
     CLASSES,
@@ -27,6 +28,7 @@ from sensorsim.cost.tablecheck_radio import part_faults, radio_faults
 COST = ("min", "typical", "max")
 BASES = ("extends", "alters")  # headers that name another table, whose rows count too
 HEADERS = ("title", "checked", "configuration", *BASES)
+DEEPEST = 5  # tables that build on each other
 SPANS = ("latency_cycles", "reciprocal_throughput_cycles")
 
 
@@ -53,8 +55,49 @@ def check_file(path: Path) -> tuple[int, list[str]]:
     whole = [(line, cells) for line, cells in lines if len(cells) == len(expected)]
     faults += [(n, f"{len(c)} cells, not {len(expected)}") for n, c in lines if len(c) != len(expected)]
     rows = [(line, dict(zip(expected, cells, strict=True))) for line, cells in whole]
-    faults += _chip_faults(rows) if expected is CHIP_COLUMNS else _cpu_faults(path, header, rows)
+    faults += _chip_faults(path, rows) if expected is CHIP_COLUMNS else _cpu_faults(path, header, rows)
     return len(lines), [f"{path.name}:{line}: {what}" for line, what in sorted(faults)]
+
+
+def check_own(path: Path, what: str) -> list[str]:
+    """Every fault of a stranger's table of a processor or a chip, and of the tables that it builds on."""
+    header, columns, lines = _cells(path)
+    kind = {"chip": "chip", "operation": "processor"}.get("".join(columns[:1]), "")
+    if kind != what:
+        return [f"{path.name}:{len(header) + 1}: no table of a {what}, whose first column is {FIRST[what]}"]
+    faults = check_file(path)[1]
+    if what == "chip":
+        if not faults and len(lines) != 1:
+            faults.append(f"{path.name}:{len(header) + 1}: {len(lines)} chips; a file of one's own has one")
+        taken = not faults and lines[0][1][0] in chip_names()
+        core = "" if faults else lines[0][1][CHIP_COLUMNS.index("cpu")]
+        if core and core not in cpu_names():
+            faults += check_own(path.with_name(f"{core}.csv"), "processor")
+    else:
+        taken = path.stem in cpu_names()
+        faults += _base_faults(path, header, {path.stem})
+    return [f"{path.name}:1: there is one of ours with this name; give it another"] if taken else faults
+
+
+FIRST = {"chip": "chip", "processor": "operation"}
+
+
+def _cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, list[str]]]]:
+    try:
+        return read_cells(path)
+    except (UnicodeDecodeError, csv.Error):
+        return {}, [], []
+
+
+def _base_faults(path: Path, header: dict[str, str], seen: set[str]) -> list[str]:
+    """The faults of the tables below a stranger's, which may lie beside it; a table may not build on itself."""
+    name = header.get("extends") or header.get("alters") or ""
+    base = base_file(path, name)
+    if base is None or base.parent == cpu_folder():
+        return []
+    if name in seen or len(seen) > DEEPEST:
+        return [f"{path.name}:1: tables that build on each other without an end"]
+    return check_file(base)[1] + _base_faults(base, _cells(base)[0], {*seen, name})
 
 
 def _columns_fault(columns: tuple[str, ...], expected: tuple[str, ...]) -> str:
@@ -68,9 +111,8 @@ def _header_faults(path: Path, header: dict[str, str]) -> list[tuple[int, str]]:
     faults = [] if header.get("title") else [(1, "no title; the first line is `# title: …`")]
     faults += [(1, f"unknown header {key!r}") for key in header if key not in HEADERS]
     for how in (how for how in BASES if how in header):
-        base = header[how]
-        if base == path.stem or not path.with_name(f"{base}.csv").is_file():
-            faults.append((1, f"{how} {base}, which is no table beside it"))
+        if base_file(path, header[how]) is None:
+            faults.append((1, f"{how} {header[how][:60]}, which is no table beside it, nor one of ours"))
     if all(how in header for how in BASES):
         faults.append((1, "extends one table and alters another; a table does one of them"))
     try:
@@ -89,8 +131,8 @@ def _cpu_faults(path: Path, header: dict[str, str], rows: list[tuple[int, dict[s
     broken = {line for line, _ in faults}
     sound = [(line, cells) for line, cells in rows if line not in broken]
     own = {id(cells) for _, cells in sound}
-    base = path.with_name((header.get("extends") or header.get("alters") or "") + ".csv")
-    if base.is_file() and base != path:
+    base = base_file(path, header.get("extends") or header.get("alters") or "")
+    if base is not None:
         _, columns, lines = read_cells(base)
         others = [dict(zip(columns, cells, strict=False)) for _, cells in lines]
         if "alters" in header:
@@ -100,7 +142,7 @@ def _cpu_faults(path: Path, header: dict[str, str], rows: list[tuple[int, dict[s
     forms: dict[tuple[str, str, str], str] = {}
     units: set[str] = set()
     for line, cells in sound:
-        where = f"line {line}" if id(cells) in own else base.name
+        where = f"line {line}" if base is None or id(cells) in own else base.name
         units.add(cells["unit"])
         if len(units) > 1:
             faults.append((line, f"unit {cells['unit']}, where other rows of the table have another"))
@@ -161,7 +203,7 @@ def _number_faults(cells: dict[str, str]) -> list[str]:
     return faults
 
 
-def _chip_faults(rows: list[tuple[int, dict[str, str]]]) -> list[tuple[int, str]]:
+def _chip_faults(path: Path, rows: list[tuple[int, dict[str, str]]]) -> list[tuple[int, str]]:
     faults: list[tuple[int, str]] = []
     seen: dict[str, int] = {}
     for line, cells in rows:
@@ -169,7 +211,8 @@ def _chip_faults(rows: list[tuple[int, dict[str, str]]]) -> list[tuple[int, str]
         faults += [(line, f"empty {name}") for name in needed if not cells[name]]
         if seen.setdefault(cells["chip"], line) != line:
             faults.append((line, f"duplicate of chip {cells['chip']}; the first is line {seen[cells['chip']]}"))
-        if cells["cpu"] and cells["cpu"] not in cpu_names():
+        beside = re.fullmatch(r"[\w-]{1,60}", cells["cpu"]) and path.with_name(f"{cells['cpu']}.csv").is_file()
+        if cells["cpu"] and cells["cpu"] not in cpu_names() and not beside:
             faults.append((line, f"unknown cpu {cells['cpu']!r}"))
         if cells["status"] not in STATUSES:
             faults.append((line, f"unknown status {cells['status']!r}; one of {', '.join(STATUSES)}"))
@@ -183,7 +226,9 @@ def _energy_faults(cells: dict[str, str]) -> list[str]:
         current, volt, _, energy = (number(cells[name] or "0") for name in names)
     except ValueError as error:
         return [str(error)]
+    if not (current > 0 and volt > 0 and energy > 0):
+        return [f"{current} uA/MHz, {volt} V and {energy} pJ per cycle: each is above 0"]
     # 1 µA/MHz at 1 V is 1 pJ per cycle; one of the makers rounds to three digits
-    if current and volt and abs(current * volt / (energy or 1) - 1) > 0.005:
+    if abs(current * volt / energy - 1) > 0.005:
         return [f"{current} uA/MHz at {volt} V is {current * volt:g} pJ per cycle, not {energy}"]
     return []

@@ -1,0 +1,118 @@
+"""A stranger's own board: files with a processor or a chip, checked like ours, and every way to get one wrong."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from command import run
+
+from sensorsim.cost.prices import CHIP_COLUMNS, energy_file, load_chip, load_cpu
+from sensorsim.cost.report import cost
+from sensorsim.cost.rows import COLUMNS
+
+HEAD = ",".join(COLUMNS)
+CORE = f"# title: My core\n# extends: cortex-m4\n{HEAD}\nMYOP,r,,32,any,cycles,1,1,1,,,,a note,confirmed,,\n"
+DEAR = (
+    f"# title: Dear core\n# alters: cortex-m4\n{HEAD}\nADD,any,ADD/INDEX,8/16/32,any,cycles,9,9,9,,,,me,confirmed,,\n"
+)
+
+
+def board(**changed):
+    """The nRF52840's row under another name, with other cells."""
+    with energy_file().open(encoding="utf-8", newline="") as file:
+        row = next(row for row in csv.DictReader(file) if row["chip"] == "nrf52840")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CHIP_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerow({**row, "chip": "mine", "name": "My board", **changed})
+    return text.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("core.csv").write_text(CORE)
+    Path("dear.csv").write_text(DEAR)
+    Path("board.csv").write_text(board(core="My core", cpu="dear"))
+
+
+def test_a_processor_of_ones_own(capsys):
+    assert load_cpu("core.csv").title == "My core" and load_cpu("core.csv").unit == "cycles"
+    ours, dear = (cost(cpu=cpu, accounting="full").mechanisms["spof"] for cpu in ("cortex-m4", "dear.csv"))
+    operations = ours.counted.operations
+    assert dear.counted.total - ours.counted.total == 8 * (operations["ADD"] + operations["INDEX"])
+    assert (
+        cost(cpu="core.csv").mechanisms["spof"].counted.total == cost(cpu="cortex-m4").mechanisms["spof"].counted.total
+    )
+    code, out, _ = run(capsys, "cpus", "show", "core.csv")
+    assert code == 0 and out.startswith("My core") and "MYOP" in out
+    assert run(capsys, "cpus", "check", "core.csv", "dear.csv", "board.csv") == (0, "3 files, 3 rows, no faults\n", "")
+    code, out, _ = run(capsys, "kernel", "stairs.sampled_stairs_one", "--cpu", "core.csv,k7", "--format", "json")
+    assert code == 0 and set(next(iter(json.loads(out)["kernels"].values()))["cost"]) == {"core.csv", "k7"}
+
+
+def test_a_chip_of_ones_own_with_a_core_beside_it():
+    assert load_chip("board.csv").name == "My board"
+    mine, ours = cost(chip="board.csv").record, cost(chip="nrf52840", cpu="cortex-m4f").record
+    assert mine.chip.name == "My board" and mine.store == ours.store and mine.trng == ours.trng
+    assert mine.costs["spof"].cycles > ours.costs["spof"].cycles
+    assert mine.radio.chip == "any"  # no radio has a row for it
+    Path("board.csv").write_text(board(cpu="cortex-m4f"))
+    same = cost(chip="board.csv").record.costs["spof"]
+    assert same.cycles == ours.costs["spof"].cycles
+    assert same.parts["arithmetic"].nJ == ours.costs["spof"].parts["arithmetic"].nJ
+
+
+BAD = {
+    "none.csv": (None, "cannot read none.csv: No such file"),
+    "empty.csv": ("", "empty.csv:1: no table of a processor, whose first column is operation"),
+    "chip.csv": (board(), "no table of a processor"),
+    "k7.csv": (CORE, "there is one of ours with this name"),
+    "vast.csv": (CORE.replace(",1,1,1,", ",1,1,9999999999999,"), "is larger than 1000000000"),
+    "long.csv": (CORE.replace(",1,1,1,", f",1,1,{'9' * 5000},"), "is not a number"),
+    "path.csv": (CORE.replace("cortex-m4", "../core"), "extends ../core, which is no table beside it, nor one of ours"),
+    "self.csv": (CORE.replace("cortex-m4", "self"), "which is no table beside it"),
+    "ring.csv": (CORE.replace("cortex-m4", "gnir").replace("MYOP", "ONE"), "build on each other without an end"),
+    "bytes.csv": ("\x00\x01\x02", "no table of a processor"),
+    "wide.csv": (f"{HEAD}\n{'x' * 200_000}\n", "no table of a processor"),
+    "large.csv": ("x" * 2_000_001, "has more than 2000000 bytes"),
+    "quote.csv": (f'# title: q\n{HEAD}\n"' + "a\n" * 100, "1 cells, not 16"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_table_is_one_sentence(name, capsys):
+    text, said = BAD[name]
+    if text is not None:
+        Path(name).write_text(text)
+    Path("gnir.csv").write_text(CORE.replace("cortex-m4", "ring").replace("MYOP", "TWO"))
+    before = sorted(Path().iterdir())
+    code, out, err = run(capsys, "cost", "--cpu", name)
+    assert (code, out) == (2, "") and said in err and err.count("\n") == 1 and len(err) < 300, err
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (board(pJ_per_cycle="0"), "each is above 0"),
+        (board(supply_V="1e9"), "is not a number"),
+        (board(cpu="nowhere"), "unknown cpu 'nowhere'"),
+        (board(cpu="../core"), "unknown cpu '../core'"),
+        (board(chip="nrf52840"), "there is one of ours with this name"),
+        (board() + board().splitlines()[1].replace("mine", "other") + "\n", "2 chips; a file of one's own has one"),
+        (CORE, "no table of a chip, whose first column is chip"),
+    ],
+)
+def test_a_bad_chip_is_one_sentence(text, said, capsys):
+    Path("bad.csv").write_text(text)
+    code, out, err = run(capsys, "cost", "--chip", "bad.csv")
+    assert (code, out) == (2, "") and said in err and err.count("\n") == 1 and len(err) < 300, err
+
+
+def test_another_core_than_the_chips_is_refused(capsys):
+    assert "the core of My board is dear.csv, not k7" in run(capsys, "cost", "--chip", "board.csv", "--cpu", "k7")[2]
+    assert run(capsys, "cost", "--chip", "board.csv", "--cpu", "dear.csv")[0] == 0
+    assert "there is no machine code for core.csv" in run(capsys, "cost", "--level", "machine", "--cpu", "core.csv")[2]
