@@ -34,6 +34,8 @@ inputs-h             holds
 inputs-z             holds
 inputs-revert        does not hold
 inputs-square        does not hold
+inputs-difference    holds as arithmetic
+inputs-gradient      holds
 taylor-premise       does not hold
 taylor-bound         does not hold
 taylor-limit         holds
@@ -49,6 +51,9 @@ sens-sgd-clips       does not hold
 sens-lower           does not hold
 sens-constant        holds as arithmetic
 sens-noise           does not hold
+sens-one             does not hold
+sens-figure          holds as arithmetic
+sens-utility         does not hold
 dp-sum               holds
 dp-both              does not hold
 dp-split             does not hold

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -30,6 +32,12 @@ def test_all_that_needs_no_training():
     whole = claims()
     assert {claim.id: claim.verdict for claim in whole.claims} == VERDICT
     assert whole.left == sum(one.needs == FULL for one in statements())
+
+
+@pytest.mark.slow
+def test_quick_means_without_torch():
+    program = "import sys; from sensorsim.claims import claims; claims(); assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode == 0
 
 
 @pytest.mark.slow

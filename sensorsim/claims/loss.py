@@ -221,3 +221,36 @@ def inputs_square() -> Found:
     scale = (value(1) + value(-1)) / 2 / alpha3(x)
     text = f"it is scaled by {scale} at b = {b}; the sensitivity is then {noisy_inputs(float(b), N):g}, not "
     return Found(text + f"{float(b) * spof(N):g}", whether(scale == b))
+
+
+@claim(
+    "inputs-difference",
+    "Appendix on noisy inputs and privacy, difference of sensitivities",
+    "environmental noise adds 3(b_max - 1)/2 a feature to the sensitivity",
+    how="2·max over x of the four printed derivatives with b = 3 and with b = 1; and with b² on those of second order",
+)
+def inputs_difference() -> Found:
+    b = 3.0
+
+    def summed(first: float, second: float) -> float:
+        return 2 * max(x / 2 * first + x / 4 * second + (1 - x) / 2 * first + (1 - x) / 4 * second for x in XS)
+
+    printed, line = 3 * (b - 1) / 2, summed(b, b) - summed(1, 1)
+    true = noisy_inputs(b, 1) - noisy_inputs(1.0, 1)
+    text = f"{line:g} at b = {b:g} from the printed coefficients, {true:g} with b²"
+    return Found(text, as_arithmetic(math.isclose(line, printed), math.isclose(true, printed)))
+
+
+@claim(
+    "inputs-gradient",
+    "Section on DP-SGD, noisy inputs",
+    "environmental noise multiplies the gradient by b_j",
+    how="differences of the loss of b·z - t over z, beside b times the first derivative at b·z - t, for 5 values of x",
+)
+def inputs_gradient() -> Found:
+    b, t, z = 3.0, 0.5, 0.25
+    off = 0.0
+    for x in XS:
+        up, down = (sum(part(k, x, b * (z + way) - t) for k in (1, 2)) for way in (STEP, -STEP))
+        off = max(off, abs((up - down) / (2 * STEP) - b * (first(1, x, b * z - t) + first(2, x, b * z - t))))
+    return Found(f"off by {off:.0e} at most", whether(off < CLOSE))

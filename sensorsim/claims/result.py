@@ -1,13 +1,13 @@
 """The claims as one value: for the command line, JSON, notebooks and pages."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.claims.claim import VERDICTS, Claim
+from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT, VERDICTS, Claim
 from sensorsim.results import Result
+from sensorsim.terminal import fold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 WIDTH = 80
+PLURAL = {HOLDS: "hold", ARITHMETIC: "hold as arithmetic", NOT: "do not hold", DEPENDS: "depend"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +34,7 @@ class Claims(Result):
 
     def summary(self) -> str:
         """One sentence."""
-        parts = ", ".join(f"{number} {verdict}" for verdict, number in self.counts().items())
+        parts = ", ".join(f"{number} {PLURAL[verdict]}" for verdict, number in self.counts().items())
         more = f" --full adds {self.left} that need training." if self.left else ""
         return f"{len(self.claims)} claims: {parts}.{more}"
 
@@ -63,10 +64,9 @@ class Claims(Result):
         for claim in self.claims:
             lines.append(f"{claim.id}: {claim.verdict}")
             for name in ("where", "printed", "computed", "how"):
-                head = f"  {name:10}"
-                lines += textwrap.wrap(f"{head}{getattr(claim, name)}", WIDTH - 1, subsequent_indent=" " * len(head))
+                lines += fold(getattr(claim, name), WIDTH - 1, f"  {name:10}")
             lines.append("")
-        return "\n".join(lines + textwrap.wrap(self.summary(), WIDTH - 1))
+        return "\n".join(lines + fold(self.summary(), WIDTH - 1))
 
     def figure(self) -> "Figure":
         """How many claims have each verdict."""
