@@ -25,7 +25,7 @@ from sensorsim.cli.training import (
 )
 from sensorsim.errors import InputError
 from sensorsim.files import check_target
-from sensorsim.mechanisms import every, names
+from sensorsim.mechanisms import every, names, resolve
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -60,6 +60,9 @@ def command(fmt: str, **chosen: Any) -> None:
     Example: sensorsim sweep --mechanism dpsgd,sampled --epsilon 0.1,1.6 --sigma 0 --runs 20
     """
     check_target(chosen["results"])
+    for word in chosen["mechanism"].split(","):
+        if word.strip():
+            resolve(word.strip())  # before anything heavy is loaded
     dataset = load_data(chosen)
     cells = cells_of(chosen, dataset)
     from sensorsim.train import sweep

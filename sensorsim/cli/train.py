@@ -68,6 +68,9 @@ def command(
              sensorsim train --packets week12.json --table rows-eps1.6-1.txt --out model.safetensors
     """
     check_paths(out, encoder, _inputs(chosen))
+    from sensorsim.mechanisms import resolve
+
+    resolve(chosen["mechanism"])  # before anything heavy is loaded
     from sensorsim.train.about import check_users
 
     check_users(chosen["m"])

@@ -20,6 +20,7 @@ MOST_OF_ANY = 10**9  # users, runs, records of a step, passes
 OWN: Any = None  # the mechanism's own setting; a checked configuration has it in place of this
 
 CHOICES = {
+    "kind": ("rows", "stairs"),
     "optimiser": ("adam", "sgd"),
     "start": ("random", "data-free"),
     "schedule": ("constant", "linear"),

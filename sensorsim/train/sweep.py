@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from sensorsim.train.config import Config, checked, records_of
 from sensorsim.train.data import Dataset
 from sensorsim.train.interval import interval
 from sensorsim.train.metrics import trivial_predictors
+from sensorsim.train.orphans import end_with
 from sensorsim.train.records import runs_at_once
 from sensorsim.train.scoring import PARTS
 from sensorsim.train.store import ABOUT_DATA, CONFIG, TRIVIAL, Store
@@ -243,7 +245,8 @@ def _backend(dataset: Dataset, jobs: int, dask: str | None) -> Iterator[None]:
     import joblib
 
     if dask is None:
-        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        watched: dict[str, Any] = {"initializer": end_with, "initargs": (os.getpid(),)}
+        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **watched):
             yield
         return
     need("distributed", why="--dask", instead="leave --dask out")
