@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -127,6 +128,28 @@ def test_random_moments(command: str, furnished: Path) -> None:
     random_ = random.Random(command)
     for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
         check(command, random_.uniform(0, 8), number, furnished)
+
+
+def stored(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All figures of a results file."""
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        tables = ("meta", "cells", "runs", "errors")
+        return {name: sorted(database.execute(f"SELECT * FROM {name}")) for name in tables}
+
+
+@pytest.mark.slow
+def test_a_sweep_that_was_broken_off_and_goes_on_is_the_same_to_the_bit(folder: Path) -> None:
+    """With other numbers of processes each time: in all runs, and in the trivial predictors."""
+    words = ["sweep", "--mechanism", "none,dpsgd,sketch", "--epsilon", "0.4,1.6", "--runs", "20", "--format", "json"]
+
+    def through(results: str, jobs: int) -> bytes:
+        line = [*PROGRAM, *words, "--results", results, "--jobs", str(jobs)]
+        return subprocess.run(line, cwd=folder, check=True, capture_output=True).stdout
+
+    for after, number in ((9, signal.SIGINT), (12, signal.SIGKILL)):
+        stopped([*words, "--results", "broken.sqlite", "--jobs", "2"], after, number, folder)
+    assert through("broken.sqlite", 1) == through("whole.sqlite", 2)
+    assert stored(folder / "broken.sqlite") == stored(folder / "whole.sqlite")
 
 
 @pytest.mark.slow

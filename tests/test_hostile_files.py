@@ -1,0 +1,146 @@
+"""Files of others, damaged in every way: a reader takes them or says one sentence, soon and in little memory."""
+
+import hashlib
+import json
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sensorsim.device.encoder import read_encoder
+from sensorsim.device.sketch import Sketch
+from sensorsim.device.sketch_file import read_sketch, sketch_text
+from sensorsim.errors import InputError
+from sensorsim.export.manifest import open_package
+from sensorsim.hospital.statistics import read_received
+from sensorsim.locking.lock import Figure, Lock, Taken, read_lock
+from sensorsim.machine.elf import read_elf
+from sensorsim.privacy.tablefile import read_table
+from sensorsim.privacy.tables import certified
+from sensorsim.ranges import read_ranges
+
+ROOT = Path(__file__).parent.parent
+NOISE = ROOT / "tables" / "noise"
+SECONDS = 5
+NUMBERS = (b"-1", b"0", b"1e999", b"NaN", b"Infinity", b"9" * 5000, b"18446744073709551616", b"4294967296",
+           b"1000000000000", b"1e-999", b"null", b"true", b"[]", b"{}", b'""', b"[" * 90_000 + b"]" * 90_000,
+           b"-0", b"00", b"0x10", b"1_0", b" ")  # fmt: skip
+
+
+def damaged(content: bytes, choose: random.Random) -> bytes:
+    """One of many ways: cut off, bits flipped, a number replaced, a piece doubled, moved or put in."""
+    way = choose.randrange(6)
+    place = choose.randrange(len(content) + 1)
+    if way == 0:
+        return content[:place]
+    if way == 1:
+        made = bytearray(content)
+        for _ in range(choose.choice((1, 1, 3, 20))):
+            made[choose.randrange(len(made))] ^= 1 << choose.randrange(8)
+        return bytes(made)
+    if way in (2, 3):
+        found = list(re.finditer(rb"-?\d+(\.\d+)?([eE][-+]?\d+)?", content))
+        if found:
+            one = choose.choice(found)
+            return content[: one.start()] + choose.choice(NUMBERS) + content[one.end() :]
+    if way == 4:
+        return content[:place] + choose.randbytes(choose.randrange(1, 9)) + content[place:]
+    end = min(len(content), place + choose.randrange(1, 200))
+    return content[:end] + content[place:end] * choose.choice((1, 1, 500)) + content[end:]
+
+
+def sealed_table(content: bytes) -> bytes:
+    """With a checksum that holds, so that its lines are read."""
+    body = content.rpartition(b"sha256 ")[0] or content
+    return body + b"sha256 " + hashlib.sha256(body).hexdigest().encode() + b"\n"
+
+
+def same(content: bytes) -> bytes:
+    return content
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A good file, how it is read, and what makes a damaged one pass for whole."""
+
+    good: Callable[[], bytes]
+    read: Callable[[Path], object]
+    seal: Callable[[bytes], bytes] = same
+    name: str = "file"
+
+
+def manifest() -> bytes:
+    return json.dumps(
+        {"schema_version": 1, "sensorsim": "0.1.0", "files": {"a.c": "0" * 64}, "kernels": ["spof"], "prefix": "ss_"}
+    ).encode()
+
+
+def image() -> bytes:
+    return b"\x7fELF\1\1\1" + bytes(9) + random.Random(2).randbytes(600)
+
+
+def proved(path: Path) -> object:
+    return certified(read_table(path))
+
+
+SKETCH = Sketch(3, (100, 200, 300), 1 << 15, 2, 4)
+LOCK = Lock("cost", {"n": 14}, Taken({"a b": Figure(3, "cycles")}, {"clang": "1"}))
+KINDS = {
+    "rows table": Kind(
+        lambda: (NOISE / "rows-eps1.6-1.txt").read_bytes(), lambda p: certified(read_table(p)), sealed_table
+    ),
+    "stairs table": Kind(
+        lambda: (NOISE / "stairs-eps1-1.txt").read_bytes(), lambda p: certified(read_table(p)), sealed_table
+    ),
+    "table": Kind(lambda: (NOISE / "rows-eps1-all.txt").read_bytes(), read_table),
+    "encoder": Kind((ROOT / "tables" / "encoders" / "default.json").read_bytes, read_encoder),
+    "sketch": Kind(lambda: sketch_text(SKETCH).encode(), read_sketch),
+    "lock": Kind(lambda: LOCK.text().encode(), read_lock),
+    "ranges": Kind((ROOT / "tables" / "ranges.csv").read_bytes, read_ranges),
+    "sums": Kind(lambda: b'{"content": "packets", "schema_version": 1, "sums": [1, 2]}', read_received),
+    "manifest": Kind(manifest, lambda path: open_package(path.parent), name="MANIFEST.json"),
+    "image": Kind(
+        lambda: b"\x7fELF\1\1\1" + bytes(9) + random.Random(2).randbytes(600), lambda p: read_elf(p.read_bytes())
+    ),
+}
+
+
+def check(kind: Kind, count: int, folder: Path) -> None:
+    choose = random.Random(count)
+    good, path = kind.good(), folder / kind.name
+    for _ in range(count):
+        content = kind.seal(damaged(good, choose))
+        path.write_bytes(content)
+        began = time.monotonic()
+        try:
+            kind.read(path)
+        except InputError as error:
+            assert "\n" not in str(error)
+        except Exception as error:
+            (folder.parent / "damaged").write_bytes(content)
+            raise AssertionError(f"{type(error).__name__}: {error} of {content[:200]!r}") from error
+        assert time.monotonic() - began < SECONDS, content[:500]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_few_damaged_files(kind: str, tmp_path: Path) -> None:
+    check(KINDS[kind], 25, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_damaged_files(kind: str, tmp_path: Path) -> None:
+    check(KINDS[kind], 1500, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["rows table", "stairs table", "table", "encoder", "sketch", "lock", "ranges"])
+def test_the_good_ones_are_read(kind: str, tmp_path: Path) -> None:
+    """So that what is damaged was good before."""
+    path = tmp_path / "file"
+    path.write_bytes(KINDS[kind].seal(KINDS[kind].good()))
+    if kind != "lock":  # a short one, which names fewer choices than the command has
+        KINDS[kind].read(path)
