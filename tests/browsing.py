@@ -37,6 +37,15 @@ for (let node = walker.nextNode(); node; node = walker.nextNode()) {
 return seen;
 """
 
+# Text of a drawing that is cut off at its edge.
+CUT = """
+return [...document.querySelectorAll('svg text')].filter(text => {
+  const inner = text.getBoundingClientRect(), outer = text.ownerSVGElement.getBoundingClientRect();
+  return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.top < outer.top - 1 ||
+         inner.bottom > outer.bottom + 1;
+}).map(text => text.textContent);
+"""
+
 
 class Browser:
     """One window. `ask` sends a command of the protocol."""

@@ -137,6 +137,15 @@ def test_costs_are_those_of_cost(seen, made):
     drawn = [one["text"] for one in seen.all("text")]
     assert f"{record.costs['spof'].microjoule:.3g} µJ" in drawn
     assert f"{cost(14, 7).saving():.2f} % fewer" in made.html
+    items = [one["text"] for one in seen.all("li")]
+    assert record.unsettled() and set(record.unsettled()) <= set(items)
+
+
+def test_a_chip_without_a_figure_has_no_total():
+    found = report(chip="max32660", claims=False)
+    seen = Page(found.html)
+    assert "an energy that is not known in full" in found.html and len(seen.all("svg")) == 2
+    assert seen.cells("One record, by what takes the energy")[1][-1] == "–"
 
 
 def test_what_is_protected_and_reached_is_that_of_plan(seen, made):

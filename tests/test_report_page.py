@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import browser
+from browsing import CUT, browser
 from report_files import write_fleet, write_sweep
 
 from sensorsim.report import report
@@ -38,11 +38,27 @@ def test_it_renders_without_overlap_scroll_error_or_request(window, made, width,
     assert f"{plan.costs.microjoule:.3g} µJ" in seen and f"±{100 * plan.half:.3g} %" in seen
     assert window.run("return document.documentElement.scrollWidth") <= width
     assert window.run("return document.querySelectorAll('svg text').length") > 30
-    assert window.overlaps() == []
+    assert window.overlaps() == [] and window.run(CUT) == []
     assert [entry for entry in window.logs("browser") if entry["level"] != "INFO"] == []
     assert window.requests() == [path.as_uri()]
     ground = window.run("return getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 300) == (scheme == "dark")
+
+
+DEPLOYMENTS = (
+    {"devices": 10**9}, {"devices": 1}, {"n": 1, "l": 1}, {"chip": "max32660"}, {"radio": "lora-sf7"},
+    {"budget_epsilon": 8, "budget_days": 1}, {"records_per_day": 24, "budget_epsilon": 16}, {"n": 64, "every": 365},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("chosen", DEPLOYMENTS, ids=str)
+def test_figures_fit_whatever_the_deployment(window, chosen, tmp_path):
+    path = tmp_path / "page.html"
+    report(claims=False, **chosen).write(path)
+    for width in (360, 1440):
+        window.show(path, width)
+        assert window.overlaps() == [] and window.run(CUT) == []
+        assert window.run("return document.documentElement.scrollWidth") <= width
 
 
 def test_the_overlap_check_sees_an_overlap(window, made, tmp_path):

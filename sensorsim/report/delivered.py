@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sensorsim.fleet.result import FleetResult
     from sensorsim.train.kept import KeptCell, KeptSweep
 
+NOTHING = 0.5  # half of the range each way
 SIMULATED = "A simulation, seeded: its truth is known, and nothing of it is private."
 
 
@@ -27,11 +28,12 @@ def delivers(found: Findings) -> Markup:
         "whatever the people are."
     )
     value = float(plan.table.epsilon) / plan.table.release
+    nothing = "; ±50 % tells nothing" if found.curve[0][1] >= NOTHING else ""
     parts = [
         said,
         figure(
             reach_curve(found.curve, wanted.devices),
-            f"Half width of the 95 % interval of a mean {span(wanted.every)}; ±50 % tells nothing.",
+            f"Half width of the 95 % interval of a mean {span(wanted.every)}{nothing}.",
         ),
         paragraph(f"The noise of one released value, beside other ways to release it with epsilon {epsilon(value)}:"),
         figure(rival_bars(found.rivals), "Standard deviation at the worst x, in ranges of x: less is better."),

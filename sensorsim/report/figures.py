@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 WIDTH = 340
 BAR, STEP = 18, 46  # height of a bar, and from one to the next
 LETTER = 6.6  # width of a letter, at most, at the size of the style sheet
+BOLD = 7.6
 SPACE = 8
 
 
@@ -55,7 +56,7 @@ def _key() -> Markup:
 def rival_bars(rivals: "Sequence[Rival]") -> Markup:
     """Standard deviations, the plan's own named in bold."""
     longest = max(one.sd for one in rivals)
-    made, left, room = [], 122, WIDTH - 122 - 48
+    made, left, room = [], 122, WIDTH - 122 - 60
     for place, one in enumerate(rivals):
         y, wide = 24 * place, room * one.sd / longest
         named = "strong" if one.own else None
@@ -69,7 +70,7 @@ def rival_bars(rivals: "Sequence[Rival]") -> Markup:
 
 def reach_curve(curve: Sequence[tuple[int, float]], devices: int) -> Markup:
     """Half width over devices, both on logarithmic axes."""
-    left, right, top, bottom = 46, WIDTH - 14, 26, 190
+    left, right, top, bottom = 60, WIDTH - 18, 30, 190
     xs, ys = [math.log10(many) for many, _ in curve], [math.log10(half) for _, half in curve]
     low, high = min(xs), max(max(xs), min(xs) + 0.1)
     least, most = math.floor(min(ys) * 2) / 2, max(ys) + 0.05
@@ -78,7 +79,7 @@ def reach_curve(curve: Sequence[tuple[int, float]], devices: int) -> Markup:
         x = left + (math.log10(many) - low) / (high - low) * (right - left)
         return x, bottom - (math.log10(half) - least) / (most - least) * (bottom - top)
 
-    made = [at(0, 10, "± share of the range, 95 %", class_="soft")]
+    made = [at(0, 13, "± share of the range, 95 %", class_="soft")]
     for tick in _ticks(10**least, 10**most, (1, 2, 5)):
         y = place(curve[0][0], tick)[1]
         made += [line([(left, y), (right, y)], "grid"), at(left - 6, y + 4, percent(tick), class_="soft", anchor="end")]
@@ -93,11 +94,8 @@ def reach_curve(curve: Sequence[tuple[int, float]], devices: int) -> Markup:
     x, y = place(devices, half)
     made.append(tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r="4.5", class_="mark"))
     words = f"{devices:,}: ±{percent(half)}"
-    across = len(words) * 7.2 + 10
-    ends = x + across < WIDTH
-    made.append(
-        at(x + 9 if ends else x - 9, y - 7 if ends else y + 18, words, class_="strong", anchor=None if ends else "end")
-    )
+    fits = x + 9 + len(words) * BOLD < WIDTH
+    made.append(at(x + 9 if fits else WIDTH, y - 9, words, class_="strong", anchor=None if fits else "end"))
     made.append(at(right, bottom + 36, "devices", class_="soft", anchor="end"))
     told = ", ".join(f"{many:,} devices ±{percent(value)}" for many, value in curve)
     return drawing(

@@ -36,7 +36,7 @@ def _words(found: Findings) -> str:
     asked, person = plan.asked, month(found)
     often = span(found.wanted.every)
     said = [
-        f"One private record of {plural(asked.n, 'feature')} costs {energy(costs.microjoule)} on the {costs.chip}: "
+        f"One private record of {plural(asked.n, 'feature')} costs {_cost(found)} on the {costs.chip}: "
         f"{number(costs.cycles)} cycles and {plural(costs.bytes, 'byte')} by {costs.radio}.",
         f"It is protected with epsilon {_of_record(found)} at delta 0, proved just now, and a person with at most "
         f"epsilon {epsilon(person.basic)} in any 30 days, whoever reads the packets.",
@@ -80,6 +80,12 @@ def _numbers(found: Findings) -> list[Markup]:
         at = f"{cell.mechanism} at epsilon {cell.nominal_epsilon:g}; {_trivial(found, cell)}"
         tiles.append(("reconstructs", f"{score(cell.accuracy)} %", at))
     return [tag("div", tag("dt", name), tag("dd", value, class_="big"), tag("dd", note)) for name, value, note in tiles]
+
+
+def _cost(found: Findings) -> str:
+    """Of a chip without a figure for a part of it, that there is none."""
+    microjoule = found.plan.costs.microjoule
+    return "an energy that is not known in full" if microjoule is None else energy(microjoule)
 
 
 def _of_record(found: Findings) -> str:

@@ -37,8 +37,8 @@ def paragraph(*children: object, class_: str | None = None) -> Markup:
     return tag("p", *children, class_=class_)
 
 
-def listed(items: Iterable[object]) -> Markup:
-    return tag("ul", *(tag("li", item) for item in items))
+def listed(items: Iterable[object], class_: str | None = None) -> Markup:
+    return tag("ul", *(tag("li", item) for item in items), class_=class_)
 
 
 def command(*lines: str) -> Markup:

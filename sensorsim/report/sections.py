@@ -26,26 +26,33 @@ def costs(found: Findings) -> Markup:
         parts = [cost.parts[name].nJ for name in PARTS]
         energies = [short(None if nanojoule is None else nanojoule / NANOJOULES_PER_MICROJOULE) for nanojoule in parts]
         rows.append([cost.title, number(cost.cycles), *energies, short(cost.microjoule)])
-    savings = record.savings()
     said = paragraph(
         f"A whole record on {made_of(record).replace('; choose with --chip', '')}. The arithmetic is what the paper "
         "counts; the random words, the journal that keeps the budget over a power cut, and the packet are what a "
         f"battery sees beside it.{_battery(found)}"
     )
-    change = ""
-    if savings and found.printed_saving is not None and savings[PARTS[-1]] is not None:
-        whole = savings[PARTS[-1]] or 0.0
-        more = "more" if whole < 0 else "less"
-        change = (
-            f"By the paper's list of operations SPOF needs {found.printed_saving:.2f} % fewer than DP-SGD; as a whole "
-            f"record it takes {abs(whole):.2f} % {more} energy."
-        )
+    drawn: object = paragraph("There is no figure for a part of this chip, so there is no total to draw.")
+    if any(record.costs[name].microjoule for name in SHOWN if name in record.costs):
+        told = "Energy of one record in µJ: arithmetic, random words, journal, on air."
+        drawn = figure(energy_bars(record), told)
     return section(
-        "costs", "What a record costs, and where the energy goes", said,
-        figure(energy_bars(record), "Energy of one record in µJ: arithmetic, random words, journal, on air."),
+        "costs", "What a record costs, and where the energy goes", said, drawn,
         table("One record, by what takes the energy", [*columns, Column("total, µJ", True)], rows),
-        paragraph(change), paragraph(LEFT_OUT.strip(), class_="note"), command(_cost_command(found.wanted)),
+        paragraph(_change(found)), paragraph(LEFT_OUT.strip(), class_="note"),
+        paragraph("What of these figures is not confirmed:", class_="note"), listed(record.unsettled(), "note"),
+        command(_cost_command(found.wanted)),
     )  # fmt: skip
+
+
+def _change(found: Findings) -> str:
+    """SPOF over DP-SGD, by the paper's list and in all."""
+    whole = found.record.savings().get(PARTS[-1])
+    if whole is None or found.printed_saving is None:
+        return "Whole records of SPOF and DP-SGD are not compared, as a part of their energy is not known."
+    return (
+        f"By the paper's list of operations SPOF needs {found.printed_saving:.2f} % fewer than DP-SGD; as a whole "
+        f"record it takes {abs(whole):.2f} % {'more' if whole < 0 else 'less'} energy."
+    )
 
 
 def _battery(found: Findings) -> str:
