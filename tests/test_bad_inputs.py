@@ -14,7 +14,7 @@ from bad_inputs import HOLDS, Case, every_case, furnish, kind_of, leaves, line
 from command import run
 
 SECONDS = 5
-MOST_MEMORY = 6 << 30  # bytes of addresses: a reader that fills memory fails here and harms nobody
+MOST_MEMORY = 16 << 30  # bytes of addresses: a reader that fills memory fails here and harms nobody
 # Commands whose refusals need nothing heavy: they are tried often, the others by what click refuses.
 LIGHT = ("cost", "cpus", "sensitivity", "kernel", "noise check", "noise show", "receive", "data ranges")
 FAST, DEEP = 600, 2400
