@@ -1,5 +1,6 @@
 """`python -m sensorsim` is the command `sensorsim`."""
 
+import signal
 import sys
 from typing import Any
 
@@ -13,6 +14,8 @@ def run() -> Any:
     except KeyboardInterrupt:  # before or after `main` has heard of it
         sys.stderr.write("Interrupted.\n")
         sys.exit(130)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # as Python ends, another Ctrl-C ends it at once
 
 
 if __name__ == "__main__":

@@ -67,16 +67,17 @@ def wrong_with(case: Case, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def check(cases: list[Case], place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = seen(place)
-    wrong = []
+    before, wrong = seen(place), []
     for number, case in enumerate(cases):
         fault = wrong_with(case, capsys)
-        if fault:
-            wrong.append(fault)
         if fault or number % 50 == 0:
-            assert seen(place) == before, f"{case} left something behind"
+            new = seen(place).keys() - before.keys()
+            wrong += [fault] * bool(fault) + [f"{case} leaves {min(new)} behind"] * bool(new)
+            for name in sorted(new, reverse=True):
+                path = place / name
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     assert seen(place) == before
-    assert not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:20])
+    assert not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:60])
 
 
 def test_bad_inputs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

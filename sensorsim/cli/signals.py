@@ -17,6 +17,7 @@ class Noted:
     """The first signal that came, if one did."""
 
     signal: int | None = None
+    again: Any = None  # who heard the clock before
 
     @property
     def code(self) -> int | None:
@@ -32,7 +33,8 @@ class Noted:
         if self.signal is None or not issubclass(unraisable.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(unraisable)
             return
-        signal.signal(signal.SIGALRM, self)
+        before = signal.signal(signal.SIGALRM, self)
+        self.again = before if self.again is None else self.again
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
 
@@ -52,5 +54,8 @@ def noted() -> Iterator[Noted]:
         yield heard
     finally:
         sys.unraisablehook = hook
+        if heard.again is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, heard.again)
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -94,7 +94,7 @@ def _check(options: Options) -> None:
         raise InputError(f"prefix {options.prefix!r} cannot begin a C name; give lower-case letters, as ss_.")
     if not options.spdx or not all(c.isalnum() or c in ".-+ ()" for c in options.spdx):
         raise InputError(f"{options.spdx!r} is no SPDX licence identifier; give one as MIT or Apache-2.0.")
-    given = [name for name in OF_A_SENSOR if getattr(options, name)]
+    given = [name for name in OF_A_SENSOR if getattr(options, name) not in (None, ())]
     if options.kernels and given:
         flag = "--" + given[0].replace("_", "-")
         raise InputError(f"{flag} is for the sensor, and --kernels exports single kernels; leave one of the two out.")
