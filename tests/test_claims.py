@@ -121,3 +121,31 @@ def test_forms_for_notebooks(found):
 def test_bad_input_is_one_sentence(capsys, words, sentence):
     code, out, err = run(capsys, *words)
     assert code == 2 and out == "" and sentence in err and err.count("\n") == 1 and len(err) < 300
+
+
+@pytest.mark.parametrize("change", ["column", "cell", "constant"])
+def test_a_file_that_does_not_fit_is_one_sentence(capsys, tmp_path, change):
+    """No way out is named that this command does not have."""
+    from sensorsim.train.synthetic import make
+
+    frame = make(seed=0).drop(columns=["Calories"] if change == "column" else [])
+    if change == "cell":
+        frame["TotalSteps"] = [None, *frame["TotalSteps"][1:]]
+    elif change == "constant":
+        frame["TotalSteps"] = 1
+    path = tmp_path / "mine.csv"
+    frame.to_csv(path, index=False)
+    code, out, err = run(capsys, "claims", "exp-maximum", "--data", path)
+    assert code == 2 and out == "" and err.count("\n") == 1 and len(err) < 300
+    assert "mine.csv" in err and "leave --data out" in err
+    assert not {"--columns", "--normalise", "--drop-missing"} & set(err.replace(":", " ").split())
+
+
+def test_a_file_of_ones_own(capsys, tmp_path):
+    from sensorsim.train.synthetic import make
+
+    make(seed=1).to_csv(tmp_path / "mine.csv", index=False)
+    code, out, _ = run(capsys, "claims", "exp-samples", "--data", tmp_path / "mine.csv", "--format", "json")
+    assert (
+        code == 0 and json.loads(out)["data"] == "mine.csv" and "mine.csv" in json.loads(out)["claims"][0]["computed"]
+    )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.errors import InputError
 from sensorsim.extras import need
 
 if TYPE_CHECKING:
@@ -32,7 +33,14 @@ class Setting:
         if self.full:
             need("torch", "scipy", why="--full", instead="leave out --full")
         if self.data is not None:
-            assert self.dataset.n and self.scaled.n
+            try:
+                assert self.scaled.n and self.dataset.n
+            except InputError as error:  # whose way out may be an option of `train`
+                what = str(error).partition(";")[0].rstrip(".")
+                raise InputError(
+                    f"{what}; give a file of Fitbit's daily activity with complete rows and columns that vary, or "
+                    "leave --data out."
+                ) from None
 
     @property
     def name(self) -> str:
