@@ -47,6 +47,8 @@ PAGES = sorted(
     ]
 )
 SHELL = re.compile(r"[|<>;&*`$]")  # what only a shell understands
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+SETTINGS = {"COLUMNS": "80", "LINES": "24", "NO_COLOR": "1", "PATH": PATH}
 LONGEST = 900  # seconds of one command
 
 
@@ -96,11 +98,7 @@ class Console:
         return raws[0].getvalue().decode(), raws[1].getvalue().decode()
 
     def _shell(self, line: str) -> tuple[str, str]:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        settings = os.environ | {"PATH": path}
-        done = subprocess.run(
-            ["bash", "-c", line], cwd=self.folder, env=settings, capture_output=True, text=True, timeout=LONGEST
-        )
+        done = subprocess.run(["bash", "-c", line], cwd=self.folder, capture_output=True, text=True, timeout=LONGEST)
         self.code = done.returncode
         return done.stdout, done.stderr
 
@@ -185,7 +183,7 @@ def run_page(text: str, folder: Path, slow: bool) -> tuple[str, list[str]]:
     """Run a page's blocks in order in an empty folder: the page with the real output, and what differs."""
     lines, wrong = text.splitlines(), []
     console, names, results = Console(folder), {"__name__": "page"}, []
-    with contextlib.chdir(folder), _paths(), _environment(COLUMNS="80", LINES="24", NO_COLOR="1"):
+    with contextlib.chdir(folder), _paths(), _environment(**SETTINGS):
         for block in blocks(text):
             if (block.slow and not slow) or block.missing:
                 continue
