@@ -13,12 +13,15 @@ LEFT_OUT = shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "__pycach
 WORKS = {
     "help": ["--help"],
     "cost": ["cost", "--n", "14", "--l", "7"],
+    "kernel": ["kernel", "spof"],
     "plan": ["plan", "--columns", "TotalSteps", "--devices", "5000", "--budget-epsilon", "1"],
     "noise": ["noise", "make", "--epsilon", "1.6", "--release", "1", "--out", "table.txt"],
     "claims": ["claims"],
     "report": ["report", "--out", "report.html"],
 }
 MISSING = {
+    "simulate": (["noise", "audit", "table.txt"], "'.[simulate]'"),
+    "plot": (["cost", "--plot", "cost.svg"], "'.[plot]'"),
     "train": (["train", "--out", "model.safetensors"], "'.[train]'"),
     "firmware": (["cost", "--level", "machine"], "'.[firmware]'"),
     "data": (["receive", "packets.parquet", "--table", "table.txt"], "'.[data]'"),

@@ -181,6 +181,18 @@ def about(name):
     return read["metadata"][name]
 
 
+def test_the_extras_are_those_of_the_setup():
+    read = configparser.ConfigParser()
+    read.read(ROOT / "setup.cfg", "utf-8")
+    shown = dict(re.findall(r"^\| `(\w+)` \| (.*?) \| ", TEXTS["docs/README.md"], re.M))
+    assert list(shown) == list(read["options.extras_require"])
+    for extra, brings in shown.items():
+        for line in read["options.extras_require"][extra].split():
+            own = re.fullmatch(r"sensorsim\[(\w+)\]", line)
+            word = f"`{own[1]}`" if own else line.partition("==")[0]
+            assert extra == "test" or word in brings, f"{extra}: {line}"
+
+
 def test_one_licence():
     """The file, the package's metadata and what an exported package carries."""
     assert (ROOT / "LICENSE").read_text("utf-8") == licence_text("MIT")
