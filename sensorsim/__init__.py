@@ -15,11 +15,20 @@ function that needs them.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sensorsim.api.auditing import audit as audit
+    from sensorsim.api.evaluating import evaluate as evaluate
+    from sensorsim.api.firmware import export as export
+    from sensorsim.api.firmware import verify as verify
+    from sensorsim.api.fleets import fleet as fleet
+    from sensorsim.api.kernels import kernel as kernel
     from sensorsim.api.noise import certify as certify
     from sensorsim.api.noise import noise_table as noise_table
     from sensorsim.api.noise import read_table as read_table
     from sensorsim.api.noise import write_table as write_table
+    from sensorsim.api.planning import plan as plan
+    from sensorsim.api.receiving import receive as receive
     from sensorsim.api.releasing import release as release
+    from sensorsim.api.training import train as train
     from sensorsim.claims.run import claims as claims
     from sensorsim.cost.report import cost as cost
     from sensorsim.device.firmware import Firmware as Firmware
@@ -36,13 +45,17 @@ _PLACES = {
     "FailedProofError": "sensorsim.errors",
     "InputError": "sensorsim.errors",
     "Sensor": "sensorsim.device.sensor",
+    "audit": "sensorsim.api.auditing",
     "certify": "sensorsim.api.noise",
+    "evaluate": "sensorsim.api.evaluating",
+    "kernel": "sensorsim.api.kernels",
     "noise_table": "sensorsim.api.noise",
     "read_table": "sensorsim.api.noise",
+    "receive": "sensorsim.api.receiving",
     "release": "sensorsim.api.releasing",
     "write_table": "sensorsim.api.noise",
 }
-_DOORS = ("claims", "cost", "report")
+_DOORS = ("claims", "cost", "export", "fleet", "plan", "report", "train", "verify")
 __all__ = [
     *_PLACES,
     *_DOORS,

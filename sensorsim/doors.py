@@ -15,6 +15,11 @@ from typing import Any
 # By the package: where the function is that a call of it runs.
 FUNCTIONS = {
     "sensorsim.cost": "sensorsim.cost.report:cost",
+    "sensorsim.plan": "sensorsim.api.planning:plan",
+    "sensorsim.fleet": "sensorsim.api.fleets:fleet",
+    "sensorsim.train": "sensorsim.api.training:train",
+    "sensorsim.export": "sensorsim.api.firmware:export",
+    "sensorsim.verify": "sensorsim.api.firmware:verify",
     "sensorsim.claims": "sensorsim.claims.run:claims",
     "sensorsim.report": "sensorsim.report.result:report",
 }

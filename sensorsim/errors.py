@@ -15,6 +15,7 @@ NO_VALUES = (
     *("and", "be", "both", "builds", "can", "command", "exports", "first", "for", "go", "goes", "has", "in", "is"),
     *("keeps", "leaves", "names", "need", "needs", "of", "on", "only", "or", "out", "shapes", "takes", "than", "that"),
     *("then", "to", "too", "where", "with", "at", "between", "within", "as", "are", "cannot", "changes", "from"),
+    *("a", "compares", "if", "which", "writes"),
 )
 # A command to type stays as it is; an option may have a value behind it: a number, a name in capitals, a word.
 _OPTION = re.compile(

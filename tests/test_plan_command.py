@@ -138,7 +138,7 @@ def test_every_form_of_output(capsys):
     assert [row["name"] for row in rows] == [line["name"] for line in found["lines"]]
     frame = plan(Asked(columns=("TotalSteps",))).to_frame()
     assert list(frame.columns) == ["name", "value", "unit", "how"] and len(frame) == len(rows)
-    assert len(repr(plan())) < 100
+    assert len(repr(plan())) < 2000
 
 
 def test_a_table_that_is_written_is_the_plans(capsys, tmp_path):

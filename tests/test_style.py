@@ -26,6 +26,9 @@ def test_types(what, tmp_path):
     package.mkdir()
     for part in [*(ROOT / "sensorsim").iterdir(), ROOT / "kernels", ROOT / "tables"]:
         (package / part.name).symlink_to(part)
+    if what:  # the package's own names lead everywhere, and these parts ask for none of them
+        (package / "__init__.py").unlink()
+        (package / "__init__.py").write_text("")
     command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", *what]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,6 +2,14 @@
 
 noise.py        ss.noise_table, ss.read_table, ss.write_table, ss.certify
 releasing.py    ss.release
+auditing.py     ss.audit
+receiving.py    ss.receive
+kernels.py      ss.kernel
+planning.py     ss.plan
+fleets.py       ss.fleet
+training.py     ss.train
+evaluating.py   ss.evaluate
+firmware.py     ss.export, ss.verify
 
 `ss.cost`, `ss.Sensor` and `ss.claims` are in their own rooms. The command line calls these functions and prints what
 they return; its defaults are theirs.

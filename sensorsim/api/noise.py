@@ -41,8 +41,8 @@ def noise_table(
         >>> import sensorsim as ss
         >>> ss.noise_table(epsilon=1.6, release=1)
         rows table: 1 of 14 features of a record
-          protects           epsilon 1.6 per record, proved now; local, per record
-          ...
+          protects           epsilon 1.599958023791 per record, proved now; local, per record
+        ...
     """
     from sensorsim.privacy.tables import certified, make_table, ready_table
 

@@ -116,7 +116,7 @@ def release(x: Any, table: Table, ranges: "Ranges | None" = None, seed: "Seed" =
         >>> import numpy as np, sensorsim as ss
         >>> released = ss.release(np.full((20000, 14), 0.9), ss.noise_table(epsilon=1.6, release=1))
         >>> released.symbols.shape, str(released.epsilon)
-        ((20000, 1), '1.6')
+        ((20000, 1), '1.599958023791')
     """
     import numpy as np
 

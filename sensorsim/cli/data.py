@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import need
+from sensorsim.extras import need
 from sensorsim.files import check_targets, write_all, write_whole
 
 SCHEMA_VERSION = 1

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import need
 from sensorsim.errors import InputError
+from sensorsim.extras import need
 
 if TYPE_CHECKING:
     from sensorsim.device.encoder import EncoderWeights

@@ -8,14 +8,11 @@ from typing import Any
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import column_names, data_notes, need, numbers, shown
-
-SCHEMA_VERSION = 1
-FIRST_LINE = "These figures are measured on raw records, so they are not private."
+from sensorsim.cli.training import numbers, shown, tell
 
 
 @click.command()
-@click.option("--model", "model_file", metavar="FILE", required=True, help="A model of `sensorsim train --out`.")
+@click.option("--model", metavar="FILE", required=True, help="A model of `sensorsim train --out`.")
 @click.option("--data", metavar="FILE", help="CSV of records, a row each; without it, the synthetic set.")
 @click.option("--person", metavar="COLUMN", help="Column that names whose record it is.  [default: Id]")
 @click.option("--columns", metavar="NAMES", help="Names that the model's columns have here.  [default: the model's]")
@@ -25,7 +22,7 @@ FIRST_LINE = "These figures are measured on raw records, so they are not private
 @click.option("--runs", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Draws of that noise.")
 @click.option("--integers", is_flag=True, help="Encode as the sensor does, with the integer kernel.")
 @format_option
-def command(model_file: str, sigma: str | None, runs: int, integers: bool, fmt: str, **chosen: Any) -> None:
+def command(model: str, sigma: str | None, runs: int, integers: bool, fmt: str, **chosen: Any) -> None:
     """Accuracy of a model and R² over the column mean, beside predictors that need no training. Not private.
 
     Persons are held out as in training, so held-out figures are of persons that the model has not met.
@@ -33,31 +30,18 @@ def command(model_file: str, sigma: str | None, runs: int, integers: bool, fmt: 
     \b
     Example: sensorsim evaluate --model model.safetensors --data days.csv --sigma 0,5
     """
-    need("scipy", "pandas")
-    from sensorsim.train.evaluate import evaluate, records_for
-    from sensorsim.train.save import load
+    from sensorsim.api.evaluating import evaluate
 
-    model = load(model_file)
-    asked = [float(model.about["sigma"])] if sigma is None else numbers(sigma, "sigma")
-    given = {name: chosen[name] for name in ("person", "ranges", "drop_missing")}
-    dataset = records_for(model, chosen["data"], columns=column_names(chosen["columns"]), **given)
-    for line in data_notes(dataset, dataset.normalise):
-        click.echo(line, err=True)
-    result = evaluate(model, dataset, asked, runs, integers)
-    head = {"schema_version": SCHEMA_VERSION, "data": dataset.source, "rows": len(dataset.x)}
-    head |= {name: model.about[name] for name in ("mechanism", "form", "n", "l", "m", "columns", "trust", "covers")}
-    head["made_for_sigma"] = model.about["sigma"]
-    emit(
-        fmt,
-        lambda: "\n".join(table(head | result)),
-        lambda: head | result,
-        lambda: list(_rows(head | result)),
-    )
+    asked = None if sigma is None else numbers(sigma, "sigma")
+    found = evaluate(model, sigma=asked, runs=runs, integers=integers, told=tell, **chosen)
+    emit(fmt, lambda: "\n".join(table(found.to_dict())), found.to_dict, found.rows)
 
 
 def table(result: dict[str, Any]) -> Iterator[str]:
     """First that it is not private, then the figures."""
-    yield FIRST_LINE
+    from sensorsim.api.evaluating import NOT_PRIVATE
+
+    yield NOT_PRIVATE
     encoders = ", encoders in integers" if result["integers"] else ""
     yield (
         f"{result['mechanism']}, {result['form']}, l = {result['l']}{encoders}, on {result['rows']:,} rows of "
@@ -95,11 +79,3 @@ def _persons(spent: dict[str, Any]) -> Iterator[str]:
             f"  a person with {spent[f'records_{name}']} records {whose}: epsilon "
             f"{shown(spent[f'epsilon_{name}_added'])} added up{by}"
         )
-
-
-def _rows(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A line for the model and for each trivial predictor, at each sigma."""
-    for part in result["scores"]:
-        for name, one in (("this model", part), *part["trivial"].items()):
-            told = {key: one[key] for key in ("accuracy", "accuracy_train", "accuracy_held_out", "r2")}
-            yield {"private": False, "predictor": name, "sigma": part["sigma"], **told}

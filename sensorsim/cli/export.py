@@ -1,11 +1,14 @@
 """`sensorsim export`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.errors import InputError
+
+if TYPE_CHECKING:
+    from sensorsim.api.firmware import Exported
 
 
 @click.command()
@@ -67,40 +70,30 @@ def command(
 
     Example: sensorsim export --out firmware/privacy --noise table.txt --budget-epsilon 16 --budget-days 7
     """
+    from sensorsim.api.firmware import export
     from sensorsim.cli.names import kernel_name
-    from sensorsim.export.choose import Options
-    from sensorsim.export.package import make_package
-    from sensorsim.export.write import check_folder, write_folder
 
-    names = tuple(kernel_name(name) for name in _listed(kernels or ""))
-    if kernels is not None and not names:
-        raise InputError("no kernel is named; give some to --kernels, or leave it out for the sensor.")
-    options = Options(
-        kernels=names,
-        variant=variant,
-        noise=noise,
-        encoder=encoder,
-        sketch=sketch,
-        budget_epsilon=budget_epsilon,
-        budget_days=budget_days,
-        reserve=reserve,
-        packet_numbers=tuple(_listed(packet_numbers)),
-        prefix=prefix,
-        spdx=spdx,
-        allow_uncertified=allow_uncertified,
+    named = None if kernels is None else [kernel_name(name.strip()) for name in kernels.split(",") if name.strip()]
+    found = export(
+        out,
+        noise,
+        encoder,
+        sketch,
+        budget_epsilon,
+        budget_days,
+        reserve,
+        packet_numbers,
+        named,
+        variant,
+        prefix,
+        spdx,
+        allow_uncertified,
     )
-    check_folder(out)
-    texts = make_package(options)
-    write_folder(out, texts)
-    rows = [{"file": path, "bytes": len(text.encode())} for path, text in texts.items()]
-
-    def table() -> str:
-        width = max(len(str(row["file"])) for row in rows)
-        lines = [f"  {row['file']:<{width}}  {row['bytes']:>7} bytes" for row in rows]
-        return "\n".join([f"{out}: {len(rows)} files", *lines, f"Next: sensorsim verify {out}"])
-
-    emit(fmt, table, lambda: {"schema_version": 1, "folder": str(out), "files": rows}, lambda: rows)
+    emit(fmt, lambda: _text(found), found.to_dict, found.rows)
 
 
-def _listed(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _text(found: "Exported") -> str:
+    rows = found.rows()
+    width = max(len(str(row["file"])) for row in rows)
+    lines = [f"  {row['file']:<{width}}  {row['bytes']:>7} bytes" for row in rows]
+    return "\n".join([f"{found.folder}: {len(rows)} files", *lines, f"Next: sensorsim verify {found.folder}"])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sensorsim.cli.fleet_data import people_of, people_options
+from sensorsim.cli.fleet_data import people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import MOST_JOBS, options
+from sensorsim.cli.training import MOST_JOBS, options, tell
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleet.result import FleetResult
@@ -110,7 +110,7 @@ def command(fmt: str, **chosen: Any) -> None:
 
         return text(result)
 
-    emit(fmt, text, result.to_dict, lambda: result.rows)
+    emit(fmt, text, result.to_dict, result.rows)
     _write(result, chosen["statistics"], chosen["plot"])
     if result.over_budget:
         sys.exit(1)
@@ -167,24 +167,12 @@ def _check_sizes(settings: Settings, every: int, statistics: str | None) -> None
 
 def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
     """What is simulated, and what its energy is of; a sentence if it cannot be."""
-    from sensorsim.device.sketch_file import read_sketch
-    from sensorsim.fleet.energy import board_of
-    from sensorsim.privacy.tablefile import read_table
+    from inspect import signature
 
-    firmware = Firmware(
-        read_table(chosen["noise"]),
-        budget_epsilon=chosen["budget_epsilon"],
-        budget_days=chosen["budget_days"],
-        reserve=chosen["reserve"],
-        sketch=read_sketch(chosen["sketch"]) if chosen["sketch"] else None,
-    )
-    names = ("reset_rate", "power_cuts", "loss", "stuck_entropy", "clock_skew")
-    faults = Faults(**{name: chosen[name] for name in names})
-    numbers = {name: chosen[name] for name in ("devices", "days", "records_per_day", "schedule", "seed")}
-    named = {name: chosen[name] for name in ("days", "records_per_day", "chip", "radio", "battery_mah", "schedule")}
-    board = board_of(firmware, faults=faults, **named)  # before data is read, which may take long
-    people = people_of(*(chosen[name] for name in ("data", "columns", "person", "ranges", "seed", "drop_missing")))
-    return Settings(firmware, people, faults=faults, prices=board.prices, **numbers), board
+    from sensorsim.api.fleets import fleet_settings
+
+    names = [name for name in signature(fleet_settings).parameters if name != "told"]
+    return fleet_settings(**{name: chosen[name] for name in names}, told=tell)
 
 
 def _write(result: FleetResult, statistics: str | None, plot: str | None) -> None:

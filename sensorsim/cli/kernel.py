@@ -2,19 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sensorsim.cli.locking import Locks, lock_options, settle_kernel
 from sensorsim.cli.output import emit, format_option
-from sensorsim.errors import FailedProofError, InputError
 
 if TYPE_CHECKING:
     from sensorsim.cost.kernel import KernelReport
-    from sensorsim.language import Kernel
-
-SCHEMA_VERSION = 1
 
 
 @click.command()
@@ -59,126 +55,25 @@ def command(
 
     Example: sensorsim kernel ema.py:ema --at n=14,rate=3 --cpu cortex-m0plus --verify host,cortex-m0plus
     """
-    from sensorsim.cost.kernel import kernel_report
-    from sensorsim.export.choose import choose
+    from sensorsim.api.kernels import kernel
 
-    if out is not None:
-        from sensorsim.export.write import check_folder
-
-        check_folder(out)
-    kernels = choose([file], "paper")
-    lengths, cpus = _numbers(at), _names(cpu)
-    if not cpus:
-        raise InputError("no processor is named; give --cpu k7, or see `sensorsim cpus`.")
-    _each_length_is_someones(kernels, lengths)
-    reports = {kernel.qualified: kernel_report(kernel, _own(kernel, lengths), cpus, accounting) for kernel in kernels}
-    if level == "machine":
-        reports = {name: _with_machine(report) for name, report in reports.items()}
-    if out is not None or targets:
-        reports = _with_package(file, reports, out, _names(targets))
-    holds = all(report.holds for report in reports.values())
-    data = {"schema_version": SCHEMA_VERSION, "kernels": {name: each.to_dict() for name, each in reports.items()}}
+    found = kernel(file, at, cpu, accounting, level, out, targets)
+    if found.unverified:  # the report says what is not proved, and the exit code that something is not
+        click.echo("Nothing is verified: C is written of proved kernels only.", err=True)
+    reports, data = dict(found.kernels), found.to_dict()
     if locks.lock or locks.check:
         from sensorsim.locking.takers import with_machine_code
 
-        settle_kernel(locks, with_machine_code(data, reports, cpus, level, locks.also), holds)
+        cpus = [name.strip() for name in cpu.split(",") if name.strip()]
+        settle_kernel(locks, with_machine_code(data, reports, cpus, level, locks.also), found.holds)
     emit(
         fmt,
         lambda: "\n\n".join(_text(report, file) for report in reports.values()),
         lambda: data,
-        lambda: [row for report in reports.values() for row in report.rows()],
+        found.rows,
     )
-    if not holds:
+    if not found.holds:
         sys.exit(1)
-
-
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
-def _numbers(text: str) -> dict[str, int]:
-    """`n=14,rate=3` as numbers."""
-    found: dict[str, int] = {}
-    for part in _names(text):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not name.isidentifier() or not value.lstrip("-").isdecimal() or len(value) > 12:
-            raise InputError(f"--at {part!r} is no length with its value; write --at n=14,rate=3.")
-        found[name] = int(value)
-    return found
-
-
-def _own(kernel: "Kernel", lengths: dict[str, int]) -> dict[str, int]:
-    return {name: value for name, value in lengths.items() if name in kernel.parameters}
-
-
-def _each_length_is_someones(kernels: list["Kernel"], lengths: dict[str, int]) -> None:
-    for name in lengths:
-        if not any(name in kernel.parameters for kernel in kernels):
-            known = ", ".join(dict.fromkeys(length for kernel in kernels for length in kernel.lengths)) or "none"
-            raise InputError(f"--at names {name}, which is no length of these kernels; they have {known}.")
-
-
-def _with_machine(report: "KernelReport") -> "KernelReport":
-    """The report with what compiled code executes on each processor that there is a compiler for."""
-    from dataclasses import replace
-
-    from sensorsim.export.levels import kernel_machine
-
-    if report.proof is None:
-        return report
-    machine = {name: kernel_machine(report.kernel, report.at, name) for name in report.prices}
-    return replace(report, machine=machine)
-
-
-def _with_package(
-    file: str, reports: dict[str, "KernelReport"], out: Path | None, targets: list[str]
-) -> dict[str, "KernelReport"]:
-    """Write the C package, and verify it where that is asked for."""
-    import tempfile
-    from dataclasses import replace
-
-    from sensorsim.export.package import Options, make_package
-    from sensorsim.export.write import fill, write_folder
-    from sensorsim.machine.targets import targets_named
-    from sensorsim.verify.verification import verify
-
-    targets = targets_named(targets) if targets else []
-    unproved = [report for report in reports.values() if report.proof_error is not None]
-    if unproved and out is not None:
-        raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
-    if unproved:  # the report says what is not proved, and the exit code that something is not
-        click.echo("Nothing is verified: C is written of proved kernels only.", err=True)
-        return reports
-    texts = make_package(Options(kernels=tuple(_names(file)), variant="paper"))
-    if out is not None:
-        write_folder(out, texts)
-    if not targets:
-        return reports
-    with tempfile.TemporaryDirectory() as folder:
-        fill(Path(folder), texts)
-        found = verify(Path(folder), targets, trust=True, made=texts)  # the user's own file, loaded already
-    failing = next((proof for proof in found.proofs if not proof.passed), None)
-    if failing is not None and all(result.passed for result in found.results):  # those are in the report
-        raise FailedProofError(f"{failing.name}: {failing.detail}.")
-    made = f"{found.compiler}, {found.flags}"
-    rows = {name: tuple(_row(result, made) for result in found.results if result.kernel == report.kernel.name)
-            for name, report in reports.items()}  # fmt: skip
-    return {name: replace(report, verified=rows[name]) for name, report in reports.items()}
-
-
-def _row(result: Any, compiler: str) -> dict[str, Any]:
-    n, price = result.instructions, result.price
-    return {
-        "target": result.target,
-        "vectors": result.vectors,
-        "differing_bits": result.differing_bits,
-        "instructions": n.mean if n else None,
-        "cost": price.mean if price else None,
-        "unit": result.unit or None,
-        "same_path": result.constant_time,
-        "passed": result.passed,
-        "compiler": compiler,
-    }
 
 
 def _text(report: "KernelReport", file: str) -> str:

@@ -95,53 +95,33 @@ def command(
     """
     from sensorsim.files import check_targets
 
-    asked = _asked(chosen, columns, ranges, noise)
     check_targets([write_table, plot], read=[noise, ranges])
     if plot:
         from sensorsim.plan.figure import check_figure
 
-        check_figure(plot, asked.goal)
-    found = _made(asked, compare)
+        check_figure(plot, chosen["goal"])
+    found = _made({**chosen, "columns": columns, "ranges": ranges, "noise": noise, "compare": compare})
     if write_table:
-        from sensorsim.privacy.tablefile import write_table as write
-        from sensorsim.privacy.tables import certified
+        from sensorsim.api.noise import write_table as write
 
-        write(write_table, certified(found.table))
+        write(write_table, found.table)
     if plot:
         from sensorsim.plan.figure import draw
 
         draw(found, plot)
-    emit(fmt, lambda: _text(found), found.to_dict, lambda: found.rows)
+    emit(fmt, lambda: _text(found), found.to_dict, found.rows)
 
 
-def _asked(chosen: dict[str, Any], columns: str | None, ranges: str | None, noise: str | None) -> Asked:
-    from sensorsim.cli.training import column_names
-    from sensorsim.ranges import ranges_for
-
-    if columns is not None and not columns.strip(" ,"):
-        raise InputError("--columns names none; give some, with commas, or --features.")
-    names = column_names(columns) or ()
-    if ranges and not names:
-        raise InputError("--ranges are those of columns; give --columns too.")
-    table = None
-    if noise:
-        from sensorsim.privacy.tablefile import read_table
-
-        table = read_table(noise)
-    given: dict[str, Any] = {name: None if value == OPEN else value for name, value in chosen.items()}
-    return Asked(columns=names, ranges=ranges_for(names, ranges) if names else None, noise=table, **given)
-
-
-def _made(asked: Asked, compare: bool) -> "Plan":
+def _made(chosen: dict[str, Any]) -> "Plan":
     """The plan; what takes long is told on stderr, once it has taken long."""
-    from sensorsim.plan import plan
+    from sensorsim.api.planning import plan
 
     now = ["starting"]
     timer = Timer(SECONDS_OF_SILENCE, lambda: click.echo(f"{now[0]} …", err=True))
     timer.daemon = True
     timer.start()
     try:
-        return plan(asked, compare=compare, told=lambda text: now.__setitem__(0, text))
+        return plan(**chosen, told=lambda text: now.__setitem__(0, text))
     finally:
         timer.cancel()
 

@@ -61,19 +61,15 @@ def command(
              sensorsim receive week12.json --table rows-eps1.6-1.txt --write-sketch sketch.json
              sensorsim receive week13.bin --table rows-eps1.6-1.txt --sketch sketch.json
     """
-    from sensorsim.device.encoder import read_encoder
-    from sensorsim.device.sketch_file import read_sketch
+    from sensorsim.api.receiving import receive
     from sensorsim.files import check_targets, write_all
-    from sensorsim.hospital import receive
     from sensorsim.hospital.columnar import check_out, received_content
-    from sensorsim.privacy.tablefile import read_table
 
     _check(encoder, sketch, write_sketch, {"--root": root, "--direction-bits": direction_bits})
     check_targets([out, write_sketch], read=[*packets, table, encoder, sketch])
     check_out(out or "")
     form = None if lines is None else "hex" if lines else "binary"
-    known = read_encoder(encoder) if encoder else None
-    received = receive(packets, read_table(table), known, form, read_sketch(sketch) if sketch else None)
+    received = receive(packets, table, encoder, sketch, form)
     made: dict[str, bytes | str] = {}  # all of it before the first file is written
     if out:
         made[out] = received_content(out, received)
@@ -82,7 +78,7 @@ def command(
     write_all(made)
     what = "hidden unit" if encoder else "feature"
     shown = _sketch_text if sketch else _text
-    emit(fmt, lambda: shown(received, what), received.to_dict, lambda: received.rows)
+    emit(fmt, lambda: shown(received, what), received.to_dict, received.rows)
     if not received.accepted:
         sys.exit(1)
 

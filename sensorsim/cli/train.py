@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import MOST_SEED, base_config, data_options, load_data, model_options, note_unused, shown
-from sensorsim.errors import InputError
+from sensorsim.cli.training import MOST_SEED, base_config, data_options, model_options, note_unused, shown, tell
 from sensorsim.mechanisms import names
 
-if TYPE_CHECKING:
-    from sensorsim.train.save import Model
-
-SCHEMA_VERSION = 3
 NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records, so its figures are not private."
 
 
@@ -45,7 +38,7 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
     multiple=True,
     help="Learn from what sensors sent: packets, or what `sensorsim receive --out` wrote. Needs --table.",
 )
-@click.option("--table", "table_file", metavar="FILE", help="Noise table that the packets were made with.")
+@click.option("--table", metavar="FILE", help="Noise table that the packets were made with.")
 @click.option("--sketch", metavar="FILE", help="Sketch that the packets of --sketch-packets went through.")
 @click.option("--sketch-packets", metavar="FILE", multiple=True, help="Packets of that sketch, or their sums.")
 @format_option
@@ -54,8 +47,6 @@ def command(
     context: click.Context,
     /,
     fmt: str,
-    out: str | None,
-    encoder: str | None,
     **chosen: Any,
 ) -> None:
     """Train one model privately and save it; say what its epsilon is and what that covers.
@@ -67,83 +58,19 @@ def command(
     Example: sensorsim train --epsilon 1.6 --out model.safetensors --encoder encoder.json
              sensorsim train --packets week12.json --table rows-eps1.6-1.txt --out model.safetensors
     """
-    check_paths(out, encoder, _inputs(chosen))
-    from sensorsim.mechanisms import resolve
+    from sensorsim.api.training import train
 
-    resolve(chosen["mechanism"])  # before anything heavy is loaded
-    from sensorsim.train.about import check_users
+    packets = any(chosen[name] not in (None, ()) for name in ("packets", "table", "sketch", "sketch_packets"))
+    if packets:
+        from sensorsim.cli.train_packets import refuse_others
 
-    check_users(chosen["m"])
-    if any(chosen[name] not in (None, ()) for name in ("packets", "table_file", "sketch", "sketch_packets")):
-        from sensorsim.cli.train_packets import model_of_packets
-
-        model = model_of_packets(context)
+        refuse_others(context)
     else:
-        model = model_of_data(chosen)
-    result = {**model.about, **_written(model, out, encoder)}
-    emit(
-        fmt,
-        lambda: table(result),
-        lambda: {**result, "schema_version": SCHEMA_VERSION},
-        lambda: [{name: value for name, value in result.items() if name not in ("columns", "ranges", "identity")}],
-    )
-
-
-def model_of_data(chosen: dict[str, Any]) -> Model:
-    """Train on the persons of a file that are not held out."""
-    from sensorsim.train.cell import ready
-    from sensorsim.train.fit import fit
-
-    split = {**chosen, "seed": 0}  # who is held out is public, and evaluate must find the same persons
-    dataset = load_data(split, counts=False)
-    asked = base_config(chosen, 1)
-    config, ready_dataset = ready(asked, dataset)
-    if config.m != dataset.m:  # a mechanism of one user, whatever m is
-        config, ready_dataset = ready(asked, load_data({**split, "m": config.m}, counts=False))
-    note_unused([asked.mechanism], asked)
-    return fit(ready_dataset, config)
-
-
-def _inputs(chosen: dict[str, Any]) -> list[str]:
-    """Files that are read, and so not written over."""
-    given = [chosen[name] for name in ("data", "ranges", "table_file", "sketch")]
-    return [path for path in (*given, *chosen["packets"], *chosen["sketch_packets"]) if path not in (None, "-")]
-
-
-def check_paths(out: str | None, encoder: str | None, inputs: Sequence[str] = ()) -> None:
-    """Refuse places that cannot be written to before anything is computed."""
-    from sensorsim.files import check_targets
-
-    if out is not None:
-        from sensorsim.train import save
-
-        save.check_path(out)
-    if encoder is not None and not encoder.endswith(".json"):
-        raise InputError(f"{encoder} is no JSON file; give --encoder a name that ends in .json.")
-    check_targets([out, encoder], read=inputs)
-
-
-def _written(model: Model, out: str | None, encoder: str | None) -> dict[str, Any]:
-    """Write what was asked for, all of it or nothing; returns where."""
-    from sensorsim.encoders import as_json
-    from sensorsim.files import write_all
-    from sensorsim.train import save
-    from sensorsim.train.quantise import in_integers
-
-    done: dict[str, Any] = {}
-    contents: dict[str, bytes | str] = {}
-    if out is not None:
-        contents[out] = save.content_of(out, model)
-        done["saved"] = out
-    if encoder is not None:
-        made = in_integers(model)
-        path = Path(encoder)
-        files = [encoder] if len(made) == 1 else [str(path.with_stem(f"{path.stem}-{j}")) for j in range(len(made))]
-        contents |= {file: as_json(one) for file, one in zip(files, made, strict=True)}
-        done |= {"encoder": " ".join(files), "encoder_shared": len(made) == 1 and model.trained.m > 1}
-        done["weights_saturated"] = sum(one.provenance["quantisation"]["weights_saturated"] for one in made)
-    write_all(contents)
-    return done
+        chosen["mechanism"] = (asked := base_config(chosen, 1)).mechanism
+    model = train(**chosen, told=tell)
+    if not packets:
+        note_unused([asked.mechanism], asked)
+    emit(fmt, lambda: table({**model.about, **model.written}), model.to_dict, model.rows)
 
 
 def table(result: dict[str, Any]) -> str:

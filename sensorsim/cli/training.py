@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,8 @@ import click
 
 from sensorsim.cli.names import mechanism_name
 from sensorsim.errors import InputError
-from sensorsim.extras import need
 from sensorsim.privacy.kinds import DEFAULT
+from sensorsim.train.choosing import TRAINING, chosen_records
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -102,75 +102,17 @@ model_options = options(
 )
 
 
-TRAINING = ("torch", "scipy", "joblib", "safetensors")
-
-
 def load_data(chosen: dict[str, Any], needs: tuple[str, ...] = TRAINING, counts: bool = True) -> Dataset:
     """The data set that the options name; what was done to it is told on stderr, with `counts` or without."""
-    need(*needs)
-    from sensorsim.train.data import load
-
-    dataset = load(
-        chosen["data"],
-        m=chosen["m"],
-        columns=column_names(chosen["columns"]),
-        person=chosen["person"],
-        ranges=chosen["ranges"],
-        normalise=chosen["normalise"],
-        drop_missing=chosen["drop_missing"],
-        seed=chosen["seed"] or 0,
+    names = ("data", "m", "columns", "person", "ranges", "normalise", "drop_missing")
+    return chosen_records(
+        **{name: chosen[name] for name in names}, seed=chosen["seed"] or 0, needs=needs, counts=counts, told=tell
     )
-    for line in data_notes(dataset, chosen["normalise"], counts):
-        click.echo(line, err=True)
-    return dataset
 
 
-def column_names(text: str | None) -> tuple[str, ...] | None:
-    """Names between commas; quotes keep a comma that belongs to a name."""
-    if text is None:
-        return None
-    import csv
-
-    from sensorsim.ranges import brief
-
-    try:
-        cells = next(csv.reader([text.replace("\n", " ")], strict=True, skipinitialspace=True), [])
-    except csv.Error as error:
-        raise InputError(f'--columns cannot be read ({error}); give names like Steps,"Heart rate, bpm".') from None
-    found = tuple(name.strip() for name in cells)
-    if not all(found):
-        raise InputError(f"--columns {brief(text) or 'is empty and'} has a blank name; give names like Steps,Calories.")
-    return found
-
-
-def data_notes(dataset: Dataset, normalise: str, counts: bool = True) -> Iterable[str]:
-    """What the reader of a result must know of its data. Counts are exact, so only what is not private tells them."""
-    from sensorsim.ranges import brief
-
-    if normalise == "public":
-        yield "Note: --normalise public is now called ranges."
-    if not dataset.persons_known:
-        yield f"Note: no column of {dataset.source} names persons (--person), so every row counts as one."
-    if not counts:
-        yield from _uncounted(dataset)
-        return
-    if dataset.dropped:
-        rows = dataset.dropped + len(dataset.x)
-        yield f"Note: {dataset.dropped} of {rows} rows have a missing cell and are left out."
-    if dataset.clipped and dataset.ranges:
-        most, known = max(zip(dataset.clipped_in, dataset.ranges, strict=True), key=lambda pair: pair[0])
-        yield (
-            f"Note: {dataset.clipped} of {dataset.x.size} readings lie outside of their ranges and are clipped, "
-            f"{most} of them in {brief(known.name)} ({known})."
-        )
-
-
-def _uncounted(dataset: Dataset) -> Iterable[str]:
-    """That something was done, not how often: an exact count tells of the records."""
-    if dataset.dropped:
-        yield "Note: some rows have a missing cell and are left out."
-    if dataset.clipped:
-        yield "Note: some readings lie outside of their ranges and are clipped; check the ranges."
+def tell(text: str) -> None:
+    """A note on stderr."""
+    click.echo(text, err=True)
 
 
 def base_config(chosen: dict[str, Any], runs: int) -> Config:

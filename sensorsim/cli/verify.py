@@ -1,23 +1,20 @@
 """`sensorsim verify`."""
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.verify_binary import binary_data, binary_options, binary_report, binary_text, given_target
-
-if TYPE_CHECKING:
-    from sensorsim.verify.bits import Effort
-    from sensorsim.verify.result import KernelResult
-    from sensorsim.verify.verification import Verification
+from sensorsim.cli.verify_binary import binary_options, binary_text
 
 ALL = "all"
-QUICK = 1000  # random vectors up to which the work is not shared by processes
+
+if TYPE_CHECKING:
+    from sensorsim.verify.result import KernelResult
+    from sensorsim.verify.verification import Verification
 
 
 @click.command()
@@ -71,39 +68,22 @@ def command(
 
     Example: sensorsim verify firmware/privacy --target host,cortex-m0plus
     """
-    from sensorsim.errors import InputError
-    from sensorsim.verify.bits import Effort
+    from sensorsim.api.firmware import verify
+    from sensorsim.verify.binary import BinaryReport
 
-    if random_host < 1 or random_core < 1:
-        raise InputError("the number of random vectors must be 1 or more.")
-    effort = Effort(max(random_host, random_core), random_core)
     with _Display() as display:
-        own = binary_report(folder, cc, elf, manifest, symbol, given_target(target), effort, seed, display.show, trust)
-        report = None if own else _of_package(folder, target, effort, seed, display, trust, jobs)
-    if own:
-        settle_verify(locks, binary_data(own))
-        emit(fmt, lambda: binary_text(own), lambda: binary_data(own), own.rows)
-    elif report:
-        settle_verify(locks, _data(report))
-        emit(fmt, lambda: _text(report), lambda: _data(report), lambda: [_row(result) for result in report.results])
-    if not (own or report).passed:  # type: ignore[union-attr]
+        report = verify(
+            folder, target, random_host, random_core, seed, trust, jobs, cc, elf, manifest, symbol, display.show
+        )
+    settle_verify(locks, report.to_dict())
+    emit(
+        fmt,
+        lambda: binary_text(report) if isinstance(report, BinaryReport) else _text(report),
+        report.to_dict,
+        report.rows,
+    )
+    if not report.passed:
         sys.exit(1)
-
-
-def _of_package(
-    folder: Path | None, target: str, effort: "Effort", seed: int, display: "_Display", trust: bool, jobs: int | None
-) -> "Verification":
-    from sensorsim.errors import InputError
-    from sensorsim.machine.targets import HOST, TARGETS
-    from sensorsim.verify.verification import verify
-
-    if folder is None:
-        raise InputError("no package is named; give its folder, or --elf with --manifest.")
-    names = [name.strip() for name in target.split(",") if name.strip()]
-    names = [HOST, *TARGETS] if names == [ALL] else names
-    if jobs is None:
-        jobs = 2 if max(effort.host, effort.core) > QUICK else 0
-    return verify(folder, names, effort, seed, display.show, trust, jobs)
 
 
 class _Display:
@@ -188,55 +168,3 @@ def _cells(result: "KernelResult") -> list[str]:
     counts += [f"{price.mean:.1f}", f"{price.max:.0f}", result.unit] if price else ["no price", "", ""]
     memory = [f"{result.flash_bytes}", f"{result.ram_bytes}", f"{result.stack_bytes}"]
     return [*head, *counts, *memory, *timing_cells(result)]
-
-
-def _row(result: "KernelResult") -> dict[str, Any]:
-    n, price = result.instructions, result.price
-    return {
-        "kernel": result.kernel,
-        "target": result.target,
-        "vectors": result.vectors,
-        "differing_bits": result.differing_bits,
-        "lengths": " ".join(f"{name}={value}" for name, value in result.lengths.items()),
-        "instructions_min": n.min if n else None,
-        "instructions_mean": n.mean if n else None,
-        "instructions_max": n.max if n else None,
-        "cost_min": price.min if price else None,
-        "cost_mean": price.mean if price else None,
-        "cost_max": price.max if price else None,
-        "cost_unit": result.unit or None,
-        "table": result.table or None,
-        "flash_bytes": result.flash_bytes,
-        "ram_bytes": result.ram_bytes,
-        "stack_bytes": result.stack_bytes,
-        "runtime": " ".join(result.runtime),
-        "sequences": result.sequences,
-        "sequences_by_secret": result.sequences_by_secret,
-        "same_path": result.constant_time,
-        "same_path_proved": result.proved_same_path if result.sequences is not None else None,
-        "same_addresses": result.same_addresses,
-        "same_addresses_proved": result.proved_same_addresses if result.sequences is not None else None,
-        "same_time": result.same_time,
-        "timed_operations": "; ".join(operation.text(result.unit) for operation in result.operations),
-    }
-
-
-def _data(report: "Verification") -> dict[str, Any]:
-    results = []
-    for result in report.results:
-        more: dict[str, Any] = {"classes": result.classes, "table_notes": list(result.table_notes)}
-        more |= {"varying": list(result.varying), "moving": list(result.moving)}
-        more |= {"timed_operations": [asdict(one) for one in result.operations]}
-        results.append({**_row(result), "lengths": result.lengths, **more})
-    return {
-        "schema_version": 2,
-        "folder": report.folder,
-        "passed": report.passed,
-        "proofs": [asdict(proof) for proof in report.proofs],
-        "left_out": list(report.left_out),
-        "compiler": report.compiler,
-        "flags": report.flags,
-        "gcc": report.gcc,
-        "ubsan_vectors": report.ubsan_vectors,
-        "results": results,
-    }

@@ -1,6 +1,6 @@
 """`sensorsim verify --cc …` and `sensorsim verify --elf …`: their options, and how their report reads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,6 @@ import click
 
 if TYPE_CHECKING:
     from sensorsim.verify.binary import BinaryReport
-    from sensorsim.verify.bits import Effort
 
 SHOWN = 6  # branches that one call names
 
@@ -34,65 +33,6 @@ def binary_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def binary_report(
-    folder: Path | None,
-    cc: str | None,
-    elf: Path | None,
-    manifest: Path | None,
-    symbol: Sequence[str],
-    target: str | None,
-    effort: "Effort | None" = None,
-    seed: int = 0,
-    progress: Callable[[str, int, int], None] | None = None,
-    trust: bool = False,
-) -> "BinaryReport | None":
-    """The report that the options ask for; None where they ask for none. `target` is None unless it was given."""
-    from sensorsim.errors import InputError
-
-    if cc is not None and elf is not None:
-        raise InputError("--cc builds a package and --elf takes what is built; give one of the two.")
-    if elf is None and (manifest is not None or symbol):
-        raise InputError("--manifest and --symbol go with --elf; add the image, or leave them out.")
-    if cc is None and elf is None:
-        return None
-    if target is not None and "," in target:
-        raise InputError(f"a build of yours is for one core, not for {target}; give one --target, or none.")
-    from sensorsim.verify.binary import verify_elf, verify_with
-
-    if elf is not None:
-        source = manifest or folder
-        if source is None or (manifest is not None and folder is not None):
-            raise InputError("--elf needs its package; give --manifest DIR/MANIFEST.json and no folder beside it.")
-        return verify_elf(elf, source, symbols_of(symbol), target, progress, effort, seed, trust)
-    if folder is None:
-        raise InputError("--cc needs the folder of a package; give it before the options.")
-    assert cc is not None
-    return verify_with(folder, cc, target, progress, effort, seed, trust)
-
-
-def given_target(target: str) -> str | None:
-    """The option `target` where someone gave it; its default is for whole packages."""
-    source = click.get_current_context().get_parameter_source("target")
-    return None if source is click.core.ParameterSource.DEFAULT else target
-
-
-def symbols_of(given: Sequence[str]) -> dict[str, int]:
-    """`ss_sensor_release=0x8000124` as a name and an address."""
-    from sensorsim.errors import InputError
-
-    found = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        try:
-            address = int(value, 0)
-        except ValueError:
-            address = -1
-        if not name or not 0 <= address < 1 << 32:
-            raise InputError(f"--symbol {text} is no name and address; write it as ss_sensor_release=0x8000124.")
-        found[name] = address
-    return found
-
-
 def binary_text(report: "BinaryReport") -> str:
     """What was proved first, then what each function takes."""
     verdict = "every proof holds" if report.passed else "FAILED"
@@ -115,11 +55,6 @@ def _wrapped(text: str, lead: str) -> list[str]:
     from textwrap import wrap
 
     return wrap(text, 118, initial_indent=lead, subsequent_indent=" " * len(lead), break_long_words=False)
-
-
-def binary_data(report: "BinaryReport") -> dict[str, Any]:
-    """For --format json."""
-    return {"schema_version": 2, **report.to_dict()}
 
 
 def _sizes(report: "BinaryReport") -> str:

@@ -18,9 +18,10 @@ from sensorsim.language.kernel import reachable
 from sensorsim.language.polynomial import Polynomial
 from sensorsim.language.ranges import Proof, RangeError
 from sensorsim.language.secrecy import Finding, Secrecy
+from sensorsim.results import Result, bars
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.figure import Figure
 
 UNSIGNED = False  # the tables' prices of signed operations differ for division alone
 
@@ -58,8 +59,8 @@ class KernelPrice:
         }
 
 
-@dataclass(frozen=True)
-class KernelReport:
+@dataclass(frozen=True, repr=False)
+class KernelReport(Result):
     """A kernel by every reader. What a reader refuses is None here, with its sentence beside it."""
 
     kernel: Kernel
@@ -152,10 +153,31 @@ class KernelReport:
                     "accounting": price.accounting,
                 }
 
-    def to_frame(self) -> "pd.DataFrame":
-        import pandas as pd
+    def title(self) -> str:
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.at.items())
+        return f"{self.kernel.name} ({self.kernel.at})" + (f", {sizes}" if sizes else "")
 
-        return pd.DataFrame(self.rows())
+    def facts(self) -> dict[str, str]:
+        found = {}
+        for name, price in self.prices.items():
+            formula = f"   {price.formula}" if price.formula is not None else ""
+            found[name] = f"{price.total.typical:g} {price.cpu.unit}{formula}" if price.total else "no price"
+        found["ranges"] = (
+            "proved: no operation wraps, no index leaves its array"
+            if self.proof
+            else "REFUSED: " + str(self.proof_error)
+        )
+        found["secrecy"] = self.secrecy.verdict
+        for row in self.verified:
+            found[f"on {row['target']}"] = f"{row['differing_bits']} bits differ in {row['vectors']} vectors"
+        return found
+
+    def figure(self) -> "Figure":
+        """How often each operation runs in one call."""
+        counts: dict[str, float | None] = {}
+        for (_, operation), count in self.counts.items():
+            counts[operation] = (counts.get(operation) or 0) + count
+        return bars(f"{self.title()}: operations of one call", counts, "times")
 
 
 def kernel_report(

@@ -19,6 +19,8 @@ result.py, text.py, figures.py      all of it, on a screen and on a page
 from importlib import import_module
 from typing import Any
 
+from sensorsim.doors import open_door
+
 # Loaded when they are used: Numba takes a second.
 _PLACES = {"Faults": "settings", "Settings": "settings", "People": "people", "simulate": "run", "FleetResult": "result"}
 __all__ = ["Faults", "FleetResult", "People", "Settings", "simulate"]
@@ -28,3 +30,6 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(name)
     return getattr(import_module(f"sensorsim.fleet.{_PLACES[name]}"), name)
+
+
+open_door(__name__)

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.fleet.estimates import Coverage, Estimate, estimates, number_of
 from sensorsim.fleet.spread import Spread, Used, Wear, spent_of, used_of
+from sensorsim.results import Result
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sensorsim.fleet.counts import Counts
     from sensorsim.fleet.energy import Board
     from sensorsim.fleet.settings import Settings
@@ -52,7 +55,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FleetResult:
+class FleetResult(Result):
     """All that is said of a fleet, from its sums alone. Estimates are of `every` days each."""
 
     settings: "Settings"
@@ -63,11 +66,26 @@ class FleetResult:
     def __post_init__(self) -> None:
         number_of(self.settings, self.every)
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
         share = self.coverage.share
         covered = "" if share is None else f", {100 * share:.1f} % of {self.coverage.intervals} intervals hold"
         received = self.counts.outcome("received")
         return f"FleetResult({self.settings.devices} devices, {self.settings.days} days, {received} packets{covered})"
+
+    def facts(self) -> dict[str, str]:
+        firmware = self.settings.firmware
+        worst = float(self.worst_period)
+        facts = {"simulation": "seeded, with the truth beside the estimates: nothing of it is private"}
+        facts["epsilon"] = f"{firmware.epsilon} a release, proved; at most {worst:g} of {firmware.budget} in a period"
+        facts["estimates"] = f"of {self.every} days each" + (f", ±{self.half:.4f} of a range" if self.half else "")
+        return facts | {one.name: f"{one.count:,}" for one in self.outcomes}
+
+    def figure(self) -> "Figure":
+        """A page of figures."""
+        from sensorsim.fleet.figures import page
+
+        made: Figure = page(self)
+        return made
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -151,16 +169,9 @@ class FleetResult:
 
         return tuple(self._outcome(name) for name in OUTCOMES)
 
-    @property
     def rows(self) -> list[dict[str, Any]]:
         """One for each feature and period."""
         return [asdict(one) | {"half": one.half} for one in self.estimates]
-
-    def to_frame(self) -> Any:
-        """The same as a pandas frame."""
-        import pandas
-
-        return pandas.DataFrame(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -182,7 +193,7 @@ class FleetResult:
             "spend": self._spend(),
             "packets": [asdict(one) for one in self.outcomes],
             "energy": None if self.used is None else self.used.to_dict(self.board),
-            "estimates": self.rows,
+            "estimates": self.rows(),
         }
 
     def _spend(self) -> dict[str, Any]:

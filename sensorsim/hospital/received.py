@@ -11,12 +11,16 @@ from sensorsim.hospital.expected import STAIRS_COLUMNS
 from sensorsim.hospital.intervals import LEVEL, mean_interval
 from sensorsim.hospital.law import law_of
 from sensorsim.hospital.statistics import CONTENT, SCHEMA_VERSION, Statistics
+from sensorsim.results import Result
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sensorsim.device.sketch import Sketch
     from sensorsim.privacy.tables import NoiseTable
 
 PRIVACY = "local, per record"
+SHOWN = 14  # features that a repr lists
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ class SketchMean:
     high: float
 
 
-@dataclass(frozen=True)
-class Received:
+@dataclass(frozen=True, repr=False)
+class Received(Result):
     """Everything that packets of one table have to say."""
 
     table: "NoiseTable"
@@ -108,7 +112,6 @@ class Received:
             self.sketch.n, self.sketch.directions, met, self.sketch.root, shown, square * low, square * high
         )
 
-    @property
     def rows(self) -> list[dict[str, Any]]:
         """One for each feature, or for each direction of a sketch."""
         return [asdict(row) for row in (self.directions if self.sketch else self.features)]
@@ -129,11 +132,31 @@ class Received:
     def to_dict(self) -> dict[str, Any]:
         """For JSON; `read_received` reads it back, from the sums alone."""
         head = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "kind": self.table.kind, "privacy": PRIVACY}
-        told = {"features": self.rows} if self.sketched is None else {"sketch": asdict(self.sketched)}
+        told = {"features": self.rows()} if self.sketched is None else {"sketch": asdict(self.sketched)}
         return {**head, **self.statistics.to_dict(), "confidence": LEVEL, **told}
 
-    def to_frame(self) -> Any:
-        """The same as a pandas frame, a row for each feature or direction."""
-        import pandas
+    def title(self) -> str:
+        return f"{self.accepted:,} packets accepted, {self.rejected:,} refused, {self.statistics.empty:,} empty"
 
-        return pandas.DataFrame(self.rows)
+    def facts(self) -> dict[str, str]:
+        kept = self.statistics
+        facts = {"epsilon": f"{kept.epsilon} per packet, as proved here: {PRIVACY}"}
+        facts["table"] = f"{self.table.kind}, {kept.k} of {kept.n} values in a packet, identity {kept.identity[:16]}"
+        if self.sketched is not None:
+            facts["mean square"] = f"{self.sketched.low:.5f} … {self.sketched.high:.5f} along a direction (95 %)"
+        for row in self.features[:SHOWN]:
+            mean = "–" if row.mean is None else f"{row.mean:.5f}"
+            facts[f"feature {row.feature}"] = f"{mean}, 95 % within {row.low:.5f} … {row.high:.5f}"
+        if len(self.features) > SHOWN:
+            facts["…"] = f"{len(self.features) - SHOWN} more: to_frame() has them"
+        return facts
+
+    def figure(self) -> "Figure":
+        from sensorsim.results import whiskers
+
+        found = [(row.mean, row.low, row.high) for row in self.features]
+        names = [f"feature {row.feature}" for row in self.features]
+        if self.sketched is not None:
+            found, names = [(self.sketched.mean, self.sketched.low, self.sketched.high)], ["mean square"]
+        made: Figure = whiskers(self.title(), names, found, "mean of the records and its 95 % interval")
+        return made

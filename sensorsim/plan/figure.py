@@ -29,9 +29,13 @@ def check_figure(path: str, goal: str) -> None:
     """Refuse what cannot be drawn, before anything is computed."""
     if Path(path).suffix.lstrip(".").lower() not in KINDS:
         raise InputError(f"{path} is not a figure; give a name that ends in {', '.join('.' + kind for kind in KINDS)}.")
+    _check_goal(goal)
+    check_target(path)
+
+
+def _check_goal(goal: str) -> None:
     if goal == MODEL:
         raise InputError("a model is simulated for one number of devices and has no curve; leave --plot out.")
-    check_target(path)
 
 
 def draw(plan: Plan, path: str) -> None:
@@ -39,7 +43,7 @@ def draw(plan: Plan, path: str) -> None:
     from sensorsim.drawing import picture
 
     check_figure(path, plan.asked.goal)
-    write_whole(path, picture(_figure(plan), Path(path).suffix[1:].lower(), DPI))
+    write_whole(path, picture(plan_figure(plan), Path(path).suffix[1:].lower(), DPI))
 
 
 def curve(asked: Asked, devices: list[int]) -> list[float]:
@@ -70,7 +74,9 @@ def _of_given(asked: Asked) -> tuple[int, int, float]:
     return settle(asked).schedule.allowed, table.release, variance
 
 
-def _figure(plan: Plan) -> Any:
+def plan_figure(plan: Plan) -> Any:
+    """The figure; a model has none."""
+    _check_goal(plan.asked.goal)
     from matplotlib.figure import Figure
 
     asked, scale = plan.asked, 1.0 if plan.asked.goal == COVARIANCE else 100.0

@@ -15,15 +15,17 @@ from sensorsim.plan.protects import ADAPTIVE, ANY_START, Protects, protects
 from sensorsim.plan.shuffled import WITHOUT_IDENTITY
 from sensorsim.plan.solve import Settled, solved
 from sensorsim.plan.words import shown, span
+from sensorsim.results import Result
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.figure import Figure
 
     from sensorsim.plan.model import Foretold
     from sensorsim.plan.streams import Strategy
     from sensorsim.privacy.tables import NoiseTable
 
 SCHEMA_VERSION = 1
+SHOWN_LINES, SHOWN_LETTERS = 16, 60  # of a repr
 CONTENT = "plan"
 PRIVACY = "local, per person"
 FIRMWARE = "sensorsim.device.firmware.Firmware"
@@ -34,7 +36,7 @@ ONE_RELEASE = "time sampling there is one release a period"
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Result):
     """A deployment, all of it settled. `to_dict` is the JSON, `to_frame` the table for a notebook."""
 
     settled: Settled
@@ -44,10 +46,24 @@ class Plan:
     model: "Foretold | None" = None
     strategies: "tuple[Strategy, ...]" = ()
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
         reached = "" if self.asked.goal == MODEL else f": ±{shown(self.half, self.asked.goal)}"
         often = span(given(self.asked.every))
         return f"Plan({given(self.asked.devices):,} devices, epsilon {self.asked.budget}{reached} {often})"
+
+    def facts(self) -> dict[str, str]:
+        found = {}
+        for line in self.lines[:SHOWN_LINES]:
+            value = f"{line.value:,.6g}" if isinstance(line.value, int | float) else str(line.value)
+            found[line.name] = f"{value} {line.unit}"[:SHOWN_LETTERS]
+        return found
+
+    def figure(self) -> "Figure":
+        """Interval against devices, for this budget and others."""
+        from sensorsim.plan.figure import plan_figure
+
+        made: Figure = plan_figure(self)
+        return made
 
     @property
     def asked(self) -> Asked:
@@ -78,7 +94,6 @@ class Plan:
         made += of_costs.lines(self.settled, self.costs)
         return made
 
-    @property
     def rows(self) -> list[dict[str, Any]]:
         return [line.to_dict() for line in self.lines]
 
@@ -103,15 +118,10 @@ class Plan:
             found = self.half
         made["solved_for"], made["solved"] = self.solved_for, found
         made["notes"] = self.notes
-        made["lines"] = self.rows
+        made["lines"] = self.rows()
         made["model"] = asdict(self.model) if self.model else None
         made["strategies"] = [each.to_dict() for each in self.strategies]
         return made
-
-    def to_frame(self) -> "pd.DataFrame":
-        import pandas as pd
-
-        return pd.DataFrame(self.rows)
 
 
 def plan(asked: Asked | None = None, *, compare: bool = False, told: Callable[[str], None] = lambda text: None) -> Plan:

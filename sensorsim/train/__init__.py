@@ -17,3 +17,7 @@ scoring.py, metrics.py, interval.py   accuracy run by run, and intervals
 cell.py, sweep.py, store.py, kept.py  one configuration, a grid of them, what is finished, that read again
 figures.py, curves.py, labels.py, axes.py, sheet.py, noisy_figures.py, noisy_inputs.py   the figures
 """
+
+from sensorsim.doors import open_door
+
+open_door(__name__)

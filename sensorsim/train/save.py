@@ -13,18 +13,23 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, read_bounded, strict_json, write_whole
+from sensorsim.results import Result
 from sensorsim.train.about import checked_about
 from sensorsim.train.prior_codes import LEAST_VARIANCE
 from sensorsim.train.trained import Part, Reals, Trained
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA_VERSION = 3
 FORMATS = (".safetensors", ".npz")
 ABOUT = "sensorsim"  # the name of the JSON text beside the tensors
 MOST_BYTES = 1 << 29
@@ -32,14 +37,54 @@ MOST_ABOUT = 1 << 22
 MOST_NUMBER = 1e12  # of a weight
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, repr=False, eq=False)
+class Model(Result):
     """A model as it lies on disk."""
 
     trained: Trained
     middle: tuple[Reals, ...]  # (l,) for every user
     spread: tuple[Reals, ...]  # (l, l)
     about: dict[str, Any]
+    written: dict[str, Any] = field(default_factory=dict)  # where it was written, and what became of its encoders
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its statement: nothing of it was measured on a raw record."""
+        return {**self.about, **self.written, "schema_version": SCHEMA_VERSION}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row: what is said of it, without lists."""
+        said = {**self.about, **self.written}
+        return [{name: value for name, value in said.items() if name not in ("columns", "ranges", "identity")}]
+
+    def title(self) -> str:
+        about = self.about
+        return f"{about['mechanism']}, {about['form']}: n = {about['n']}, l = {about['l']}, m = {about['m']}"
+
+    def facts(self) -> dict[str, str]:
+        about = self.about
+        spent = "–" if about["spent_epsilon"] is None else f"{about['spent_epsilon']:.4f}"
+        facts = {"epsilon": f"{spent} spent per record; delta {about['delta']:g}; {about['trust']}"}
+        facts |= {"covers": about["covers"], "noise": about["noise"], "records": f"{about['records']:,}"}
+        return facts | ({"saved in": self.written["saved"]} if "saved" in self.written else {})
+
+    def save(self, path: str) -> None:
+        """Write model and statement as .safetensors or .npz."""
+        save(path, self)
+
+    def figure(self) -> Figure:
+        """The weights of the first encoder, a row for each feature."""
+        from matplotlib.figure import Figure
+
+        made = Figure(figsize=(7, 1.5 + 0.28 * self.about["n"]), layout="constrained")
+        axes = made.add_subplot()
+        weights = self.trained.users[0].W
+        most = float(np.abs(weights).max()) or 1.0
+        shown = axes.imshow(weights, cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
+        axes.set_yticks(range(self.about["n"]), [name[:30] for name in self.about["columns"]])
+        axes.set(xlabel="hidden unit")
+        axes.set_title(f"{self.title()} · weights of encoder 0", fontsize=9)
+        made.colorbar(shown)
+        return made
 
 
 def check_path(path: str) -> None:

@@ -19,8 +19,10 @@ from sensorsim.machine.compilers import OwnCompiler
 from sensorsim.machine.cores import core_of
 from sensorsim.machine.elf import MOST_BYTES, Program, read_elf
 from sensorsim.machine.targets import Target, need_firmware_tools
+from sensorsim.results import Result, bars
 from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.calls import CallResult, Calls, timing_proofs, watch_calls
+from sensorsim.verify.described import SCHEMA_VERSION, proof_facts
 from sensorsim.verify.draws import draw_proof, packets_differ
 from sensorsim.verify.image import (
     ImageWork,
@@ -40,7 +42,7 @@ from sensorsim.verify.proof import Proof
 from sensorsim.verify.wiped import leftovers
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.figure import Figure
 
 Progress = Callable[[str, int, int], None]  # what is done, step, of how many
 RELEASES, TRIALS, WIPES = 300, 60, 8
@@ -48,8 +50,8 @@ PACKETS = 10_000  # one after the other, beside those of a life
 CALLED = ("open", "release")  # the functions of a sensor without which there is nothing to prove
 
 
-@dataclass(frozen=True)
-class BinaryReport:
+@dataclass(frozen=True, repr=False)
+class BinaryReport(Result):
     """What was proved of one build. `flash_bytes` and `ram_bytes` are of the whole image."""
 
     image: str
@@ -79,12 +81,18 @@ class BinaryReport:
         return rows + [_row(self.target, one.kernel, one.sequences_by_secret, one) for one in self.kernels]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"passed": self.passed, **asdict(self)}
+        return {"schema_version": SCHEMA_VERSION, "passed": self.passed, **asdict(self)}
 
-    def to_frame(self) -> "pd.DataFrame":
-        import pandas as pd
+    def title(self) -> str:
+        return f"{self.image} on {self.target}: {'every proof holds' if self.passed else 'FAILED'}"
 
-        return pd.DataFrame(self.rows())
+    def facts(self) -> dict[str, str]:
+        return proof_facts(self.proofs, self.left_out)
+
+    def figure(self) -> "Figure":
+        """Instructions of each function."""
+        values: dict[str, float | None] = {row["function"]: row["instructions_mean"] for row in self.rows()}
+        return bars(self.title(), values, "instructions of one call, mean")
 
 
 def _row(target: str, name: str, paths: int | None, one: KernelResult | CallResult) -> dict[str, Any]:

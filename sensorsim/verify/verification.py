@@ -5,23 +5,29 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import files_in
 from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_named
+from sensorsim.results import Result, bars
 from sensorsim.verify.bits import Effort
+from sensorsim.verify.described import kernel_row, proof_facts, verification_data
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.result import KernelResult
 from sensorsim.verify.running import NOT_RUN, Progress, Run, failed
 from sensorsim.verify.steps import Contents, Setup, Step
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SORTS = {"selftest": "self-test", "bits": "bits", "draw": "every draw"}
 NAMED = 8  # files that the proof of the files names
 NOT_DRAWN = "every draw: it runs on this machine, and host is not among the targets, or there is no certified release"
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Result):
     """The whole report: what was proved, and every kernel on every target."""
 
     folder: str
@@ -39,6 +45,25 @@ class Verification:
 
     def proof(self, name: str) -> Proof:
         return next(proof for proof in self.proofs if proof.name == name)
+
+    def title(self) -> str:
+        return f"{self.folder}: {'every proof holds' if self.passed else 'FAILED'}"
+
+    def facts(self) -> dict[str, str]:
+        return proof_facts(self.proofs, self.left_out)
+
+    def to_dict(self) -> dict[str, Any]:
+        return verification_data(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each kernel on each target."""
+        return [kernel_row(result) for result in self.results]
+
+    def figure(self) -> "Figure":
+        """Instructions of one call of each kernel on each core."""
+        counted = {f"{one.kernel}, {one.target}": one.instructions for one in self.results if one.instructions}
+        values: dict[str, float | None] = {name: counts.mean for name, counts in counted.items()}
+        return bars(self.title(), values, "instructions of one call, mean")
 
 
 def verify(

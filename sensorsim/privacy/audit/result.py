@@ -1,7 +1,12 @@
 """What an audit found, look by look."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sensorsim.results import Result, bars
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Event(NamedTuple):
@@ -53,8 +58,8 @@ class Look:
         return self.matches and self.independent and not self.event.leaks
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Result):
     """All looks, in order. The last one decides: one that finds something certain ends the audit."""
 
     mechanism: str
@@ -69,6 +74,42 @@ class Audit:
     looks: tuple[Look, ...]
     recovered: bool  # each of the first two inputs gave one value only of some field: x is read off exactly
     rarest: float  # what shows in one field of a smaller share of the packets is beyond these draws
+
+    name: str = ""  # of what was audited
+
+    @property
+    def verdict(self) -> str:
+        from sensorsim.privacy.audit.described import verdict
+
+        return verdict(self)
+
+    def title(self) -> str:
+        return f"{self.name or self.mechanism}: {self.verdict}"
+
+    def facts(self) -> dict[str, str]:
+        event = self.last.event
+        return {
+            "draws": f"{self.draws:,} of {self.asked:,}, in {len(self.looks)} looks, seed {self.seed}",
+            "observed": self.sees,
+            "claimed": f"epsilon {self.claimed:.6g} for a packet",
+            "measured": f"more than {event.bound:.6g} with confidence {self.confidence:g}; claimed {event.claimed:.6g}",
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        from sensorsim.privacy.audit.described import data
+
+        return data(self.name, self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        from sensorsim.privacy.audit.described import rows
+
+        return rows(self.name, self)
+
+    def figure(self) -> "Figure":
+        """The lower bound after each look, and what is claimed."""
+        found: dict[str, float | None] = {f"{look.draws:,} draws": look.event.bound for look in self.looks}
+        axis = f"epsilon of the worst event, lower bound; claimed {self.last.event.claimed:.6g}"
+        return bars(f"{self.name or self.mechanism}: audit", found, axis)
 
     @property
     def last(self) -> Look:

@@ -1,0 +1,188 @@
+"""`kernel`: all that can be said of a kernel: formula, counts, price, ranges, secrecy, and its C on real cores."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.cost.kernel import KernelReport
+from sensorsim.errors import FailedProofError, InputError
+from sensorsim.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sensorsim.language import Kernel
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, repr=False)
+class KernelReports(Result):
+    """The reports of the kernels of a file, by their qualified names."""
+
+    kernels: Mapping[str, KernelReport]
+    package: Mapping[str, str] | None = None  # the C that was made of them, by path
+    unverified: bool = False  # C is made of proved kernels only, and one is not
+
+    @property
+    def holds(self) -> bool:
+        """Whether all ranges are proved, nothing secret shows, and every compared bit is the same."""
+        return all(report.holds for report in self.kernels.values())
+
+    def title(self) -> str:
+        return "; ".join(report.title() for report in self.kernels.values())
+
+    def facts(self) -> dict[str, str]:
+        several = len(self.kernels) > 1
+        return {
+            f"{report.kernel.name}: {name}" if several else name: text
+            for report in self.kernels.values()
+            for name, text in report.facts().items()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        made = {name: report.to_dict() for name, report in self.kernels.items()}
+        return {"schema_version": SCHEMA_VERSION, "kernels": made}
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for report in self.kernels.values() for row in report.rows()]
+
+    def figure(self) -> "Figure":
+        return next(iter(self.kernels.values())).figure()
+
+
+def kernel(
+    kernel: "str | os.PathLike[str] | Kernel",
+    at: str | Mapping[str, int] = "",
+    cpu: str | Sequence[str] = "k7",
+    accounting: str = "full",
+    level: str = "kernel",
+    c: str | os.PathLike[str] | None = None,
+    verify: str | Sequence[str] = "",
+) -> KernelReports:
+    """Ask every reader about a kernel: FILE.py:name, the name of one that ships, or a kernel itself.
+
+    `at` are lengths to count at, `cpu` processors to price it on; `level="machine"` also compiles it and counts what
+    runs. `c` is a folder to write its C package into, `verify` the targets to prove that C on, bit for bit.
+
+        >>> import sensorsim as ss
+        >>> ss.kernel("spof", at={"n": 14}, cpu="cortex-m0plus").holds
+        True
+    """
+    from sensorsim.cost.kernel import kernel_report
+    from sensorsim.export.choose import choose
+    from sensorsim.language import Kernel
+
+    if c is not None:
+        from sensorsim.export.write import check_folder
+
+        check_folder(Path(c))
+    kernels = [kernel] if isinstance(kernel, Kernel) else choose([os.fspath(kernel)], "paper")
+    lengths, cpus = _numbers(at), _listed(cpu)
+    if not cpus:
+        raise InputError("no processor is named; give --cpu k7, or see `sensorsim cpus`.")
+    if level not in ("kernel", "machine"):
+        raise InputError(f"level {level!r} is not known; give --level kernel or machine.")
+    _each_length_is_someones(kernels, lengths)
+    reports = {one.qualified: kernel_report(one, _own(one, lengths), cpus, accounting) for one in kernels}
+    if level == "machine":
+        reports = {name: _with_machine(report) for name, report in reports.items()}
+    targets = _listed(verify)
+    if c is None and not targets:
+        return KernelReports(reports)
+    if isinstance(kernel, Kernel):
+        raise InputError("C is made of kernels in a file; give FILE.py:name in place of the kernel.")
+    return _with_package(os.fspath(kernel), reports, None if c is None else Path(c), targets)
+
+
+def _listed(text: str | Sequence[str]) -> list[str]:
+    names = text.split(",") if isinstance(text, str) else text
+    return list(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def _numbers(at: str | Mapping[str, int]) -> dict[str, int]:
+    """`n=14,rate=3` as numbers."""
+    if isinstance(at, Mapping):
+        return dict(at)
+    found: dict[str, int] = {}
+    for part in _listed(at):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name.isidentifier() or not value.lstrip("-").isdecimal() or len(value) > 12:
+            raise InputError(f"--at {part!r} is no length with its value; write --at n=14,rate=3.")
+        found[name] = int(value)
+    return found
+
+
+def _own(kernel: "Kernel", lengths: dict[str, int]) -> dict[str, int]:
+    return {name: value for name, value in lengths.items() if name in kernel.parameters}
+
+
+def _each_length_is_someones(kernels: "Sequence[Kernel]", lengths: dict[str, int]) -> None:
+    for name in lengths:
+        if not any(name in kernel.parameters for kernel in kernels):
+            known = ", ".join(dict.fromkeys(length for kernel in kernels for length in kernel.lengths)) or "none"
+            raise InputError(f"--at names {name}, which is no length of these kernels; they have {known}.")
+
+
+def _with_machine(report: KernelReport) -> KernelReport:
+    """The report with what compiled code executes on each processor that there is a compiler for."""
+    from sensorsim.export.levels import kernel_machine
+
+    if report.proof is None:
+        return report
+    return replace(report, machine={name: kernel_machine(report.kernel, report.at, name) for name in report.prices})
+
+
+def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None, targets: list[str]) -> KernelReports:
+    """Write the C package, and verify it where that is asked for."""
+    from sensorsim.export.package import Options, make_package
+    from sensorsim.export.write import write_folder
+    from sensorsim.machine.targets import targets_named
+
+    targets = targets_named(targets) if targets else []
+    unproved = [report for report in reports.values() if report.proof_error is not None]
+    if unproved and out is not None:
+        raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
+    if unproved:  # the report says what is not proved
+        return KernelReports(reports, unverified=True)
+    texts = make_package(Options(kernels=tuple(_listed(file)), variant="paper"))
+    if out is not None:
+        write_folder(out, texts)
+    return KernelReports(_verified(reports, texts, targets) if targets else reports, texts)
+
+
+def _verified(
+    reports: dict[str, KernelReport], texts: Mapping[str, str], targets: list[str]
+) -> dict[str, KernelReport]:
+    import tempfile
+
+    from sensorsim.export.write import fill
+    from sensorsim.verify.verification import verify
+
+    with tempfile.TemporaryDirectory() as folder:
+        fill(Path(folder), texts)
+        found = verify(Path(folder), targets, trust=True, made=texts)  # the user's own file, loaded already
+    failing = next((proof for proof in found.proofs if not proof.passed), None)
+    if failing is not None and all(result.passed for result in found.results):  # those are in the report
+        raise FailedProofError(f"{failing.name}: {failing.detail}.")
+    made = f"{found.compiler}, {found.flags}"
+    rows = {name: tuple(_row(result, made) for result in found.results if result.kernel == report.kernel.name)
+            for name, report in reports.items()}  # fmt: skip
+    return {name: replace(report, verified=rows[name]) for name, report in reports.items()}
+
+
+def _row(result: Any, compiler: str) -> dict[str, Any]:
+    n, price = result.instructions, result.price
+    return {
+        "target": result.target,
+        "vectors": result.vectors,
+        "differing_bits": result.differing_bits,
+        "instructions": n.mean if n else None,
+        "cost": price.mean if price else None,
+        "unit": result.unit or None,
+        "same_path": result.constant_time,
+        "passed": result.passed,
+        "compiler": compiler,
+    }

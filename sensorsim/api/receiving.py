@@ -1,0 +1,44 @@
+"""`receive`: packets in, means with their intervals out."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sensorsim.api.noise import Table, read_table
+
+if TYPE_CHECKING:
+    from sensorsim.device.encoder import EncoderWeights
+    from sensorsim.device.sketch import Sketch
+    from sensorsim.hospital.received import Received
+
+Packets = str | os.PathLike[str] | bytes  # a path, - for standard input, or packets
+
+
+def receive(
+    packets: Packets | Iterable[Packets],
+    table: Table,
+    encoder: "EncoderWeights | str | os.PathLike[str] | None" = None,
+    sketch: "Sketch | str | os.PathLike[str] | None" = None,
+    form: str | None = None,
+) -> "Received":
+    """The mean of every feature, with an interval that holds whatever the records are, from packets of sensors.
+
+    `packets` are bytes, a file or several: packets that follow each other, or one a line in hex, or a CSV or Parquet
+    with a column packet, or what `sensorsim receive --out` wrote. `form` is binary, hex or csv where the content does
+    not say. Table, encoder and sketch are those that the sensors were made with; packets of others are refused.
+
+        >>> import sensorsim as ss
+        >>> table = ss.noise_table(epsilon=1.6, release=1)
+        >>> sensor = ss.Sensor(table)
+        >>> status, packet = (sensor.open(), sensor.release([0.5] * 14))[1]
+        >>> ss.receive(packet, table).accepted
+        1
+    """
+    from sensorsim.device.encoder import read_encoder
+    from sensorsim.device.sketch_file import read_sketch
+    from sensorsim.hospital.receiving import receive as read
+
+    weights = read_encoder(Path(encoder)) if isinstance(encoder, str | os.PathLike) else encoder
+    drawn = read_sketch(Path(sketch)) if isinstance(sketch, str | os.PathLike) else sketch
+    return read(packets, read_table(table), weights, form, drawn)

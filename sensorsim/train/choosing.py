@@ -1,0 +1,106 @@
+"""Records as a user names them: a file, its columns, whose they are; and what the reader of a result must know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sensorsim.errors import InputError
+from sensorsim.extras import need
+
+if TYPE_CHECKING:
+    from sensorsim.train.data import Dataset
+
+TRAINING = ("torch", "scipy", "joblib", "safetensors")
+Told = Callable[[str], None]
+
+
+def warn(text: str) -> None:
+    """Tell a note as a warning, which a notebook shows."""
+    import warnings
+
+    warnings.warn(text, stacklevel=4)
+
+
+def chosen_records(
+    data: str | None,
+    m: int = 1,
+    columns: str | Sequence[str] | None = None,
+    person: str | None = None,
+    ranges: str | None = None,
+    normalise: str = "ranges",
+    drop_missing: bool = False,
+    seed: int = 0,
+    needs: tuple[str, ...] = TRAINING,
+    counts: bool = True,
+    told: Told = warn,
+) -> Dataset:
+    """The data set; what was done to it is told, with `counts` or without."""
+    need(*needs)
+    from sensorsim.train.data import load
+
+    dataset = load(
+        data,
+        m=m,
+        columns=column_names(columns),
+        person=person,
+        ranges=ranges,
+        normalise=normalise,
+        drop_missing=drop_missing,
+        seed=seed,
+    )
+    for line in data_notes(dataset, normalise, counts):
+        told(line)
+    return dataset
+
+
+def column_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names between commas, where quotes keep a comma that belongs to a name; or several."""
+    if columns is None:
+        return None
+    if not isinstance(columns, str):
+        return tuple(columns)
+    import csv
+
+    from sensorsim.ranges import brief
+
+    try:
+        cells = next(csv.reader([columns.replace("\n", " ")], strict=True, skipinitialspace=True), [])
+    except csv.Error as error:
+        raise InputError(f'--columns cannot be read ({error}); give names like Steps,"Heart rate, bpm".') from None
+    found = tuple(name.strip() for name in cells)
+    if not all(found):
+        raise InputError(
+            f"--columns {brief(columns) or 'is empty and'} has a blank name; give names like Steps,Calories."
+        )
+    return found
+
+
+def data_notes(dataset: Dataset, normalise: str, counts: bool = True) -> Iterable[str]:
+    """What the reader of a result must know of its data. Counts are exact, so only what is not private tells them."""
+    from sensorsim.ranges import brief
+
+    if normalise == "public":
+        yield "Note: --normalise public is now called ranges."
+    if not dataset.persons_known:
+        yield f"Note: no column of {dataset.source} names persons (--person), so every row counts as one."
+    if not counts:
+        yield from _uncounted(dataset)
+        return
+    if dataset.dropped:
+        rows = dataset.dropped + len(dataset.x)
+        yield f"Note: {dataset.dropped} of {rows} rows have a missing cell and are left out."
+    if dataset.clipped and dataset.ranges:
+        most, known = max(zip(dataset.clipped_in, dataset.ranges, strict=True), key=lambda pair: pair[0])
+        yield (
+            f"Note: {dataset.clipped} of {dataset.x.size} readings lie outside of their ranges and are clipped, "
+            f"{most} of them in {brief(known.name)} ({known})."
+        )
+
+
+def _uncounted(dataset: Dataset) -> Iterable[str]:
+    """That something was done, not how often: an exact count tells of the records."""
+    if dataset.dropped:
+        yield "Note: some rows have a missing cell and are left out."
+    if dataset.clipped:
+        yield "Note: some readings lie outside of their ranges and are clipped; check the ranges."
