@@ -159,7 +159,7 @@ OF_THE_COMMAND_LINE = {
     *("write_table", "write_sketch", "root", "direction_bits", "statistics"),
 }
 # What only a caller can give, and what the command line names in another way.
-OF_PYTHON = {"told", "progress", "form", "only"}
+OF_PYTHON = {"told", "progress", "form", "only", "most"}
 
 
 def options_of(words):

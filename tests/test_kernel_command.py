@@ -14,7 +14,7 @@ from sensorsim.cli import group, main
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "kernels.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.S | re.M)
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.partition("## The file")[2], re.S | re.M)
 SHOWN = re.findall(r"^```\n\$ (sensorsim [^\n]*)\n(.*?)^```", PAGE, re.S | re.M)
 
 HEAD = """from sensorsim.language import *
