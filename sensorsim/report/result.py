@@ -18,7 +18,7 @@ class Report:
 
     def __repr__(self) -> str:
         plan = self.findings.plan
-        return f"Report({plan!r}, {len(self.html.encode()):,} bytes of HTML; .write(path) keeps it)"
+        return f"Report({plan.title()}, {len(self.html.encode()):,} bytes of HTML; .write(path) keeps it)"
 
     def _repr_html_(self) -> str:
         """The answer alone: a notebook has a style of its own."""
