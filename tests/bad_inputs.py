@@ -149,7 +149,7 @@ HOLDS: dict[str, dict[str, str]] = {
     "sweep": {**DATA, **SMALL, "--mechanism": "spof", "--epsilon": "1", "--sigma": "0", "--runs": "1", "--jobs": "1"},
     "figures": {"--out": "drawn", **DATA, "--only": "accuracy_epsilon", "--runs": "1", "--jobs": "1"},
     "data compare": {"file": "fitbit.csv"},
-    "data fit": {"file": "fitbit.csv", "--out": "fitted"},
+    "data fit": {"file": "fitbit.csv", "--out": "full"},
     "data make": {"--out": "made.csv", "--rows": "40", "--persons": "4"},
     "data ranges": {},
     "noise audit": {"file": "table.txt", "--draws": "1e4"},
@@ -260,3 +260,26 @@ def of_command(name: str, command: click.Command) -> Iterator[Case]:
 def every_case() -> tuple[Case, ...]:
     """All of them, in the order of the commands."""
     return (*(case for name, command in leaves() for case in of_command(name, command)), *map(Case, PAIRS))
+
+
+def furnish_more(folder: Path) -> None:
+    """What takes longer: a model, a package, readings of days, and packets of sensors."""
+    import numpy as np
+
+    from sensorsim.cli import main
+    from sensorsim.device.firmware import Firmware
+    from sensorsim.privacy.releases import sampled_records
+    from sensorsim.privacy.tablefile import read_table
+
+    assert folder == Path.cwd()
+    main(["data", "make", "--rows", "457", "--persons", "35", "--out", "fitbit.csv"])
+    main([*line("train", HOLDS["train"]), "--out", "model.npz"])
+    main(list(line("export", HOLDS["export"])))
+    table = read_table("table.txt")
+    layout = Firmware(table).layout
+    which, values = sampled_records(np.full((50, table.features), 9000, np.uint16), table, 1)
+    made = b""
+    for place, value in zip(which[:, 0], values[:, 0], strict=True):
+        number = layout.head | int(place) << 20 | int(value) << 20 + layout.which_bits
+        made += number.to_bytes(layout.bytes, "little")
+    (folder / "packets.bin").write_bytes(made)
