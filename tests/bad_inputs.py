@@ -129,6 +129,7 @@ TAKEN = {  # of all these values, those that an option takes after all
     "cpus_check/files": ("", *WRONG, *ARCHIVES),  # it tells what is wrong with a file: that is its answer
     "receive/packets": ("pipe", *WRONG, *ARCHIVES),  # what is no packet is counted as refused, with exit code 1
     **dict.fromkeys(SEEDS, ("99999999999999999999",)),  # a seed of any size
+    "sensitivity/--n": ("99999999999999999999",),  # a formula in n
     "cost/--m": ("99999999999999999999",),  # a factor of any size
     "fleet/--every": ("99999999999999999999",),  # then only the last day is shown
 }
