@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import re
 import shutil
 import textwrap
 import unicodedata
@@ -40,6 +41,16 @@ def fitting(width: int, *texts: str) -> list[str]:
             return [text]
     lead = texts[-1][: len(texts[-1]) - len(texts[-1].lstrip())]
     return fold(texts[-1].strip(), width, lead)
+
+
+def hung(text: str, width: int) -> str:
+    """Text whose lines fit: what goes on stands below where the words began, behind a head such as `  size    `."""
+    lines = []
+    for line in text.splitlines():
+        head = re.match(r" *(?:\S+(?: \S+){0,2} {2,})?", line)
+        lead = head[0] if head and len(head[0]) <= width // 2 else ""
+        lines += [line] if len(line) <= width else fold(line[len(lead) :], width, lead)
+    return "\n".join(lines)
 
 
 def widest(lines: Iterable[str]) -> int:

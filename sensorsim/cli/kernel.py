@@ -8,6 +8,7 @@ import click
 
 from sensorsim.cli.locking import Locks, lock_options, settle_kernel
 from sensorsim.cli.output import emit, format_option
+from sensorsim.terminal import columns, fold, hung
 
 if TYPE_CHECKING:
     from sensorsim.cost.kernel import KernelReport
@@ -90,7 +91,7 @@ def _text(report: "KernelReport", file: str) -> str:
         lines.append(f" {'verified':<9} {row['target']}: {same} in {row['vectors']} vectors{ran}")
     if report.proof is not None and not report.verified:
         lines.append(f" {'C':<9} sensorsim kernel {file} --c DIR --verify host")
-    return "\n".join(lines)
+    return hung("\n".join(lines), columns())
 
 
 def _costs(report: "KernelReport") -> list[str]:
@@ -149,6 +150,4 @@ def _ranges(report: "KernelReport") -> list[str]:
 
 
 def _paragraph(head: str, text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 98, initial_indent=f" {head:<9} ", subsequent_indent=" " * 11)
+    return fold(text, columns(), f" {head:<9} ")

@@ -10,6 +10,7 @@ from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
 from sensorsim.privacy.kinds import DEFAULT, KINDS
+from sensorsim.terminal import columns, hung
 
 
 class Count(click.ParamType[int]):
@@ -112,7 +113,7 @@ def check(file: str, delta: str, fmt: str) -> None:
     from sensorsim.api.noise import certify
 
     found = certify(file, delta)
-    emit(fmt, lambda: f"{text(file, found.table)}\n\n{found.verdict}", found.to_dict, found.rows)
+    emit(fmt, lambda: hung(f"{text(file, found.table)}\n\n{found.verdict}", columns()), found.to_dict, found.rows)
     if not found.holds:
         sys.exit(1)
 

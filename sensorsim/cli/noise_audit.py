@@ -12,6 +12,7 @@ from sensorsim.cli.noise_audit_report import text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import MOST_JOBS
 from sensorsim.errors import InputError
+from sensorsim.terminal import columns, hung
 
 
 class Draws(click.ParamType[int]):
@@ -90,7 +91,7 @@ def command(
         mechanism = mechanism_name(mechanism)
     with _Progress(draws) as progress:
         found = audit(file, mechanism, epsilon, samples, package, draws, confidence, threads, seed, progress)
-    emit(fmt, lambda: text(found.name, found), found.to_dict, found.rows)
+    emit(fmt, lambda: hung(text(found.name, found), columns()), found.to_dict, found.rows)
     if not found.passed:
         sys.exit(1)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sensorsim.cli.output import emit, format_option
+from sensorsim.terminal import columns, hung, table
 
 if TYPE_CHECKING:
     from sensorsim.privacy.peers import Peers
@@ -41,23 +42,25 @@ def command(plot: str | None, fmt: str) -> None:
         draw_records_needed(found, plot)
         click.echo(f"Drawn to {plot}.", err=True)
     rows = [asdict(row) for row in found]
-    emit(fmt, lambda: _text(found), lambda: {"schema_version": 1, "rows": rows}, lambda: rows)
+    emit(fmt, lambda: _text(found, columns()), lambda: {"schema_version": 1, "rows": rows}, lambda: rows)
 
 
-def _text(found: "list[Peers]") -> str:
-    head = f" {'epsilon':>7}" + "".join(f"{title:>11}" for title, _ in COLUMNS) + "   rows table"
-    lines = ["Standard deviation of the unbiased estimate of one feature at the worst x, in ranges of x", "", head]
+def _text(found: "list[Peers]", width: int) -> str:
+    rows = []
     for row in found:
-        cells = "".join(f"{_number(getattr(row, field)):>11}" for _, field in COLUMNS)
         shape = f"{row.knots} × {row.symbols}, {row.rows_bytes} B, {row.rows_bits} bit{'s' * (row.rows_bits > 1)}"
-        lines.append(f" {row.epsilon:>7g}{cells}   {shape}")
+        rows.append([f"{row.epsilon:g}", *(_number(getattr(row, field)) for _, field in COLUMNS), shape])
+    titles = [title for title, _ in COLUMNS]
     needed = [(row.laplace_sd / row.rows_sd) ** 2 for row in found]
-    lines += [
+    lines = [
+        "Standard deviation of the unbiased estimate of one feature at the worst x, in ranges of x",
+        "",
+        *table(("epsilon", *titles, "rows table"), rows, width, ("epsilon", *titles), drop=("rows table",)),
         "",
         f" Laplace noise needs {min(needed):.1f} to {max(needed):.1f} times the records of rows for the same error.",
         " Hybrid, piecewise and one bit are computed with real numbers; rows and stairs are certified in integers.",
     ]
-    return "\n".join(lines)
+    return hung("\n".join(lines), width)
 
 
 def _number(value: float | None) -> str:

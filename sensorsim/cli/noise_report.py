@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.privacy.certificate import certify
 from sensorsim.privacy.described import SCHEMA_VERSION, table_row
 from sensorsim.privacy.outputs import Delivered, delivered
+from sensorsim.terminal import columns, hung
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -26,12 +27,12 @@ def text(path: str, table: "NoiseTable") -> str:
         *table.lines(),
         *_yardstick(about),
     ]
-    return "\n".join(lines)
+    return hung("\n".join(lines), columns())
 
 
 def _yardstick(about: Delivered) -> list[str]:
     """Standard deviations of an unbiased estimate of one released feature, this table's first."""
-    others = "  ".join(f"{name} {_number(getattr(about, _field(name)))}" for name in OTHERS)
+    others = ", ".join(f"{name} {_number(getattr(about, _field(name)))}" for name in OTHERS)
     lines = []
     if about.estimate_sd is not None:
         beside = f", {about.estimate_sd / about.best_known_sd:.3f} of the best known" if about.best_known_sd else ""

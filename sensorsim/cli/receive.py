@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sensorsim.cli.output import emit, format_option
+from sensorsim.terminal import columns, hung
 
 if TYPE_CHECKING:
     from sensorsim.hospital import Received
@@ -78,7 +79,7 @@ def command(
     write_all(made)
     what = "hidden unit" if encoder else "feature"
     shown = _sketch_text if sketch else _text
-    emit(fmt, lambda: shown(received, what), received.to_dict, received.rows)
+    emit(fmt, lambda: hung(shown(received, what), columns()), received.to_dict, received.rows)
     if not received.accepted:
         sys.exit(1)
 

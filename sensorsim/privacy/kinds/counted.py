@@ -133,7 +133,7 @@ class CountedTable(NoiseTable):
 
     def picture(self) -> str:
         """Shares of the table in equal ranges of noise; the outermost rows hold all that lies beyond."""
-        rows, width = 15, 50
+        rows, width = 15, 48
         stair = 2.0 ** (self.stair_bits - self.frac_bits)
         reach = min(4 * float(self.scale), self.counts[-1][0] * stair)
         step = 2 * reach / rows
