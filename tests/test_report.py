@@ -227,8 +227,8 @@ def _foreign(path):
 def _endless(path):
     """A view that never ends, under the name of a table."""
     with sqlite3.connect(path) as database:
-        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS name, i AS value FROM n"
-        database.execute(f"CREATE VIEW meta AS {endless}")
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        database.execute(f"CREATE VIEW meta AS {endless} SELECT i AS name, i AS value FROM n WHERE i < 0")
         for name in ("cells", "batches", "sums", "runs", "errors"):
             database.execute(f"CREATE TABLE {name} (key TEXT)")
     database.close()
@@ -245,6 +245,10 @@ def _resaid(path, value):
     _altered(path, write_fleet, f"UPDATE meta SET value = {value} WHERE name = 'settings'")
 
 
+def _rescored(path, value):
+    _altered(path, write_sweep, f"UPDATE runs SET result = replace(result, '98.0', '{value}')")
+
+
 BAD = {
     "nothing": ("sweep fleet noise package", lambda path: None),
     "empty": ("sweep fleet noise package", lambda path: path.touch()),
@@ -256,7 +260,8 @@ BAD = {
     "the other's": ("fleet", write_sweep),
     "the other": ("sweep", write_fleet),
     "an accuracy that is text": ("sweep", lambda path: write_sweep(path, accuracies=("<b>",))),
-    "an accuracy beyond all": ("sweep", lambda path: write_sweep(path, accuracies=(float("inf"),))),
+    "an accuracy beyond all": ("sweep", lambda path: _rescored(path, "1e999")),
+    "an accuracy that is none": ("sweep", lambda path: _rescored(path, "NaN")),
     "no spend": ("sweep", lambda path: write_sweep(path, said={"trust": "local"})),
     "no runs": ("sweep", lambda path: write_sweep(path, accuracies=())),
     "an old sweep": ("sweep", lambda path: _altered(path, write_sweep, "DELETE FROM cells WHERE key = 'data'")),
