@@ -23,6 +23,18 @@ format_option = click.option(
 )
 
 
+def given_options() -> dict[str, str]:
+    """The parameters that stand on the command line of the command that runs, each with its option."""
+    from click.core import ParameterSource
+
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return {}
+    options = {parameter.name or "": parameter.opts[0] for parameter in context.command.params}
+    source = context.get_parameter_source
+    return {name: option for name, option in options.items() if source(name) == ParameterSource.COMMANDLINE}
+
+
 def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     """Rows as CSV text; the columns are those of the first row."""
     rows = list(rows)

@@ -18,8 +18,8 @@ from sensorsim.cli.training import (
     data_options,
     load_data,
     model_options,
-    note_unused,
     numbers,
+    refuse_unread,
     seed_option,
     shown,
 )
@@ -88,6 +88,8 @@ def command(fmt: str, **chosen: Any) -> None:
 
 
 def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
+    from dataclasses import replace
+
     from sensorsim.train import sweep
 
     mechanisms = [mechanism_name(name.strip()) for name in chosen["mechanism"].split(",") if name.strip()]
@@ -96,9 +98,7 @@ def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
     epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
     base = base_config({name: value for name, value in chosen.items() if name not in SWEPT}, chosen["runs"])
     cells = sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n, dataset)
-    note_unused(
-        mechanisms, base
-    )  # of options that hold: one that does not is an error, and that is all there is to say
+    refuse_unread(mechanisms, replace(base, sigma=max(sigmas), c=max(constants)))  # of options that hold
     return cells
 
 

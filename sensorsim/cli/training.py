@@ -128,26 +128,15 @@ def base_config(chosen: dict[str, Any], runs: int) -> Config:
     return Config(**{"mechanism": "none", "runs": runs, **given})
 
 
-def note_unused(mechanisms: list[str], base: Config) -> None:
-    """Say on stderr which options were given that none of these mechanisms reads: they would change nothing."""
-    from dataclasses import fields, replace
+def refuse_unread(mechanisms: list[str], base: Config) -> None:
+    """An option that was given and changes nothing for any of these mechanisms is refused."""
+    from dataclasses import fields
 
-    from click.core import ParameterSource
+    from sensorsim.cli.output import given_options
+    from sensorsim.train.config import refuse_idle
 
-    from sensorsim.mechanisms import find
-    from sensorsim.train.config import SHARED
-
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return
-    used = {"epsilon", *SHARED}
-    for mechanism in map(find, mechanisms):
-        used |= set(mechanism.used(replace(base, map=base.map or mechanism.own_map(base))))
-    unused = {field.name for field in fields(base)} - used
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name in unused and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
-            click.echo(f"Note: {parameter.opts[0]} changes nothing; not used by {', '.join(mechanisms)}.", err=True)
+    known = {field.name for field in fields(base)}
+    refuse_idle(mechanisms, base, {name: option for name, option in given_options().items() if name in known})
 
 
 MOST_VALUES = 10_000  # of one range; a sweep trains at each

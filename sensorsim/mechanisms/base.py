@@ -126,6 +126,21 @@ class Mechanism:
         """The fields of the configuration that change what it does: the same run then always has the same key."""
         return (*self.options, *LOOP)
 
+    def idle(self, config: Any) -> dict[str, str]:
+        """Of what it may read: what has no effect beside these settings, and why."""
+        found = {}
+        if not config.sigma:
+            found["release_sees"] = "it is about noisy inputs, and sigma is 0"
+        if config.noise != "gaussian":
+            found["delta"] = "Laplace noise has none"
+        if not config.c:
+            found["decode_c"] = "c is 0"
+        if config.map == LINEAR:
+            found["bias"] = "a linear map has its constant anyway"
+        if config.redraw and self.draws_each_epoch:
+            found["redraw"] = "its noise is fresh at each step anyway"
+        return found
+
     def adjusted(self, config: Any, n: int) -> dict[str, Any]:
         """What the configuration becomes for this mechanism, or an InputError; called when all else was checked."""
         return {}

@@ -24,6 +24,9 @@ class FunctionalMechanism(Spof):
     as_printed = as_shipped = "fm"
     options: ClassVar[tuple[str, ...]] = ("epsilon", "redraw", "forward")
 
+    def idle(self, config: Any) -> dict[str, str]:
+        return super().idle(config) | {"m": "it has one user"}
+
     def adjusted(self, config: Any, n: int) -> dict[str, Any]:
         return {"m": 1}
 

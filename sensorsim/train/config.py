@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.mechanisms import Mechanism, find
+from sensorsim.mechanisms import Mechanism, every, find
 from sensorsim.mechanisms.base import AUTHORS, LINEAR, SIGMOID
 from sensorsim.privacy.kinds import DEFAULT
 
@@ -138,6 +139,37 @@ def checked(config: Config, n: int, records: int | None = None) -> Config:
     if config.k is not None and not 1 <= config.k <= n:
         raise InputError(f"k = {config.k} features per record; give --k between 1 and n = {n}.")
     return _without_the_unused(config, mechanism, n)
+
+
+def refuse_idle(mechanisms: Iterable[str], base: Config, given: Mapping[str, str]) -> None:
+    """An InputError for a setting that was given and changes nothing for any of these mechanisms.
+
+    `given` names fields, each with what its user calls it: an option, or a parameter.
+    """
+    found = [find(name) for name in mechanisms]
+    readers = {mechanism.name: _read(mechanism, base) for mechanism in found}
+    for name, option in given.items():
+        if not any(name in read for read in readers.values()):
+            who = ", ".join(readers)
+            why = next((reasons[name] for one in found if name in (reasons := _idle(one, base))), "")
+            others = [one.name for one in every() if one.name not in readers and name in _read(one, base)]
+            do = f"leave it out, or take {' or '.join(others)}." if others and not why else "leave it out."
+            raise InputError(f"{option} changes nothing for {who}{f' ({why})' if why else ''}; {do}")
+
+
+def _idle(mechanism: Mechanism, base: Config) -> dict[str, str]:
+    return mechanism.idle(replace(base, map=base.map or mechanism.own_map(base)))
+
+
+def _read(mechanism: Mechanism, base: Config) -> set[str]:
+    """The fields that change what the mechanism does beside the others."""
+    used = mechanism.used(replace(base, map=base.map or mechanism.own_map(base)))
+    return {*SHARED, *used} - set(_idle(mechanism, base))
+
+
+def given_in(config: Config) -> tuple[str, ...]:
+    """The fields that are not at their defaults."""
+    return tuple(field.name for field in fields(Config) if field.default != getattr(config, field.name))
 
 
 def with_settings(config: Config) -> Config:
