@@ -30,8 +30,8 @@ CALLER = """
 """
 PROGRAM = """
     from caller import outer
-    from sensorsim.language.run.one import _outer
-    print(outer.run(x=5), sum(_outer(outer).stats.cache_hits.values()))
+    from sensorsim.language.run import outer as compiled
+    print(outer.run(x=5), sum(compiled(outer).stats.cache_hits.values()))
 """
 
 
@@ -171,13 +171,13 @@ def test_what_ships_can_be_kept(own):
     from sensorsim.device.firmware import Firmware
     from sensorsim.fleet.draw import draw_of
     from sensorsim.fleet.loop import loop
-    from sensorsim.language.run.one import _outer
+    from sensorsim.language.run import outer
     from sensorsim.machine import avr_core, msp430_core
     from sensorsim.privacy.audit import learn, tally
     from sensorsim.privacy.discrete_laplace import _compiled
     from sensorsim.privacy.tables import ready_table
 
     live = loop(draw_of(Firmware(ready_table(1.6, 1))))
-    found = [live, _outer(sampled_rows_search_one), _compiled(), learn._weights(), tally._values()]
+    found = [live, outer(sampled_rows_search_one), _compiled(), learn._weights(), tally._values()]
     found += [avr_core.interpreter(), msp430_core.interpreter()]
     assert all(isinstance(one._cache, _Kept) for one in found)

@@ -293,7 +293,20 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monke
 def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
     days = tmp_path / "days.csv"
     synthetic.make(rows=60, persons=4).to_csv(days, index=False)
-    words = ["sweep", *ARGUMENTS, "--m", "4", "--data", str(days), "--mechanism", "none", "--sigma", "0", "--runs", "1"]
+    words = [
+        "sweep",
+        *ARGUMENTS[:-2],
+        "--m",
+        "4",
+        "--data",
+        str(days),
+        "--mechanism",
+        "none",
+        "--sigma",
+        "0",
+        "--runs",
+        "1",
+    ]
     words += ["--batch", "4", "--results", str(tmp_path / "r.sqlite"), "--jobs", "1"]
     main([*words, "--format", "json"])
     said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

@@ -20,7 +20,7 @@ class Drawing:
     def __init__(self, firmware: Firmware) -> None:
         import numpy as np
 
-        from sensorsim.language.run import compiled
+        from sensorsim.language.run import outer
         from sensorsim.language.run.values import dtype
 
         takes = firmware.kernel.parameters
@@ -30,7 +30,7 @@ class Drawing:
         self._arguments = dict.fromkeys(takes) | firmware.arguments | self._room
         self._hidden = np.zeros(firmware.k if firmware.sketch else firmware.features, np.uint16)
         self._chosen = np.zeros(1, np.uint32) if firmware.sketch else self._room.get("chosen")
-        self._release, self._pack = compiled(firmware.kernel), _packing(firmware)
+        self._release, self._pack = outer(firmware.kernel), _packing(firmware)
         self._reads = _sketching(firmware, self._chosen) if firmware.sketch else _encoding(firmware)
 
     def wipe(self) -> None:
@@ -74,9 +74,9 @@ def _encoding(firmware: Firmware) -> Reads:
 
     from sensorsim.kernels.encoder import SIGMOID
     from sensorsim.kernels.encoder import encoder as kernel
-    from sensorsim.language.run import compiled
+    from sensorsim.language.run import outer
 
-    run, n, l = compiled(kernel), encoder.n, encoder.l
+    run, n, l = outer(kernel), encoder.n, encoder.l
     weights, bias = np.array(encoder.weights, np.int16), np.array(encoder.bias, np.int32)
     sigmoid = np.array(SIGMOID.contents, np.uint16)
 
@@ -92,11 +92,11 @@ def _sketching(firmware: Firmware, chosen: Any) -> Reads:
     import numpy as np
 
     from sensorsim.kernels import sketch as kernels
-    from sensorsim.language.run import compiled
+    from sensorsim.language.run import outer
 
     sketch = firmware.sketch
     assert sketch is not None
-    pick, run = compiled(kernels.direction), compiled(kernels.sketch)
+    pick, run = outer(kernels.direction), outer(kernels.sketch)
     centre, factor = np.array(sketch.centre, np.uint16), np.uint32(sketch.factor)
     bits, n, halvings = sketch.direction_bits, sketch.n, sketch.halvings
 
@@ -113,13 +113,13 @@ def _packing(firmware: Firmware) -> Callable[[Any, Any, int, int], bytes]:
     import numpy as np
 
     from sensorsim.kernels import packet as kernels
-    from sensorsim.language.run import compiled
+    from sensorsim.language.run import outer
 
     layout, k = firmware.layout, firmware.k
-    head, count = map(compiled, (kernels.pack_head, kernels.pack_number))
+    head, count = map(outer, (kernels.pack_head, kernels.pack_number))
     which = _packing_which(firmware)
     limit = firmware.arguments.get("limit")
-    values = compiled(kernels.pack_symbols if limit is None else kernels.pack_values)
+    values = outer(kernels.pack_symbols if limit is None else kernels.pack_values)
     where = (*(() if limit is None else (limit,)), layout.values_at, k, layout.value_bits)
     packet = np.zeros(layout.bytes, np.uint8)
 
@@ -138,13 +138,13 @@ def _packing(firmware: Firmware) -> Callable[[Any, Any, int, int], bytes]:
 def _packing_which(firmware: Firmware) -> Callable[[Any, Any], None]:
     """Packs which features were picked, or which direction: there are more of these than features."""
     from sensorsim.kernels.packet import pack_chosen
-    from sensorsim.language.run import compiled
+    from sensorsim.language.run import outer
 
     layout, n, k = firmware.layout, firmware.features, firmware.k
     if firmware.sketch is None:
-        chosen = compiled(pack_chosen)
+        chosen = outer(pack_chosen)
         return lambda packet, picked: chosen(packet, picked, layout.chosen_at, n, k, layout.which_bits)
     from sensorsim.kernels.sketch import pack_direction
 
-    direction = compiled(pack_direction)
+    direction = outer(pack_direction)
     return lambda packet, picked: direction(packet, picked[0], layout.chosen_at, layout.which_bits)

@@ -107,11 +107,11 @@ class Generator:
         import numpy as np
 
         from sensorsim.kernels import generator, health
-        from sensorsim.language.run import compiled
+        from sensorsim.language.run import outer
 
         self._entropy, self._blocks = entropy, blocks
-        self._watch, self._absorb = compiled(health.watch), compiled(generator.absorb)
-        self._fresh_words = compiled(generator.fresh_words)
+        self._watch, self._absorb = outer(health.watch), outer(generator.absorb)
+        self._fresh_words = outer(generator.fresh_words)
         self.key, self._word = np.zeros(KEY_WORDS, np.uint32), np.zeros(BLOCK_WORDS * blocks, np.uint32)
         self._state, self._block = np.zeros(CIPHER_WORDS, np.uint32), np.zeros(CIPHER_WORDS, np.uint32)
         self._seed, self._health = np.zeros(SEED_BYTES, np.uint8), np.zeros(STATE_WORDS, np.uint32)

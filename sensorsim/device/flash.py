@@ -105,11 +105,11 @@ class Journal:
         import numpy as np
 
         from sensorsim.kernels import checksum, journal
-        from sensorsim.language.run import compiled
+        from sensorsim.language.run import outer
 
         self._flash, self._budget, self._reserve = flash, firmware.releases, firmware.reserve
-        self._read, self._spend = compiled(journal.read_journal), compiled(journal.spend)
-        self._write = compiled(journal.write_slot)
+        self._read, self._spend = outer(journal.read_journal), outer(journal.spend)
+        self._write = outer(journal.write_slot)
         self._identity = np.array(list(firmware.journal_identity), np.uint8)
         self._crc = np.array(checksum.CRC.contents, np.uint32)
         self._slots, self._entry = np.zeros(SLOTS * SLOT_BYTES, np.uint8), np.zeros(SLOT_BYTES, np.uint8)

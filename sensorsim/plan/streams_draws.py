@@ -41,9 +41,9 @@ def due(setting: Setting, period: int) -> Any:
     import numpy as np
 
     from sensorsim.kernels import schedule
-    from sensorsim.language.run import compiled
+    from sensorsim.language.run import outer
 
-    run, records = compiled(schedule.due), range(setting.records)
+    run, records = outer(schedule.due), range(setting.records)
     found = [
         next(s for s in records if run(serial, period, s, setting.records, 1)) for serial in range(setting.simulated)
     ]

@@ -1,5 +1,5 @@
-"""Numba's reading of a kernel: `compiled` and `run` for one call, `batch` for many records with a generator."""
+"""Numba's reading of a kernel: `compiled` for its own callers, `outer` and `run` for Python's, `batch` for many."""
 
-from sensorsim.language.run.one import INLINED, OUTER, RETURNS, compiled, run
+from sensorsim.language.run.one import INLINED, OUTER, RETURNS, compiled, outer, run
 
-__all__ = ["INLINED", "OUTER", "RETURNS", "compiled", "run"]
+__all__ = ["INLINED", "OUTER", "RETURNS", "compiled", "outer", "run"]

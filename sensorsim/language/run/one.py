@@ -55,7 +55,7 @@ def run(kernel: Kernel, values: Mapping[str, Any]) -> Any:
             made[name] = scalar(kernel, name, values[name], lengths)
         else:
             raise InputError(f"{kernel.name} needs {name}; give it a number.")
-    result = _outer(kernel)(*made.values())
+    result = outer(kernel)(*made.values())
     written = {name: made[name] for name in kernel.parameters if name in kernel.written}
     if kernel.result is None:
         return written
@@ -75,8 +75,8 @@ def _array_for(kernel: Kernel, name: str, values: Mapping[str, Any], lengths: Ma
 
 
 @cache
-def _outer(kernel: Kernel) -> Callable[..., Any]:
-    """The kernel as Python calls it: the inlined form is for callers that Numba compiles."""
+def outer(kernel: Kernel) -> Callable[..., Any]:
+    """The kernel as Python calls it, kept for later processes; the inlined form is for callers that Numba compiles."""
     function: Callable[..., Any] = jit(kernel_text(kernel, compiled), kept=True, **OUTER)
     return function
 
