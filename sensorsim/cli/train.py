@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import Any
 
 import click
 
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import MOST_SEED, base_config, data_options, model_options, note_unused, shown, tell
+from sensorsim.cli.training import MOST_SEED, base_config, data_options, model_options, refuse_unread, shown, tell
 from sensorsim.mechanisms import names
+from sensorsim.terminal import columns, fold
 
 NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records, so its figures are not private."
 
@@ -67,9 +67,8 @@ def command(
         refuse_others(context)
     else:
         chosen["mechanism"] = (asked := base_config(chosen, 1)).mechanism
+        refuse_unread([asked.mechanism], asked)
     model = train(**chosen, told=tell)
-    if not packets:
-        note_unused([asked.mechanism], asked)
     emit(fmt, lambda: table({**model.about, **model.written}), model.to_dict, model.rows)
 
 
@@ -78,32 +77,29 @@ def table(result: dict[str, Any]) -> str:
     source = "packets" if result["noise"] == "the sensors' own" else "records"
     kind = f", {result['kind']} table" if result["kind"] else ""
     both = "; a record or person in both phases spends the sum" if len(result["identity"]) > 1 else ""
-    lines = [
-        f"{result['mechanism']} from {result['records']:,} {source}{kind}",
-        f"  epsilon       {shown(result['spent_epsilon'], 4)} spent per {source[:-1]}, "
+    said = {
+        "epsilon": f"{shown(result['spent_epsilon'], 4)} spent per {source[:-1]}, "
         f"{shown(result['nominal_epsilon'])} nominal; delta {result['delta']:g}; {result['trust']}; "
         f"settings {result['settings']}{both}",
-        f"  noise         {result['noise']}",
-        *_indented("covers", result["covers"]),
-        f"  model         {result['form']}; n = {result['n']} features, l = {result['l']} hidden units, "
+        "noise": result["noise"],
+        "covers": result["covers"],
+        "model": f"{result['form']}; n = {result['n']} features, l = {result['l']} hidden units, "
         f"m = {result['m']} users",
-        f"  readings      {_scaled(result)}",
-    ]
+        "readings": _scaled(result),
+    }
     if "saved" in result:
-        lines.append(f"  saved in      {result['saved']}, statement included")
+        said["saved in"] = f"{result['saved']}, statement included"
     if "encoder" in result:
-        lines.append(f"  encoder in    {result['encoder']}{', one for all users' if result['encoder_shared'] else ''}")
+        said["encoder in"] = f"{result['encoder']}{', one for all users' if result['encoder_shared'] else ''}"
     if result.get("weights_saturated"):
-        lines.append(f"  note          {result['weights_saturated']} weights are larger than the kernel's format holds")
-    return "\n".join([*lines, NOT_PRIVATE])
+        said["note"] = f"{result['weights_saturated']} weights are larger than the kernel's format holds"
+    width = columns()
+    lines = [line for name, text in said.items() for line in fold(text, width, f"  {name:<13} ")]
+    head = f"{result['mechanism']} from {result['records']:,} {source}{kind}"
+    return "\n".join([head, *lines, *fold(NOT_PRIVATE, width)])
 
 
 def _scaled(result: dict[str, Any]) -> str:
     if result["normalise"] == "max":
         return "divided by private column maxima, as printed: no epsilon holds"
     return "in public ranges, which are in the file" if result["ranges"] else "0 … 1; no ranges are known (--ranges)"
-
-
-def _indented(name: str, text: str) -> list[str]:
-    lines = wrap(text, 102)
-    return [f"  {name if place == 0 else '':<13} {line}" for place, line in enumerate(lines)]

@@ -8,9 +8,13 @@ import click
 
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.verify_binary import binary_options, binary_text
+from sensorsim.cli.verify_binary import binary_options, binary_text, wrapped
+from sensorsim.terminal import columns, table, widest
 
 ALL = "all"
+COUNTS = ("on", "vectors", "bits off", "instr. min", "instr. mean", "instr. max", "cost mean", "cost max", "unit")
+COUNTS += ("flash", "ram", "stack")
+DROPPED = ("instr. min", "instr. mean", "cost mean", "ram")  # where a line is too short; --format json and csv have all
 
 if TYPE_CHECKING:
     from sensorsim.verify.result import KernelResult
@@ -110,61 +114,63 @@ class _Display:
 def _text(report: "Verification") -> str:
     lines = [
         f"{report.folder}: {'every proof holds' if report.passed else 'FAILED'}",
-        f"Compiled with {report.compiler}, {report.flags}",
+        *wrapped(f"Compiled with {report.compiler}, {report.flags}"),
     ]
     if report.gcc:
-        lines.append(f"No warning from it, nor from {report.gcc}")
+        lines += wrapped(f"No warning from it, nor from {report.gcc}")
     lines += ["", "Proved just now" if report.passed else "Proved just now, or not"]
     width = max(len(proof.name) for proof in report.proofs)
     for proof in report.proofs:
         lead = f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  "
-        lines += _wrapped(proof.detail, lead)
+        lines += wrapped(proof.detail, lead)
     for text in report.left_out:
-        lines += _wrapped(f"Not proved: {text}", "  ")
+        lines += wrapped(f"Not proved: {text}", "  ")
     for kernel in dict.fromkeys(result.kernel for result in report.results):
         results = [result for result in report.results if result.kernel == kernel]
         lines += ["", *_kernel_lines(kernel, results)]
     return "\n".join(lines)
 
 
-def _wrapped(text: str, lead: str) -> list[str]:
-    from textwrap import wrap
-
-    return wrap(text, 118, initial_indent=lead, subsequent_indent=" " * len(lead), break_long_words=False)
-
-
 def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
-    from sensorsim.verify.timing import TIMING_HEAD, timing_lines
+    """What one call takes, and below it what a stopwatch would learn: two tables, so that both fit on a screen."""
+    from sensorsim.verify.timing import TIMING_HEAD, timing_cells, timing_lines
 
     counted = next((result for result in results if result.instructions), None)
     sizes = ", ".join(f"{name} = {value}" for name, value in counted.lengths.items()) if counted else ""
     lines = [f"{kernel}" + (f"   one call, {sizes}" if sizes else "")]
-    head = ["", "vectors", "bits off", "instr. min", "mean", "max", "cost mean", "max", "", "flash", "ram", "stack"]
-    head += TIMING_HEAD
-    rows = [head, *(_cells(result) for result in results)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    left = (0, 8, 12, 13, 14)
-    for row in rows:
-        cells = (c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
-        lines.append("  " + "  ".join(cells).rstrip())
+    width = columns()
+    lines += table(COUNTS, [_cells(result) for result in results], width, COUNTS[1:8] + COUNTS[9:], drop=DROPPED)
+    timed = [[result.target, *timing_cells(result)] for result in results if result.sequences is not None]
+    if timed:
+        made = table(["on", *TIMING_HEAD], timed, width, folded=(TIMING_HEAD[-1], 24))
+        lines += made if widest(made) <= width else _stacked(timed)
     for result in results:
         if result.runtime:
-            lines.append(f"  {result.target}: linked from the compiler's runtime: {', '.join(result.runtime)}")
+            lines += wrapped(f"{result.target}: linked from the compiler's runtime: {', '.join(result.runtime)}", "  ")
         for note in result.table_notes:
             if "no price" in note:
-                lines.append(f"  {result.target}: {note}")
-        lines += [f"  {line}" for line in timing_lines(result)]
+                lines += wrapped(f"{result.target}: {note}", "  ")
+        lines += [part for line in timing_lines(result) for part in wrapped(line, "  ")]
     return lines
 
 
-def _cells(result: "KernelResult") -> list[str]:
-    from sensorsim.verify.timing import timing_cells
+def _stacked(timed: list[list[str]]) -> list[str]:
+    """The cells of the second table one after the other, where they do not fit side by side."""
+    from sensorsim.verify.timing import TIMING_HEAD
 
+    said = (
+        (target, "; ".join(f"{head}: {cell}" for head, cell in zip(TIMING_HEAD, cells, strict=True)))
+        for target, *cells in timed
+    )
+    return [line for target, text in said for line in wrapped(f"{target}  {text}", " ")]
+
+
+def _cells(result: "KernelResult") -> list[str]:
     head = [result.target, f"{result.vectors}", f"{result.differing_bits}"]
     if result.instructions is None:
-        return [*head, *[""] * 12]
+        return [*head, *[""] * 9]
     n, price = result.instructions, result.price
     counts = [f"{n.min:.0f}", f"{n.mean:.1f}", f"{n.max:.0f}"]
     counts += [f"{price.mean:.1f}", f"{price.max:.0f}", result.unit] if price else ["no price", "", ""]
     memory = [f"{result.flash_bytes}", f"{result.ram_bytes}", f"{result.stack_bytes}"]
-    return [*head, *counts, *memory, *timing_cells(result)]
+    return [*head, *counts, *memory]

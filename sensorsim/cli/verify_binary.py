@@ -38,23 +38,24 @@ def binary_text(report: "BinaryReport") -> str:
     verdict = "every proof holds" if report.passed else "FAILED"
     lines = [f"{report.image}: {verdict}", f"Package {report.folder}, on {report.target}"]
     if report.compiler:
-        lines.append(f"Compiled with {report.compiler}, {report.flags}")
-    lines.append(_sizes(report))
+        lines += wrapped(f"Compiled with {report.compiler}, {report.flags}")
+    lines += wrapped(_sizes(report))
     width = max(len(proof.name) for proof in report.proofs)
     for proof in report.proofs:
-        lines += _wrapped(proof.detail, f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  ")
+        lines += wrapped(proof.detail, f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  ")
     for text in report.left_out:
-        lines += _wrapped(f"Not proved: {text}", "  ")
-    lines += [f"  {note}" for note in report.notes]
+        lines += wrapped(f"Not proved: {text}", "  ")
+    lines += [line for note in report.notes for line in wrapped(note, "  ")]
     if report.absent:
-        lines.append(f"  not in the image: {', '.join(report.absent)}")
+        lines += wrapped(f"not in the image: {', '.join(report.absent)}", "  ")
     return "\n".join([*lines, *_table(report)])
 
 
-def _wrapped(text: str, lead: str) -> list[str]:
-    from textwrap import wrap
+def wrapped(text: str, lead: str = "") -> list[str]:
+    """The text in lines that the terminal has room for."""
+    from sensorsim.terminal import columns, fold
 
-    return wrap(text, 118, initial_indent=lead, subsequent_indent=" " * len(lead), break_long_words=False)
+    return fold(text, columns(), lead)
 
 
 def _sizes(report: "BinaryReport") -> str:
@@ -81,8 +82,9 @@ def _table(report: "BinaryReport") -> list[str]:
     varying = {one.call: one.varying for one in report.calls.results} if report.calls else {}
     varying |= {one.kernel: one.varying for one in report.kernels}
     for name, reasons in varying.items():
-        made += [f"  {name}: not the same path for all inputs: {why}" for why in reasons[:SHOWN]]
+        for why in reasons[:SHOWN]:
+            made += wrapped(f"{name}: not the same path for all inputs: {why}", "  ")
     if report.calls:
         for operation in report.calls.touches.operations[:SHOWN]:
-            made.append(f"  release: time depends on secret operands: {operation}")
+            made += wrapped(f"release: time depends on secret operands: {operation}", "  ")
     return made
