@@ -137,10 +137,11 @@ PEERS = {
 
 
 def table(found: list[Ratio]) -> str:
-    lines = [f"{'peer':<11}{'what':<56}{'ours':>9}{'peer':>11}{'ratio':>10}"]
+    lines = [f"{'peer':<11}{'what':<58}{'ours':>7}{'peer':>11}{'ratio':>10}"]
     for one in found:
         unit = "ns" if one.of == "time" else "instr."
-        lines.append(f"{one.peer:<11}{one.what:<56}{one.ours:>9,.4g}{one.peers:>11,.5g}{one.ratio:>8,.4g} ×  {unit}")
+        ours, peers, ratio = (f"{n:,.0f}" if n >= 1000 else f"{n:.4g}" for n in (one.ours, one.peers, one.ratio))
+        lines.append(f"{one.peer:<11}{one.what:<58}{ours:>7}{peers:>11}{ratio:>8} ×  {unit}")
     return "\n".join(lines)
 
 
