@@ -161,6 +161,15 @@ def test_any_changed_byte_is_named_often(made, again, tmp_path, part):
         shutil.rmtree(folder)
 
 
+def test_what_make_built_is_named_with_the_way_out(package):
+    (package / "build").mkdir()
+    (package / "build" / "evil.c").write_text("int more;\n")
+    with pytest.raises(
+        FailedProofError, match=r"build holds what `make` built.*`make clean` in the package removes it\.$"
+    ):
+        open_package(package)
+
+
 @pytest.mark.parametrize("file", ["x.c", "src/ss_more.h", ".hidden", "test/.a/b", "kernel_sources/__pycache__/own.pyc"])
 def test_an_added_file_is_named_listed_or_not(package, again, file):
     (package / file).parent.mkdir(parents=True, exist_ok=True)

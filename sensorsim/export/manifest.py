@@ -27,6 +27,8 @@ HOSPITAL = "hospital/table.txt"
 OWN_HASH = "sha256_of_this_file_without_this_line"
 SHOWN = 5  # files that one message names
 AGAIN = "; export the package again."
+BUILT = "build/"  # where the package's Makefile puts what it builds
+BUILT_TOO = "holds what `make` built, which is no part of the package; `make clean` in the package removes it"
 MOST_BYTES = 1 << 26  # of any file of a package
 NUMBER = re.compile(r"[0-9.]+")  # of a version: nothing else of a stranger's goes into a command that we recommend
 
@@ -122,7 +124,8 @@ def open_package(folder: Path, trust: bool = False) -> Package:
     altered = list(_altered(folder, manifest["files"]))
     if altered:
         more = f" (and {len(altered) - SHOWN} more)" if len(altered) > SHOWN else ""
-        raise FailedProofError(f"{'; '.join(altered[:SHOWN])}{more}; export the package again.")
+        built_only = len(altered) == 1 and BUILT_TOO in altered[0]
+        raise FailedProofError(f"{'; '.join(altered[:SHOWN])}{more}{'.' if built_only else AGAIN}")
     _check_version(folder, manifest)
     try:
         return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)), trust)
@@ -220,8 +223,12 @@ def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
             yield str(error).removesuffix(AGAIN)
         except (OSError, ValueError):
             yield f"{file} is missing"
-    for path in sorted(set(files_in(folder)) - listed.keys() - {MANIFEST}):
-        yield f"{folder / path} does not belong to the package"
+    foreign = sorted(set(files_in(folder)) - listed.keys() - {MANIFEST})
+    if any(path.startswith(BUILT) for path in foreign):
+        yield f"{folder / BUILT} {BUILT_TOO}"
+    for path in foreign:
+        if not path.startswith(BUILT):
+            yield f"{folder / path} does not belong to the package"
 
 
 def _check_version(folder: Path, manifest: dict[str, Any]) -> None:
