@@ -1,5 +1,6 @@
 """The page as text: its structure, its numbers held against the functions that say them, and what strangers put in."""
 
+import json
 import os
 import re
 import sqlite3
@@ -194,7 +195,14 @@ def test_the_same_input_gives_the_same_bytes(made, tmp_path):
 
 
 def test_one_value_for_notebooks(made, tmp_path):
-    assert len(repr(made)) < 300 and made._repr_html_().startswith("<section>") and len(made._repr_html_()) < 5000
+    assert (
+        len(repr(made)) < 600
+        and "ε 2, in any 30 days" in repr(made)
+        and made._repr_html_().startswith("<section>")
+        and len(made._repr_html_()) < 5000
+    )
+    assert made.to_dict()["plan"]["schema_version"] and json.dumps(made.to_dict())
+    assert {"name", "value", "unit"} == set(made.to_frame().columns) and made.plot().axes
     made.write(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text("utf-8") == made.html
     with pytest.raises(InputError, match="is read"):

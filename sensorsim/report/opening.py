@@ -60,6 +60,14 @@ def _trivial(found: Findings, cell: "KeptCell") -> str:
 
 
 def _numbers(found: Findings) -> list[Markup]:
+    return [
+        tag("div", tag("dt", name), tag("dd", value, class_="big"), tag("dd", note))
+        for name, value, note in headlines(found)
+    ]
+
+
+def headlines(found: Findings) -> list[tuple[str, str, str]]:
+    """What is answered, the number, and what it is of."""
     plan, costs, person = found.plan, found.plan.costs, month(found)
     charge = costs.microjoule and found.record.joule and found.record.joule * 1e6 / costs.microjoule
     battery = f"; a battery of {found.wanted.battery_mah:g} mAh pays for {many(charge)}" if charge else ""
@@ -79,7 +87,7 @@ def _numbers(found: Findings) -> list[Markup]:
     if cell is not None:
         at = f"{cell.mechanism} at epsilon {cell.nominal_epsilon:g}; {_trivial(found, cell)}"
         tiles.append(("reconstructs", f"{score(cell.accuracy)} %", at))
-    return [tag("div", tag("dt", name), tag("dd", value, class_="big"), tag("dd", note)) for name, value, note in tiles]
+    return tiles
 
 
 def _cost(found: Findings) -> str:

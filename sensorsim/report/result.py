@@ -1,24 +1,59 @@
 """`report(…)`: the page as one value, for the command line and for notebooks."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.files import Name, check_targets, write_whole
 from sensorsim.report.asked import FILES, Wanted
 from sensorsim.report.gather import Findings, Told, gather
 from sensorsim.report.page import TITLE, page
+from sensorsim.results import Result, bars
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(Result):
     """A page and the values in it."""
 
     findings: Findings
     html: str
 
-    def __repr__(self) -> str:
-        plan = self.findings.plan
-        return f"Report({plan.title()}, {len(self.html.encode()):,} bytes of HTML; .write(path) keeps it)"
+    def title(self) -> str:
+        return f"{TITLE}: {len(self.html.encode()):,} bytes of HTML; .write(path) keeps it"
+
+    def facts(self) -> dict[str, str]:
+        from sensorsim.report.opening import headlines
+
+        return {name: f"{value}, {note}" for name, value, note in headlines(self.findings)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The plan's lines, and the energy of each mechanism's record by its parts."""
+        lines = [(one["name"], one["value"], one["unit"]) for one in self.findings.plan.rows()]
+        lines += [(f"{one['mechanism']}, {one['part']}", one["uJ"], "µJ") for one in self.findings.record.rows()]
+        return [{"name": name, "value": value, "unit": unit} for name, value, unit in lines]
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.findings
+        claims = None if found.claims is None else [asdict(one) for one in found.claims]
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "plan": found.plan.to_dict(),
+            "record": found.record.to_dict(),
+            "cores": [asdict(one) for one in found.cores],
+            "rivals": [asdict(one) for one in found.rivals],
+            "claims": claims,
+            "versions": dict(found.versions),
+        }
+
+    def figure(self) -> "Figure":
+        record = self.findings.record
+        costs = {cost.title: cost.microjoule for cost in record.costs.values()}
+        return bars(f"Energy of one record on {record.chip.name}", costs, "µJ")
 
     def _repr_html_(self) -> str:
         """The answer alone: a notebook has a style of its own."""
