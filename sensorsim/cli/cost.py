@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.cost.random import SOURCES
 from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.errors import InputError
@@ -25,48 +25,39 @@ if TYPE_CHECKING:
 SECONDS_OF_SILENCE = 2.0
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
 FITTING = 3  # columns of leaner kernels in 80 characters
+option = options_of(cost)
 
 
 @click.command()
-@click.option("--n", default=14, show_default=True, help="Features of a record.")
-@click.option("--l", default=7, show_default=True, help="Hidden units of the encoder.")
-@click.option("--m", default=1, show_default=True, help="Users, one encoder each.")
-@click.option(
+@option("--n", help="Features of a record.")
+@option("--l", help="Hidden units of the encoder.")
+@option("--m", help="Users, one encoder each.")
+@option(
     "--cpu",
     help="Processor; `sensorsim cpus` lists them, or FILE.csv, a table of your own. At machine level several, with "
     "commas.  [default: k7]",
 )
-@click.option(
-    "--width", type=click.Choice(["8", "16", "32"]), help="Operand width in bits.  [default: 8 on k7, else 32]"
-)
-@click.option("--signed/--unsigned", default=False, show_default=True, help="Signedness of the operands.")
-@click.option(
+@option("--width", type=click.Choice(["8", "16", "32"]), help="Operand width in bits.  [default: 8 on k7, else 32]")
+@option("--signed/--unsigned", help="Signedness of the operands.")
+@option(
     "--accounting",
     type=click.Choice(ACCOUNTINGS),
-    default="paper",
-    show_default=True,
     help="paper: price what the paper prices; full: price every operation.",
 )
-@click.option(
+@option(
     "--variant",
     type=click.Choice(["paper", "lean", "all"]),
-    default="all",
-    show_default=True,
     help="paper: as printed; lean: what a firmware engineer would ship.",
 )
-@click.option("--metric", type=click.Choice(METRICS), help="What to count.  [default: the processor table's unit]")
-@click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
-@click.option(
+@option("--metric", type=click.Choice(METRICS), help="What to count.  [default: the processor table's unit]")
+@option("--chip", help="A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
+@option(
     "--random",
     type=click.Choice(SOURCES),
-    default="chacha20",
-    show_default=True,
     help="Where a record's random words come from, in whole blocks; trng: the chip's own generator.",
 )
-@click.option(
-    "--radio", default=DEFAULT_RADIO, show_default=True, help="What sends it: ble-2m, ble-coded-s8, 802154, lora-sf7 …"
-)
-@click.option("--records-per-day", type=float, default=1, show_default=True, help="For the energy of a day.")
+@option("--radio", help="What sends it: ble-2m, ble-coded-s8, 802154, lora-sf7 …")
+@option("--records-per-day", type=float, help="For the energy of a day.")
 @click.option(
     "--level",
     type=click.Choice(["kernel", "machine"]),
@@ -74,7 +65,7 @@ FITTING = 3  # columns of leaner kernels in 80 characters
     show_default=True,
     help="machine: compile the kernels, run the machine code and set it beside the other levels.",
 )
-@click.option("--battery-mah", type=float, help="Also whole records that a battery pays for.")
+@option("--battery-mah", type=float, help="Also whole records that a battery pays for.")
 @click.option("--sweep", metavar="n=1:256", help="A range of n or l: one row for each value.")
 @click.option("--plot", metavar="FILE", help="Draw the costs into an .svg, .png or .pdf file.")
 @lock_options("cost")

@@ -7,20 +7,24 @@ from typing import Any
 
 import click
 
+from sensorsim.api.evaluating import MOST_RUNS, NOT_PRIVATE, evaluate
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import numbers, shown, tell
+
+option = options_of(evaluate)
 
 
 @click.command()
 @click.option("--model", metavar="FILE", required=True, help="A model of `sensorsim train --out`.")
-@click.option("--data", metavar="FILE", help="CSV of records, a row each; without it, the synthetic set.")
-@click.option("--person", metavar="COLUMN", help="Column that names whose record it is.  [default: Id]")
-@click.option("--columns", metavar="NAMES", help="Names that the model's columns have here.  [default: the model's]")
-@click.option("--ranges", metavar="FILE", help="CSV of name,low,high,unit.  [default: the model's own]")
-@click.option("--drop-missing", is_flag=True, help="Leave out rows with an empty cell, in place of refusing them.")
-@click.option("--sigma", help="Environmental noise on the inputs: one or several.  [default: what the model is for]")
-@click.option("--runs", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Draws of that noise.")
-@click.option("--integers", is_flag=True, help="Encode as the sensor does, with the integer kernel.")
+@option("--data", metavar="FILE", help="CSV of records, a row each; without it, the synthetic set.")
+@option("--person", metavar="COLUMN", help="Column that names whose record it is.  [default: Id]")
+@option("--columns", metavar="NAMES", help="Names that the model's columns have here.  [default: the model's]")
+@option("--ranges", metavar="FILE", help="CSV of name,low,high,unit.  [default: the model's own]")
+@option("--drop-missing", is_flag=True, help="Leave out rows with an empty cell, in place of refusing them.")
+@option("--sigma", help="Environmental noise on the inputs: one or several.  [default: what the model is for]")
+@option("--runs", type=click.IntRange(1, MOST_RUNS), help="Draws of that noise.")
+@option("--integers", is_flag=True, help="Encode as the sensor does, with the integer kernel.")
 @format_option
 def command(model: str, sigma: str | None, runs: int, integers: bool, fmt: str, **chosen: Any) -> None:
     """Accuracy of a model and R² over the column mean, beside predictors that need no training. Not private.
@@ -30,8 +34,6 @@ def command(model: str, sigma: str | None, runs: int, integers: bool, fmt: str, 
     \b
     Example: sensorsim evaluate --model model.safetensors --data days.csv --sigma 0,5
     """
-    from sensorsim.api.evaluating import evaluate
-
     asked = None if sigma is None else numbers(sigma, "sigma")
     found = evaluate(model, sigma=asked, runs=runs, integers=integers, told=tell, **chosen)
     emit(fmt, lambda: "\n".join(table(found.to_dict())), found.to_dict, found.rows)
@@ -39,8 +41,6 @@ def command(model: str, sigma: str | None, runs: int, integers: bool, fmt: str, 
 
 def table(result: dict[str, Any]) -> Iterator[str]:
     """First that it is not private, then the figures."""
-    from sensorsim.api.evaluating import NOT_PRIVATE
-
     yield NOT_PRIVATE
     encoders = ", encoders in integers" if result["integers"] else ""
     yield (

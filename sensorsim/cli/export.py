@@ -1,50 +1,44 @@
 """`sensorsim export`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim.api.firmware import Exported, export
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 
-if TYPE_CHECKING:
-    from sensorsim.api.firmware import Exported
+option = options_of(export)
 
 
 @click.command()
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Folder to write; new, empty, or an earlier package."
 )
-@click.option(
+@option(
     "--noise",
     type=click.Path(path_type=Path),
     help="A noise table, as `sensorsim noise make` writes it. For the sensor: else the ready one at epsilon 1.6.",
 )
-@click.option(
-    "--encoder", type=click.Path(path_type=Path), help="A trained encoder: its hidden units are what is released."
-)
-@click.option(
+@option("--encoder", type=click.Path(path_type=Path), help="A trained encoder: its hidden units are what is released.")
+@option(
     "--sketch",
     type=click.Path(path_type=Path),
     help="A sketch, as `sensorsim receive --write-sketch` writes it: one number of the whole record is released.",
 )
-@click.option("--budget-epsilon", help="Epsilon that a person may spend in a period; else that of one release.")
-@click.option("--budget-days", type=int, help="Days of a period; else 1.")
-@click.option("--reserve", type=int, help="Releases that one write of the journal counts ahead; else 1.")
-@click.option(
-    "--packet-numbers", default="", help="Numbers that a packet carries: epoch, sequence, or both, by commas."
-)
-@click.option("--kernels", help="Single kernels instead of the sensor, by commas; FILE.py:name for your own.")
-@click.option(
+@option("--budget-epsilon", help="Epsilon that a person may spend in a period; else that of one release.")
+@option("--budget-days", type=int, help="Days of a period; else 1.")
+@option("--reserve", type=int, help="Releases that one write of the journal counts ahead; else 1.")
+@option("--packet-numbers", help="Numbers that a packet carries: epoch, sequence, or both, by commas.")
+@option("--kernels", help="Single kernels instead of the sensor, by commas; FILE.py:name for your own.")
+@option(
     "--variant",
     type=click.Choice(["paper", "lean"]),
-    default="lean",
-    show_default=True,
     help="Of single kernels: as printed, or what a firmware engineer would ship.",
 )
-@click.option("--prefix", default="ss_", show_default=True, help="What every C name begins with.")
-@click.option("--spdx", default="MIT", show_default=True, help="Licence identifier for the head of every file.")
-@click.option("--allow-uncertified", is_flag=True, help="Single kernels with a table that protects nothing.")
+@option("--prefix", help="What every C name begins with.")
+@option("--spdx", help="Licence identifier for the head of every file.")
+@option("--allow-uncertified", is_flag=True, help="Single kernels with a table that protects nothing.")
 @format_option
 def command(
     out: Path,
@@ -70,7 +64,6 @@ def command(
 
     Example: sensorsim export --out firmware/privacy --noise table.txt --budget-epsilon 16 --budget-days 7
     """
-    from sensorsim.api.firmware import export
     from sensorsim.cli.names import kernel_name
 
     named = None if kernels is None else [kernel_name(name.strip()) for name in kernels.split(",") if name.strip()]
@@ -92,7 +85,7 @@ def command(
     emit(fmt, lambda: _text(found), found.to_dict, found.rows)
 
 
-def _text(found: "Exported") -> str:
+def _text(found: Exported) -> str:
     rows = found.rows()
     width = max(len(str(row["file"])) for row in rows)
     lines = [f"  {row['file']:<{width}}  {row['bytes']:>7} bytes" for row in rows]

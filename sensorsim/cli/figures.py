@@ -12,7 +12,7 @@ import click
 
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.sweep import run_with_progress
-from sensorsim.cli.training import MOST_JOBS, data_options, load_data, numbers, seed_option
+from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, folder_made
 from sensorsim.mechanisms import every
@@ -42,9 +42,7 @@ Row = dict[str, Any]
 @click.option("--out", required=True, metavar="FOLDER", help="Where the files go, an SVG and a PNG of each figure.")
 @click.option("--only", metavar="NAMES", help=f"With commas, of {', '.join(FIGURES)}.  [default: all]")
 @click.option("--mechanism", metavar="NAMES", help="In the figures over epsilon, with commas.  [default: all]")
-@click.option("--epsilon", default="0.1,0.2,0.4,0.8,1.6,3.2,6.4", show_default=True, help="Nominal budgets per record.")
-@click.option("--sigma", default="0,5", show_default=True, help="Environmental noise on the inputs.")
-@click.option("--runs", type=int, default=100, show_default=True, help="Monte-Carlo runs of each cell.")
+@grid_options
 @click.option(
     "--records", default="1000,10000,100000", show_default=True, help="accuracy_records: sizes of the released sets."
 )

@@ -7,49 +7,42 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.api.fleets import fleet, fleet_settings
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.fleet_data import people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import MOST_JOBS, options, tell
-from sensorsim.cost.radio import DEFAULT_RADIO
-from sensorsim.device.firmware import Firmware
 from sensorsim.fleet.result import FleetResult
-from sensorsim.fleet.settings import MOST_SEED, SCHEDULES, Faults, Settings
+from sensorsim.fleet.settings import MOST_SEED, SCHEDULES, Settings
 
 if TYPE_CHECKING:
     from sensorsim.fleet.energy import Board
 
 MOST_LETTERS = 300  # of a sentence that is read at a glance
 HOUSE = "Note: {out} holds sums of raw records of {data}: keep it where the records are kept."
+option = options_of(fleet)
 budget_options = options(
-    click.option("--budget-epsilon", metavar="E", help="Epsilon of a period.  [default: that of one release]"),
-    click.option("--budget-days", default=Firmware.budget_days, show_default=True, help="Days of a period."),
-    click.option(
-        "--reserve", default=Firmware.reserve, show_default=True, help="Releases that one store counts ahead."
-    ),
-    click.option(
+    option("--budget-epsilon", metavar="E", help="Epsilon of a period.  [default: that of one release]"),
+    option("--budget-days", help="Days of a period."),
+    option("--reserve", help="Releases that one store counts ahead."),
+    option(
         "--schedule",
         type=click.Choice(list(SCHEDULES)),
-        default=Settings.schedule,
-        show_default=True,
         help="Where a budget does not pay for every record: releases all over the period, or until it is spent.",
     ),
 )
 fault_options = options(
-    click.option("--reset-rate", default=Faults.reset_rate, show_default=True, help="Chance of a reset, each day."),
-    click.option(
-        "--power-cuts", default=Faults.power_cuts, show_default=True, help="Chance of a cut, at each release."
-    ),
-    click.option("--loss", default=Faults.loss, show_default=True, help="Chance that a packet is lost."),
-    click.option(
-        "--stuck-entropy", default=Faults.stuck_entropy, show_default=True, help="Chance that a device's source sticks."
-    ),
-    click.option("--clock-skew", default=Faults.clock_skew, show_default=True, help="Days that clocks are off."),
+    option("--reset-rate", help="Chance of a reset, each day."),
+    option("--power-cuts", help="Chance of a cut, at each release."),
+    option("--loss", help="Chance that a packet is lost."),
+    option("--stuck-entropy", help="Chance that a device's source sticks."),
+    option("--clock-skew", help="Days that clocks are off."),
 )
 energy_options = options(
-    click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.  [default: as `sensorsim cost`]"),
-    click.option("--radio", default=DEFAULT_RADIO, show_default=True, help="What sends it: ble-2m, lora-sf7 …"),
-    click.option("--battery-mah", type=float, help="Also the share of a battery that the days use up."),
+    option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.  [default: as `sensorsim cost`]"),
+    option("--radio", help="What sends it: ble-2m, lora-sf7 …"),
+    option("--battery-mah", type=float, help="Also the share of a battery that the days use up."),
 )
 
 
@@ -57,26 +50,20 @@ energy_options = options(
 @click.option("--devices", type=int, required=True, help="How many.")
 @click.option("--days", type=int, required=True, help="How long.")
 @click.option("--noise", metavar="TABLE", required=True, help="Noise table, as `sensorsim noise make` writes it.")
-@click.option("--sketch", metavar="FILE", help="A sketch of the record is released, in place of its features.")
+@option("--sketch", metavar="FILE", help="A sketch of the record is released, in place of its features.")
 @people_options
-@click.option(
-    "--records-per-day", default=Settings.records_per_day, show_default=True, help="Records that a device makes."
-)
+@option("--records-per-day", help="Records that a device makes.")
 @budget_options
 @fault_options
 @energy_options
-@click.option(
-    "--every", type=click.IntRange(min=1), default=FleetResult.every, show_default=True, help="Days of an estimate."
-)
-@click.option(
+@option("--every", type=click.IntRange(min=1), help="Days of an estimate.")
+@option(
     "--seed",
     type=click.IntRange(0, MOST_SEED),
-    default=Settings.seed,
-    show_default=True,
     help="Of everything that is drawn, so that a run can go on: reproducible, so not private.",
 )
-@click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Threads.  [default: the processors of this machine]")
-@click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
+@option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Threads.  [default: the processors of this machine]")
+@option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
 @click.option("--out", required=True, metavar="FILE", help="Where finished batches are kept, as in fleet.sqlite.")
 @click.option(
     "--statistics", metavar="FILE", help="What the hospital received, for `receive`: .parquet or .csv by day, or .json."
@@ -168,8 +155,6 @@ def _check_sizes(settings: Settings, every: int, statistics: str | None) -> None
 def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
     """What is simulated, and what its energy is of; a sentence if it cannot be."""
     from inspect import signature
-
-    from sensorsim.api.fleets import fleet_settings
 
     names = [name for name in signature(fleet_settings).parameters if name != "told"]
     return fleet_settings(**{name: chosen[name] for name in names}, told=tell)

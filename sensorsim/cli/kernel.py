@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim.api.kernels import kernel
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_kernel
 from sensorsim.cli.output import emit, format_option
 from sensorsim.terminal import columns, fold, hung
@@ -13,36 +15,28 @@ from sensorsim.terminal import columns, fold, hung
 if TYPE_CHECKING:
     from sensorsim.cost.kernel import KernelReport
 
+option = options_of(kernel)
+
 
 @click.command()
 @click.argument("file", metavar="FILE.py[:NAME…]")
-@click.option(
-    "--at", metavar="n=14,rate=3", default="", help="Lengths to count at; the others take their typical value."
-)
-@click.option(
+@option("--at", metavar="n=14,rate=3", help="Lengths to count at; the others take their typical value.")
+@option(
     "--cpu",
-    default="k7",
-    show_default=True,
     help="Processors, with commas; `sensorsim cpus` lists them, or FILE.csv of your own.",
 )
-@click.option(
+@option(
     "--accounting",
     type=click.Choice(["paper", "full"]),
-    default="full",
-    show_default=True,
     help="full: price every operation; paper: what the SPOF paper prices.",
 )
-@click.option(
+@option(
     "--level",
     type=click.Choice(["kernel", "machine"]),
-    default="kernel",
-    show_default=True,
     help="machine: also compile it, run the machine code and count what it executes.",
 )
-@click.option(
-    "--c", "out", type=click.Path(path_type=Path), help="Write a C package into this folder, as `export` does."
-)
-@click.option("--verify", "targets", metavar="host,cortex-m0plus", default="", help="Prove its C there, bit for bit.")
+@option("--c", "out", type=click.Path(path_type=Path), help="Write a C package into this folder, as `export` does.")
+@option("--verify", "targets", metavar="host,cortex-m0plus", help="Prove its C there, bit for bit.")
 @lock_options("kernel")
 @format_option
 def command(
@@ -56,8 +50,6 @@ def command(
 
     Example: sensorsim kernel ema.py:ema --at n=14,rate=3 --cpu cortex-m0plus --verify host,cortex-m0plus
     """
-    from sensorsim.api.kernels import kernel
-
     found = kernel(file, at, cpu, accounting, level, out, targets)
     if found.unverified:  # the report says what is not proved, and the exit code that something is not
         click.echo("Nothing is verified: C is written of proved kernels only.", err=True)

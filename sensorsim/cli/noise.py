@@ -5,12 +5,16 @@ from typing import Any
 
 import click
 
+from sensorsim.api.noise import certify, noise_table, write_table
 from sensorsim.cli import noise_audit, noise_peers, noise_show
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
-from sensorsim.privacy.kinds import DEFAULT, KINDS
+from sensorsim.privacy.kinds import KINDS
 from sensorsim.terminal import columns, hung
+
+option = options_of(noise_table)
 
 
 class Count(click.ParamType[int]):
@@ -37,22 +41,20 @@ def command() -> None:
 
 
 @command.command()
-@click.option(
-    "--kind", default=DEFAULT, show_default=True, help=f"{', '.join(KINDS)}; only rows and stairs are private."
-)
+@option("--kind", help=f"{', '.join(KINDS)}; only rows and stairs are private.")
 @click.option("--epsilon", required=True, help="Privacy budget of a whole record.")
-@click.option("--features", default=14, show_default=True, help="Features of a record.")
-@click.option("--release", default="all", show_default=True, metavar="all|K", help="Features released of each record.")
-@click.option("--frac-bits", default=15, show_default=True, help="Fraction bits of x.")
-@click.option("--symbols", type=Count(), help="rows: how many symbols.  [default: the fewest that lose little]")
-@click.option("--knots", type=Count(), help="rows: how many knots, 2^j+1.  [default: the fewest that lose little]")
-@click.option("--count-bits", type=int, help="rows: 16, drawn by thresholds, or 8, by one load.  [default: 16]")
-@click.option("--entries", type=Count(), help="stairs, naive, quantile: size, a power of two.  [default: 2^14]")
-@click.option(
+@option("--features", help="Features of a record.")
+@option("--release", metavar="all|K", help="Features released of each record.")
+@option("--frac-bits", help="Fraction bits of x.")
+@option("--symbols", type=Count(), help="rows: how many symbols.  [default: the fewest that lose little]")
+@option("--knots", type=Count(), help="rows: how many knots, 2^j+1.  [default: the fewest that lose little]")
+@option("--count-bits", type=int, help="rows: 16, drawn by thresholds, or 8, by one load.  [default: 16]")
+@option("--entries", type=Count(), help="stairs, naive, quantile: size, a power of two.  [default: 2^14]")
+@option(
     "--clamped", type=float, help="stairs: largest share of draws that may be clamped.  [default: what loses least]"
 )
-@click.option("--limit", type=float, help="naive, quantile: clamp outputs to this many noise scales.")
-@click.option("--seed", type=click.IntRange(min=0), help="naive: of its samples.  [default: 0]")
+@option("--limit", type=float, help="naive, quantile: clamp outputs to this many noise scales.")
+@option("--seed", type=click.IntRange(min=0), help="naive: of its samples.  [default: 0]")
 @click.option("--out", help="File to write. [default: KIND-epsEPSILON-RELEASE.txt]")
 @format_option
 def make(
@@ -75,7 +77,6 @@ def make(
 
     Example: sensorsim noise make --epsilon 1.6 --release 1
     """
-    from sensorsim.api.noise import noise_table, write_table
     from sensorsim.files import check_target
 
     if out is not None:
@@ -83,7 +84,7 @@ def make(
     table = noise_table(
         epsilon,
         features,
-        int(release) if release.isdecimal() else release,
+        release,
         kind,
         frac_bits,
         symbols=symbols,
@@ -101,7 +102,7 @@ def make(
 
 @command.command()
 @click.argument("file")
-@click.option("--delta", default="0", show_default=True, help="Delta that is tolerated.")
+@options_of(certify)("--delta", help="Delta that is tolerated.")
 @format_option
 def check(file: str, delta: str, fmt: str) -> None:
     """Prove again, from its counts, what a table protects, and how much noise that takes beside others.
@@ -110,8 +111,6 @@ def check(file: str, delta: str, fmt: str) -> None:
 
     Example: sensorsim noise check rows-eps1-all.txt
     """
-    from sensorsim.api.noise import certify
-
     found = certify(file, delta)
     emit(fmt, lambda: hung(f"{text(file, found.table)}\n\n{found.verdict}", columns()), found.to_dict, found.rows)
     if not found.holds:

@@ -7,12 +7,17 @@ from typing import Any
 
 import click
 
+from sensorsim.api.auditing import audit
+from sensorsim.cli.defaults import default_of, options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import MOST_JOBS
 from sensorsim.errors import InputError
 from sensorsim.terminal import columns, hung
+
+DRAWS = f"{default_of(audit, 'draws'):.0e}".replace("+0", "")  # as in 1e8
+option = options_of(audit)
 
 
 class Draws(click.ParamType[int]):
@@ -32,34 +37,28 @@ class Draws(click.ParamType[int]):
 
 @click.command()
 @click.argument("file", required=False)
-@click.option(
+@option(
     "--mechanism",
     help="release, sampled: the certified kernels; lean: SPOF with one secret draw per feature; spof: as printed; "
     "prefetch: SPOF that reads the table in a fixed order; shared: SPOF with one draw for both coefficients.  "
     "[default: what the table is for]",
 )
-@click.option("--epsilon", help="Audit the ready table of this budget in place of a file.  [default: 1]")
-@click.option(
+@option("--epsilon", help="Audit the ready table of this budget in place of a file.  [default: 1]")
+@option(
     "--samples",
     nargs=2,
     type=click.Path(),
     help="Two files of packets of a real board, one a line in hex, for two records that differ.",
 )
-@click.option(
-    "--package", type=click.Path(path_type=Path), help="Run the C of this exported package in place of the kernel."
-)
-@click.option(
-    "--draws", type=Draws(), default="1e8", show_default=True, help="Values to draw at most, over all inputs."
-)
-@click.option("--confidence", default=0.9999, show_default=True, help="Of the whole audit: all tests, all looks.")
-@click.option(
+@option("--package", type=click.Path(path_type=Path), help="Run the C of this exported package in place of the kernel.")
+@option("--draws", type=Draws(), default=DRAWS, show_default=True, help="Values to draw at most, over all inputs.")
+@option("--confidence", help="Of the whole audit: all tests, all looks.")
+@option(
     "--threads",
     type=click.IntRange(1, MOST_JOBS),
-    default=2,
-    show_default=True,
     help="Threads; the result does not depend on them.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the words. Not secret.")
+@option("--seed", type=click.IntRange(min=0), help="Of the words. Not secret.")
 @format_option
 def command(
     file: str | None,
@@ -84,7 +83,6 @@ def command(
     Example: sensorsim noise audit rows-eps1-all.txt
              sensorsim noise audit --samples x0.hex x1.hex --epsilon 1
     """
-    from sensorsim.api.auditing import audit
     from sensorsim.privacy.audit.spof_sources import WAYS
 
     if mechanism and mechanism not in WAYS:

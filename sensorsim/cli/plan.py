@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sensorsim.api.planning import OPEN, plan
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
-from sensorsim.plan.asked import GOALS, Asked
+from sensorsim.plan.asked import GOALS
 
 if TYPE_CHECKING:
     from sensorsim.plan import Plan
 
 SECONDS_OF_SILENCE = 2.0
-OPEN = "?"
+option = options_of(plan)
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -38,13 +40,8 @@ class OrOpen(click.ParamType[Any]):
 
 
 def _option(name: str, kind: type, text: str) -> Callable[[Decorated], Decorated]:
-    """With the default of `Asked`."""
-    return click.option(f"--{name.replace('_', '-')}", name, type=OrOpen(kind), default=_default(name),
-                        show_default=True, help=text)  # fmt: skip
-
-
-def _default(name: str) -> Any:
-    return Asked.__dataclass_fields__[name].default
+    """A number that may be left open."""
+    return option(f"--{name.replace('_', '-')}", name, type=OrOpen(kind), help=text)
 
 
 @click.command()
@@ -59,17 +56,17 @@ def _default(name: str) -> Any:
 @_option(
     "accuracy", float, "Half width of the 95 % interval, as a share of the range: 0.02 is 2 %; of a correlation about."
 )
-@click.option("--for", "goal", type=click.Choice(GOALS), default=_default("goal"), show_default=True,
-              help="What is estimated: every mean, the covariance, or a linear model.")  # fmt: skip
-@click.option("--days", default=_default("days"), show_default=True, help="Days that the fleet runs.")
-@click.option("--expect", default=_default("expect"), show_default=True,
-              help="Mean that is planned for, as a share of the range; at 0.5 the interval is widest.")  # fmt: skip
+@option(
+    "--for", "goal", type=click.Choice(GOALS), help="What is estimated: every mean, the covariance, or a linear model."
+)
+@option("--days", help="Days that the fleet runs.")
+@option("--expect", help="Mean that is planned for, as a share of the range; at 0.5 the interval is widest.")
 @click.option("--noise", metavar="TABLE", help="Take this noise table in place of the best one.")
 @click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.")
-@click.option("--radio", default=_default("radio"), show_default=True, help="What sends: ble-2m, 802154, lora-sf7 …")
+@option("--radio", help="What sends: ble-2m, 802154, lora-sf7 …")
 @click.option("--battery-mah", type=float, help="Also what the releases take of a battery.")
-@click.option("--delta", default=_default("delta"), show_default=True, help="Of the epsilon by distributions.")
-@click.option("--loss", default=_default("loss"), show_default=True, help="Share of the packets that are lost.")
+@option("--delta", help="Of the epsilon by distributions.")
+@option("--loss", help="Share of the packets that are lost.")
 @click.option("--write-table", metavar="FILE", help="Write the noise table, for `fleet` and `export`.")
 @click.option("--plot", metavar="FILE", help="Draw interval against devices into an .svg, .png or .pdf file.")
 @click.option("--compare", is_flag=True, help="Also other ways to spend the budget, by simulation.")
@@ -114,8 +111,6 @@ def command(
 
 def _made(chosen: dict[str, Any]) -> "Plan":
     """The plan; what takes long is told on stderr, once it has taken long."""
-    from sensorsim.api.planning import plan
-
     now = ["starting"]
     timer = Timer(SECONDS_OF_SILENCE, lambda: click.echo(f"{now[0]} …", err=True))
     timer.daemon = True

@@ -4,11 +4,15 @@ from dataclasses import asdict
 
 import click
 
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
+from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
+from sensorsim.mechanisms.base import AUTHORS
 from sensorsim.privacy import sensitivity
 from sensorsim.privacy.sensitivity import Sensitivity
 from sensorsim.terminal import columns, fitting, fold, widest
+from sensorsim.train.config import Config
 
 LONGEST = 108  # characters of a line of words
 MOST = 1e9  # of C and c: their squares are printed
@@ -16,10 +20,10 @@ MOST = 1e9  # of C and c: their squares are printed
 
 @click.command()
 @click.option("--a", default=0.0, show_default=True, help="Expansion point.")
-@click.option("--n", default=14, show_default=True, help="Features of a record.")
-@click.option("--l", "hidden", default=7, show_default=True, help="Hidden units.")
-@click.option("--clip", "C", default=4.0, show_default=True, help="Clipping norm C of DP-SGD.")
-@click.option("--constant", "c", default=2.5, show_default=True, help="Stabilization constant c.")
+@options_of(cost)("--n", help="Features of a record.")
+@options_of(cost)("--l", "hidden", help="Hidden units.")
+@click.option("--clip", "C", default=AUTHORS["C"], show_default=True, help="Clipping norm C of DP-SGD.")
+@click.option("--constant", "c", default=Config.c, show_default=True, help="Stabilization constant c.")
 @click.option("--plot", help="Draw sensitivity against a to this .png, .svg or .pdf.")
 @format_option
 def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None, fmt: str) -> None:

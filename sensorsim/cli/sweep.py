@@ -16,6 +16,7 @@ from sensorsim.cli.training import (
     MOST_JOBS,
     base_config,
     data_options,
+    grid_options,
     load_data,
     model_options,
     numbers,
@@ -26,9 +27,9 @@ from sensorsim.cli.training import (
 from sensorsim.errors import InputError
 from sensorsim.files import check_target
 from sensorsim.mechanisms import every, names, resolve
+from sensorsim.train.config import Config
 
 if TYPE_CHECKING:
-    from sensorsim.train.config import Config
     from sensorsim.train.data import Dataset
     from sensorsim.train.store import Store
 
@@ -38,12 +39,10 @@ WIDTH = 118
 
 @click.command()
 @click.option("--mechanism", default=",".join(m.name for m in every()), show_default=True, help="Names, with commas.")
-@click.option("--epsilon", default="0.1,0.2,0.4,0.8,1.6,3.2,6.4", show_default=True, help="Nominal budgets per record.")
-@click.option("--sigma", default="0,5", show_default=True, help="Environmental noise on the inputs.")
+@grid_options
 @click.option(
-    "--c", "c", default="2.5", show_default=True, help="Stabilization constants of spof, or a range 0:2.5:0.25."
+    "--c", "c", default=str(Config.c), show_default=True, help="Stabilization constants of spof, or a range 0:2.5:0.25."
 )
-@click.option("--runs", type=int, default=100, show_default=True, help="Monte-Carlo runs of each cell.")
 @data_options
 @seed_option
 @model_options

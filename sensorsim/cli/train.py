@@ -6,8 +6,18 @@ from typing import Any
 
 import click
 
+from sensorsim.api.training import train
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import MOST_SEED, base_config, data_options, model_options, refuse_unread, shown, tell
+from sensorsim.cli.training import (
+    MOST_SEED,
+    base_config,
+    data_options,
+    model_options,
+    option,
+    refuse_unread,
+    shown,
+    tell,
+)
 from sensorsim.mechanisms import names
 from sensorsim.terminal import columns, fold
 
@@ -15,32 +25,32 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
 
 
 @click.command()
-@click.option("--mechanism", default="sketch", show_default=True, help=f"{names()}.")
-@click.option("--epsilon", type=float, default=1.6, show_default=True, help="Nominal budget per record.")
-@click.option("--sigma", type=float, default=0.0, show_default=True, help="Environmental noise on the inputs.")
-@click.option("--c", "c", type=float, default=2.5, show_default=True, help="Stabilization constant of spof.")
+@option("--mechanism", help=f"{names()}.")
+@option("--epsilon", type=float, help="Nominal budget per record.")
+@option("--sigma", type=float, help="Environmental noise on the inputs.")
+@option("--c", "c", type=float, help="Stabilization constant of spof.")
 @data_options
 @model_options
-@click.option(
+@option(
     "--seed",
     type=click.IntRange(0, MOST_SEED),
     help="Draw all noise from this seed: reproducible, so not private.  [default: secret noise]",
 )
-@click.option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
-@click.option(
+@option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
+@option(
     "--encoder",
     metavar="FILE",
     help="Write encoders in the kernels' integers, as JSON for export: FILE, or FILE with -0, -1 … where users differ.",
 )
-@click.option(
+@option(
     "--packets",
     metavar="FILE",
     multiple=True,
     help="Learn from what sensors sent: packets, or what `sensorsim receive --out` wrote. Needs --table.",
 )
-@click.option("--table", metavar="FILE", help="Noise table that the packets were made with.")
-@click.option("--sketch", metavar="FILE", help="Sketch that the packets of --sketch-packets went through.")
-@click.option("--sketch-packets", metavar="FILE", multiple=True, help="Packets of that sketch, or their sums.")
+@option("--table", metavar="FILE", help="Noise table that the packets were made with.")
+@option("--sketch", metavar="FILE", help="Sketch that the packets of --sketch-packets went through.")
+@option("--sketch-packets", metavar="FILE", multiple=True, help="Packets of that sketch, or their sums.")
 @format_option
 @click.pass_context
 def command(
@@ -58,8 +68,6 @@ def command(
     Example: sensorsim train --epsilon 1.6 --out model.safetensors --encoder encoder.json
              sensorsim train --packets week12.json --table rows-eps1.6-1.txt --out model.safetensors
     """
-    from sensorsim.api.training import train
-
     packets = any(chosen[name] not in (None, ()) for name in ("packets", "table", "sketch", "sketch_packets"))
     if packets:
         from sensorsim.cli.train_packets import refuse_others

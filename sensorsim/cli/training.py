@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.api.training import train
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.errors import InputError
-from sensorsim.privacy.kinds import DEFAULT
 from sensorsim.train.choosing import TRAINING, chosen_records
+from sensorsim.train.config import Config
 
 if TYPE_CHECKING:
-    from sensorsim.train.config import Config
     from sensorsim.train.data import Dataset
 
 MAXIMUM_NOTE = (
@@ -33,36 +34,40 @@ def options(*given: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+option = options_of(train)
 data_options = options(
-    click.option(
-        "--data", metavar="FILE", help="CSV or Parquet of records, a row each; without it, the synthetic set."
-    ),
-    click.option(
+    option("--data", metavar="FILE", help="CSV or Parquet of records, a row each; without it, the synthetic set."),
+    option(
         "--person",
         metavar="COLUMN",
         help="Column that names whose record it is.  [default: Id; without it, every row is a person]",
     ),
-    click.option(
+    option(
         "--columns",
         metavar="NAMES",
         help="Features, separated by commas.  [default: Fitbit's 13 numeric ones, Calories twice]",
     ),
-    click.option(
+    option(
         "--ranges",
         metavar="FILE",
         help="CSV of name,low,high,unit: public ranges of columns.  [default: `sensorsim data ranges`]",
     ),
-    click.option(
+    option(
         "--normalise",
         metavar="[ranges|max]",
-        default="ranges",
-        show_default=True,
         help="By public ranges, or by private column maxima as printed: then no epsilon holds.",
     ),
-    click.option(
+    option(
         "--drop-missing", is_flag=True, help="Leave out rows with an empty cell; which these are is taken as public."
     ),
-    click.option("--m", type=int, default=2, show_default=True, help="Users; whole persons go to one user."),
+    option("--m", type=int, help="Users; whole persons go to one user."),
+)
+grid_options = options(
+    click.option(
+        "--epsilon", default="0.1,0.2,0.4,0.8,1.6,3.2,6.4", show_default=True, help="Nominal budgets per record."
+    ),
+    click.option("--sigma", default="0,5", show_default=True, help="Environmental noise on the inputs."),
+    click.option("--runs", type=int, default=Config.runs, show_default=True, help="Monte-Carlo runs of each cell."),
 )
 MOST_JOBS = 1024  # processes or threads
 MOST_SEED = 2**62  # what every generator here takes
@@ -75,30 +80,30 @@ seed_option = click.option(
 )
 OWN = "[default: the mechanism's own, tuned or as printed]"
 model_options = options(
-    click.option("--l", "l", type=int, default=7, show_default=True, help="Hidden units of an encoder."),
-    click.option("--bias", is_flag=True, help="Biases in encoders and decoder."),
-    click.option("--optimiser", help=f"adam or sgd.  {OWN}"),
-    click.option("--lr", type=float, help=f"Learning rate.  {OWN}"),
-    click.option("--batch", type=int, help=f"Records per step and user.  {OWN}"),
-    click.option("--epochs", type=int, help=f"Passes over the records.  {OWN}"),
-    click.option("--start", help=f"First weights: random or data-free.  {OWN}"),
-    click.option("--schedule", help=f"Learning rate: constant, or linear to zero.  {OWN}"),
-    click.option("--loss", help=f"none, dpsgd-weights: cross-entropy or squared.  {OWN}"),
-    click.option("--sampling", default="epochs", show_default=True, help="dpsgd-weights, dp-zo: epochs or poisson."),
-    click.option("--redraw", is_flag=True, help="Fresh noise at each step instead of once per record."),
-    click.option("--forward", help="raw or released: what the forward pass reads.  [default: by mechanism]"),
-    click.option("--k", type=int, help="Features per record that sampled releases.  [default: from epsilon]"),
-    click.option("--estimator", default="moments", show_default=True, help="release, sampled: moments or loss."),
-    click.option("--kind", default=DEFAULT, show_default=True, help="release, sampled: rows or stairs tables."),
-    click.option("--map", help="Releases, none: linear (in closed form) or sigmoid (the net).  [default: linear]"),
-    click.option("--release-sees", default="clean", show_default=True, help="Releases with sigma: clean or noisy."),
-    click.option("--share", type=float, help="sketch: share of records that release one scalar.  [default: chosen]"),
-    click.option("--clip", "C", type=float, help=f"Clipping norm C.  {OWN}"),
-    click.option("--point", default="zero", show_default=True, help="dpsgd: z-gradient at zero or at the prediction."),
-    click.option("--noise", default="gaussian", show_default=True, help="dpsgd-weights, dp-zo: gaussian or laplace."),
-    click.option("--clipping", default="flat", show_default=True, help="dpsgd-weights: flat or group."),
-    click.option("--delta", type=float, default=1e-6, show_default=True, help="Of Gaussian noise."),
-    click.option("--decode-c", is_flag=True, help="spof: keep c in the decoder when the model is used."),
+    option("--l", "l", type=int, help="Hidden units of an encoder."),
+    option("--bias", is_flag=True, help="Biases in encoders and decoder."),
+    option("--optimiser", help=f"adam or sgd.  {OWN}"),
+    option("--lr", type=float, help=f"Learning rate.  {OWN}"),
+    option("--batch", type=int, help=f"Records per step and user.  {OWN}"),
+    option("--epochs", type=int, help=f"Passes over the records.  {OWN}"),
+    option("--start", help=f"First weights: random or data-free.  {OWN}"),
+    option("--schedule", help=f"Learning rate: constant, or linear to zero.  {OWN}"),
+    option("--loss", help=f"none, dpsgd-weights: cross-entropy or squared.  {OWN}"),
+    option("--sampling", help="dpsgd-weights, dp-zo: epochs or poisson."),
+    option("--redraw", is_flag=True, help="Fresh noise at each step instead of once per record."),
+    option("--forward", help="raw or released: what the forward pass reads.  [default: by mechanism]"),
+    option("--k", type=int, help="Features per record that sampled releases.  [default: from epsilon]"),
+    option("--estimator", help="release, sampled: moments or loss."),
+    option("--kind", help="release, sampled: rows or stairs tables."),
+    option("--map", help="Releases, none: linear (in closed form) or sigmoid (the net).  [default: linear]"),
+    option("--release-sees", help="Releases with sigma: clean or noisy."),
+    option("--share", type=float, help="sketch: share of records that release one scalar.  [default: chosen]"),
+    option("--clip", "C", type=float, help=f"Clipping norm C.  {OWN}"),
+    option("--point", help="dpsgd: z-gradient at zero or at the prediction."),
+    option("--noise", help="dpsgd-weights, dp-zo: gaussian or laplace."),
+    option("--clipping", help="dpsgd-weights: flat or group."),
+    option("--delta", type=float, help="Of Gaussian noise."),
+    option("--decode-c", is_flag=True, help="spof: keep c in the decoder when the model is used."),
 )
 
 
@@ -118,8 +123,6 @@ def tell(text: str) -> None:
 def base_config(chosen: dict[str, Any], runs: int) -> Config:
     """The configuration that every cell starts from."""
     from dataclasses import fields
-
-    from sensorsim.train.config import Config
 
     known = {field.name for field in fields(Config)}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if name in known}

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim.api.firmware import verify
+from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.verify_binary import binary_options, binary_text, wrapped
 from sensorsim.terminal import columns, table, widest
 
-ALL = "all"
 COUNTS = ("on", "vectors", "bits off", "instr. min", "instr. mean", "instr. max", "cost mean", "cost max", "unit")
 COUNTS += ("flash", "ram", "stack")
 DROPPED = ("instr. min", "instr. mean", "cost mean", "ram")  # where a line is too short; --format json and csv have all
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
     from sensorsim.verify.result import KernelResult
     from sensorsim.verify.verification import Verification
 
+option = options_of(verify)
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--target", default=ALL, show_default=True, help="Where to run it, with commas; all: host and every core."
-)
-@click.option("--random-host", default=1_000_000, show_default=True, help="Random vectors for each kernel on the host.")
-@click.option("--random-core", default=10_000, show_default=True, help="Random vectors for each kernel on each core.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random vectors.")
-@click.option("--trust", is_flag=True, help="Load kernel sources of the package that do more than declare kernels.")
-@click.option(
+@option("--target", help="Where to run it, with commas; all: host and every core.")
+@option("--random-host", help="Random vectors for each kernel on the host.")
+@option("--random-core", help="Random vectors for each kernel on each core.")
+@option("--seed", type=click.IntRange(min=0), help="Of the random vectors.")
+@option("--trust", is_flag=True, help="Load kernel sources of the package that do more than declare kernels.")
+@option(
     "--jobs",
     type=click.IntRange(0, 64),
     help="Processes that share the work; else 2, and 0, one step at a time, for a quick look of up to 1000 vectors.",
@@ -72,7 +73,6 @@ def command(
 
     Example: sensorsim verify firmware/privacy --target host,cortex-m0plus
     """
-    from sensorsim.api.firmware import verify
     from sensorsim.verify.binary import BinaryReport
 
     with _Display() as display:

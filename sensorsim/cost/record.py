@@ -35,7 +35,7 @@ class Choices(NamedTuple):
     chip: str | None = None  # None: see `choose_chip`
     radio: str = DEFAULT_RADIO
     random: str = CHACHA20
-    records_per_day: float = 1
+    records_per_day: float = 1.0
     battery_mah: float | None = None  # None: nobody asks how many records a charge pays for
 
 
@@ -102,7 +102,7 @@ class WholeRecord(NamedTuple):
             "random": self.choices.random,
             "radio": self.radio.radio,
             "radio_of": self.radio.chip,
-            "records_per_day": per_day,
+            "records_per_day": float(per_day),
             **battery,
             "duty_percent_allowed": self.radio.duty_percent,
             "over_duty": list(self.over_duty()),

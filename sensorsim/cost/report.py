@@ -173,7 +173,7 @@ def cost(
     chip: str | None = None,
     radio: str = "ble-1m",
     random: str = "chacha20",
-    records_per_day: float = 1,
+    records_per_day: float = 1.0,
     battery_mah: float | None = None,
     most: int = MOST_EXECUTED,
 ) -> CostReport:

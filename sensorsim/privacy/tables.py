@@ -277,7 +277,8 @@ def _released(features: int, release: int | str) -> int:
         raise InputError(
             f"features is {features}; a record has at least 1, and at most {MOST_FEATURES} in the kernels."
         )
-    released = features if release == "all" else release
+    number = isinstance(release, str) and release.isdecimal() and len(release) < 10
+    released = features if release == "all" else int(release) if number else release
     if not isinstance(released, int) or not 1 <= released <= features:
         raise InputError(
             f"release is {release}; give `all` or a number from 1 to {features}, the features of a record."
