@@ -114,7 +114,7 @@ def test_bad_packets(text: str, word: str, tmp_path: Path, capsys: pytest.Captur
         ("--confidence 1", "below 1"),
         ("nowhere.txt", "cannot read"),
         ("nowhere.txt --epsilon 1", "give one of them"),
-        ("--threads 0", "at least 1"),
+        ("--threads 0", "not in the range 1<=x<=1024"),
         ("--mechanism lean", "table"),
         ("--samples a b --package c", "give one of them"),
         ("--samples a b --mechanism release", "leave it out"),

@@ -149,7 +149,7 @@ BAD = {
     "long dask": (("--dask", "x" * 4000), "no Dask scheduler answers at xxx"),
     "many estimates": (("--days", "36525", "--every", "1"), "511350 estimates; at most"),
 } | {
-    f"empty {name}": ((f"--{name}", ""), f"--{name} is empty; give a text, or leave it out")
+    f"empty {name}": ((f"--{name}", ""), f"--{name} is empty; give it a value, or leave it out")
     for name in ("sketch", "statistics", "plot", "columns", "data", "person", "ranges", "dask", "noise", "out", "chip")
 }
 

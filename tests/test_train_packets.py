@@ -76,7 +76,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
             code = 0
         except SystemExit as stop:
             code = int(stop.code or 0)
-        return code, "".join(capsys.readouterr())
+        return code, " ".join("".join(capsys.readouterr()).split())  # lines are folded at the terminal's width
 
     return call
 

@@ -16,8 +16,9 @@ from clusters import local_cluster
 
 torch = pytest.importorskip("torch")
 
-from sensorsim.cli import main, training  # noqa: E402
+from sensorsim.cli import main  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
+from sensorsim.extras import need  # noqa: E402
 from sensorsim.mechanisms import every  # noqa: E402
 from sensorsim.train import cell, data, store, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402
@@ -319,7 +320,7 @@ def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
 def test_a_missing_extra_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InputError, match=r"constraints\.txt '\.\[train\]'"):
-        training.need("torch")
+        need("torch")
 
 
 @pytest.mark.parametrize(

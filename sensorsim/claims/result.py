@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT, VERDICTS, Claim
-from sensorsim.results import Result
+from sensorsim.results import CELL, Result
 from sensorsim.terminal import fold
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class Claims(Result):
         found = Counter(claim.verdict for claim in self.claims)
         return {verdict: found[verdict] for verdict in VERDICTS}
 
-    def summary(self) -> str:
+    def summary(self, full: str = "--full") -> str:
         """One sentence."""
         parts = ", ".join(f"{number} {PLURAL[verdict]}" for verdict, number in self.counts().items())
-        more = f" --full adds {self.left} that need training." if self.left else ""
+        more = f" {full} adds {self.left} that need training." if self.left else ""
         return f"{len(self.claims)} claims: {parts}.{more}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,15 +74,19 @@ class Claims(Result):
 
         return bars(f"{len(self.claims)} claims, recomputed", dict(self.counts()), "claims")
 
-    def __repr__(self) -> str:
-        return f"<Claims: {self.summary()}>"
+    def title(self) -> str:
+        return self.summary("full=True")
+
+    def facts(self) -> dict[str, str]:
+        return {claim.id: f"{claim.verdict}: {claim.computed}" for claim in self.claims}
 
     def _repr_html_(self) -> str:
         from html import escape
 
         names = ("id", "verdict", "printed", "computed", "where", "how")
-        head = "".join(f"<th>{name}</th>" for name in names)
+        head = "".join(f'<th scope="col">{name}</th>' for name in names)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(str(row[name]))}</td>" for name in names) + "</tr>" for row in self.rows()
         )
-        return f"<p>{escape(self.summary())}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        caption = f'<caption style="{CELL}">{escape(self.title())}</caption>'
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -121,13 +121,9 @@ def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
 
 def _check_files(chosen: dict[str, Any]) -> None:
     """Everything that will be written, before anything is read."""
-    from sensorsim.errors import InputError
     from sensorsim.files import check_targets
     from sensorsim.fleet.store import check_store
 
-    for name, given in chosen.items():
-        if given == "":
-            raise InputError(f"--{name.replace('_', '-')} is empty; give a text, or leave it out.")
     check_store(chosen["out"])
     written, read = (chosen["out"], chosen["statistics"], chosen["plot"]), ("data", "noise", "sketch", "ranges")
     check_targets(written, read=[chosen[name] for name in read])

@@ -199,13 +199,16 @@ def check_numbers(config: Config, n: int) -> None:
         raise InputError(
             f"l = {config.l} is not between 1 and n = {n}; an encoder compresses, so give --l between 1 and {n}."
         )
-    for name, least in (("m", 1), ("runs", 1), ("batch", 1), ("epochs", 0)):
+    for name, least, most in (
+        ("m", 1, MOST_USERS),
+        ("runs", 1, MOST_OF_ANY),
+        ("batch", 1, MOST_OF_ANY),
+        ("epochs", 0, MOST_OF_ANY),
+    ):
         if getattr(config, name) < least:
             raise InputError(f"{name} = {getattr(config, name)}; give --{name} {least} or more.")
-        if getattr(config, name) > MOST_OF_ANY:
-            raise InputError(f"{name} = {getattr(config, name)}; give --{name} {MOST_OF_ANY} or less.")
-    if config.m > MOST_USERS:
-        raise InputError(f"there are too many users; give --m {MOST_USERS} or less.")
+        if getattr(config, name) > most:  # a number of any length, so it is not said again
+            raise InputError(f"{name} is too large; give --{name} {most} or less.")
     if config.seed is not None and config.seed < 0:
         raise InputError(f"seed = {config.seed}; give --seed 0 or more, or none for secret noise.")
     for name in ("lr", "C"):
