@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sensorsim as ss
-from sensorsim.results import Shown, as_html, as_text
+from sensorsim.results import Result, Shown, as_html, as_text
 
 OWN_FILE = """from sensorsim.language import Q, add, kernel
 
@@ -52,7 +52,6 @@ def saved_table(folder: Path) -> Path:
 
 # By public name: small calls of it, each given an empty folder. Those marked slow take more than a second.
 CALLS = {
-    "audit": lambda folder: ss.audit(table(), draws=10_000),
     "certify": lambda folder: ss.certify(saved_table(folder)),
     "claims": lambda folder: ss.claims(only=("cost-spof",)),
     "cost": lambda folder: ss.cost(n=14, l=7),
@@ -60,14 +59,15 @@ CALLS = {
     "noise_table": lambda folder: ss.noise_table(1, kind="naive", frac_bits=6, entries=2**8),
     "plan": lambda folder: ss.plan(),
     "read_table": lambda folder: ss.read_table(saved_table(folder)),
-    "receive": lambda folder: ss.receive(packet(), table()),
     "release": lambda folder: ss.release(np.full((200, 14), 0.9), table()),
 }
 SLOW = {
+    "audit": lambda folder: ss.audit(table(), draws=10_000),
     "evaluate": lambda folder: ss.evaluate(ss.train(seed=1, told=lambda text: None), told=lambda text: None),
     "export": lambda folder: ss.export(folder / "<i>&"),
     "fleet": lambda folder: ss.fleet(devices=20, days=7, noise=table()),
     "report": lambda folder: ss.report(claims=False),
+    "receive": lambda folder: ss.receive(packet(), table()),
     "train": lambda folder: ss.train(seed=1, told=lambda text: None),
     "verify": lambda folder: ss.verify(own_package(folder), target="host", random_host=100, random_core=10, trust=True),
 }
@@ -115,7 +115,7 @@ def _html(found: Any) -> None:
 def _frame(found: Any) -> None:
     frame = found.to_frame()
     assert len(frame) > 0 and len(frame.columns) > 0 and frame.columns.is_unique
-    if hasattr(found, "rows"):
+    if isinstance(found, Result):
         rows = [dict(row) for row in found.rows()]
         assert {tuple(row) for row in rows} == {tuple(frame.columns)} and len(rows) == len(frame)
 
