@@ -6,6 +6,7 @@ what `--format json` prints and `rows` is what `--format csv` prints, so that a 
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_LETTERS = 1900  # of a repr: a cell of a notebook, not a page of it
 MOST_LINE = 160
+TITLE = 90  # letters of a line over a figure
 CELL = "text-align:left;vertical-align:top"
 
 
@@ -89,38 +91,68 @@ def as_html(title: str, facts: Mapping[str, str]) -> str:
     return f'<table><caption style="text-align:left">{escape(title)}</caption><tbody>{rows}</tbody></table>'
 
 
-def bars(title: str, values: Mapping[str, float | None], axis: str) -> "Figure":
-    """Horizontal bars with their numbers, in the order given from the top; what is None has no bar."""
-    from matplotlib.figure import Figure
+def bars(
+    title: str, values: Mapping[str, float | None], axis: str, most: float | None = None,
+    line: tuple[float, str] | None = None,
+) -> "Figure":  # fmt: skip
+    """Horizontal bars with their numbers, in the order given from the top; what is None has no bar.
 
-    figure = Figure(figsize=(8, 1.2 + 0.32 * max(len(values), 2)), layout="constrained")
-    axes = figure.add_subplot()
-    places, lengths = range(len(values)), [0.0 if value is None else float(value) for value in values.values()]
-    drawn = axes.barh(places, lengths, color="0.6", edgecolor="black", height=0.7)
-    axes.bar_label(drawn, ["–" if value is None else f"{value:,.5g}" for value in values.values()], padding=3)
-    axes.set_yticks(places, [name if len(name) <= 40 else name[:39] + "…" for name in values])
-    axes.invert_yaxis()
+    `most` is where the axis ends, for what cannot be more; `line` is a place to compare with, and its name.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure, axes = _page(title, list(values), axis, 0.32)
+    lengths = [0.0 if value is None else float(value) for value in values.values()]
+    drawn = axes.barh(range(len(values)), lengths, color="0.6", edgecolor="black", height=0.7)
+    written = ["–" if value is None else f"{value:,.5g}" for value in values.values()]
+    axes.bar_label(drawn, written, padding=3, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})
     axes.margins(x=0.14)
-    axes.set(xlabel=axis)
-    axes.set_title(title, fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
+    if all(isinstance(value, int) for value in values.values()):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if line is not None:
+        axes.axvline(line[0], color="black", linestyle="--", linewidth=1.2, label=f"{line[1]} {line[0]:.6g}")
+        axes.set_xlim(right=1.14 * max(line[0], *lengths))
+        figure.legend(loc="outside lower right", fontsize=8, frameon=False)
+    if not any(lengths):
+        axes.set_xlim(0, most or 1)
+    elif most is not None:
+        least = min(lengths)
+        axes.set_xlim(left=least - 0.12 * (most - least) if least < 0 else 0.0, right=most)  # its number has room
     return figure
 
 
-def whiskers(title: str, places: Sequence[str], found: Sequence[tuple[float | None, float, float]], axis: str) -> Any:
-    """A point with its interval for each place, from the top; the point is None where there is none."""
-    from matplotlib.figure import Figure
+def whiskers(
+    title: str, places: Sequence[str], found: Sequence[tuple[float | None, float, float]], axis: str, most: float = 1.0
+) -> Any:
+    """A point with its interval for each place, from the top; the point is None where there is none.
 
-    figure = Figure(figsize=(8, 1.2 + 0.28 * max(len(places), 3)), layout="constrained")
-    axes = figure.add_subplot()
+    The axis stays within 0 and `most`, as the truth does; noise may put a point outside, which is then drawn hollow.
+    """
+    outside = any(point is not None and not 0 <= point <= most for point, _, _ in found)
+    hollow = "; hollow: the noise put it outside" if outside else ""
+    figure, axes = _page(title, places, axis + hollow, 0.28)
     for at, (point, low, high) in enumerate(found):
         axes.plot([low, high], [at, at], color="0.35", linewidth=2, solid_capstyle="butt")
         if point is not None:
-            axes.plot([point], [at], "o", color="black", markersize=5)
-    axes.set_yticks(range(len(places)), list(places))
-    axes.invert_yaxis()
-    axes.set(xlabel=axis)
-    axes.set_title(title, fontsize=10)
+            shown = min(max(point, 0.0), most)
+            face = "black" if shown == point else "white"
+            axes.plot([shown], [at], "o", color="black", markerfacecolor=face, markersize=5, clip_on=False, zorder=3)
+    left, right = axes.get_xlim()
+    axes.set_xlim(max(left, 0.0), min(right, most))
     axes.grid(axis="x", color="0.88")
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _page(title: str, places: Sequence[str], axis: str, tall: float) -> "tuple[Figure, Any]":
+    """An empty panel with a named row for each place, from the top, under a title that is never wider than the page."""
+    from matplotlib.figure import Figure
+
+    lines = wrap(title, TITLE)
+    figure = Figure(figsize=(8, 1.1 + 0.18 * len(lines) + tall * max(len(places), 3)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_yticks(range(len(places)), [name if len(name) <= 40 else name[:39] + "…" for name in places])
+    axes.set_ylim(max(len(places), 1) - 0.4, -0.6)
+    axes.set_xlabel("\n".join(wrap(axis, TITLE - 15)))
+    figure.suptitle("\n".join(lines), fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes

@@ -1,44 +1,212 @@
 """Figures: the same bytes twice, words that are words, bars that grey print tells apart, nothing over a title."""
 
 import itertools
-import re
+import tempfile
+from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from xml.etree import ElementTree
 
+import click
+import figure_rows
+import numpy as np
 import pytest
 from command import run
+from figure_checks import faults, words_of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+import sensorsim as ss
+from sensorsim.api.evaluating import Evaluation
+from sensorsim.api.releasing import Released
+from sensorsim.cli import group
 from sensorsim.cost.compare import sweep
 from sensorsim.cost.plot import merged, report_figure, sweep_figure
 from sensorsim.cost.report import cost
-from sensorsim.drawing import GREYS, HATCHES, look, picture
+from sensorsim.drawing import FORMATS, GREYS, HATCHES, look, picture
+from sensorsim.privacy.figures import records_figure, sensitivity_figure
+from sensorsim.privacy.peers import peers
+from sensorsim.privacy.tablefile import write_table
+from sensorsim.results import bars, whiskers
 
+# By command that writes a figure: what to ask, where `FILE` is the figure and `TABLE` a noise table, and what it says.
 COMMANDS = {
-    "cost": (["cost"], "n = 14 features, l = 7 hidden units"),
-    "sweep": (["cost", "--sweep", "n=7:30"], "l = 7 · AMD K7"),
-    "sensitivity": (["sensitivity"], "expansion point a"),
-    "plan": (["plan", "--columns", "TotalSteps", "--devices", "5000"], "devices"),
-}
+    "cost": (["--plot", "FILE"], "n = 14 features, l = 7 hidden units"),
+    "cost --sweep": (["--sweep", "n=7:30", "--plot", "FILE"], "l = 7 · AMD K7"),
+    "sensitivity": (["--plot", "FILE"], "expansion point a"),
+    "plan": (["--columns", "TotalSteps", "--devices", "5000", "--plot", "FILE"], "foretold in closed form"),
+    "noise show": (["TABLE", "--plot", "FILE"], "proved now"),
+    "noise peers": (["--plot", "FILE"], "2,000 runs"),
+    "fleet": (
+        ["--devices", "20", "--days", "7", "--noise", "TABLE", "--jobs", "1", "--plot", "FILE"], "one run, seed 0"
+    ),
+    "figures": (["--only", "bmax_density,sensitivity", "--out", "FOLDER"], "the largest of 100 draws"),
+}  # fmt: skip
+SLOW = ("noise peers", "fleet", "figures")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_plot_is_the_same_bytes_twice_and_its_words_are_words(name, tmp_path, capsys):
+def slow_if(name, slow):
+    return pytest.param(name, marks=[pytest.mark.slow] if name in slow else [])
+
+
+def writers(command=group, words=()):
+    """The commands that write a figure, by their words."""
+    if isinstance(command, click.Group):
+        with click.Context(command) as context:
+            for name in command.list_commands(context):
+                yield from writers(command.get_command(context, name), (*words, name))
+    elif words == ("figures",) or any(option.name == "plot" for option in command.params):
+        yield " ".join(words)
+
+
+def test_every_command_that_draws_is_looked_at():
+    assert set(writers()) == {name.split(" --")[0] for name in COMMANDS}
+
+
+@pytest.mark.parametrize("name", [slow_if(n, SLOW) for n in COMMANDS])
+def test_a_command_writes_the_same_bytes_twice_and_its_words_are_words(name, tmp_path, capsys):
     words, said = COMMANDS[name]
-    paths = [tmp_path / "a.svg", tmp_path / "b.svg"]
-    for path in paths:
-        assert run(capsys, *words, "--plot", path)[0] == 0
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    texts = ["".join(node.itertext()) for node in ElementTree.parse(paths[0]).iter() if node.tag.endswith("}text")]
+    table = tmp_path / "table.txt"
+    write_table(table, TABLE)
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+        places = {"FILE": folder / "figure.svg", "FOLDER": folder, "TABLE": table}
+        assert run(capsys, *name.split(" --")[0].split(), *(places.get(word, word) for word in words))[0] == 0
+    found = [{path.name: path.read_bytes() for path in folder.glob("*.*g")} for folder in folders]
+    assert found[0] == found[1] and found[0]
+    drawn = [text for name, text in found[0].items() if name.endswith(".svg")]
+    nodes = [node for text in drawn for node in ElementTree.fromstring(text).iter() if node.tag.endswith("}text")]
+    texts = ["".join(node.itertext()) for node in nodes]
     assert any(said in text for text in texts), texts
-    assert not re.search(rb"<dc:date>", paths[0].read_bytes())
+    assert not any(b"<dc:date>" in text for text in drawn)
 
 
-@pytest.mark.parametrize("kind", ["png", "pdf"])
-def test_other_forms_are_the_same_bytes_twice(kind):
-    small = cost(14, 7, variant="paper")
-    first, second = (picture(report_figure(small), kind, 50) for _ in range(2))
-    assert first == second
+TABLE = ss.noise_table(epsilon=1.6, release=1)
+
+
+def released():
+    """As `release` makes it; its kernels are compiled elsewhere."""
+    draws = np.random.default_rng(0)
+    picked, symbols = draws.integers(0, 14, (200, 1), np.uint32), draws.integers(0, 5, (200, 1))
+    return Released(TABLE, picked, symbols, Decimal("1.6"), private=False)
+
+
+@cache
+def packet():
+    sensor = ss.Sensor(TABLE)
+    sensor.open()
+    return sensor.release([0.5] * 14)[1]
+
+
+def folder():
+    return Path(tempfile.mkdtemp())
+
+
+def evaluation():
+    score = {"accuracy": 99.97, "accuracy_train": None, "accuracy_held_out": None, "r2": 0.9}
+    worse = score | {"accuracy": -3.0}
+    found = {"mechanism": "sketch", "form": "linear", "rows": 457, "data": "synthetic (seed 0)"}
+    parts = [{"sigma": sigma, "runs": 20, **score, "trivial": {"zeros": worse}} for sigma in (0.0, 5.0)]
+    return Evaluation(found | {"scores": parts})
+
+
+# By result: how to make one, and what its figure says of data, runs or bars.
+RESULTS = {
+    "table": (lambda: TABLE, ["epsilon 1.59", "proved now", "rows table, 5 knots"]),
+    "stairs": (lambda: ss.noise_table(1.6, kind="stairs", release=1), ["512 entries", "ends, always clamped"]),
+    "naive": (lambda: ss.noise_table(1, kind="naive", frac_bits=6, entries=2**8), ["NOT PRIVATE", "gives x away"]),
+    "certify": (lambda: ss.certify(TABLE), ["proved now"]),
+    "release": (released, ["200 records released", "95 % interval", "NOT PRIVATE"]),
+    "receive": (lambda: ss.receive(packet(), TABLE), ["1 packets accepted", "95 % interval", "feature 13, "]),
+    "kernel": (lambda: ss.kernel("spof", at="n=14"), ["n = 14", "runs in one call"]),
+    "audit": (lambda: ss.audit(TABLE, draws=10_000), ["10,000 draws, seed", "confidence", "claimed 1.59"]),
+    "plan": (ss.plan, ["95 % interval", "lines: foretold", "its own table"]),
+    "claims": (lambda: ss.claims(only=("cost-spof",)), ["1 claims", "Recomputed on"]),
+    "evaluate": (evaluation, ["457 rows of synthetic", "20 runs", "not private"]),
+    "cost": (lambda: ss.cost(), ["n = 14"]),
+    "export": (lambda: ss.export(folder() / "package"), ["bytes of the file"]),
+    "fleet": (lambda: ss.fleet(20, 7, TABLE, jobs=1), ["people: synthetic, one run, seed", "95 % intervals"]),
+    "train": (lambda: ss.train(mechanism="sampled"), ["weights of encoder 0"]),
+    "verify": (
+        lambda: ss.verify(ss.export(folder() / "package").folder, target="cortex-m0plus", random_core=100),
+        ["mean over the inputs"],
+    ),
+}
+SLOW_RESULTS = ("receive", "audit", "certify", "cost", "export", "fleet", "train", "verify")
+
+
+@pytest.mark.parametrize("name", [slow_if(name, SLOW_RESULTS) for name in RESULTS])
+def test_a_result_draws_itself_without_fault(name):
+    make, said = RESULTS[name]
+    found = make()
+    figure = found.plot()
+    assert faults(figure) == []
+    assert [text for text in said if text not in words_of(figure)] == [], words_of(figure)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_is_the_same_bytes_twice_in_every_form(name, kind):
+    found = RESULTS[name][0]()
+    assert picture(found.plot(), kind, 50) == picture(found.plot(), kind, 50)
+
+
+WITHOUT = {"noise_table", "read_table", "write_table", "report"}  # what they give is above, or is no result
+
+
+def test_every_result_of_the_public_functions_is_drawn_here():
+    makers = {"cost", "kernel", "release", "audit", "receive", "plan", "fleet", "train", "evaluate", "export", "verify"}
+    assert makers | {"claims", "certify", "table"} <= set(RESULTS)
+    shown = {name for name in ss.__all__ if callable(getattr(ss, name)) and name.islower()}
+    assert shown - set(RESULTS) <= WITHOUT, "draw it above"
+
+
+@pytest.mark.parametrize("name", figure_rows.FIGURES)
+def test_a_data_figure_has_no_fault_and_says_data_and_runs(name):
+    figure = figure_rows.FIGURES[name]()
+    assert faults(figure) == []
+    said = (
+        ["computed"] if name.startswith("bmax") else ["Data: rows written by hand", "mean of 5 runs", "95 % interval"]
+    )
+    assert all(text.lower() in words_of(figure).lower() for text in said), words_of(figure)
+
+
+def test_the_sensitivities_have_no_fault():
+    assert faults(sensitivity_figure()) == []
+
+
+@pytest.mark.slow
+def test_the_peers_have_no_fault():
+    assert faults(records_figure(peers()[:3], runs=5)) == []
+
+
+def test_points_that_noise_put_outside_stay_on_the_axis():
+    figure = whiskers("title", ["a", "b"], [(1.4, 0.2, 1.0), (None, 0.0, 1.0)], "mean")
+    assert figure.axes[0].get_xlim() == (0, 1) and "hollow" in words_of(figure)
+
+
+def test_what_is_wrong_is_seen():
+    """The checks find what they are for."""
+    figure = bars("a title", {"one": 90.0}, "accuracy, %")
+    axes = figure.axes[0]
+    axes.text(0.5, 0.5, "first", transform=axes.transAxes)
+    axes.text(0.51, 0.5, "second", transform=axes.transAxes)
+    axes.text(0.99, 0.2, "a text that leaves the page", transform=axes.transAxes).set_in_layout(False)
+    axes.set_xlim(0, 101)
+    axes.plot([0, 1], [0, 0], "-", color="red", label="red")
+    axes.plot([0, 1], [0, 0], "-", color="#a33", label="dark red")
+    axes.legend()
+    found = " ".join(faults(figure))
+    for part in ("lies on 'second'", "is cut off", "ends at 101", "look alike", "lies on a panel"):
+        assert part in found, found
+    axes.set(xlim=(-1, 100), xlabel="records")
+    assert "'records' begins at -1" in faults(figure)
+
+
+def test_no_figure_is_made_by_pyplot():
+    for path in Path(ss.__file__).parent.rglob("*.py"):
+        assert "pyplot" not in path.read_text(encoding="utf-8"), path
 
 
 def drawn(figure):

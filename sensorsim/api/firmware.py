@@ -50,7 +50,7 @@ class Exported(Result):
 
     def figure(self) -> "Figure":
         sizes: dict[str, float | None] = {row["file"]: row["bytes"] for row in self.rows()}
-        return bars(self.title(), sizes, "bytes")
+        return bars(self.title(), sizes, "bytes of the file")
 
 
 def export(

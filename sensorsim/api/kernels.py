@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.kernel import KernelReport
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.results import Result
+from sensorsim.results import Result, bars
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,14 @@ class KernelReports(Result):
         return [row for report in self.kernels.values() for row in report.rows()]
 
     def figure(self) -> "Figure":
-        return next(iter(self.kernels.values())).figure()
+        """How often each operation runs in one call, of every kernel."""
+        several = len(self.kernels) > 1
+        counts: dict[str, float | None] = {
+            f"{report.kernel.name}: {name}" if several else name: count
+            for report in self.kernels.values()
+            for name, count in report.by_operation().items()
+        }
+        return bars(self.title(), counts, "times that it runs in one call, counted")
 
 
 def kernel(

@@ -97,8 +97,9 @@ class Released(Result):
 
     def figure(self) -> "Figure":
         found = [(row["mean"], row["low"], row["high"]) for row in self._rows]
-        places = [f"feature {row['feature']}" for row in self._rows]
-        made: Figure = whiskers(self.title(), places, found, "mean of x and its 95 % interval, 0 … 1")
+        places = [f"feature {row['feature']}, {row['count']:,}" for row in self._rows]
+        axis = "mean of x, 0 … 1, and its 95 % interval, after the number of values released"
+        made: Figure = whiskers(f"{self.title()}: {self.protects}", places, found, axis)
         return made
 
 

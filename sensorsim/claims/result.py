@@ -72,7 +72,7 @@ class Claims(Result):
         """How many claims have each verdict."""
         from sensorsim.results import bars
 
-        return bars(f"{len(self.claims)} claims, recomputed", dict(self.counts()), "claims")
+        return bars(f"{self.summary()} Recomputed on {self.data}.", dict(self.counts()), "claims with this verdict")
 
     def title(self) -> str:
         return self.summary("full=True")

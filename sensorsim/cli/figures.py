@@ -135,7 +135,7 @@ class Work:
                 cells = self._grid(dataset, list(crowds.MECHANISMS), [epsilon], [0.0], runs=runs)
                 results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
                 found, predictors = self._run(dataset, results, cells)
-                said = {"set": title, "size": size, "persons": int(dataset.person.max()) + 1}
+                said = {"set": title, "size": size, "persons": int(dataset.person.max()) + 1, "data": title}
                 rows += [row | said for row in found]
                 trivial[title, size] = predictors[0.0]
         return rows, trivial
@@ -162,7 +162,13 @@ class Work:
         with Store(results, dataset.digest) as store:
             found = run_with_progress(dataset, cells, store, self.chosen["jobs"], self.chosen["dask"])
             trivial = sweep.trivial(dataset, cells, store)
-        return [sweep.row(result) | {"decode_c": result["config"]["decode_c"]} for result in found], trivial
+        return [self._row(result, dataset) for result in found], trivial
+
+    @staticmethod
+    def _row(result: Row, dataset: Dataset) -> Row:
+        from sensorsim.train import sweep
+
+        return sweep.row(result) | {"decode_c": result["config"]["decode_c"], "data": dataset.source}
 
 
 def _sizes(text: str) -> list[int]:
@@ -175,15 +181,10 @@ def _sizes(text: str) -> list[int]:
 def draw(name: str, work: Work, stem: Path) -> list[Path]:
     """One figure, as two files."""
     from sensorsim.drawing import save_both
-    from sensorsim.privacy.figures import draw_sensitivity
+    from sensorsim.privacy.figures import sensitivity_figure
     from sensorsim.train import figures, noisy_figures
     from sensorsim.train.axes import R2
 
-    if name == "sensitivity":
-        paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png")]
-        for path in paths:
-            draw_sensitivity(path)
-        return paths
     made: dict[str, Callable[[], Any]] = {
         "accuracy_records": lambda: figures.accuracy_against_records(
             *work.over_records, work.chosen["records_epsilon"]
@@ -196,6 +197,7 @@ def draw(name: str, work: Work, stem: Path) -> list[Path]:
         "accuracy_c": lambda: figures.accuracy_against_c(*work.over_c),
         "bmax_density": noisy_figures.density_of_b_max,
         "bmax_probability": noisy_figures.probability_of_b_max,
+        "sensitivity": sensitivity_figure,
     }
     return save_both(made[name](), stem)
 

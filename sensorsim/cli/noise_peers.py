@@ -37,9 +37,9 @@ def command(plot: str | None, fmt: str) -> None:
         check_figure(plot)
     found = peers()
     if plot:
-        from sensorsim.privacy.figures import draw_records_needed
+        from sensorsim.privacy.figures import records_figure, save
 
-        draw_records_needed(found, plot)
+        save(records_figure(found), plot)
         click.echo(f"Drawn to {plot}.", err=True)
     rows = [asdict(row) for row in found]
     emit(fmt, lambda: _text(found, columns()), lambda: {"schema_version": 1, "rows": rows}, lambda: rows)

@@ -48,9 +48,9 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
         check_figure(plot)
     rows = sensitivity.table(a, n, C, c, hidden)
     if plot:
-        from sensorsim.privacy.figures import draw_sensitivity
+        from sensorsim.privacy.figures import save, sensitivity_figure
 
-        draw_sensitivity(plot, C, n)
+        save(sensitivity_figure(C, n), plot)
         click.echo(f"Drawn to {plot}.", err=True)
     head = {"a": a, "n": n, "l": hidden, "C": C, "c": c}
     emit(

@@ -173,11 +173,14 @@ class KernelReport(Result):
         return found
 
     def figure(self) -> "Figure":
-        """How often each operation runs in one call."""
-        counts: dict[str, float | None] = {}
+        return bars(self.title(), dict(self.by_operation()), "times that it runs in one call, counted")
+
+    def by_operation(self) -> dict[str, int]:
+        """How often each operation runs in one call, whatever its width."""
+        counts: dict[str, int] = {}
         for (_, operation), count in self.counts.items():
-            counts[operation] = (counts.get(operation) or 0) + count
-        return bars(f"{self.title()}: operations of one call", counts, "times")
+            counts[operation] = counts.get(operation, 0) + count
+        return counts
 
 
 def kernel_report(

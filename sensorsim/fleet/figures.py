@@ -38,7 +38,8 @@ def page(result: "FleetResult", feature: int = 0) -> Any:
         _plain(axes)
     settings = result.settings
     devices, days = _number(settings.devices, "device"), _number(settings.days, "day")
-    heading = f"{devices} over {days}: a simulation, nothing of it is private"
+    told = f"people: {_cut(settings.people.source)}, one run, seed {settings.seed}"
+    heading = f"{devices} over {days}: a simulation, nothing of it is private\n{told}"
     figure.suptitle(heading, x=0.01, ha="left", fontsize=12, weight="bold")
     return figure
 
@@ -56,6 +57,8 @@ def _over_time(axes: Any, result: "FleetResult", feature: int) -> None:
         if one.truth is not None:
             axes.plot([begins, ends], [one.truth] * 2, color=PALE, linewidth=4, solid_capstyle="butt", zorder=1)
     axes.set(xlabel="day", ylabel="mean, 0 … 1 being the range", xlim=(0.5, result.settings.days + 0.5))
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(low, 0.0), high if result.settings.firmware.sketch is not None else min(high, 1.0))
     if result.settings.firmware.sketch is not None:
         axes.set_ylabel("mean of u·R²")
     missed = sum(one.covered is False for one in found)
@@ -90,10 +93,11 @@ def _coverages(axes: Any, result: "FleetResult") -> None:
             low, high = coverage.limits
             axes.plot([100 * low, 100 * high], [place + up] * 2, color=PALE, linewidth=1)
             face = "black" if mark == "o" else "white"
-            axes.plot(100 * coverage.share, place + up, mark, color="black", markerfacecolor=face, markersize=4)
+            axes.plot(100 * coverage.share, place + up, mark, color="black", markerfacecolor=face, markersize=4,
+                      clip_on=False, zorder=3)  # fmt: skip
             least = min(least, 100 * low)
     axes.axvline(95, color=INK, linewidth=0.9, linestyle="--")
-    axes.set_xlim(max(0.0, least - 2), 101)
+    axes.set_xlim(max(0.0, least - 2), 100)
     axes.tick_params(labelleft=False)
     axes.set_xlabel("intervals that hold, %, with what chance leaves open")
     _entitle(axes, f"● of {result.of_people}   □ of those that came")
@@ -145,7 +149,7 @@ def _histogram(axes: Any, spread: "Spread", unit: float) -> None:
 def _room(first: float, last: float) -> tuple[float, float]:
     """Ends of an axis around bars, however thin they are: a hundredth of what is drawn, so that ticks differ."""
     spare = max(0.05 * (last - first), 0.01 * max(abs(first), abs(last)))
-    return first - spare, last + spare
+    return max(first - spare, 0.0), last + spare  # neither epsilon nor energy is below 0
 
 
 def _packets(axes: Any, result: "FleetResult") -> None:

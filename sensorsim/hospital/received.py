@@ -155,8 +155,10 @@ class Received(Result):
         from sensorsim.results import whiskers
 
         found = [(row.mean, row.low, row.high) for row in self.features]
-        names = [f"feature {row.feature}" for row in self.features]
+        names, most = [f"feature {row.feature}, {row.count:,}" for row in self.features], 1.0
+        axis = "mean of x, 0 … 1, and its 95 % interval, after the number of values that came"
         if self.sketched is not None:
             found, names = [(self.sketched.mean, self.sketched.low, self.sketched.high)], ["mean square"]
-        made: Figure = whiskers(self.title(), names, found, "mean of the records and its 95 % interval")
+            axis, most = "mean square along a direction, and its 95 % interval", float(self.sketched.root) ** 2
+        made: Figure = whiskers(self.title(), names, found, axis, most)
         return made

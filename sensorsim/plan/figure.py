@@ -4,11 +4,10 @@ The lines are foretold in closed form, without a table of their own; the point i
 """
 
 from math import floor
-from pathlib import Path
 from typing import Any
 
+from sensorsim import drawing
 from sensorsim.errors import InputError
-from sensorsim.files import check_target, write_whole
 from sensorsim.plan.asked import COVARIANCE, MEAN, MODEL, Asked, given
 from sensorsim.plan.choose import choose, noise_of
 from sensorsim.plan.correlation import foretold_correlation
@@ -17,7 +16,6 @@ from sensorsim.plan.reached import foretold_half, packets, value_sd
 from sensorsim.plan.solve import settle
 from sensorsim.plan.words import span
 
-KINDS = ("svg", "png", "pdf")
 TIMES = ("0.25", "0.5", "1", "2", "4")  # the budget asked for
 STYLES = (":", "-.", "-", "--", (0, (8, 2)))
 STEPS_OF_TEN, FEWER, MORE = 12, 100, 300  # devices on the axis, around those asked for
@@ -27,10 +25,8 @@ GREY, BLACK = "0.45", "black"
 
 def check_figure(path: str, goal: str) -> None:
     """Refuse what cannot be drawn, before anything is computed."""
-    if Path(path).suffix.lstrip(".").lower() not in KINDS:
-        raise InputError(f"{path} is not a figure; give a name that ends in {', '.join('.' + kind for kind in KINDS)}.")
     _check_goal(goal)
-    check_target(path)
+    drawing.check_figure(path)
 
 
 def _check_goal(goal: str) -> None:
@@ -40,10 +36,8 @@ def _check_goal(goal: str) -> None:
 
 def draw(plan: Plan, path: str) -> None:
     """Write the figure."""
-    from sensorsim.drawing import picture
-
     check_figure(path, plan.asked.goal)
-    write_whole(path, picture(plan_figure(plan), Path(path).suffix[1:].lower(), DPI))
+    drawing.write_figure(plan_figure(plan), path, DPI)
 
 
 def curve(asked: Asked, devices: list[int]) -> list[float]:
@@ -95,31 +89,37 @@ def plan_figure(plan: Plan) -> Any:
             linewidth=2.0 if own else 1.3, label=f"epsilon {budget.normalize():f}",
         )  # fmt: skip
     axes.plot(
-        [given(asked.devices)], [scale * plan.half], "o", color=BLACK, markersize=9, label="this plan, its own table"
+        [given(asked.devices)], [scale * plan.half], "o", color=BLACK, markersize=9, label="this plan,\nits own table"
     )
     if asked.accuracy is not None:
-        axes.axhline(scale * asked.accuracy, color=GREY, linewidth=0.8)
-        axes.annotate("asked for", (devices[0], scale * asked.accuracy), va="bottom", fontsize=8, color=GREY)
+        axes.axhline(scale * asked.accuracy, color=GREY, linewidth=0.8, label=f"asked for: {scale * asked.accuracy:g}")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
+    figure.suptitle(_title(asked), fontsize=9)
     _dress(axes, asked)
     return figure
 
 
 def _dress(axes: Any, asked: Asked) -> None:
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    what = "correlation" if asked.goal == COVARIANCE else "mean"
     unit = "" if asked.goal == COVARIANCE else ", % of the range"
     half = "about the half width for 95 %" if asked.goal == COVARIANCE else "half width of the 95 % interval"
     axes.set(xscale="log", yscale="log", xlabel="devices", ylabel=f"{half}{unit}")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    often = f"{asked.records_per_day} a day of {asked.n} feature{'s' * (asked.n != 1)}"
-    axes.set_title(
-        f"a {what} {span(given(asked.every))} · records: {often} · budgets: of a person in {asked.budget_days} days",
-        fontsize=9,
-    )
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(which="major", color="0.88", linewidth=0.7)
-    axes.legend(fontsize=8, frameon=False)
+
+
+def _title(asked: Asked) -> str:
+    """What is planned, and where the lines and the point come from."""
+    what = "correlation" if asked.goal == COVARIANCE else "mean"
+    often = f"{asked.records_per_day} a day of {asked.n} feature{'s' * (asked.n != 1)}"
+    return (
+        f"a {what} {span(given(asked.every))} · records: {often} · budgets: of a person in {asked.budget_days} days\n"
+        "lines: foretold in closed form, nothing is run; point: the same for this plan's own table"
+    )
 
 
 def _devices(asked: int) -> list[int]:

@@ -6,7 +6,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
 from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
     from sensorsim.privacy.kinds.stairs import StairsTable
     from sensorsim.privacy.peers import Peers
 
-BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#888888"
+BLUE, RED, GREY, LIGHT = "#1f5fa8", "#c0392b", "#888888", "#d0d0d0"
+PAPER = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}  # under a text on a coloured ground
+MOST_NEEDED = 3.2  # records against rows: noise without bound would press all else to the bottom
 MARKS = {BLUE: "^", RED: "o", GREY: "None"}  # red and blue are one grey in print
 
 
@@ -29,7 +30,8 @@ def stairs_figure(table: "StairsTable") -> Any:
     stair = 2.0 ** (table.stair_bits - table.frac_bits)
     values, share = _shares(table, stair)
     axes[0].bar(values[1:-1], share[1:-1], width=stair, color=BLUE, label="table")
-    axes[0].bar(values[[0, -1]], share[[0, -1]], width=stair, color=RED, label="ends, always clamped")
+    ends_look = {"color": RED, "hatch": "///", "edgecolor": "white"}
+    axes[0].bar(values[[0, -1]], share[[0, -1]], width=stair, label="ends, always clamped", **ends_look)
     _against_laplace(axes[0], float(table.scale))
     _loss_panel(axes[1], float(table.share), outputs, from_0, from_1, "-")
     total = np.sum(from_0)
@@ -78,48 +80,48 @@ def rows_figure(table: "RowsTable") -> Any:
         middle = (every[widest, :s].sum() + every[widest, s] / 2) / total
         place = min(max(x[widest], 0.04), 0.96)
         if every[widest, s] / total > 0.03:
-            axes[0].annotate(str(s), (place, middle), ha="center", va="center", fontsize=8, color="white")
+            axes[0].annotate(str(s), (place, middle), ha="center", va="center", fontsize=8, bbox=PAPER)
     axes[0].set(title="probability of each symbol", xlabel="x", ylabel="probability", xlim=(0, 1), ylim=(0, 1))
     loss = np.log(every.max(0) / every.min(0))
     axes[1].bar(range(rows.symbols), loss, color=shades)
     axes[1].axhline(float(table.share), color="black", linewidth=1, linestyle="--", label="allowed")
     axes[1].set(title="largest privacy loss, any x against any other", xlabel="symbol", ylabel="log likelihood ratio")
     axes[1].set_ylim(0, 1.2 * float(table.share))
-    axes[1].legend(frameon=False, fontsize=8, loc="upper right")
+    _legend(axes[1])
     fine = [Fraction(k, 256) for k in range(257)]
-    axes[2].plot([float(v) for v in fine], [float(rows.variance(v)) ** 0.5 for v in fine], color=BLUE, label="rows")
     for name, line, value in _levels(float(table.share)):
         axes[2].axhline(value, color="black", linewidth=1, linestyle=line, label=name)
+    axes[2].plot([float(v) for v in fine], [float(rows.variance(v)) ** 0.5 for v in fine], color=BLUE, label="rows")
     axes[2].set(title="standard deviation of the estimate", xlabel="x", ylabel="in ranges of x", xlim=(0, 1))
     axes[2].set_ylim(bottom=0)
-    axes[2].legend(frameon=False, fontsize=8)
+    _legend(axes[2])
     shape = f"{rows.knots} knots × {rows.symbols} symbols"
     figure.suptitle(f"rows table, {shape}, {table.table_bytes} bytes, {table.promise()}")
     return figure
 
 
 def _levels(share: float) -> list[tuple[str, str, float]]:
-    """What stands beside a rows table: name, line, standard deviation."""
+    """What stands beside a rows table: name, line, standard deviation; the largest first."""
     from sensorsim.privacy import yardstick
 
     best = yardstick.best_known_sd(share)
     found = [("hybrid", "-.", yardstick.hybrid_sd(share)), ("Laplace", ":", yardstick.laplace_sd(share))]
-    return [("best known", "--", best), *found] if best is not None else found
+    known = [("best known", "--", best)] if best is not None else []
+    return sorted([*found, *known], key=lambda level: -level[2])
 
 
-def draw_records_needed(found: "list[Peers]", path: str | os.PathLike[str]) -> None:
+def records_figure(found: "list[Peers]", runs: int = 2000) -> Any:
     """Two panels: the measured error of a mean against the records, and the records for the same error by epsilon."""
-    _check(path)
     figure, axes = _canvas(2, width=12)
-    _error_panel(axes[0])
+    _error_panel(axes[0], runs=runs)
     budgets = [row.epsilon for row in found]
     curves = (
         ("Laplace", "laplace_sd", GREY, ":", "x"),
-        ("one bit", "one_bit_sd", GREY, "--", "v"),
-        ("piecewise", "piecewise_sd", RED, ":", "^"),
-        ("hybrid", "hybrid_sd", RED, "--", "s"),
         ("stairs, 1 in 10 clamped", "stairs_tenth_sd", BLUE, ":", "."),
+        ("piecewise", "piecewise_sd", RED, ":", "^"),
         ("stairs", "stairs_sd", BLUE, "-.", "o"),
+        ("hybrid", "hybrid_sd", RED, "--", "s"),
+        ("one bit", "one_bit_sd", GREY, "--", "v"),
         ("rows", "rows_sd", BLUE, "-", "D"),
         ("best known", "best_known_sd", "black", "-", "None"),
     )
@@ -129,16 +131,18 @@ def draw_records_needed(found: "list[Peers]", path: str | os.PathLike[str]) -> N
     axes[1].set_xscale("log")
     axes[1].set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
     axes[1].minorticks_off()
-    axes[1].set(xlabel="epsilon of one feature", ylabel="records for the same error, rows = 1", ylim=(0.8, 3.2))
-    axes[1].set_title("at the worst x, every estimate unbiased")
-    axes[1].legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
+    axes[1].set(xlabel="epsilon of one feature", ylabel="records for the same error, rows = 1", ylim=(0.8, MOST_NEEDED))
+    axes[1].set_title(f"computed at the worst x, every estimate unbiased; cut at {MOST_NEEDED:g}")
+    _legend(axes[1])
     for axis in axes:
         axis.grid(color="0.92", linewidth=0.6)
-    save(figure, path)
+    return figure
 
 
 def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 2000) -> None:
     """What the kernels deliver at one epsilon: rows with half the records against stairs with all of them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     from sensorsim.privacy.peers import error_of_mean, error_of_mean_laplace, little_clamped
     from sensorsim.privacy.tables import ready_table
 
@@ -156,21 +160,23 @@ def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 20
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xticks(records, [str(count) for count in records])
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda error, _: f"{error:g}"))
     axis.set(xlabel="released values", ylabel="error of their mean (root mean square, ranges of x)")
     axis.annotate(
         "", (records[3], laplace[4]), (records[4], laplace[4]), arrowprops={"arrowstyle": "->", "color": "black"}
     )
     axis.annotate("half the records", (records[4], laplace[4]), (4, 4), textcoords="offset points", fontsize=8)
     axis.set_title(f"measured, x = {x:g}, epsilon {epsilon}, {runs:,} runs")
-    axis.legend(frameon=False, fontsize=8)
+    _legend(axis)
 
 
-def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) -> None:
+def sensitivity_figure(C: float = 4.0, n: int = 14) -> Any:
     """The paper's figure: per-feature sensitivities against the expansion point a; printed, bound and what holds."""
     import numpy as np
 
-    _check(path)
-    figure, (axis,) = _canvas(1, width=8)
+    figure, (axis,) = _canvas(1, width=8.5)
     a = np.linspace(-3, 3, 601)
     families: dict[str, tuple[str, list[Callable[[float], float]]]] = {
         "SPOF": (RED, [sensitivity.spof_term_printed, sensitivity.spof_term, sensitivity.spof_term_distance]),
@@ -192,9 +198,12 @@ def draw_sensitivity(path: str | os.PathLike[str], C: float = 4.0, n: int = 14) 
             look = {"color": colour, "linewidth": width, "marker": MARKS[colour], "markevery": 60, "markersize": 5}
             axis.plot(a, heights, line, label=f"{family}, {kind}", **look)
     axis.set(xlabel="expansion point a", ylabel="L1 sensitivity per feature", ylim=(0, max(12, 2.2 * C)))
-    axis.set_title("printed by the paper, bound by its argument put right, and what holds; x in [0, 1]", fontsize=9)
+    told = (
+        "printed by the paper, bound by its argument put right, and the sensitivity that holds; computed, x in [0, 1]"
+    )
+    figure.suptitle(told, fontsize=9)
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    save(figure, path)
+    return figure
 
 
 def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
@@ -225,7 +234,8 @@ def _against_laplace(axis: Any, scale: float) -> None:
     grid = np.linspace(low, high, 401)
     axis.plot(grid, np.exp(-abs(grid) / scale) / (2 * scale), color="black", linewidth=1, label="Laplace")
     axis.set(title="noise against Laplace", xlabel="noise, in ranges of x", ylabel="density")
-    axis.legend(frameon=False, fontsize=8)
+    axis.set_ylim(bottom=0)
+    _legend(axis)
 
 
 def _loss_panel(axis: Any, allowed: float, outputs: Any, from_0: Any, from_1: Any, line: str) -> None:
@@ -234,7 +244,7 @@ def _loss_panel(axis: Any, allowed: float, outputs: Any, from_0: Any, from_1: An
     seen, both = (from_0 > 0) | (from_1 > 0), (from_0 > 0) & (from_1 > 0)
     loss = np.log(from_0[both] / from_1[both])
     top = max(2 * allowed, 1.2 * float(abs(loss).max(initial=0)))
-    axis.plot(outputs[both], loss, line, color=BLUE, markersize=1, label="loss of an output")
+    axis.plot(outputs[both], loss, line, color=BLUE, markersize=2, label="loss of an output")
     tells = seen & ~both
     if tells.any():
         axis.plot(
@@ -243,39 +253,48 @@ def _loss_panel(axis: Any, allowed: float, outputs: Any, from_0: Any, from_1: An
     for sign in (1, -1):
         axis.axhline(sign * allowed, color="black", linewidth=1, linestyle="--", label="allowed" if sign > 0 else None)
     axis.set(title="privacy loss, x = 0 against x = 1", xlabel="output, in ranges of x", ylabel="log likelihood ratio")
-    axis.set_ylim(-1.3 * top, 2 * top)  # room for the legend
-    axis.legend(frameon=False, fontsize=8, loc="upper right")
+    axis.set_ylim(-1.2 * top, 1.2 * top)
+    _legend(axis)
 
 
 def _bars(axis: Any, pairs: dict[str, tuple[float, float]], title: str) -> None:
     """Probabilities under x = 0 and under x = 1 side by side."""
-    for i, (x, colour) in enumerate((("x = 0", BLUE), ("x = 1", GREY))):
+    for i, (x, look) in enumerate((("x = 0", {"color": BLUE}), ("x = 1", {"color": LIGHT, "hatch": "///"}))):
         heights = [pair[i] for pair in pairs.values()]
         places = [k + (i - 0.5) * 0.3 for k in range(len(pairs))]
-        axis.bar(places, heights, width=0.3, color=colour, label=x)
+        axis.bar(places, heights, width=0.3, edgecolor="black", linewidth=0.6, label=x, **look)
         for place, height in zip(places, heights, strict=True):
             axis.annotate(f"{height:.3f}", (place, height), ha="center", va="bottom", fontsize=8)
     axis.set_xticks(range(len(pairs)), list(pairs))
     axis.set(title=title, ylabel="probability", xlim=(-0.6, len(pairs) - 0.4))
-    axis.margins(y=0.15)
-    axis.legend(frameon=False, fontsize=8)
+    top = max(height for pair in pairs.values() for height in pair) or 1.0
+    axis.set_ylim(0, 1.12 * top)  # the numbers stand over the bars
+    axis.set_yticks([tick for tick in axis.get_yticks() if tick <= min(1.0, 1.12 * top)])
+    _legend(axis)
 
 
-def _check(path: str | os.PathLike[str]) -> None:
-    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"cannot draw to {path}; give a file name that ends in .png, .svg or .pdf.")
+def _legend(axis: Any) -> None:
+    """Under the panel, where it lies on nothing; in the order in which things were drawn."""
+    shown = axis.get_legend_handles_labels()
+    columns = min(len(shown[0]), 4)
+    rows = -(-len(shown[0]) // columns)
+    # matplotlib fills columns first: give it the order that reads row by row
+    order = [i for column in range(columns) for row in range(rows) if (i := row * columns + column) < len(shown[0])]
+    axis.legend(
+        *([each[i] for i in order] for each in shown), frameon=False, fontsize=8, ncols=columns, loc="upper center",
+        bbox_to_anchor=(0.5, -0.16), borderaxespad=0,
+    )  # fmt: skip
 
 
 def _canvas(panels: int, width: float) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, 4), layout="constrained")
+    figure = Figure(figsize=(width, 4.6), layout="constrained")
     return figure, [figure.add_subplot(1, panels, i + 1) for i in range(panels)]
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure, a .png in few colours."""
-    _check(path)
     from sensorsim.drawing import picture
     from sensorsim.files import write_whole
 

@@ -53,8 +53,8 @@ class Measure:
         if self.log:
             _dress_accuracy(axis, known or [0.01, 1.0])
         else:
-            axis.set_ylim(max(min([0.0, *known]) - 0.05, LOWEST_R2), 1.02)
-        _beside_the_axis(axis, self.title, (0, 1), (-7, 8), "right", "0.25", "axes fraction")
+            axis.set_ylim(max(min([0.0, *known]) - 0.05, LOWEST_R2), 1.0)
+        _beside_the_axis(axis, self.title, (0, 1), (-7, 11), "right", "0.25", "axes fraction")
 
 
 ACCURACY = Measure("accuracy", "accuracy", log=True)
@@ -76,7 +76,7 @@ def _dress_accuracy(axis: Any, errors: list[float]) -> None:
         _beside_the_axis(
             axis, f"{tick:.8f}".rstrip("0").rstrip("."), (0, tick), (-50, 0), "right", GREY, ("axes fraction", "data")
         )
-    _beside_the_axis(axis, "MSE", (0, 1), (-50, 8), "right", GREY, "axes fraction")
+    _beside_the_axis(axis, "MSE", (0, 1), (-50, 11), "right", GREY, "axes fraction")
 
 
 def log_ticks(low: float, high: float) -> list[float]:

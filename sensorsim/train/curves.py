@@ -39,6 +39,7 @@ class Curve:
     name: str  # at its end
     places: tuple[float, ...]
     rows: tuple[Row, ...]
+    line: str = ""  # its style; that of the mechanism if there is none
 
 
 def trust_of(row: Row) -> str:
@@ -128,6 +129,7 @@ def _at_the_corner(axis: Any, height: int, lists: list[tuple[str, list[str]]]) -
 def _curve(axis: Any, measure: Measure, curve: Curve, growing: bool) -> Label | None:
     """A line of means with 95 % bars, and a mark at each; a cell without a mean is a triangle at the bottom."""
     line, _, colour = find(curve.mechanism).style
+    line = curve.line or line
     lost = [place for place, row in zip(curve.places, curve.rows, strict=True) if _is_lost(row)]
     if lost:
         floor = axis.get_xaxis_transform()

@@ -29,16 +29,16 @@ def accuracy_against_c(rows: Sequence[Row], trivial: Trivial) -> Any:
     """Fig. 2 of the paper: spof over the stabilization constant, decoded without c and with it."""
     figure, (axis,) = sheet(1)
     found = []
-    for decoded, word in ((False, "decoded without c"), (True, "decoded with c")):
+    for decoded, word, line in ((False, "decoded without c", "--"), (True, "decoded with c", "-")):
         for curve in curves.curves_of([row for row in rows if row["decode_c"] == decoded], "c"):
-            found.append(Curve(curve.mechanism, word, curve.places, curve.rows))
+            found.append(Curve(curve.mechanism, word, curve.places, curve.rows, line))
     places = [place for curve in found for place in curve.places]
     margin = 0.04 * (max(places) - min(places)) or 0.1
     axis.set_xlim(min(places) - margin, max(places) + margin)
     curves.draw(axis, ACCURACY, found, trivial[rows[0]["sigma"]])
     axis.set_xlabel("stabilization constant c")
     entitle(axis, _noise(rows[0]["sigma"]))
-    return finish(figure, f"spof over its constant, nominal ε = {rows[0]['nominal_epsilon']:g}")
+    return finish(figure, f"spof over its constant, nominal ε = {rows[0]['nominal_epsilon']:g}", _told(rows))
 
 
 def accuracy_against_epsilon(
@@ -58,7 +58,7 @@ def accuracy_against_epsilon(
         axis.set_xlabel(title + (f"\nno bound holds for {', '.join(missing)}: not shown" if missing else ""))
         entitle(axis, _noise(sigma))
     what = "What the model reconstructs" if measure is ACCURACY else "R² of a record over the column mean"
-    return finish(figure, f"{what}, against the {title}")
+    return finish(figure, f"{what}, against the {title}", _told(rows))
 
 
 def accuracy_against_cost(rows: Sequence[Row], trivial: Trivial, costs: dict[str, float], unit: str) -> Any:
@@ -71,8 +71,8 @@ def accuracy_against_cost(rows: Sequence[Row], trivial: Trivial, costs: dict[str
         axis.set_xlabel(f"cost of a record ({unit})")
         entitle(axis, _noise(sigma))
     unknown = sorted({row["mechanism"] for row in rows if row.get("nominal_epsilon") is not None} - costs.keys())
-    note = "larger mark: larger nominal ε" + (f"; no kernel to price for {', '.join(unknown)}" if unknown else "")
-    return finish(figure, "What a record costs on the body, and what the model gets from it", note)
+    note = "Larger mark: larger nominal ε" + (f"; no kernel to price for {', '.join(unknown)}." if unknown else ".")
+    return finish(figure, "What a record costs on the body, and what the model gets from it", f"{note} {_told(rows)}")
 
 
 def accuracy_against_records(rows: Sequence[Row], trivial: dict[tuple[str, int], Scores], epsilon: float) -> Any:
@@ -95,7 +95,18 @@ def accuracy_against_records(rows: Sequence[Row], trivial: dict[tuple[str, int],
         below.set_xlabel("records that were released")
         entitle(axes[place], name)
         entitle(below, "the same, as R² of a record over the column mean")
-    return finish(figure, f"How many records does it take? ε = {epsilon:g} for each")
+    return finish(figure, f"How many records does it take? ε = {epsilon:g} for each", _told(rows))
+
+
+def _told(rows: Sequence[Row]) -> str:
+    """The data, the runs, and what the bars are. A row says its `data` and its `runs`."""
+    data = " and ".join(dict.fromkeys(row["data"] for row in rows))
+    runs = sorted({row["runs"] for row in rows})
+    bars = "; pale bars: 95 % interval of that mean (Student's t)" if runs[-1] > 1 else ", so no intervals"
+    many = " or ".join(f"{count:,}" for count in runs)
+    return (
+        f"Data: {data}. Each point: the mean of {many} run{'s' * (runs[-1] > 1)}{bars}. Dotted: untrained predictors."
+    )
 
 
 def _levelled(rows: Sequence[Row]) -> list[Curve]:

@@ -34,7 +34,8 @@ def density_of_b_max(sigma: float = 1.0) -> Any:
         axis.axvline(0, color="0.45", linewidth=0.8)
         axis.annotate("b = 1", (0, 2e-3), (-4, 0), textcoords="offset points", ha="right", fontsize=7.5, color="0.45")
         entitle(axis, f"{'as printed' if printed else 'what holds'}: deviation of Wᵀn {sd:.3g} at σ = {sigma:g}")
-    return finish(figure, "The factor b_max of noisy inputs")
+    note = f"Computed: the density of the largest of {noisy_inputs.DRAWS} draws, weights uniform in ±10. No data."
+    return finish(figure, "The factor b_max of noisy inputs", note)
 
 
 def _name(axis: Any, text: str, x: float, y: float, colour: str) -> None:
@@ -56,7 +57,7 @@ def probability_of_b_max() -> Any:
     sigmas = np.geomspace(0.05, 50, 61)
     axis.set_xscale("log")
     axis.set_yscale("log")
-    axis.set(xlim=(0.045, 55), ylim=(1e-40, 30), ylabel="probability")
+    axis.set(xlim=(0.045, 55), ylim=(1e-40, 1), ylabel="probability")
     axis.set_xlabel("environmental noise σ (in units of the normalised range)")
     labels = []
     for line, colour, printed, draws, name in CURVES:
@@ -64,11 +65,12 @@ def probability_of_b_max() -> Any:
         axis.plot(sigmas, np.maximum(values, LEAST), line, color=colour)
         labels.append(Label(name, 55, max(values[-1], LEAST), colour))
     axis.axhline(0.5, color="black", linestyle="--")
-    labels.append(Label("printed claim: at least 0.5", 55, 0.5, "black"))
+    labels.append(Label("printed claim: ≥ 0.5", 55, 0.5, "black"))
     few = sigmas[::10]
     drawn = [max(noisy_inputs.share_below_one(sigma), LEAST) for sigma in few]
     axis.plot(few, drawn, "ko", markersize=4)
     labels.append(Label("● b_j itself, drawn", 55, drawn[-1], "black"))
     write(axis, labels, [])
+    note = "Lines are computed, dots counted: weights are uniform in ±10, and x in 0 … 1. No data."
     entitle(axis, f"{noisy_inputs.DRAWS} draws, h = 0; dots: {noisy_inputs.SAMPLES:,} draws of b_j")
-    return finish(figure, "Pr[b_max ≤ 1], claimed and true")
+    return finish(figure, "Pr[b_max ≤ 1], claimed and true", note)

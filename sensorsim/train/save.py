@@ -15,13 +15,14 @@ import io
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, read_bounded, strict_json, write_whole
-from sensorsim.results import Result
+from sensorsim.results import TITLE, Result
 from sensorsim.train.about import checked_about
 from sensorsim.train.prior_codes import LEAST_VARIANCE
 from sensorsim.train.trained import Part, Reals, Trained
@@ -79,11 +80,12 @@ class Model(Result):
         axes = made.add_subplot()
         weights = self.trained.users[0].W
         most = float(np.abs(weights).max()) or 1.0
-        shown = axes.imshow(weights, cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
+        shown = axes.imshow(weights, cmap="cividis", vmin=-most, vmax=most, aspect="auto")
         axes.set_yticks(range(self.about["n"]), [name[:30] for name in self.about["columns"]])
         axes.set(xlabel="hidden unit")
-        axes.set_title(f"{self.title()} · weights of encoder 0", fontsize=9)
-        made.colorbar(shown)
+        axes.set_xticks(range(weights.shape[1]))
+        made.suptitle("\n".join(wrap(f"{self.title()} · weights of encoder 0, larger is lighter", TITLE)), fontsize=9)
+        made.colorbar(shown, label="weight")
         return made
 
 

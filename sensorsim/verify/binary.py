@@ -92,7 +92,7 @@ class BinaryReport(Result):
     def figure(self) -> "Figure":
         """Instructions of each function."""
         values: dict[str, float | None] = {row["function"]: row["instructions_mean"] for row in self.rows()}
-        return bars(self.title(), values, "instructions of one call, mean")
+        return bars(self.title(), values, "instructions of one call, mean over the inputs it was run on")
 
 
 def _row(target: str, name: str, paths: int | None, one: KernelResult | CallResult) -> dict[str, Any]:

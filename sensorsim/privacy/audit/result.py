@@ -108,8 +108,9 @@ class Audit(Result):
     def figure(self) -> "Figure":
         """The lower bound after each look, and what is claimed."""
         found: dict[str, float | None] = {f"{look.draws:,} draws": look.event.bound for look in self.looks}
-        axis = f"epsilon of the worst event, lower bound; claimed {self.last.event.claimed:.6g}"
-        return bars(f"{self.name or self.mechanism}: audit", found, axis)
+        axis = f"lower bound of epsilon by the worst event, confidence {self.confidence:g}"
+        title = f"{self.name or self.mechanism}, {self.draws:,} draws, seed {self.seed}: {self.verdict}"
+        return bars(title, found, axis, line=(self.last.event.claimed, "claimed"))
 
     @property
     def last(self) -> Look:
