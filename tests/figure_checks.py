@@ -11,7 +11,7 @@ from matplotlib.text import Text
 TOUCH = 1.0  # pixels that the boxes of two texts may share: a letter does not fill its box
 # Axes of quantities that may be negative.
 BELOW_ZERO = re.compile(
-    r"log|expansion point|noise, in ranges|output, in ranges|R²|stabilization|symbol|hidden unit|^$|accuracy"
+    r"log|expansion point|noise, in ranges|output, in ranges|R²|stabilization|weight|symbol|hidden unit|^$|accuracy"
 )
 OF_ACCURACY = re.compile(r"accuracy|intervals that hold")
 
