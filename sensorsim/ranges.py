@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.files import read_bounded
+from sensorsim.suggest import did_you_mean
 from sensorsim.tables import folder
 
 if TYPE_CHECKING:
@@ -191,6 +192,8 @@ def _unknown(missing: list[str], given: object) -> str:
     """What to write, for columns that no range is known for."""
     names = ", ".join(brief(name) for name in missing[:SHOWN_NAMES])
     names += f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
+    known = {**_shipped(), **given} if isinstance(given, Mapping) else _shipped()
+    names += did_you_mean(missing[0], known) if len(missing) == 1 else ""
     line = f"{brief(missing[0])},LOW,HIGH,UNIT"
     if given is None:
         return (

@@ -18,11 +18,11 @@ FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 # Single modules that anyone may use.
 SMALL = {
     *("errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"),
-    "terminal",
+    *("terminal", "suggest"),
 }
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked
-    "language": {"language", "errors", "progress", "kernels"},
+    "language": {"language", "errors", "progress", "suggest", "kernels"},
     "kernels": {"kernels", "language"},
     "tables": set(),
     "privacy": {"privacy", "language", "kernels", "tables", *SMALL},

@@ -1,13 +1,13 @@
 """`claims(full, data)`: recompute."""
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 
 from sensorsim.claims.claim import FULL, STATEMENTS, Claim, Statement
 from sensorsim.claims.result import Claims
 from sensorsim.errors import InputError
+from sensorsim.suggest import did_you_mean
 
 Progress = Callable[[str, int, int], None]  # what begins, how many are done, how many there are
 # In the order of the answer.
@@ -65,8 +65,7 @@ def _named(known: list[Statement], only: Sequence[str], full: bool) -> list[Stat
     by_id = {one.id: one for one in known}
     for name in only:
         if name not in by_id:
-            near = get_close_matches(name, by_id, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = did_you_mean(name, by_id)
             raise InputError(f"there is no claim {name[:40]!r}{hint}; `sensorsim claims --format csv` lists them.")
         if by_id[name].needs == FULL and not full:
             raise InputError(f"claim {name} needs training; add --full.")

@@ -6,17 +6,21 @@ import importlib
 import io
 import os
 import sys
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from sensorsim.errors import on_the_command_line
 from sensorsim.terminal import show_plainly
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 # A command that starts makes many small objects that all stay: to look for garbage among them every 700 takes a fifth
 # of the time that `cost` needs.
 gc.set_threshold(50_000)
 
+NAME, COMPLETE = "sensorsim", "_SENSORSIM_COMPLETE"  # of the program, and what a shell sets to ask it
 # name: (module, one line for --help). The line stands here so that --help imports no command.
 COMMANDS = {
     "cost": ("sensorsim.cli.cost", "What a private record costs on a sensor's processor."),
@@ -39,6 +43,7 @@ COMMANDS = {
     "receive": ("sensorsim.cli.receive", "Packets of sensors: mean and interval of every feature."),
     "claims": ("sensorsim.cli.claims", "Every checkable statement of the paper, and ours, recomputed."),
     "report": ("sensorsim.cli.report", "One page: what a record costs, protects and delivers."),
+    "completion": ("sensorsim.cli.completion", "The script that lets a shell complete commands, options and names."),
     "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 
@@ -56,6 +61,13 @@ class LazyGroup(click.Group):
 
         command: click.Command = importlib.import_module(COMMANDS[name][0]).command
         return refuse_empty(command)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
+        from click.shell_completion import CompletionItem
+
+        lines = {name: line for name, (_, line) in COMMANDS.items() if name.startswith(incomplete)}
+        options = click.Command.shell_complete(self, ctx, incomplete)  # that of a group would import every command
+        return [*(CompletionItem(name, help=line) for name, line in lines.items()), *options]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -117,7 +129,9 @@ def _run(args: list[str]) -> Any:
     with noted() as heard:
         try:
             check_words(words)
-            return group.main(args=words, prog_name="sensorsim", standalone_mode=False)
+            if os.environ.get(COMPLETE):  # a shell asks what could stand next; the answer ends the program
+                importlib.import_module("sensorsim.cli.completion")
+            return group.main(args=words, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
         except BrokenPipeError:
             raise
         except click.exceptions.NoArgsIsHelpError as error:  # no command given: the help is the answer

@@ -3,14 +3,15 @@
 import click
 
 from sensorsim.claims import claims
+from sensorsim.cli.choices import CLAIM, FILE
 from sensorsim.cli.output import emit, format_option, progress_bar
 
 
 @click.command()
-@click.argument("only", nargs=-1, metavar="[ID]...")
+@click.argument("only", type=CLAIM, nargs=-1, metavar="[ID]...")
 @click.option("--quick", "full", flag_value=False, type=bool, default=False, help="Without training.  [default]")
 @click.option("--full", "full", flag_value=True, type=bool, help="Also what needs training: a minute or two.")
-@click.option("--data", metavar="FILE", help="CSV or Parquet of daily activity; without it, the synthetic set.")
+@click.option("--data", type=FILE, help="CSV or Parquet of daily activity; without it, the synthetic set.")
 @format_option
 def command(only: tuple[str, ...], full: bool, data: str | None, fmt: str) -> None:
     """Every checkable statement of the paper, and ours, recomputed.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.choices import CHIP, CPUS, FILE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option
@@ -34,6 +35,7 @@ option = options_of(cost)
 @option("--m", help="Users, one encoder each.")
 @option(
     "--cpu",
+    type=CPUS,
     help="Processor; `sensorsim cpus` lists them, or FILE.csv, a table of your own. At machine level several, with "
     "commas.  [default: k7]",
 )
@@ -50,13 +52,13 @@ option = options_of(cost)
     help="paper: as printed; lean: what a firmware engineer would ship.",
 )
 @option("--metric", type=click.Choice(METRICS), help="What to count.  [default: the processor table's unit]")
-@option("--chip", help="A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
+@option("--chip", type=CHIP, help="A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
 @option(
     "--random",
     type=click.Choice(SOURCES),
     help="Where a record's random words come from, in whole blocks; trng: the chip's own generator.",
 )
-@option("--radio", help="What sends it: ble-2m, ble-coded-s8, 802154, lora-sf7 …")
+@option("--radio", type=RADIO, help="What sends it: ble-2m, ble-coded-s8, 802154, lora-sf7 …")
 @option("--records-per-day", type=float, help="For the energy of a day.")
 @click.option(
     "--level",
@@ -67,7 +69,7 @@ option = options_of(cost)
 )
 @option("--battery-mah", type=float, help="Also whole records that a battery pays for.")
 @click.option("--sweep", metavar="n=1:256", help="A range of n or l: one row for each value.")
-@click.option("--plot", metavar="FILE", help="Draw the costs into an .svg, .png or .pdf file.")
+@click.option("--plot", type=FILE, help="Draw the costs into an .svg, .png or .pdf file.")
 @lock_options("cost")
 @format_option
 def command(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sensorsim.cli.choices import CPU
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cost import prices
 from sensorsim.cost.radio import ANY, load_radios
@@ -34,7 +35,7 @@ def command(ctx: click.Context, fmt: str) -> None:
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", type=CPU)
 @format_option
 def show(name: str, fmt: str) -> None:
     """Print the table of processor NAME, or of a FILE.csv of your own.

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sensorsim.cli.choices import FILE, FOLDER
 from sensorsim.cli.output import emit, format_option
 from sensorsim.extras import need
 from sensorsim.files import check_targets, write_all, write_whole
@@ -24,7 +25,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("file", required=False)
+@click.argument("file", type=FILE, required=False)
 @format_option
 def ranges(file: str | None, fmt: str) -> None:
     """The public ranges that are ready, or those of your own FILE, checked.
@@ -53,7 +54,7 @@ def ranges(file: str | None, fmt: str) -> None:
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed gives the same file."
 )
-@click.option("--out", required=True, metavar="FILE", help="CSV file to write.")
+@click.option("--out", required=True, type=FILE, help="CSV file to write.")
 def make(rows: int, persons: int, seed: int, out: str) -> None:
     """Write a synthetic set in the columns of the Fitbit file.
 
@@ -67,7 +68,7 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
 
 
 @command.command()
-@click.argument("file")
+@click.argument("file", type=FILE)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the synthetic set.")
 @format_option
 def compare(file: str, seed: int, fmt: str) -> None:
@@ -83,8 +84,8 @@ def compare(file: str, seed: int, fmt: str) -> None:
 
 
 @command.command()
-@click.argument("file")
-@click.option("--out", required=True, metavar="FOLDER", help="Folder for the two tables.")
+@click.argument("file", type=FILE)
+@click.option("--out", required=True, type=FOLDER, help="Folder for the two tables.")
 def fit(file: str, out: str) -> None:
     """Write the two tables that the generator draws from, fitted to a real file.
 

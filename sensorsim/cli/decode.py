@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
 from sensorsim.extras import need
@@ -22,9 +23,9 @@ SCHEMA_VERSION = 1
 
 
 @click.command()
-@click.option("--model", "model_file", metavar="FILE", required=True, help="A model of `sensorsim train --out`.")
-@click.option("--packets", metavar="FILE", multiple=True, required=True, help="What sensors with its encoder sent.")
-@click.option("--table", "table_file", metavar="FILE", required=True, help="Noise table that they were made with.")
+@click.option("--model", "model_file", type=FILE, required=True, help="A model of `sensorsim train --out`.")
+@click.option("--packets", type=FILE, multiple=True, required=True, help="What sensors with its encoder sent.")
+@click.option("--table", "table_file", type=FILE, required=True, help="Noise table that they were made with.")
 @click.option("--user", type=int, default=0, show_default=True, help="Whose encoder it is, where users differ.")
 @click.option("--each", is_flag=True, help="A record for every packet, in place of the mean record.")
 @format_option

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sensorsim.errors import InputError
+from sensorsim.suggest import did_you_mean
 
 DONE, FAILED, REFUSED, FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 CODES = {
@@ -53,7 +54,7 @@ def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
         context = getattr(error, "ctx", None)
         where = context.command_path if context else "sensorsim"
         hint = f"; see `{where} --help`."
-        return error.exit_code, shortened(f"Error: {error.format_message().rstrip('.')}{hint}", words)
+        return error.exit_code, shortened(f"Error: {_said(error)}{hint}", words)
     if isinstance(error, click.Abort | KeyboardInterrupt):
         return INTERRUPTED, "Interrupted."
     if isinstance(error, ModuleNotFoundError):
@@ -67,6 +68,19 @@ def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
     return FAULT, shortened(f"Error: {_fault(error)}", words)
 
 
+def _said(error: click.ClickException) -> str:
+    """What click says, without a full stop; of a command or an option that there is none of, with our own guess."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    if context and isinstance(error, click.NoSuchOption):
+        options = context.command.get_params(context)
+        known = [word for option in options for word in (*option.opts, *option.secondary_opts)]
+        return error.message.rstrip(".") + did_you_mean(error.option_name, known)
+    if context and isinstance(context.command, click.Group) and hasattr(error, "command_name"):
+        known = context.command.list_commands(context)
+        return error.message.rstrip(".") + did_you_mean(error.command_name, known)
+    return error.format_message().rstrip(".")
+
+
 def _is_typed(path: object, words: list[str]) -> bool:
     """Whether it is a path of the user's, not one of ours."""
     return isinstance(path, str) and os.path.normpath(path) in map(os.path.normpath, words)
@@ -77,7 +91,8 @@ def refuse_empty(command: click.Command) -> click.Command:
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
         refuse_empty(inner)
     for option in command.params:
-        if option.type is click.STRING and option.nargs == 1 and not isinstance(option.default, str):
+        is_text = isinstance(option.type, click.types.StringParamType)
+        if is_text and option.nargs == 1 and not isinstance(option.default, str):
             option.callback = option.callback or _not_empty
     return command
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sensorsim.api.evaluating import MOST_RUNS, NOT_PRIVATE, evaluate
+from sensorsim.cli.choices import COLUMN, COLUMNS, FILE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import numbers, shown, tell
@@ -16,11 +17,11 @@ option = options_of(evaluate)
 
 
 @click.command()
-@click.option("--model", metavar="FILE", required=True, help="A model of `sensorsim train --out`.")
-@option("--data", metavar="FILE", help="CSV of records, a row each; without it, the synthetic set.")
-@option("--person", metavar="COLUMN", help="Column that names whose record it is.  [default: Id]")
-@option("--columns", metavar="NAMES", help="Names that the model's columns have here.  [default: the model's]")
-@option("--ranges", metavar="FILE", help="CSV of name,low,high,unit.  [default: the model's own]")
+@click.option("--model", type=FILE, required=True, help="A model of `sensorsim train --out`.")
+@option("--data", type=FILE, help="CSV of records, a row each; without it, the synthetic set.")
+@option("--person", type=COLUMN, help="Column that names whose record it is.  [default: Id]")
+@option("--columns", type=COLUMNS, help="Names that the model's columns have here.  [default: the model's]")
+@option("--ranges", type=FILE, help="CSV of name,low,high,unit.  [default: the model's own]")
 @option("--drop-missing", is_flag=True, help="Leave out rows with an empty cell, in place of refusing them.")
 @option("--sigma", help="Environmental noise on the inputs: one or several.  [default: what the model is for]")
 @option("--runs", type=click.IntRange(1, MOST_RUNS), help="Draws of that noise.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sensorsim.api.firmware import Exported, export
+from sensorsim.cli.choices import EXPORTED, PACKET_NUMBERS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 
@@ -29,8 +30,10 @@ option = options_of(export)
 @option("--budget-epsilon", help="Epsilon that a person may spend in a period; else that of one release.")
 @option("--budget-days", type=int, help="Days of a period; else 1.")
 @option("--reserve", type=int, help="Releases that one write of the journal counts ahead; else 1.")
-@option("--packet-numbers", help="Numbers that a packet carries: epoch, sequence, or both, by commas.")
-@option("--kernels", help="Single kernels instead of the sensor, by commas; FILE.py:name for your own.")
+@option(
+    "--packet-numbers", type=PACKET_NUMBERS, help="Numbers that a packet carries: epoch, sequence, or both, by commas."
+)
+@option("--kernels", type=EXPORTED, help="Single kernels instead of the sensor, by commas; FILE.py:name for your own.")
 @option(
     "--variant",
     type=click.Choice(["paper", "lean"]),

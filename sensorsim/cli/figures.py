@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.choices import FILE, FOLDER, MECHANISMS, Names
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.sweep import run_with_progress
 from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, folder_made
 from sensorsim.mechanisms import every
+from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -39,9 +41,16 @@ Row = dict[str, Any]
 
 
 @click.command()
-@click.option("--out", required=True, metavar="FOLDER", help="Where the files go, an SVG and a PNG of each figure.")
-@click.option("--only", metavar="NAMES", help=f"With commas, of {', '.join(FIGURES)}.  [default: all]")
-@click.option("--mechanism", metavar="NAMES", help="In the figures over epsilon, with commas.  [default: all]")
+@click.option("--out", required=True, type=FOLDER, help="Where the files go, an SVG and a PNG of each figure.")
+@click.option(
+    "--only",
+    type=Names(lambda: FIGURES, several=True),
+    metavar="NAMES",
+    help=f"With commas, of {', '.join(FIGURES)}.  [default: all]",
+)
+@click.option(
+    "--mechanism", type=MECHANISMS, metavar="NAMES", help="In the figures over epsilon, with commas.  [default: all]"
+)
 @grid_options
 @click.option(
     "--records", default="1000,10000,100000", show_default=True, help="accuracy_records: sizes of the released sets."
@@ -50,7 +59,7 @@ Row = dict[str, Any]
 @click.option("--records-runs", type=int, default=5, show_default=True, help="accuracy_records: runs of each cell.")
 @data_options
 @seed_option
-@click.option("--results", metavar="FILE", help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
+@click.option("--results", type=FILE, help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster.")
 def command(out: str, only: str | None, **chosen: Any) -> None:
@@ -81,7 +90,9 @@ def chosen_figures(only: str | None) -> list[str]:
     asked = list(FIGURES) if only is None else [name.strip() for name in only.split(",") if name.strip()]
     unknown = [name for name in asked if name not in FIGURES]
     if unknown or not asked:
-        what = f"there is no figure {unknown[0]!r}" if unknown else "--only names no figure"
+        what = "--only names no figure"
+        if unknown:
+            what = f"there is no figure {unknown[0]!r}{did_you_mean(unknown[0], FIGURES)}"
         raise InputError(f"{what}; choose from {', '.join(FIGURES)}.")
     return [name for name in FIGURES if name in asked]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.api.fleets import fleet, fleet_settings
+from sensorsim.cli.choices import CHIP, FILE, RADIO, TABLE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.fleet_data import people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
@@ -40,8 +41,10 @@ fault_options = options(
     option("--clock-skew", help="Days that clocks are off."),
 )
 energy_options = options(
-    option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.  [default: as `sensorsim cost`]"),
-    option("--radio", help="What sends it: ble-2m, lora-sf7 …"),
+    option(
+        "--chip", type=CHIP, help="A chip, for energy; `sensorsim cpus` lists them.  [default: as `sensorsim cost`]"
+    ),
+    option("--radio", type=RADIO, help="What sends it: ble-2m, lora-sf7 …"),
     option("--battery-mah", type=float, help="Also the share of a battery that the days use up."),
 )
 
@@ -49,8 +52,8 @@ energy_options = options(
 @click.command()
 @click.option("--devices", type=int, required=True, help="How many.")
 @click.option("--days", type=int, required=True, help="How long.")
-@click.option("--noise", metavar="TABLE", required=True, help="Noise table, as `sensorsim noise make` writes it.")
-@option("--sketch", metavar="FILE", help="A sketch of the record is released, in place of its features.")
+@click.option("--noise", type=TABLE, required=True, help="Noise table, as `sensorsim noise make` writes it.")
+@option("--sketch", type=FILE, help="A sketch of the record is released, in place of its features.")
 @people_options
 @option("--records-per-day", help="Records that a device makes.")
 @budget_options
@@ -64,11 +67,11 @@ energy_options = options(
 )
 @option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Threads.  [default: the processors of this machine]")
 @option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
-@click.option("--out", required=True, metavar="FILE", help="Where finished batches are kept, as in fleet.sqlite.")
+@click.option("--out", required=True, type=FILE, help="Where finished batches are kept, as in fleet.sqlite.")
 @click.option(
-    "--statistics", metavar="FILE", help="What the hospital received, for `receive`: .parquet or .csv by day, or .json."
+    "--statistics", type=FILE, help="What the hospital received, for `receive`: .parquet or .csv by day, or .json."
 )
-@click.option("--plot", metavar="FILE", help="Draw a page of figures into an .svg, .png or .pdf file.")
+@click.option("--plot", type=FILE, help="Draw a page of figures into an .svg, .png or .pdf file.")
 @format_option
 def command(fmt: str, **chosen: Any) -> None:
     """What a fleet of private sensors delivers, and what goes wrong on the way: a simulation.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sensorsim.api.kernels import kernel
+from sensorsim.cli.choices import CPUS, KERNEL, TARGETS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_kernel
 from sensorsim.cli.output import emit, format_option
@@ -19,10 +20,11 @@ option = options_of(kernel)
 
 
 @click.command()
-@click.argument("file", metavar="FILE.py[:NAME…]")
+@click.argument("file", type=KERNEL, metavar="FILE.py[:NAME…]")
 @option("--at", metavar="n=14,rate=3", help="Lengths to count at; the others take their typical value.")
 @option(
     "--cpu",
+    type=CPUS,
     help="Processors, with commas; `sensorsim cpus` lists them, or FILE.csv of your own.",
 )
 @option(
@@ -36,7 +38,7 @@ option = options_of(kernel)
     help="machine: also compile it, run the machine code and count what it executes.",
 )
 @option("--c", "out", type=click.Path(path_type=Path), help="Write a C package into this folder, as `export` does.")
-@option("--verify", "targets", metavar="host,cortex-m0plus", help="Prove its C there, bit for bit.")
+@option("--verify", "targets", type=TARGETS, metavar="host,cortex-m0plus", help="Prove its C there, bit for bit.")
 @lock_options("kernel")
 @format_option
 def command(

@@ -7,6 +7,7 @@ import click
 
 from sensorsim.api.noise import certify, noise_table, write_table
 from sensorsim.cli import noise_audit, noise_peers, noise_show
+from sensorsim.cli.choices import FILE, KIND
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
@@ -41,7 +42,7 @@ def command() -> None:
 
 
 @command.command()
-@option("--kind", help=f"{', '.join(KINDS)}; only rows and stairs are private.")
+@option("--kind", type=KIND, help=f"{', '.join(KINDS)}; only rows and stairs are private.")
 @click.option("--epsilon", required=True, help="Privacy budget of a whole record.")
 @option("--features", help="Features of a record.")
 @option("--release", metavar="all|K", help="Features released of each record.")
@@ -55,7 +56,7 @@ def command() -> None:
 )
 @option("--limit", type=float, help="naive, quantile: clamp outputs to this many noise scales.")
 @option("--seed", type=click.IntRange(min=0), help="naive: of its samples.  [default: 0]")
-@click.option("--out", help="File to write. [default: KIND-epsEPSILON-RELEASE.txt]")
+@click.option("--out", type=FILE, help="File to write. [default: KIND-epsEPSILON-RELEASE.txt]")
 @format_option
 def make(
     kind: str,
@@ -101,7 +102,7 @@ def make(
 
 
 @command.command()
-@click.argument("file")
+@click.argument("file", type=FILE)
 @options_of(certify)("--delta", help="Delta that is tolerated.")
 @format_option
 def check(file: str, delta: str, fmt: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sensorsim.api.auditing import audit
+from sensorsim.cli.choices import FILE, OBSERVED
 from sensorsim.cli.defaults import default_of, options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import text
@@ -36,9 +37,10 @@ class Draws(click.ParamType[int]):
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", type=FILE, required=False)
 @option(
     "--mechanism",
+    type=OBSERVED,
     help="release, sampled: the certified kernels; lean: SPOF with one secret draw per feature; spof: as printed; "
     "prefetch: SPOF that reads the table in a fixed order; shared: SPOF with one draw for both coefficients.  "
     "[default: what the table is for]",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import emit, format_option
 from sensorsim.terminal import columns, hung, table
 
@@ -23,7 +24,9 @@ COLUMNS = (
 
 
 @click.command()
-@click.option("--plot", help="Draw to this .png, .svg or .pdf how many records each needs for the same accuracy.")
+@click.option(
+    "--plot", type=FILE, help="Draw to this .png, .svg or .pdf how many records each needs for the same accuracy."
+)
 @format_option
 def command(plot: str | None, fmt: str) -> None:
     """The ready tables for one feature beside other ways to release it: noise, size, bits on the air.

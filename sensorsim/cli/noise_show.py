@@ -2,13 +2,16 @@
 
 import click
 
+from sensorsim.cli.choices import FILE
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 
 
 @click.command()
-@click.argument("file")
-@click.option("--plot", help="Draw the table to this .png, .svg or .pdf, and the privacy loss of what it puts out.")
+@click.argument("file", type=FILE)
+@click.option(
+    "--plot", type=FILE, help="Draw the table to this .png, .svg or .pdf, and the privacy loss of what it puts out."
+)
 @format_option
 def command(file: str, plot: str | None, fmt: str) -> None:
     """Show a table: what it puts out, and the privacy loss of each output. What is said is proved first.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sensorsim.api.planning import OPEN, plan
+from sensorsim.cli.choices import CHIP, COLUMNS, FILE, RADIO, TABLE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
@@ -46,8 +47,10 @@ def _option(name: str, kind: type, text: str) -> Callable[[Decorated], Decorated
 
 @click.command()
 @click.option("--features", type=int, help="Features of a record.  [default: 14]")
-@click.option("--columns", metavar="A,B", help="Their names, with commas: intervals are told in their units too.")
-@click.option("--ranges", metavar="FILE", help="Public ranges of the columns.  [default: those that are ready]")
+@click.option(
+    "--columns", type=COLUMNS, metavar="A,B", help="Their names, with commas: intervals are told in their units too."
+)
+@click.option("--ranges", type=FILE, help="Public ranges of the columns.  [default: those that are ready]")
 @_option("devices", int, "Devices of the fleet.")
 @_option("records_per_day", int, "Records that a device makes.")
 @_option("budget_epsilon", str, "Epsilon of a person in a budget period.")
@@ -61,14 +64,14 @@ def _option(name: str, kind: type, text: str) -> Callable[[Decorated], Decorated
 )
 @option("--days", help="Days that the fleet runs.")
 @option("--expect", help="Mean that is planned for, as a share of the range; at 0.5 the interval is widest.")
-@click.option("--noise", metavar="TABLE", help="Take this noise table in place of the best one.")
-@click.option("--chip", help="A chip, for energy; `sensorsim cpus` lists them.")
-@option("--radio", help="What sends: ble-2m, 802154, lora-sf7 …")
+@click.option("--noise", type=TABLE, help="Take this noise table in place of the best one.")
+@click.option("--chip", type=CHIP, help="A chip, for energy; `sensorsim cpus` lists them.")
+@option("--radio", type=RADIO, help="What sends: ble-2m, 802154, lora-sf7 …")
 @click.option("--battery-mah", type=float, help="Also what the releases take of a battery.")
 @option("--delta", help="Of the epsilon by distributions.")
 @option("--loss", help="Share of the packets that are lost.")
-@click.option("--write-table", metavar="FILE", help="Write the noise table, for `fleet` and `export`.")
-@click.option("--plot", metavar="FILE", help="Draw interval against devices into an .svg, .png or .pdf file.")
+@click.option("--write-table", type=FILE, help="Write the noise table, for `fleet` and `export`.")
+@click.option("--plot", type=FILE, help="Draw interval against devices into an .svg, .png or .pdf file.")
 @click.option("--compare", is_flag=True, help="Also other ways to spend the budget, by simulation.")
 @format_option
 def command(

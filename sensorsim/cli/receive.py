@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import emit, format_option
 from sensorsim.terminal import columns, hung
 
@@ -14,18 +15,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("packets", nargs=-1, required=True)
-@click.option("--table", required=True, help="Noise table that the sensors were made with.")
+@click.argument("packets", type=FILE, nargs=-1, required=True)
+@click.option("--table", type=FILE, required=True, help="Noise table that the sensors were made with.")
 @click.option("--encoder", type=click.Path(path_type=Path), help="Encoder that they were made with, if any.")
 @click.option("--sketch", type=click.Path(path_type=Path), help="Sketch that they were made with, if any.")
 @click.option("--hex/--binary", "lines", default=None, help="Form of the packets.  [default: as their content says]")
 @click.option(
     "--out",
-    metavar="FILE",
+    type=FILE,
     help="Write what was received, exact sums included: as JSON, or as a table where it ends in .csv or .parquet; it "
     "can be given as PACKETS again.",
 )
-@click.option("--write-sketch", metavar="FILE", help="Write the sketch that the means received here are the centre of.")
+@click.option("--write-sketch", type=FILE, help="Write the sketch that the means received here are the centre of.")
 @click.option(
     "--root", type=float, help="With --write-sketch: its bound R.  [default: from how much the features vary]"
 )

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sensorsim.cli.choices import CHIP, DIR, FILE, RADIO, TABLE
 from sensorsim.report.asked import Wanted
 
 SECONDS_OF_SILENCE = 2.0
@@ -21,11 +22,11 @@ def _option(name: str, text: str, **more: Any) -> Callable[[Decorated], Decorate
 
 
 @click.command()
-@click.option("--out", required=True, metavar="FILE", help="The page, as in report.html.")
-@_option("sweep", "Results of `sensorsim sweep`: accuracies beside trivial predictors.", metavar="FILE")
-@_option("package", "A package of `sensorsim export`: its sizes, its table proved again.", metavar="DIR")
-@_option("fleet", "What `sensorsim fleet --out` wrote: estimates, and how many intervals hold.", metavar="FILE")
-@_option("noise", "Take this noise table in place of the best one.", metavar="TABLE")
+@click.option("--out", required=True, type=FILE, help="The page, as in report.html.")
+@_option("sweep", "Results of `sensorsim sweep`: accuracies beside trivial predictors.", type=FILE)
+@_option("package", "A package of `sensorsim export`: its sizes, its table proved again.", type=DIR)
+@_option("fleet", "What `sensorsim fleet --out` wrote: estimates, and how many intervals hold.", type=FILE)
+@_option("noise", "Take this noise table in place of the best one.", type=TABLE)
 @_option("n", "Features of a record.", type=int)
 @_option("l", "Hidden units of the encoder.", type=int)
 @_option("devices", "Devices of the fleet.", type=int)
@@ -33,8 +34,8 @@ def _option(name: str, text: str, **more: Any) -> Callable[[Decorated], Decorate
 @_option("budget_epsilon", "Epsilon of a person in a budget period.", type=str)
 @_option("budget_days", "Days of a budget period.", type=int)
 @_option("every", "Days that one estimate is made of.", type=int)
-@_option("chip", "A chip, for energy; `sensorsim cpus` lists them.")
-@_option("radio", "What sends: ble-2m, 802154, lora-sf7 …")
+@_option("chip", "A chip, for energy; `sensorsim cpus` lists them.", type=CHIP)
+@_option("radio", "What sends: ble-2m, 802154, lora-sf7 …", type=RADIO)
 @_option("battery_mah", "A battery that the records are paid from.", type=float)
 @click.option("--claims/--no-claims", default=Wanted.claims, show_default=True, help="Recompute the claims too.")
 def command(out: str, **chosen: Any) -> None:

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import click
 
+from sensorsim.cli.choices import FILE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cost.report import cost
@@ -24,7 +25,7 @@ MOST = 1e9  # of C and c: their squares are printed
 @options_of(cost)("--l", "hidden", help="Hidden units.")
 @click.option("--clip", "C", default=AUTHORS["C"], show_default=True, help="Clipping norm C of DP-SGD.")
 @click.option("--constant", "c", default=Config.c, show_default=True, help="Stabilization constant c.")
-@click.option("--plot", help="Draw sensitivity against a to this .png, .svg or .pdf.")
+@click.option("--plot", type=FILE, help="Draw sensitivity against a to this .png, .svg or .pdf.")
 @format_option
 def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None, fmt: str) -> None:
     """Sensitivities of SPOF and DP-SGD, with the reason for each difference.

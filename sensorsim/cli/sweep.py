@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.choices import FILE, MECHANISMS
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import emit, format_option, progress_bar
 from sensorsim.cli.training import (
@@ -38,7 +39,13 @@ WIDTH = 118
 
 
 @click.command()
-@click.option("--mechanism", default=",".join(m.name for m in every()), show_default=True, help="Names, with commas.")
+@click.option(
+    "--mechanism",
+    type=MECHANISMS,
+    default=",".join(m.name for m in every()),
+    show_default=True,
+    help="Names, with commas.",
+)
 @grid_options
 @click.option(
     "--c", "c", default=str(Config.c), show_default=True, help="Stabilization constants of spof, or a range 0:2.5:0.25."
@@ -46,7 +53,9 @@ WIDTH = 118
 @data_options
 @seed_option
 @model_options
-@click.option("--results", default="results.sqlite", show_default=True, help="Where finished cells are kept.")
+@click.option(
+    "--results", type=FILE, default="results.sqlite", show_default=True, help="Where finished cells are kept."
+)
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
 @format_option

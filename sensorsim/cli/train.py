@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from sensorsim.api.training import train
+from sensorsim.cli.choices import FILE, MECHANISM
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.training import (
     MOST_SEED,
@@ -25,7 +26,7 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
 
 
 @click.command()
-@option("--mechanism", help=f"{names()}.")
+@option("--mechanism", type=MECHANISM, help=f"{names()}.")
 @option("--epsilon", type=float, help="Nominal budget per record.")
 @option("--sigma", type=float, help="Environmental noise on the inputs.")
 @option("--c", "c", type=float, help="Stabilization constant of spof.")
@@ -36,21 +37,21 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
     type=click.IntRange(0, MOST_SEED),
     help="Draw all noise from this seed: reproducible, so not private.  [default: secret noise]",
 )
-@option("--out", metavar="FILE", help="Where to save: .safetensors or .npz.  [default: nowhere]")
+@option("--out", type=FILE, help="Where to save: .safetensors or .npz.  [default: nowhere]")
 @option(
     "--encoder",
-    metavar="FILE",
+    type=FILE,
     help="Write encoders in the kernels' integers, as JSON for export: FILE, or FILE with -0, -1 … where users differ.",
 )
 @option(
     "--packets",
-    metavar="FILE",
+    type=FILE,
     multiple=True,
     help="Learn from what sensors sent: packets, or what `sensorsim receive --out` wrote. Needs --table.",
 )
-@option("--table", metavar="FILE", help="Noise table that the packets were made with.")
-@option("--sketch", metavar="FILE", help="Sketch that the packets of --sketch-packets went through.")
-@option("--sketch-packets", metavar="FILE", multiple=True, help="Packets of that sketch, or their sums.")
+@option("--table", type=FILE, help="Noise table that the packets were made with.")
+@option("--sketch", type=FILE, help="Sketch that the packets of --sketch-packets went through.")
+@option("--sketch-packets", type=FILE, multiple=True, help="Packets of that sketch, or their sums.")
 @format_option
 @click.pass_context
 def command(

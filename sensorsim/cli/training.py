@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.api.training import train
+from sensorsim.cli.choices import COLUMN, COLUMNS, FILE, Names, of_training
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.errors import InputError
-from sensorsim.train.choosing import TRAINING, chosen_records
+from sensorsim.train.choosing import NORMALISE, TRAINING, chosen_records
 from sensorsim.train.config import Config
 
 if TYPE_CHECKING:
@@ -35,26 +36,34 @@ def options(*given: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 option = options_of(train)
+
+
+def setting(flag: str, text: str) -> Callable[[Any], Any]:
+    """An option for a setting of training that has names."""
+    return option(flag, type=of_training(flag.removeprefix("--").replace("-", "_")), help=text)
+
+
 data_options = options(
-    option("--data", metavar="FILE", help="CSV or Parquet of records, a row each; without it, the synthetic set."),
+    option("--data", type=FILE, help="CSV or Parquet of records, a row each; without it, the synthetic set."),
     option(
         "--person",
-        metavar="COLUMN",
+        type=COLUMN,
         help="Column that names whose record it is.  [default: Id; without it, every row is a person]",
     ),
     option(
         "--columns",
-        metavar="NAMES",
+        type=COLUMNS,
         help="Features, separated by commas.  [default: Fitbit's 13 numeric ones, Calories twice]",
     ),
     option(
         "--ranges",
-        metavar="FILE",
+        type=FILE,
         help="CSV of name,low,high,unit: public ranges of columns.  [default: `sensorsim data ranges`]",
     ),
     option(
         "--normalise",
-        metavar="[ranges|max]",
+        type=Names(lambda: NORMALISE),
+        metavar=f"[{'|'.join(NORMALISE)}]",
         help="By public ranges, or by private column maxima as printed: then no epsilon holds.",
     ),
     option(
@@ -82,26 +91,26 @@ OWN = "[default: the mechanism's own, tuned or as printed]"
 model_options = options(
     option("--l", "l", type=int, help="Hidden units of an encoder."),
     option("--bias", is_flag=True, help="Biases in encoders and decoder."),
-    option("--optimiser", help=f"adam or sgd.  {OWN}"),
+    setting("--optimiser", f"adam or sgd.  {OWN}"),
     option("--lr", type=float, help=f"Learning rate.  {OWN}"),
     option("--batch", type=int, help=f"Records per step and user.  {OWN}"),
     option("--epochs", type=int, help=f"Passes over the records.  {OWN}"),
-    option("--start", help=f"First weights: random or data-free.  {OWN}"),
-    option("--schedule", help=f"Learning rate: constant, or linear to zero.  {OWN}"),
-    option("--loss", help=f"none, dpsgd-weights: cross-entropy or squared.  {OWN}"),
-    option("--sampling", help="dpsgd-weights, dp-zo: epochs or poisson."),
+    setting("--start", f"First weights: random or data-free.  {OWN}"),
+    setting("--schedule", f"Learning rate: constant, or linear to zero.  {OWN}"),
+    setting("--loss", f"none, dpsgd-weights: cross-entropy or squared.  {OWN}"),
+    setting("--sampling", "dpsgd-weights, dp-zo: epochs or poisson."),
     option("--redraw", is_flag=True, help="Fresh noise at each step instead of once per record."),
-    option("--forward", help="raw or released: what the forward pass reads.  [default: by mechanism]"),
+    setting("--forward", "raw or released: what the forward pass reads.  [default: by mechanism]"),
     option("--k", type=int, help="Features per record that sampled releases.  [default: from epsilon]"),
-    option("--estimator", help="release, sampled: moments or loss."),
-    option("--kind", help="release, sampled: rows or stairs tables."),
-    option("--map", help="Releases, none: linear (in closed form) or sigmoid (the net).  [default: linear]"),
-    option("--release-sees", help="Releases with sigma: clean or noisy."),
+    setting("--estimator", "release, sampled: moments or loss."),
+    setting("--kind", "release, sampled: rows or stairs tables."),
+    setting("--map", "Releases, none: linear (in closed form) or sigmoid (the net).  [default: linear]"),
+    setting("--release-sees", "Releases with sigma: clean or noisy."),
     option("--share", type=float, help="sketch: share of records that release one scalar.  [default: chosen]"),
     option("--clip", "C", type=float, help=f"Clipping norm C.  {OWN}"),
-    option("--point", help="dpsgd: z-gradient at zero or at the prediction."),
-    option("--noise", help="dpsgd-weights, dp-zo: gaussian or laplace."),
-    option("--clipping", help="dpsgd-weights: flat or group."),
+    setting("--point", "dpsgd: z-gradient at zero or at the prediction."),
+    setting("--noise", "dpsgd-weights, dp-zo: gaussian or laplace."),
+    setting("--clipping", "dpsgd-weights: flat or group."),
     option("--delta", type=float, help="Of Gaussian noise."),
     option("--decode-c", is_flag=True, help="spof: keep c in the decoder when the model is used."),
 )

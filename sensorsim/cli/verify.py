@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sensorsim.api.firmware import verify
+from sensorsim.api.firmware import ALL, verify
+from sensorsim.cli.choices import Names, targets
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
 from sensorsim.cli.output import emit, format_option
@@ -26,7 +27,11 @@ option = options_of(verify)
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
-@option("--target", help="Where to run it, with commas; all: host and every core.")
+@option(
+    "--target",
+    type=Names(lambda: [ALL, *targets()], several=True),
+    help="Where to run it, with commas; all: host and every core.",
+)
 @option("--random-host", help="Random vectors for each kernel on the host.")
 @option("--random-core", help="Random vectors for each kernel on each core.")
 @option("--seed", type=click.IntRange(min=0), help="Of the random vectors.")

@@ -27,6 +27,7 @@ from sensorsim.cost.rows import (
     read_configuration,
 )
 from sensorsim.errors import InputError
+from sensorsim.suggest import did_you_mean
 from sensorsim.tables import folder
 
 METRICS = ("native", "latency")  # native: the unit of the processor's table
@@ -273,11 +274,7 @@ def _chip(cells: dict[str, str]) -> Chip:
 
 
 def _unknown(what: str, name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    return f"{what} {name!r} is not known{hint}; there are {', '.join(known)}."
+    return f"{what} {name!r} is not known{did_you_mean(name, known)}; there are {', '.join(known)}."
 
 
 def _by_size(width: str) -> tuple[bool, int | str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sensorsim.cost.rows import number
 from sensorsim.errors import InputError
+from sensorsim.suggest import did_you_mean
 from sensorsim.tables import folder
 
 ANY = "any"  # the chip of a row that stands for all chips without a row of their own
@@ -89,10 +90,7 @@ def load_radio(name: str, chip: str = ANY) -> Radio:
     named = {cells["chip"]: cells for cells in _rows() if cells["radio"] == name.lower()}
     found = named.get(chip) or named.get(ANY)
     if found is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name.lower(), radio_names(), n=1, cutoff=0.5)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+        hint = did_you_mean(name, radio_names())
         raise InputError(f"radio {name!r} is not known{hint}; there are {', '.join(radio_names())}.")
     return _radio(found)
 

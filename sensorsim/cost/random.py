@@ -11,6 +11,7 @@ from functools import cache
 
 from sensorsim.cost.chip_parts import NONE, Trng
 from sensorsim.errors import InputError
+from sensorsim.suggest import did_you_mean
 
 CHACHA20, CHACHA12, TRNG, FREE = "chacha20", "chacha12", "trng", "free"
 SOURCES = (CHACHA20, CHACHA12, TRNG, FREE)
@@ -22,7 +23,8 @@ WORD_BITS = 32
 def check_source(source: str, chip: str, trng: Trng | None) -> None:
     """Refuse a source that there is none of, or that this chip has not."""
     if source not in SOURCES:
-        raise InputError(f"random words from {source!r} are not known; choose one of {', '.join(SOURCES)}.")
+        hint = did_you_mean(source, SOURCES)
+        raise InputError(f"random words from {source!r} are not known{hint}; choose one of {', '.join(SOURCES)}.")
     if source == TRNG and trng is None:
         raise InputError(
             f"energy.csv has no figure for a generator of true random words on {chip}; give --random chacha20."

@@ -12,6 +12,7 @@ from sensorsim.cost.views import MOST_EXECUTED, MechanismCost, cost_of, operatio
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
 from sensorsim.results import Result
+from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -220,7 +221,9 @@ def make_pricing(
     if accounting not in ACCOUNTINGS:
         raise InputError(f"accounting {accounting!r} is not known; choose paper or full.")
     if metric is not None and metric not in METRICS:
-        raise InputError(f"metric {metric!r} is not known; choose one of {', '.join(METRICS)}.")
+        raise InputError(
+            f"metric {metric!r} is not known{did_you_mean(metric, METRICS)}; choose one of {', '.join(METRICS)}."
+        )
     if metric == "energy" and chip is None:
         raise InputError("energy needs a chip; give --chip, and `sensorsim cpus` lists those known.")
     known_chip = load_chip(chip) if chip else None

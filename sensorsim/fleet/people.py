@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.ranges import brief
+from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,10 +63,10 @@ class People:
 
         unknown = [name for name in columns or () if name not in NUMERIC_COLUMNS]
         if unknown:
-            some = ", ".join(NUMERIC_COLUMNS[:3])
+            some, hint = ", ".join(NUMERIC_COLUMNS[:3]), did_you_mean(unknown[0], NUMERIC_COLUMNS)
             raise InputError(
-                f"the generator has no column {brief(unknown[0])}; it has {some} and {len(NUMERIC_COLUMNS) - 3} more, "
-                "as in the header of `sensorsim data make`: pick from these with --columns."
+                f"the generator has no column {brief(unknown[0])}{hint}; it has {some} and {len(NUMERIC_COLUMNS) - 3} "
+                "more, as in the header of `sensorsim data make`: pick from these with --columns."
             )
         frame = make(rows=MADE_PERSONS * MADE_DAYS, persons=MADE_PERSONS, seed=seed)
         made = prepare(frame, m=1, columns=tuple(columns) if columns else None, source="the generator")

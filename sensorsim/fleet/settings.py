@@ -10,6 +10,7 @@ from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
 from sensorsim.fleet.people import People
 from sensorsim.kernels.formats import ONE
+from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -76,7 +77,8 @@ class Settings:
         if type(self.seed) is not int or not 0 <= self.seed <= MOST_SEED:
             raise InputError(f"seed is {self.seed}; give a whole number from 0 to 2^64-1.")
         if self.schedule not in SCHEDULES:
-            raise InputError(f"schedule {self.schedule!r} is not known; give one of {', '.join(SCHEDULES)}.")
+            hint = did_you_mean(self.schedule, SCHEDULES)
+            raise InputError(f"schedule {self.schedule!r} is not known{hint}; give one of {', '.join(SCHEDULES)}.")
         if self.firmware.encoder is not None:
             raise InputError("a fleet releases features or a sketch, not hidden units; leave the encoder out.")
         if self.people.n != self.firmware.n:

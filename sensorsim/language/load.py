@@ -11,7 +11,6 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -22,6 +21,7 @@ from types import ModuleType
 
 from sensorsim.errors import InputError
 from sensorsim.language.kernel import Kernel
+from sensorsim.suggest import did_you_mean
 
 OURS = Path(__file__).parent.parent
 PLACE = re.compile(r"[^\s:]+:\d+: ")  # how a message begins that says where
@@ -125,9 +125,16 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def offered() -> list[str]:
+    """Names of the kernels that ship, without those that are parts of others."""
+    known = shipped()
+    parts = {part for kernel in known.values() for part in kernel.called}
+    return sorted(kernel.name for kernel in known.values() if kernel not in parts)
+
+
 def _named(name: str, own: dict[str, Kernel], path: str) -> Kernel:
     if name not in own:
-        raise InputError(f"{path} declares no kernel {name!r}; it has {', '.join(own)}.")
+        raise InputError(f"{path} declares no kernel {name!r}{did_you_mean(name, own)}; it has {', '.join(own)}.")
     return own[name]
 
 
@@ -139,10 +146,9 @@ def _shipped(name: str) -> Kernel:
     if len(same) > 1:
         raise InputError(f"kernel {name!r} is one of {', '.join(kernel.qualified for kernel in same)}; say which.")
     if not same:
-        parts = {part for kernel in known.values() for part in kernel.called}
-        offered = sorted(kernel.name for kernel in known.values() if kernel not in parts)
-        near = get_close_matches(name, offered, 4) or [each for each in offered if "_" not in each]
-        raise InputError(f"kernel {name!r} is not known; there are {', '.join(near)}, …; or give FILE.py:name.")
+        some = ", ".join(each for each in offered() if "_" not in each)
+        hint = did_you_mean(name, offered())
+        raise InputError(f"kernel {name!r} is not known{hint}; there are {some}, …; or give FILE.py:name.")
     return same[0]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style
 from sensorsim.mechanisms.form import Form
+from sensorsim.suggest import did_you_mean
 
 __all__ = ["Form", "Mechanism", "Sensitivity", "Style", "every", "find", "known", "names", "register", "resolve"]
 GROUP = "sensorsim.mechanisms"  # of entry points, for mechanisms of other packages
@@ -56,7 +57,7 @@ def resolve(name: str) -> tuple[Mechanism, str]:
     for mechanism in _known.values():
         if name in mechanism.aliases:
             return mechanism, f"{name} is now called {mechanism.name}, everywhere."
-    raise InputError(f"there is no mechanism {name!r}; choose from {', '.join(_known)}.")
+    raise InputError(f"there is no mechanism {name!r}{did_you_mean(name, _known)}; choose from {', '.join(_known)}.")
 
 
 def names(mechanisms: Iterable[Mechanism] | None = None) -> str:

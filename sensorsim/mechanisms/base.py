@@ -73,6 +73,7 @@ class Mechanism:
     on_noisy_inputs: ClassVar[bool] = False  # whether it treats noisy inputs by the paper's factor b_j
     fresh_environment: ClassVar[bool] = False  # whether the environment's noise on a record is drawn in every epoch
     draws_each_epoch: ClassVar[bool] = False  # whether a record's noise is fresh in every epoch, whatever is asked for
+    audited: ClassVar[bool] = False  # whether `observed` says what an observer of a sensor sees
     gaussian: ClassVar[bool] = False  # whether its noise is given by a multiplier of C
 
     # ---- what it spends

@@ -53,6 +53,7 @@ class Release(LaplaceMechanism):
     as_shipped = "release-rows"
     options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
     releases = True
+    audited = True
     reads = "released"
     own_settings = "tuned"  # on synthetic sets: see hospital/prior.py
     sketches: ClassVar[bool] = False  # whether some records release a square in place of features

@@ -37,6 +37,7 @@ class Sketch(Sampled):
     )
     as_shipped = "sketch"
     sketches = True
+    audited = False
     options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "kind", "map", "release_sees", "share")
 
     def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":

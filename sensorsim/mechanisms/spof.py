@@ -36,6 +36,7 @@ class Spof(LaplaceMechanism):
     as_shipped = "spof-lean"
     options: ClassVar[tuple[str, ...]] = ("epsilon", "c", "decode_c", "redraw", "forward")
     on_noisy_inputs = True
+    audited = True
 
     def sensitivity(self, use: "Use") -> Sensitivity:
         return Sensitivity(sensitivity.spof(use.features), sensitivity.spof(use.features))

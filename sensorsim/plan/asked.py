@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.errors import InputError
+from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -47,7 +48,9 @@ class Asked:
         self._check_numbers()
         self._check_features()
         if self.goal not in GOALS:
-            raise InputError(f"a plan is not for {self.goal!r}; give one of {', '.join(GOALS)}.")
+            raise InputError(
+                f"a plan is not for {self.goal!r}{did_you_mean(self.goal, GOALS)}; give one of {', '.join(GOALS)}."
+            )
         missing = [name for name in SOLVABLE if getattr(self, name) is None]
         if len(missing) > 1:
             named = " and ".join(_words(name) for name in missing)

@@ -15,6 +15,7 @@ from sensorsim.kernels.formats import FRAC, N
 from sensorsim.privacy.certificate import Certificate
 from sensorsim.privacy.kinds import DEFAULT, KINDS, kind_of
 from sensorsim.results import Shown
+from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -249,7 +250,7 @@ def ready_table(epsilon: float | str | Decimal, release: int | str = "all", kind
     from sensorsim.privacy.tablefile import parse_table
 
     if kind not in KINDS:
-        raise InputError(f"kind is {kind[:40]!r}; choose from {', '.join(KINDS)}.")
+        raise InputError(f"kind is {kind[:40]!r}{did_you_mean(kind, KINDS)}; choose from {', '.join(KINDS)}.")
     name = f"{kind}-eps{budget_of(epsilon)}-{'all' if release in ('all', 14) else release}.txt"
     path = files("sensorsim.tables") / "noise" / name
     if not path.is_file():

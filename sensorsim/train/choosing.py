@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from sensorsim.train.data import Dataset
 
 TRAINING = ("torch", "scipy", "joblib", "safetensors")
+RANGES, MAXIMA = "ranges", "max"  # how readings become 0 … 1: by public ranges, or divided by private maxima
+NORMALISE = (RANGES, MAXIMA)
 Told = Callable[[str], None]
 
 
@@ -28,7 +30,7 @@ def chosen_records(
     columns: str | Sequence[str] | None = None,
     person: str | None = None,
     ranges: str | None = None,
-    normalise: str = "ranges",
+    normalise: str = RANGES,
     drop_missing: bool = False,
     seed: int = 0,
     needs: tuple[str, ...] = TRAINING,

@@ -13,6 +13,7 @@ from sensorsim.errors import InputError
 from sensorsim.mechanisms import Mechanism, every, find
 from sensorsim.mechanisms.base import AUTHORS, LINEAR, SIGMOID
 from sensorsim.privacy.kinds import DEFAULT
+from sensorsim.suggest import did_you_mean
 
 SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses
 MOST_SIGMA = 1000.0  # of a normalised range: beyond it nothing is left of a record
@@ -127,7 +128,7 @@ def checked(config: Config, n: int, records: int | None = None) -> Config:
     for name, allowed in CHOICES.items():
         value = getattr(config, name)
         if value is not None and value not in allowed:
-            raise InputError(f"{name} is {value!r}; choose from {', '.join(allowed)}.")
+            raise InputError(f"{name} is {value!r}{did_you_mean(value, allowed)}; choose from {', '.join(allowed)}.")
     if mechanism.private and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
         raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
     config = with_settings(replace(config, map=config.map or mechanism.own_map(config)))

@@ -16,6 +16,8 @@ import pandas as pd
 from sensorsim.errors import InputError
 from sensorsim.ranges import Range, brief, outside, ranges_for, to_unit
 from sensorsim.train import table
+from sensorsim.train.choosing import MAXIMA as MAXIMA
+from sensorsim.train.choosing import RANGES as RANGES
 from sensorsim.train.split import assign
 
 NUMERIC_COLUMNS = (
@@ -35,8 +37,6 @@ NUMERIC_COLUMNS = (
 )
 # The authors' 14 features: the 13 numeric columns with Calories twice.
 PAPER_COLUMNS = (*NUMERIC_COLUMNS, "Calories")
-
-RANGES, MAXIMA = "ranges", "max"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sensorsim.errors import InputError
 from sensorsim.hospital.parquet import listed as listed
 from sensorsim.hospital.reading import MAGIC
 from sensorsim.ranges import brief
+from sensorsim.suggest import did_you_mean
 from sensorsim.train.table_parquet import OTHERS, read_parquet
 
 PERSON = "Id"  # the column that names a person where no other is given
@@ -99,8 +100,10 @@ def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], source: str, opt
             raise InputError(f"{source}, column {brief(name)}: it holds {kind}; pick another with {option}.")
     missing = [name for name in dict.fromkeys(columns) if name not in frame.columns]
     if missing:
+        hint = did_you_mean(missing[0], map(str, frame.columns)) if len(missing) == 1 else ""
         raise InputError(
-            f"{source} has no column {listed(missing)}; it has {listed(frame.columns)}: pick from these with {option}."
+            f"{source} has no column {listed(missing)}{hint}; it has {listed(frame.columns)}: pick from these with "
+            f"{option}."
         )
 
 

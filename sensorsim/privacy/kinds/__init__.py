@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sensorsim.errors import InputError
+from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -21,6 +22,6 @@ DEFAULT = "rows"
 def kind_of(name: str) -> "type[NoiseTable]":
     """The class of a kind, by its name."""
     if name not in KINDS:
-        raise InputError(f"kind is {name}; the kinds of table are {', '.join(KINDS)}.")
+        raise InputError(f"kind is {name}{did_you_mean(name, KINDS)}; the kinds of table are {', '.join(KINDS)}.")
     found: type[NoiseTable] = import_module(f"sensorsim.privacy.kinds.{KINDS[name]}").KINDS[name]
     return found
