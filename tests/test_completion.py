@@ -259,6 +259,8 @@ MEANT = {
     "noise make --epsilon 1 --kind row": "rows",
     "plan --columns TotalStep": "TotalSteps",
     "cost --cpu CORTEX-M5": "cortex-m4",
+    "cost --cpu k8": "k7",
+    "cost --cp k7": "--cpu",
 }
 
 
@@ -289,5 +291,6 @@ def test_what_is_like_nothing_is_not_guessed(capsys):
     with pytest.raises(SystemExit):
         main(["xyzzy"])
     assert capsys.readouterr().err == "Error: No such command 'xyzzy'; see `sensorsim --help`.\n"
+    assert did_you_mean("ls", COMMANDS) == "" and did_you_mean("--x", ["--n", "--metric"]) == ""
     assert did_you_mean("pentium", cpu_names()) == "" and did_you_mean(3, ["rows"]) == ""
     assert did_you_mean("TOTALSTEPS", ready_ranges()) == " (did you mean TotalSteps?)"
