@@ -242,7 +242,8 @@ def test_the_output_is_covered_as_the_model_is(ward, tmp_path, capsys, covers):
     given = ("decode", "--model", tmp_path / "m.npz", "--table", ward / "table.txt", "--packets", tmp_path / "p.bin")
     covered = covers is not None and "weights" in covers.value
     outputs = [json.loads(run(capsys, *given, *more, "--format", "json")[1])["privacy"] for more in ((), ("--each",))]
-    outputs += [" ".join(run(capsys, *given)[1].split()), run(capsys, *given, "--each", "--format", "csv")[2]]
+    texts = run(capsys, *given)[1], run(capsys, *given, "--each", "--format", "csv")[2]
+    outputs += [" ".join(text.split()) for text in texts]  # wherever lines end
     for text in outputs:
         assert model.about["covers"] in text
         assert ("not covered:" in text) is not covered

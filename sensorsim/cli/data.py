@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sensorsim.cli.choices import FILE, FOLDER
-from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.extras import need
 from sensorsim.files import check_targets, write_all, write_whole
 
@@ -64,7 +64,7 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
     from sensorsim.train.synthetic import make as make_frame
 
     write_whole(out, make_frame(rows, persons, seed).to_csv(index=False, float_format="%.6g"))
-    click.echo(f"{rows} days of {persons} persons in {out}", err=True)
+    tell(f"{rows} days of {persons} persons in {out}")
 
 
 @command.command()
@@ -119,16 +119,16 @@ def _ranges_table(rows: list[dict[str, Any]], file: str | None) -> str:
 def _table(rows: list[dict[str, float | str]]) -> str:
     lines = [
         "Real file against the synthetic set (means as shares of the real maximum)",
-        f" {'column':<26}{'mean':>7}{'made':>7}{'zeros':>8}{'made':>7}{'KS':>8}{'rank corr. error':>18}",
+        f" {'column':<25}{'mean':>7}{'made':>7}{'zeros':>7}{'made':>7}{'KS':>7}{'rank corr. error':>18}",
     ]
     for row in rows:
         lines.append(
-            f" {row['column']:<26}{row['mean_real']:>7.3f}{row['mean_synthetic']:>7.3f}{row['zeros_real']:>8.3f}"
-            f"{row['zeros_synthetic']:>7.3f}{row['ks_distance']:>8.3f}{row['rank_correlation_mean_error']:>18.3f}"
+            f" {row['column']:<25}{row['mean_real']:>7.3f}{row['mean_synthetic']:>7.3f}{row['zeros_real']:>7.3f}"
+            f"{row['zeros_synthetic']:>7.3f}{row['ks_distance']:>7.3f}{row['rank_correlation_mean_error']:>18.3f}"
         )
     count = len(rows)
     ks, rank = (
         sum(float(row[name]) for row in rows) / count for name in ("ks_distance", "rank_correlation_mean_error")
     )
-    lines.append(f" {'mean':<26}{'':>29}{ks:>8.3f}{rank:>18.3f}")
+    lines.append(f" {'mean':<25}{'':>28}{ks:>7.3f}{rank:>18.3f}")
     return "\n".join(lines)

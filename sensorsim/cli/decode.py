@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sensorsim.cli.choices import FILE
-from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.output import as_json, emit, format_option, tell
 from sensorsim.errors import InputError
 from sensorsim.extras import need
+from sensorsim.terminal import columns, hung
 
 if TYPE_CHECKING:
     from sensorsim.device.encoder import EncoderWeights
@@ -37,8 +37,9 @@ def command(model_file: str, packets: tuple[str, ...], table_file: str, user: in
     and no record if no packet is accepted.
 
     \b
-    Example: sensorsim decode --model model.safetensors --packets ward3.bin --table rows-7.txt
-             sensorsim decode --model model.safetensors --packets ward3.bin --table rows-7.txt --each --format csv
+    Example: sensorsim decode --model model.npz --packets w3.bin --table rows.txt
+             sensorsim decode --model model.npz --packets w3.bin \\
+               --table rows.txt --each --format csv
     """
     need("scipy")
     from sensorsim.privacy.tablefile import read_table
@@ -109,17 +110,21 @@ def _print_mean(model: Model, packets: Any, table: Any, encoder: Any, codes: Cod
         "refused": received.rejected,
     }
     head |= {"epsilon": float(received.statistics.epsilon), "privacy": privacy_of(model.about), "confidence": 0.95}
-    emit(fmt, lambda: "\n".join(_mean_text(head, rows)), lambda: head | {"mean_record": rows}, lambda: rows)
+    emit(fmt, lambda: _mean_text(head, rows), lambda: head | {"mean_record": rows}, lambda: rows)
     return received.accepted, received.rejected
 
 
-def _mean_text(head: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
+def _mean_text(head: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    return hung("\n".join(_mean_lines(head, rows)), columns())
+
+
+def _mean_lines(head: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
     yield f"{head['accepted']:,} packets accepted, {head['refused']:,} refused"
-    yield from wrap(
-        f"epsilon {head['epsilon']:g} per packet; {head['privacy']}", 116, initial_indent="  ", subsequent_indent="  "
+    yield f"  epsilon {head['epsilon']:g} per packet; {head['privacy']}"
+    yield (
+        "  mean record, and 95 % of what noise and numbers leave open; what the encoder drops is not in it, nor is how "
+        "far the model is from these records"
     )
-    yield "  mean record, and 95 % of what noise and numbers leave open; what the encoder drops is not in it,"
-    yield "  nor is how far the model is from these records"
     wide = max(len(row["column"]) for row in rows)
     for row in rows:
         interval = f"{row['low']:>10.5g} … {row['high']:<10.5g}"
@@ -147,13 +152,17 @@ def _print_each(model: Model, packets: Any, table: Any, encoder: Any, codes: Cod
         click.echo("".join(lines) if number else "", nl=False)  # no record, no head
     if number:
         click.echo(write.tail(number, refused), nl=False)
-        click.echo(f"{number:,} packets accepted, {refused:,} refused; a single private code says little.", err=True)
-        click.echo(f"Records are {privacy}.", err=True)
+        tell(f"{number:,} packets accepted, {refused:,} refused; a single private code says little.")
+        tell(f"Records are {privacy}.")
+        if write.left_out:
+            tell(f"{write.left_out} columns are not shown for want of room; --format csv and json have all.")
     return number, refused
 
 
 class _Csv:
     """A line for each record."""
+
+    left_out = 0  # columns for which there is no room
 
     def __init__(self, names: list[str], units: list[str], privacy: str) -> None:
         self.head = ",".join(['"' + name.replace('"', '""') + '"' for name in names]) + "\n"
@@ -166,25 +175,24 @@ class _Csv:
 
 
 class _Table(_Csv):
-    """The same in columns, under names cut to fit."""
+    """The same in columns under names cut to fit, as many as a line has room for."""
 
     def __init__(self, names: list[str], units: list[str], privacy: str) -> None:
-        self.head = " ".join(f"{name[:12]:>12}" for name in names) + "\n"
-        self.head += " ".join(f"{unit[:12]:>12}" for unit in units) + "\n"
+        self.shown = min(len(names), (columns() + 1) // 13)
+        self.left_out = len(names) - self.shown
+        self.head = " ".join(f"{name[:12]:>12}" for name in names[: self.shown]) + "\n"
+        self.head += " ".join(f"{unit[:12]:>12}" for unit in units[: self.shown]) + "\n"
 
     def row(self, number: int, record: list[float]) -> str:
-        return " ".join(f"{value:>12.5g}" for value in record) + "\n"
+        return " ".join(f"{value:>12.5g}" for value in record[: self.shown]) + "\n"
 
 
 class _Json(_Csv):
     """One object, written piece by piece."""
 
     def __init__(self, names: list[str], units: list[str], privacy: str) -> None:
-        import json
-
-        self.head = f'{{"schema_version": {SCHEMA_VERSION}, "privacy": {json.dumps(privacy)},\n'
-        self.head += f' "columns": {json.dumps(names, ensure_ascii=False)},\n "units": '
-        self.head += f'{json.dumps(units, ensure_ascii=False)},\n "records": ['
+        self.head = f'{{"schema_version": {SCHEMA_VERSION}, "privacy": {as_json(privacy)},\n'
+        self.head += f' "columns": {as_json(names, None)},\n "units": {as_json(units, None)},\n "records": ['
 
     def row(self, number: int, record: list[float]) -> str:
         return (",\n  [" if number else "\n  [") + ", ".join(f"{value:.6g}" for value in record) + "]"

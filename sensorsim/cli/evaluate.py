@@ -10,8 +10,9 @@ import click
 from sensorsim.api.evaluating import MOST_RUNS, NOT_PRIVATE, evaluate
 from sensorsim.cli.choices import COLUMN, COLUMNS, FILE
 from sensorsim.cli.defaults import options_of
-from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import numbers, shown, tell
+from sensorsim.cli.output import emit, format_option, tell
+from sensorsim.cli.training import numbers, shown
+from sensorsim.terminal import columns, hung
 
 option = options_of(evaluate)
 
@@ -33,11 +34,11 @@ def command(model: str, sigma: str | None, runs: int, integers: bool, fmt: str, 
     Persons are held out as in training, so held-out figures are of persons that the model has not met.
 
     \b
-    Example: sensorsim evaluate --model model.safetensors --data days.csv --sigma 0,5
+    Example: sensorsim evaluate --model model.npz --data days.csv --sigma 0,5
     """
     asked = None if sigma is None else numbers(sigma, "sigma")
     found = evaluate(model, sigma=asked, runs=runs, integers=integers, told=tell, **chosen)
-    emit(fmt, lambda: "\n".join(table(found.to_dict())), found.to_dict, found.rows)
+    emit(fmt, lambda: hung("\n".join(table(found.to_dict())), columns()), found.to_dict, found.rows)
 
 
 def table(result: dict[str, Any]) -> Iterator[str]:

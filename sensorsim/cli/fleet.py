@@ -12,8 +12,8 @@ from sensorsim.cli.choices import CHIP, FILE, RADIO, TABLE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.fleet_data import people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
-from sensorsim.cli.output import emit, format_option
-from sensorsim.cli.training import MOST_JOBS, options, tell
+from sensorsim.cli.output import emit, format_option, tell
+from sensorsim.cli.training import MOST_JOBS, options
 from sensorsim.fleet.result import FleetResult
 from sensorsim.fleet.settings import MOST_SEED, SCHEDULES, Settings
 
@@ -82,8 +82,9 @@ def command(fmt: str, **chosen: Any) -> None:
     1 if a device spent more than its budget.
 
     \b
-    Example: sensorsim fleet --devices 5000 --days 28 --noise rows-eps1-1.txt --budget-epsilon 1 --budget-days 30 \\
-               --loss 0.02 --out fleet.sqlite --plot fleet.svg
+    Example: sensorsim fleet --devices 5000 --days 28 --noise rows-eps1-1.txt \\
+               --budget-epsilon 1 --budget-days 30 --loss 0.02 \\
+               --out fleet.sqlite --plot fleet.svg
     """
     with _said_briefly(chosen):
         _check_files(chosen)
@@ -93,7 +94,7 @@ def command(fmt: str, **chosen: Any) -> None:
     result = FleetResult(settings, counts, chosen["every"], board)
     reckon_with_progress(result)
     if chosen["data"]:
-        click.echo(HOUSE.format(out=chosen["out"], data=chosen["data"]), err=True)
+        tell(HOUSE.format(out=chosen["out"], data=chosen["data"]))
 
     def text() -> str:
         from sensorsim.fleet.text import text

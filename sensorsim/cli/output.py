@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sensorsim.terminal import is_utf8
+from sensorsim.terminal import columns, fold, is_utf8
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -45,11 +45,16 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     return buffer.getvalue()
 
 
-def as_json(data: Any) -> str:
+def as_json(data: Any, indent: int | None = 2) -> str:
     """The data as JSON text, which is UTF-8 by its standard; elsewhere every other letter is escaped, and none lost."""
     import json
 
-    return json.dumps(data, indent=2, ensure_ascii=not is_utf8(sys.stdout.encoding), allow_nan=False)
+    return json.dumps(data, indent=indent, ensure_ascii=not is_utf8(sys.stdout.encoding), allow_nan=False)
+
+
+def tell(text: str) -> None:
+    """A note on stderr, in lines that the terminal has room for."""
+    click.echo("\n".join(fold(text, columns())), err=True)
 
 
 def emit(

@@ -90,8 +90,9 @@ def command(
     solves for it; an accuracy that is not given is. Exit code 2 where an accuracy is not reached, with what would.
 
     \b
-    Example: sensorsim plan --columns TotalSteps --devices 5000 --budget-epsilon 1 --budget-days 30 --accuracy 0.02
-             sensorsim plan --features 14 --devices ? --accuracy 0.02 --write-table noise.txt
+    Example: sensorsim plan --columns TotalSteps --devices 5000 --accuracy 0.02 \\
+               --budget-epsilon 1 --budget-days 30
+             sensorsim plan --devices ? --accuracy 0.02 --write-table noise.txt
     """
     from sensorsim.files import check_targets
 

@@ -59,9 +59,12 @@ def command(
     \b
     Example: sensorsim receive ward3.bin ward4.bin --table rows-eps1.6-1.txt
              sensorsim receive - --table rows-eps1.6-1.txt --out week12.json
-             sensorsim receive week12.json week13.parquet --table rows-eps1.6-1.txt --out both.csv
-             sensorsim receive week12.json --table rows-eps1.6-1.txt --write-sketch sketch.json
-             sensorsim receive week13.bin --table rows-eps1.6-1.txt --sketch sketch.json
+             sensorsim receive week12.json week13.parquet \\
+               --table rows-eps1.6-1.txt --out both.csv
+             sensorsim receive week12.json --table rows-eps1.6-1.txt \\
+               --write-sketch sketch.json
+             sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
+               --sketch sketch.json
     """
     from sensorsim.api.receiving import receive
     from sensorsim.files import check_targets, write_all

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sensorsim.cli.choices import FILE, MECHANISMS
 from sensorsim.cli.names import mechanism_name
-from sensorsim.cli.output import emit, format_option, progress_bar
+from sensorsim.cli.output import emit, format_option, progress_bar, tell
 from sensorsim.cli.training import (
     MAXIMUM_NOTE,
     MOST_JOBS,
@@ -28,6 +27,8 @@ from sensorsim.cli.training import (
 from sensorsim.errors import InputError
 from sensorsim.files import check_target
 from sensorsim.mechanisms import every, names, resolve
+from sensorsim.terminal import columns, fold
+from sensorsim.terminal import table as columned
 from sensorsim.train.config import Config
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from sensorsim.train.store import Store
 
 SCHEMA_VERSION = 3
-WIDTH = 118
 
 
 @click.command()
@@ -134,59 +134,91 @@ def run_with_progress(
             return sweep.run(dataset, cells, store, jobs=jobs or os.cpu_count() or 1, dask=dask, finished=finished)
         except KeyboardInterrupt:
             bar.stop()
-            click.echo(
-                f"{done} cells and all finished runs are safe in {store.path}; run the same command to go on.", err=True
-            )
+            tell(f"{done} cells and all finished runs are safe in {store.path}; run the same command to go on.")
             sys.exit(130)
+
+
+HEADS = (
+    "mechanism",
+    "trust",
+    "nominal",
+    "spent",
+    "person",
+    "accuracy",
+    "± 95 %",
+    "R²",
+    "held out",
+    "covers",
+    "settings",
+)
+DROPPED = ("settings", "trust", "held out", "person")  # where a line is too short
 
 
 def table(
     dataset: Dataset, rows: list[dict[str, Any]], trivial: dict[float, dict[str, dict[str, float | None]]]
 ) -> str:
     """The result on one screen."""
-    lines = [
+    width = columns()
+    lines = fold(
         f"Reconstruction accuracy, 1 - MSE in per cent · {dataset.source}, {len(dataset.x)} rows, n = {dataset.n}",
-        f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of the",
-        "person with the median number of records, against replacing them, with secret noise: the sweep itself draws",
+        width,
+    )
+    lines += fold(
+        f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of the "
+        "person with the median number of records, against replacing them, with secret noise: the sweep itself draws "
         "from a seed, so that it can go on; reproducible, so not private. Local: raw records stay on the body.",
-    ]
+        width,
+    )
+    left_out: list[str] = []
     for sigma in dict.fromkeys(row["sigma"] for row in rows):
-        found = trivial.get(sigma, {})
-        lines += ["", f" sigma = {sigma:g}", _head()]
-        for row in rows:
-            if row["sigma"] == sigma:
-                lines += _lines(row)
-        lines += [f" {'·' * 40}", *(_trivial(name, scores) for name, scores in found.items())]
+        here = [row for row in rows if row["sigma"] == sigma]
+        cells = [*map(_cells, here), *(_trivial(name, scores) for name, scores in trivial.get(sigma, {}).items())]
+        made = columned(HEADS, cells, width, HEADS[2:6] + HEADS[7:9], DROPPED)
+        left_out = [name for name in DROPPED if name not in made[0]]
+        lines += ["", f" sigma = {sigma:g}", *made[: len(here) + 1], f" {'·' * 40}", *made[len(here) + 1 :]]
+        lines += [line for row in here for line in fold(_problem(row), width, " ")]
+    if left_out:
+        lines += [
+            "",
+            *fold(f"Not shown for want of room: {', '.join(left_out)}; --format csv and json have all.", width),
+        ]
     if dataset.normalise == "max":
-        lines += ["", f" {MAXIMUM_NOTE}"]
+        lines += ["", *fold(MAXIMUM_NOTE, width, " ")]
     return "\n".join(lines)
 
 
-def _head() -> str:
-    spent = f" {'mechanism':<15}{'trust':<8}{'nominal':>8}{'spent':>8}{'person':>9}"
-    return f"{spent}{'accuracy':>11}{'':>9}{'R²':>7}{'held out':>10}   covers · settings"
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['mechanism']} c={row['c']:g}" if row["c"] else str(row["mechanism"])
 
 
 def _nominal(row: dict[str, Any]) -> str:
     return "–" if row["nominal_epsilon"] is None else f"{row['nominal_epsilon']:.6g}"
 
 
-def _lines(row: dict[str, Any]) -> list[str]:
-    name = row["mechanism"] + (f" c={row['c']:g}" if row["c"] else "")
-    head = f" {name:<15}{row['trust'] or '–':<8}{_nominal(row):>8}"
+def _cells(row: dict[str, Any]) -> list[str]:
+    """What stands in the columns; without scores where there are none."""
+    head = [_name(row), row["trust"] or "–", _nominal(row)]
     if row["error"]:
-        return wrap(row["error"], WIDTH, initial_indent=f"{head}  ", subsequent_indent=" " * 34)
-    head += f"{shown(row['spent_epsilon'], 2):>8}{shown(row['epsilon_person_median'], 1):>9}"
-    tail = f"   {row['with_secret_noise']} · {row['settings'] or '–'}"
+        return [*head, "–", "–", "–", "", "–", "–", "–", "–"]
+    head += [shown(row["spent_epsilon"], 2), shown(row["epsilon_person_median"], 1)]
+    half = "" if row["accuracy_low"] is None else f"± {row['accuracy'] - row['accuracy_low']:.3f}"
+    scores = [shown(row["accuracy"]), half, shown(row["r2"]), shown(row["accuracy_held_out"])]
+    tail = [row["with_secret_noise"], row["settings"] or "–"]
+    return [*head, *(["–", "", "–", "–"] if row["diverged"] else scores), *tail]
+
+
+def _problem(row: dict[str, Any]) -> str:
+    """Why a row has no scores; empty where it has."""
+    where = f"{_name(row)} at epsilon {_nominal(row)}"
+    if row["error"]:
+        return f"{where}: {row['error']}"
     if row["diverged"]:
         rest = shown(row["accuracy_of_the_rest"])
-        return [f"{head}  {row['diverged']} of {row['runs']} runs diverged (the rest: {rest}){tail}"[:WIDTH]]
-    half = "" if row["accuracy_low"] is None else f"± {row['accuracy'] - row['accuracy_low']:.3f}"
-    scores = f"{shown(row['accuracy']):>11} {half:<8}{shown(row['r2']):>7}{shown(row['accuracy_held_out']):>10}"
-    return [head + scores + tail]
+        return f"{where}: {row['diverged']} of {row['runs']} runs diverged (the rest: {rest})"
+    return ""
 
 
-def _trivial(name: str, scores: dict[str, float | None]) -> str:
-    """One line for a trivial predictor, aligned with the lines of results."""
-    found = f" {name:<48}{shown(scores['accuracy']):>11}"
-    return f"{found}{'':>9}{shown(scores.get('r2')):>7}{shown(scores['accuracy_held_out']):>10}"
+def _trivial(name: str, scores: dict[str, float | None]) -> list[str]:
+    """A trivial predictor, in the columns of the results."""
+    found = [shown(scores["accuracy"]), "", shown(scores.get("r2")), shown(scores["accuracy_held_out"])]
+    return [name, *[""] * 4, *found, "", ""]

@@ -66,8 +66,9 @@ def command(
     the model is made of that. With --packets it is made of what real sensors have sent, in the same way.
 
     \b
-    Example: sensorsim train --epsilon 1.6 --out model.safetensors --encoder encoder.json
-             sensorsim train --packets week12.json --table rows-eps1.6-1.txt --out model.safetensors
+    Example: sensorsim train --epsilon 1.6 --out model.npz --encoder encoder.json
+             sensorsim train --packets week12.json \\
+               --table rows-eps1.6-1.txt --out model.safetensors
     """
     packets = any(chosen[name] not in (None, ()) for name in ("packets", "table", "sketch", "sketch_packets"))
     if packets:

@@ -12,6 +12,7 @@ from sensorsim.api.training import train
 from sensorsim.cli.choices import COLUMN, COLUMNS, FILE, Names, of_training
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.names import mechanism_name
+from sensorsim.cli.output import tell
 from sensorsim.errors import InputError
 from sensorsim.train.choosing import NORMALISE, TRAINING, chosen_records
 from sensorsim.train.config import Config
@@ -122,11 +123,6 @@ def load_data(chosen: dict[str, Any], needs: tuple[str, ...] = TRAINING, counts:
     return chosen_records(
         **{name: chosen[name] for name in names}, seed=chosen["seed"] or 0, needs=needs, counts=counts, told=tell
     )
-
-
-def tell(text: str) -> None:
-    """A note on stderr."""
-    click.echo(text, err=True)
 
 
 def base_config(chosen: dict[str, Any], runs: int) -> Config:

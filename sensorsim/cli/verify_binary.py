@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.terminal import columns, fold, table
+
 if TYPE_CHECKING:
     from sensorsim.verify.binary import BinaryReport
 
@@ -53,8 +55,6 @@ def binary_text(report: "BinaryReport") -> str:
 
 def wrapped(text: str, lead: str = "") -> list[str]:
     """The text in lines that the terminal has room for."""
-    from sensorsim.terminal import columns, fold
-
     return fold(text, columns(), lead)
 
 
@@ -69,16 +69,14 @@ def _table(report: "BinaryReport") -> list[str]:
     rows = report.rows()
     if not rows:
         return []
-    cells = [["", "instr. mean", "max", f"{rows[0]['cost_unit']} mean", "max", "stack", "paths by secrets"]]
+    unit = rows[0]["cost_unit"]
+    heads = ("function", "instr. mean", "max", f"{unit} mean", f"{unit} max", "stack", "paths by secrets")
+    cells = []
     for row in rows:
         cost = ["no price", ""] if row["cost_mean"] is None else [f"{row['cost_mean']:.1f}", f"{row['cost_max']:.0f}"]
         counts = [f"{row['instructions_mean']:.1f}", f"{row['instructions_max']:.0f}"]
         cells.append([row["function"], *counts, *cost, f"{row['stack_bytes']}", f"{row['paths']}"])
-    widths = [max(len(line[k]) for line in cells) for k in range(len(cells[0]))]
-    made = [""]
-    for line in cells:
-        padded = [c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))]
-        made.append("  " + "  ".join(padded).rstrip())
+    made = ["", *table(heads, cells, columns(), heads[1:], (heads[1], heads[3]))]
     varying = {one.call: one.varying for one in report.calls.results} if report.calls else {}
     varying |= {one.kernel: one.varying for one in report.kernels}
     for name, reasons in varying.items():
