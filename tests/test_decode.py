@@ -194,7 +194,7 @@ def test_a_sensor_with_the_encoders_file_is_understood(ward, tmp_path, capsys):
     assert (said["accepted"], said["refused"]) == (20, 0)
 
 
-def test_the_command_from_packets_to_readings(ward, tmp_path, capsys):
+def test_the_command_from_packets_to_readings(ward, tmp_path, capsys, monkeypatch):
     """Packets of the encoder in its file decode in the units of the ranges, others do not."""
     encoder, table = read_encoder(ward / "linear.json"), table_for("rows", 6.4, L, 1)
     model = load(str(ward / "linear.npz"))
@@ -221,6 +221,13 @@ def test_the_command_from_packets_to_readings(ward, tmp_path, capsys):
     assert json.loads(out)["accepted"] == len(json.loads(out)["records"]) == 300
     assert len(run(capsys, *given, "--each")[1].splitlines()) == 302
     assert "300 packets accepted" in run(capsys, *given)[1]
+    monkeypatch.setenv("COLUMNS", "80")
+    for more in ((), ("--each",)):
+        _, out, said = run(capsys, *given, *more)
+        assert max(map(len, (out + said).splitlines())) <= 80 and ("columns are not shown" in said) is bool(more)
+    with monkeypatch.context() as latin:
+        latin.setattr("sensorsim.cli.output.is_utf8", lambda _: False)
+        assert run(capsys, *given, "--each", "--format", "json")[1].isascii()
     other = ("decode", "--model", ward / "sigmoid.npz", *given[3:])  # another encoder, so another identity
     for more in ((), ("--each",), ("--format", "json"), ("--each", "--format", "json"), ("--each", "--format", "csv")):
         code, out, said = run(capsys, *other, *more)
