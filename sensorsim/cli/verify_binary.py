@@ -70,7 +70,7 @@ def _table(report: "BinaryReport") -> list[str]:
     if not rows:
         return []
     unit = rows[0]["cost_unit"]
-    heads = ("function", "instr. mean", "max", f"{unit} mean", f"{unit} max", "stack", "paths by secrets")
+    heads = ("function", "instr. mean", "instr. max", f"{unit} mean", f"{unit} max", "stack", "paths by secrets")
     cells = []
     for row in rows:
         cost = ["no price", ""] if row["cost_mean"] is None else [f"{row['cost_mean']:.1f}", f"{row['cost_max']:.0f}"]
