@@ -42,7 +42,7 @@ class Noted:
 def noted() -> Iterator[Noted]:
     """Both break off what runs as Ctrl-C does, so that it can tidy up; where someone else hears them, they stay so."""
     heard = Noted()
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():  # no other may hear signals
         for number in NOTED:
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):

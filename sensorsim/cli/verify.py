@@ -14,8 +14,10 @@ from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.verify_binary import binary_options, binary_text, wrapped
 from sensorsim.terminal import columns, table, widest
 
-COUNTS = ("on", "vectors", "bits off", "instr. min", "instr. mean", "instr. max", "cost mean", "cost max", "unit")
-COUNTS += ("flash", "ram", "stack")
+COUNTS = (
+    *("on", "vectors", "bits off", "instr. min", "instr. mean", "instr. max", "cost mean", "cost max", "unit"),
+    *("flash", "ram", "stack"),
+)
 DROPPED = ("instr. min", "instr. mean", "cost mean", "ram")  # where a line is too short; --format json and csv have all
 
 if TYPE_CHECKING:
