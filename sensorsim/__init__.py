@@ -62,19 +62,21 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":  # looked up when asked for: reading package metadata takes longer than the rest of us
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # to a type checker the names above are all there are
 
-        return version("sensorsim")
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":  # looked up when asked for: reading package metadata takes longer than the rest of us
+            from importlib.metadata import version
 
-    if name in _DOORS:
-        return import_module(f"sensorsim.{name}")
-    if name in _PLACES:
-        globals()[name] = found = getattr(import_module(_PLACES[name]), name)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return version("sensorsim")
+        from importlib import import_module
+
+        if name in _DOORS:
+            return import_module(f"sensorsim.{name}")
+        if name in _PLACES:
+            globals()[name] = found = getattr(import_module(_PLACES[name]), name)
+            return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

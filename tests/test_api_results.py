@@ -120,6 +120,14 @@ def _frame(found: Any) -> None:
         assert {tuple(row) for row in rows} == {tuple(frame.columns)} and len(rows) == len(frame)
 
 
+def test_a_sensor_and_its_firmware_say_what_they_are_in_a_line():
+    sensor = ss.Sensor(ss.Firmware(table(), budget_epsilon=16, budget_days=7))
+    assert repr(sensor) == (
+        "Sensor(Firmware(rows table: 1 of 14 features of a record; epsilon 1.599958023791 a release, proved; "
+        "budget epsilon 16 in 7 days), closed)"
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class Broken(Shown):
     """A result that does nothing right."""

@@ -20,8 +20,9 @@ from sensorsim.records import as_records, quantised
 
 ROOT = Path(__file__).parent.parent
 N = 3
-ALL = ss.noise_table(epsilon=3, features=N)
-ONE_OF = ss.noise_table(epsilon=1.6, features=N, release=1)
+# Small tables, which take no search.
+ALL = ss.noise_table(epsilon=3, features=N, symbols=8, knots=5)
+ONE_OF = ss.noise_table(epsilon=1.6, features=N, release=1, symbols=2, knots=2)
 SENSOR = ss.Sensor(ONE_OF)
 SHAPES = st.one_of(st.just((2, N)), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
 ARRAYS = st.one_of(hnp.scalar_dtypes(), st.just(np.dtype(object))).flatmap(

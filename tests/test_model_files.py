@@ -168,7 +168,9 @@ def test_a_package_says_what_the_training_covers(encoder):
     content = json.loads(encoder.read_text())
     content["provenance"] |= {"covers": "nothing: a seed", "covers_short": "nothing"}
     encoder.write_text(json.dumps(content))
-    assert "Epsilon none per record; it covers nothing: a seed." in trained_line(read_encoder(encoder))
+    assert "As its file states: epsilon none per record; it covers nothing: a seed." in trained_line(
+        read_encoder(encoder)
+    )
     content["provenance"] = {"covers": "nothing\n# A heading " + "x" * 9999, "spent_epsilon": None}
     encoder.write_text(json.dumps(content))
     line = trained_line(read_encoder(encoder)).lstrip("\n")

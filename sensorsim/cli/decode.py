@@ -71,7 +71,7 @@ def privacy_of(about: dict[str, Any]) -> str:
             f"its statement covers {about['covers']}"
         )
     return (
-        "made of released codes, which their epsilon covers, and of a model that spent epsilon "
+        "made of released codes, which their epsilon covers, and of a model that spent, as its file states, epsilon "
         f"{about['spent_epsilon']:.4g} at delta {about['delta']:g} per record and covers {about['covers']}; who is in "
         "both spends the sum"
     )

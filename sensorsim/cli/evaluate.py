@@ -70,8 +70,8 @@ def _persons(spent: dict[str, Any]) -> Iterator[str]:
         yield f"  epsilon – per record, – per person: the model's statement covers {spent['covers']}"
         return
     yield (
-        f"  epsilon {shown(spent['spent_epsilon'], 4)} per record, delta {spent['delta']:g}; covers "
-        f"{spent['covers_short']}"
+        f"  as the model states: epsilon {shown(spent['spent_epsilon'], 4)} per record, delta {spent['delta']:g}; "
+        f"covers {spent['covers_short']}"
     )
     for name in ("median", "most"):
         composed = spent[f"epsilon_{name}"]

@@ -166,7 +166,8 @@ def table(
     lines += fold(
         f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of the "
         "person with the median number of records, against replacing them, with secret noise: the sweep itself draws "
-        "from a seed, so that it can go on; reproducible, so not private. Local: raw records stay on the body.",
+        "from a seed, so that it can go on; reproducible, so not private. Local: raw records stay on the body. "
+        "Epsilons of cells that were finished before are as the results file states them.",
         width,
     )
     left_out: list[str] = []

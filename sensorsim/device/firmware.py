@@ -25,7 +25,7 @@ MOST_DAYS = 36_525  # a hundred years
 MOST_DIGITS = 40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Firmware:
     """A private sensor before it is built. The table is proved here, whatever its file says."""
 
@@ -36,6 +36,11 @@ class Firmware:
     reserve: int = 1  # releases that one store counts ahead
     numbers: tuple[str, ...] = ()  # what a packet carries beside the release: epoch, sequence
     sketch: Sketch | None = None  # what one number of a record is released by, in place of its features
+
+    def __repr__(self) -> str:
+        made = "a sketch, " if self.sketch else "an encoder, " if self.encoder else ""
+        budget = f"epsilon {self.budget} in {self.budget_days} day{'' if self.budget_days == 1 else 's'}"
+        return f"Firmware({made}{self.table.title()}; epsilon {self.epsilon} a release, proved; budget {budget})"
 
     def __post_init__(self) -> None:
         table = self.table

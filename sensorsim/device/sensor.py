@@ -59,6 +59,9 @@ class Sensor:
         self._journal, self._mechanism = Journal(self.firmware, self.flash), Drawing(self.firmware)
         self.close()
 
+    def __repr__(self) -> str:
+        return f"Sensor({self.firmware!r}, {'open' if self.is_open else 'closed'})"
+
     def close(self) -> None:
         """Forget everything that only memory holds, the key first. The journal stays."""
         self._generator.wipe()

@@ -61,7 +61,8 @@ def trained_line(encoder: EncoderWeights) -> str:
     holds = told.get("covers_short") != "nothing"
     epsilon = told.get("spent_epsilon", "none") if holds else "none"
     told_of = " ".join(told["covers"].split())[:MOST_TOLD]
-    return f"\n\n**The encoder's training.** Epsilon {epsilon[:MOST_TOLD]} per record; it covers {told_of}."
+    said = f"epsilon {epsilon[:MOST_TOLD]} per record; it covers {told_of}"
+    return f"\n\n**The encoder's training.** As its file states: {said}."
 
 
 def _columns(encoder: EncoderWeights) -> list[str] | None:

@@ -59,7 +59,10 @@ def _sweep(sweep: "KeptSweep") -> list[Markup]:
     rows = [
         [one.name, f"{one.sigma:g}", score(one.accuracy), score(one.r2), score(one.held_out)] for one in sweep.trivial
     ]
-    note = "The epsilons are those of the same runs with secret noise: a sweep draws from a seed. “–”: no bound holds."
+    note = (
+        "The epsilons are as the results file states them, of the same runs with secret noise: a sweep draws from a "
+        "seed. “–”: no bound holds."
+    )
     return [
         tag("h3", "Accuracy of a sweep"), paragraph(said),
         table("Accuracies", columns, map(_cell_row, sweep.cells)),

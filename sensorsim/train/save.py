@@ -64,7 +64,7 @@ class Model(Result):
     def facts(self) -> dict[str, str]:
         about = self.about
         spent = "–" if about["spent_epsilon"] is None else f"{about['spent_epsilon']:.4f}"
-        facts = {"epsilon": f"{spent} spent per record; delta {about['delta']:g}; {about['trust']}"}
+        facts = {"epsilon": f"{spent} spent per record, as it states; delta {about['delta']:g}; {about['trust']}"}
         facts |= {"covers": about["covers"], "noise": about["noise"], "records": f"{about['records']:,}"}
         return facts | ({"saved in": self.written["saved"]} if "saved" in self.written else {})
 
