@@ -164,7 +164,7 @@ def test_a_wrong_range_of_an_encoder_is_told_with_its_file(encoder):
 
 def test_a_package_says_what_the_training_covers(encoder):
     line = trained_line(read_encoder(encoder))
-    assert "Epsilon 1.5 per record" in line and Covers.RELEASE.sentence in line
+    assert "As its file states: epsilon 1.5 per record" in line and Covers.RELEASE.sentence in line
     content = json.loads(encoder.read_text())
     content["provenance"] |= {"covers": "nothing: a seed", "covers_short": "nothing"}
     encoder.write_text(json.dumps(content))
