@@ -174,7 +174,7 @@ def test_a_package_says_what_the_training_covers(encoder):
     content["provenance"] = {"covers": "nothing\n# A heading " + "x" * 9999, "spent_epsilon": None}
     encoder.write_text(json.dumps(content))
     line = trained_line(read_encoder(encoder)).lstrip("\n")
-    assert "Epsilon none" in line and "covers nothing # A" in line and "\n" not in line and len(line) < 600
+    assert "epsilon none" in line and "covers nothing # A" in line and "\n" not in line and len(line) < 600
     encoder.write_text(json.dumps(content | {"provenance": {}}))
     assert "does not say" in trained_line(read_encoder(encoder))
 

@@ -84,7 +84,10 @@ class Sensor:
         return status
 
     def release(self, x: Sequence[int] | Any) -> tuple[Status, bytes]:
-        """Count one release, then draw it from x: n whole numbers, 0 … 32768 for 0 … 1, or floats in 0 … 1."""
+        """Count one release, then draw it from x: n whole numbers, 0 … 32768 for 0 … 1, or floats in 0 … 1.
+
+        A number of 16 bits above 32768 counts as 1, in the C as here: it stays within the certificate.
+        """
         record = self._mechanism.record(x)
         try:
             status = self._count()

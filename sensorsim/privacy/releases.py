@@ -34,7 +34,8 @@ def release_records(
 ) -> Values:
     """Every feature of every row of x, whole numbers in Q15 or floats in 0 … 1.
 
-    `table.estimate` makes unbiased values of x of what is released.
+    `table.estimate` makes unbiased values of x of what is released. A 16-bit number above 32768 counts as 1, as it does
+    on the sensor: it stays within the certificate. `ss.release` refuses it, since an estimate of it would be wrong.
 
     The table is proved first, whatever its file says; `unproved` is for audits of those that are not. `word` gives the
     random words instead of a generator, for tests and audits.
