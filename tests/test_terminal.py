@@ -117,3 +117,9 @@ def test_nowhere_to_write(name, furnished):
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("Error: cannot write"), done
     closed = subprocess.run(words, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(1))
     assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("option", ["--draws", "--seed"])
+def test_an_option_that_changes_nothing_is_refused(option, furnished):
+    code, out, err = shown(["noise", "audit", "table.txt", "--samples", "words.txt", "words.txt", option, "3"])
+    assert (code, out) == (2, "") and f"{option} changes nothing here: packets of a board" in err

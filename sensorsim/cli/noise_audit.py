@@ -12,7 +12,7 @@ from sensorsim.cli.choices import FILE, OBSERVED
 from sensorsim.cli.defaults import default_of, options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import text
-from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.output import emit, format_option, refuse_idle
 from sensorsim.cli.training import MOST_JOBS
 from sensorsim.errors import InputError
 from sensorsim.terminal import columns, hung
@@ -87,6 +87,8 @@ def command(
     """
     from sensorsim.privacy.audit.spof_sources import WAYS
 
+    if samples:
+        refuse_idle(("draws", "seed"), "packets of a board are judged as they are, and nothing is drawn")
     if mechanism and mechanism not in WAYS:
         mechanism = mechanism_name(mechanism)
     with _Progress(draws) as progress:

@@ -3,11 +3,12 @@
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.errors import InputError
 from sensorsim.terminal import columns, fold, is_utf8
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ def given_options() -> dict[str, str]:
     options = {parameter.name or "": parameter.opts[0] for parameter in context.command.params}
     source = context.get_parameter_source
     return {name: option for name, option in options.items() if source(name) == ParameterSource.COMMANDLINE}
+
+
+def refuse_idle(names: Collection[str], reads: str) -> None:
+    """An option of these that was given is refused: it changes nothing; `reads` says where it would."""
+    for name, option in given_options().items():
+        if name in names:
+            raise InputError(f"{option} changes nothing here: {reads}; leave it out.")
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
