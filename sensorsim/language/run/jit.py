@@ -40,6 +40,18 @@ def jit(function: Callable[..., Any], *, kept: bool = False, **options: Any) -> 
     return made
 
 
+def callback(function: Callable[..., Any], signature: Any) -> Any:
+    """`numba.cfunc(signature)(function)`, which C calls by its address; it comes from the store where it is known."""
+    from numba.core import sigutils
+    from numba.core.ccallback import CFunc
+
+    mark = fingerprint(function, {"callback": str(signature)})
+    made: Any = CFunc(_named(function, mark), sigutils.normalize_signature(signature), locals={}, options={})
+    made._cache = _Kept(mark)
+    made.compile()
+    return made
+
+
 def _named(function: Any, mark: str) -> Callable[..., Any]:
     """The same function under a name that no other has."""
     made = FunctionType(
@@ -84,6 +96,7 @@ class _Kept(NullCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
+        sig = getattr(sig, "args", sig)  # a callback's has its result too
         if not isinstance(sig, tuple):
             return None
         data = store.load(self.name(sig, target_context.codegen()))
@@ -95,6 +108,7 @@ class _Kept(NullCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
+        sig = getattr(sig, "args", sig)
         if not isinstance(sig, tuple) or store.folder() is None or cres.library.has_dynamic_globals or cres.lifted:
             return
         try:
