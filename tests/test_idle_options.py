@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from command import run
 
+import sensorsim
 from sensorsim.errors import InputError, on_the_command_line
 from sensorsim.mechanisms import every, find
 from sensorsim.mechanisms.base import LINEAR
@@ -91,3 +93,24 @@ def test_the_sentence(mechanism, given, words):
 
 def test_one_reader_is_enough():
     refuse_idle(["sketch", "spof"], Config("none", c=1.0), {"c": "--c"})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"lr": 1e300}, "lr= changes nothing for sketch"),
+        ({"mechanism": "spof", "C": 2.0}, "C= changes nothing for spof"),
+        ({"packets": "p.bin", "table": "t.txt", "lr": 0.1}, "lr= is settled by the packets"),
+        ({"packets": "p.bin", "table": "t.txt", "epsilon": 2.0}, "epsilon= is settled by the packets"),
+    ],
+)
+def test_python_is_refused_as_the_command_line_is(given, words):
+    with pytest.raises(InputError) as refusal:
+        sensorsim.train(**given)
+    assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize("words", [["--lr", "0.1"], ["--mechanism", "none", "--epsilon", "1.6"]])
+def test_an_option_typed_with_its_default_is_refused_too(words, capsys):
+    code, _, said = run(capsys, "train", *words)
+    assert code == 2 and f"{words[-2]} changes nothing" in said

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sensorsim.api.noise import Table, read_table
 from sensorsim.errors import InputError
 from sensorsim.privacy.tables import NoiseTable
+from sensorsim.progress import step
 
 if TYPE_CHECKING:
     from sensorsim.privacy.audit import Audit, Source
@@ -51,7 +52,8 @@ def audit(
     else:
         noise, name = _noise(table, mechanism, epsilon)
         source = make_source(noise, mechanism)
-    found = examine(source, draws, seed, confidence, min(threads, os.cpu_count() or 1), progress)
+    with step("auditing"):
+        found = examine(source, draws, seed, confidence, min(threads, os.cpu_count() or 1), progress)
     return replace(found, name=name)
 
 

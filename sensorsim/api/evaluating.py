@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sensorsim import progress
 from sensorsim.errors import InputError
 from sensorsim.extras import need
 from sensorsim.results import Result, bars
@@ -91,7 +92,8 @@ def evaluate(
     )
     for line in data_notes(dataset, dataset.normalise):
         told(line)
-    found = evaluated(made, dataset, asked, runs, integers)
+    with progress.step("evaluating"):
+        found = evaluated(made, dataset, asked, runs, integers)
     head: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "data": dataset.source, "rows": len(dataset.x)}
     head |= {name: made.about[name] for name in ("mechanism", "form", "n", "l", "m", "columns", "trust", "covers")}
     head["made_for_sigma"] = made.about["sigma"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
+from sensorsim.progress import step
 from sensorsim.results import Result, bars
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def export(
         allow_uncertified=allow_uncertified,
     )
     check_folder(Path(out))
-    texts = make_package(options)
+    with step("writing the package"):
+        texts = make_package(options)
     write_folder(Path(out), texts)
     return Exported(str(out), texts, _statement(texts))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from sensorsim import progress
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.privacy.kinds import DEFAULT
@@ -53,7 +54,8 @@ def noise_table(
             return certified(ready_table(epsilon, release, kind))
         except InputError:
             pass  # none that is ready
-    return make_table(kind, epsilon, features, release, frac_bits, **options)
+    with progress.step("making the table"):
+        return make_table(kind, epsilon, features, release, frac_bits, **options)
 
 
 def read_table(table: Table) -> NoiseTable:

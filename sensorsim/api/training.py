@@ -3,20 +3,25 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim import progress
 from sensorsim.api.noise import Table, read_table
-from sensorsim.errors import InputError
+from sensorsim.errors import RENAMED, InputError
 from sensorsim.extras import need
 from sensorsim.mechanisms import resolve
 from sensorsim.train.choosing import TRAINING, Told, chosen_records, column_names, warn
-from sensorsim.train.config import Config
+from sensorsim.train.config import Config, refuse_idle
 
 if TYPE_CHECKING:
     from sensorsim.ranges import Range
     from sensorsim.train.save import Model
 
+# What a model of packets can still be asked for; the rest was settled when the sensors were made.
+WITH_PACKETS = ("packets", "table", "sketch", "sketch_packets", "columns", "ranges", "m", "l", "bias", "map", "sigma")
+WITH_PACKETS += ("out", "encoder", "told")
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -74,22 +79,48 @@ def train(
         >>> import sensorsim as ss
         >>> model = ss.train(epsilon=1.6, out="model.safetensors")  # doctest: +SKIP
     """
-    given = dict(locals())
+    values = dict(locals())
     from sensorsim.train.about import check_users
     from sensorsim.train.written import check_paths, write_model
 
-    given = {name: given[name] for name in Config.__dataclass_fields__ if name in given}
+    given = {name: values[name] for name in Config.__dataclass_fields__ if name in values}
     given["mechanism"] = resolve(mechanism)[0].name  # before anything heavy is loaded
     files, sketched = _files(packets), _files(sketch_packets)
+    of_packets = bool(files or table is not None or sketch is not None or sketched)
+    _refuse_idle(_named(values), Config(**{**given, "runs": 1}), of_packets)
     inputs = [path for path in (data, ranges, table, sketch, *files, *sketched) if isinstance(path, str | os.PathLike)]
     check_paths(out, encoder, [os.fspath(path) for path in inputs if path != "-"])
     check_users(m)
-    if files or table is not None or sketch is not None or sketched:
+    if of_packets:
         choice = {name: given[name] for name in ("m", "l", "bias", "map", "sigma")}
         model = model_of_packets(files, table, sketch, sketched, columns, ranges, choice)
     else:
         model = _of_data(given, data, m, columns, person, ranges, normalise, drop_missing, told)
     return replace(model, written=write_model(model, out, encoder))
+
+
+def _named(values: dict[str, Any]) -> dict[str, str]:
+    """The parameters that are not at their defaults, each with its option."""
+    options = {parameter: option for option, parameter in RENAMED.items()}
+    defaults = {name: parameter.default for name, parameter in signature(train).parameters.items()}
+    changed = [name for name, default in defaults.items() if values[name] is not default and values[name] != default]
+    return {name: f"--{options.get(name, name).replace('_', '-')}" for name in changed}
+
+
+def _refuse_idle(given: dict[str, str], asked: Config, of_packets: bool) -> None:
+    """A parameter that was given and changes nothing is refused."""
+    if of_packets:
+        refuse_beside_packets(given)
+    else:
+        known = Config.__dataclass_fields__
+        refuse_idle([asked.mechanism], asked, {name: option for name, option in given.items() if name in known})
+
+
+def refuse_beside_packets(given: dict[str, str]) -> None:
+    """What packets or their estimator have settled cannot be chosen any more; `given` are parameters with options."""
+    for name, option in given.items():
+        if name not in WITH_PACKETS:
+            raise InputError(f"{option} is settled by the packets or by the estimator; leave it out with --packets.")
 
 
 def _of_data(
@@ -118,7 +149,8 @@ def _of_data(
     config, ready_dataset = ready(asked, dataset)
     if config.m != dataset.m:  # a mechanism of one user, whatever m is
         config, ready_dataset = ready(asked, records(config.m))
-    return fit(ready_dataset, config)
+    with progress.step("training"):
+        return fit(ready_dataset, config)
 
 
 def model_of_packets(
@@ -145,7 +177,8 @@ def model_of_packets(
     sketched = None if sketch is None else receive(sketch_packets, noise, sketch=read_sketch(Path(sketch)))
     config = config_of(received, sketched, **chosen)
     names = column_names(columns) or tuple(f"feature{place}" for place in range(received.table.features))
-    return model_of_received(received, sketched, config, names, _ranges(names, columns is not None, ranges))
+    with progress.step("training"):
+        return model_of_received(received, sketched, config, names, _ranges(names, columns is not None, ranges))
 
 
 def _files(given: Files) -> list[str]:

@@ -124,6 +124,7 @@ def main(args: list[str] | None = None) -> Any:
 def _run(args: list[str]) -> Any:
     from sensorsim.cli.ending import check_words, ending_of, without_debug
     from sensorsim.cli.signals import noted
+    from sensorsim.cli.steps import shown
 
     words, debug = without_debug(args)
     with noted() as heard:
@@ -131,7 +132,8 @@ def _run(args: list[str]) -> Any:
             check_words(words)
             if os.environ.get(COMPLETE):  # a shell asks what could stand next; the answer ends the program
                 importlib.import_module("sensorsim.cli.completion")
-            return group.main(args=words, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
+            with shown():
+                return group.main(args=words, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
         except BrokenPipeError:
             raise
         except click.exceptions.NoArgsIsHelpError as error:  # no command given: the help is the answer

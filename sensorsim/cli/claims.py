@@ -22,8 +22,7 @@ def command(only: tuple[str, ...], full: bool, data: str | None, fmt: str) -> No
 
     Example: sensorsim claims cost-spof cost-dpsgd
     """
-    bar = progress_bar("claims", "claims")
-    bar.live.transient = True  # what is left of it would stand before the answer
+    bar = progress_bar("claims", "claims", transient=True)  # what is left of it would stand before the answer
     task = bar.add_task("", total=None)
 
     def progress(what: str, done: int, total: int) -> None:
@@ -33,6 +32,5 @@ def command(only: tuple[str, ...], full: bool, data: str | None, fmt: str) -> No
     try:
         found = claims(full, data, only, progress)
     finally:
-        if bar.live.is_started:
-            bar.stop()
+        bar.stop()
     emit(fmt, found.text, found.to_dict, found.rows)

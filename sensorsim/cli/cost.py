@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim import progress
 from sensorsim.cli.choices import CHIP, CPUS, FILE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.steps import SECONDS_OF_SILENCE
 from sensorsim.cost.random import SOURCES
 from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.errors import InputError
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from sensorsim.cost.record import WholeRecord
     from sensorsim.export.levels import MachineReport
 
-SECONDS_OF_SILENCE = 2.0
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
 FITTING = 3  # columns of leaner kernels in 80 characters
 option = options_of(cost)
@@ -160,11 +161,13 @@ def _machine(
     if asked.chip is not None:
         settle(asked, "")  # a wrong one is told before anything is compiled
     cpus = [name.strip() for name in (choices["cpu"] or "").split(",") if name.strip()]
-    report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"])
+    with progress.step("running machine code"):
+        report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"])
     kernel_level = _with_battery(cost(**{**choices, "cpu": None}), battery_mah) if asked.chip else None
     whole = report  # words and sensor are compiled too, also where the report leaves them out
     if kernel_level and choices["variant"] != "all":
-        whole = machine_cost(choices["n"], choices["l"], cpus, "all", choices["chip"])
+        with progress.step("running machine code"):
+            whole = machine_cost(choices["n"], choices["l"], cpus, "all", choices["chip"])
     record = _machine_record(whole, kernel_level) if kernel_level else None
     if plot:
         from sensorsim.export.figures import plot_levels

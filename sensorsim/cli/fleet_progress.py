@@ -11,8 +11,6 @@ import click
 from sensorsim.cli.output import progress_bar
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
     from sensorsim.fleet.counts import Counts
     from sensorsim.fleet.result import FleetResult
     from sensorsim.fleet.run import Progress
@@ -59,7 +57,7 @@ def _bar(settings: "Settings") -> "Iterator[Progress]":
     try:
         yield show
     finally:
-        _stop(bar)
+        bar.stop()
 
 
 def reckon_with_progress(result: "FleetResult") -> None:
@@ -78,10 +76,4 @@ def reckon_with_progress(result: "FleetResult") -> None:
     try:
         result.reckon(show)
     finally:
-        _stop(bar)
-
-
-def _stop(bar: "Bar") -> None:
-    """One that was never begun would leave an empty line."""
-    if bar.live.is_started:
         bar.stop()

@@ -12,7 +12,7 @@ from sensorsim.cli.choices import FILE, OBSERVED
 from sensorsim.cli.defaults import default_of, options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import text
-from sensorsim.cli.output import emit, format_option, refuse_idle
+from sensorsim.cli.output import bar, emit, format_option, refuse_idle
 from sensorsim.cli.training import MOST_JOBS
 from sensorsim.errors import InputError
 from sensorsim.terminal import columns, hung
@@ -102,11 +102,10 @@ class _Progress:
     """A bar on stderr, from the first draws on: bad input leaves no trace of it."""
 
     def __init__(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
         columns = TextColumn("audit"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
-        self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self.bar = bar(*columns)
         self.task = self.bar.add_task("draw", total=total)
 
     def __enter__(self) -> Callable[[int], None]:
@@ -117,5 +116,4 @@ class _Progress:
         return advance
 
     def __exit__(self, *_: object) -> None:
-        if self.bar.live.is_started:
-            self.bar.stop()
+        self.bar.stop()

@@ -77,17 +77,37 @@ def emit(
         click.echo(table())
 
 
-def progress_bar(name: str, unit: str) -> "Progress":
+def progress_bar(name: str, unit: str, transient: bool = False) -> "Progress":
     """A bar on stderr: how many of what are done, what is being done, and how long it will take."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-    return Progress(
+    return bar(
         TextColumn(name),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn(f"{unit} · {{task.description}} ·"),
         TimeRemainingColumn(compact=True),
         TextColumn("left"),
-        console=Console(stderr=True),
+        transient=transient,
     )
+
+
+def bar(*columns: Any, transient: bool = True) -> "Progress":
+    """A bar on stderr with these columns. Beside it no step is shown; one that never began leaves no line."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from sensorsim import progress
+
+    class Bar(Progress):
+        def start(self) -> None:
+            if not self.live.is_started:
+                progress.hide(self)
+            super().start()
+
+        def stop(self) -> None:
+            if self.live.is_started:
+                super().stop()
+                progress.show(self)
+
+    return Bar(*columns, console=Console(stderr=True), transient=transient)

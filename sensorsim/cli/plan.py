@@ -1,11 +1,11 @@
 """`sensorsim plan`."""
 
 from collections.abc import Callable
-from threading import Timer
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sensorsim import progress
 from sensorsim.api.planning import OPEN, plan
 from sensorsim.cli.choices import CHIP, COLUMNS, FILE, RADIO, TABLE
 from sensorsim.cli.defaults import options_of
@@ -16,7 +16,6 @@ from sensorsim.plan.asked import GOALS
 if TYPE_CHECKING:
     from sensorsim.plan import Plan
 
-SECONDS_OF_SILENCE = 2.0
 option = options_of(plan)
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -115,14 +114,8 @@ def command(
 
 def _made(chosen: dict[str, Any]) -> "Plan":
     """The plan; what takes long is told on stderr, once it has taken long."""
-    now = ["starting"]
-    timer = Timer(SECONDS_OF_SILENCE, lambda: click.echo(f"{now[0]} …", err=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        return plan(**chosen, told=lambda text: now.__setitem__(0, text))
-    finally:
-        timer.cancel()
+    with progress.phases("planning") as told:
+        return plan(**chosen, told=told)
 
 
 def _text(found: "Plan") -> str:

@@ -1,15 +1,14 @@
 """`sensorsim report`: one page, self-contained."""
 
 from collections.abc import Callable
-from threading import Timer
 from typing import Any, TypeVar
 
 import click
 
+from sensorsim import progress
 from sensorsim.cli.choices import CHIP, DIR, FILE, RADIO, TABLE
 from sensorsim.report.asked import Wanted
 
-SECONDS_OF_SILENCE = 2.0
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -50,28 +49,7 @@ def command(out: str, **chosen: Any) -> None:
     from sensorsim.report.result import check_page, report
 
     check_page(out, Wanted(**chosen))
-    made = _told(lambda told: report(told=told, **chosen))
+    with progress.phases("starting") as told:
+        made = report(told=told, **chosen)
     made.write(out)
     click.echo(f"{out}: {len(made.html.encode()):,} bytes")
-
-
-def _told(work: Callable[[Callable[[str], None]], Any]) -> Any:
-    """What is being done, on stderr, once it has taken long."""
-    now, late = ["starting"], [False]
-
-    def show() -> None:
-        late[0] = True
-        click.echo(f"{now[0]} …", err=True)
-
-    def told(text: str) -> None:
-        now[0] = text
-        if late[0]:
-            click.echo(f"{text} …", err=True)
-
-    timer = Timer(SECONDS_OF_SILENCE, show)
-    timer.daemon = True
-    timer.start()
-    try:
-        return work(told)
-    finally:
-        timer.cancel()

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from sensorsim.api.training import train
+from sensorsim.api.training import refuse_beside_packets, train
 from sensorsim.cli.choices import FILE, MECHANISM
-from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.output import emit, format_option, given_options
 from sensorsim.cli.training import (
     MOST_SEED,
     base_config,
@@ -53,13 +53,7 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
 @option("--sketch", type=FILE, help="Sketch that the packets of --sketch-packets went through.")
 @option("--sketch-packets", type=FILE, multiple=True, help="Packets of that sketch, or their sums.")
 @format_option
-@click.pass_context
-def command(
-    context: click.Context,
-    /,
-    fmt: str,
-    **chosen: Any,
-) -> None:
+def command(fmt: str, **chosen: Any) -> None:
     """Train one model privately and save it; say what its epsilon is and what that covers.
 
     Mechanisms that release (sketch, sampled, release) see no record: a model of the sensor releases each one once, and
@@ -71,10 +65,8 @@ def command(
                --table rows-eps1.6-1.txt --out model.safetensors
     """
     packets = any(chosen[name] not in (None, ()) for name in ("packets", "table", "sketch", "sketch_packets"))
-    if packets:
-        from sensorsim.cli.train_packets import refuse_others
-
-        refuse_others(context)
+    if packets:  # `train` refuses too, but cannot see an option that was typed with its default
+        refuse_beside_packets({name: typed for name, typed in given_options().items() if name != "fmt"})
     else:
         chosen["mechanism"] = (asked := base_config(chosen, 1)).mechanism
         refuse_unread([asked.mechanism], asked)

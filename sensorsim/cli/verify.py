@@ -10,7 +10,7 @@ from sensorsim.api.firmware import ALL, verify
 from sensorsim.cli.choices import Names, targets
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
-from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.output import bar, emit, format_option
 from sensorsim.cli.verify_binary import binary_options, binary_text, wrapped
 from sensorsim.terminal import columns, table, widest
 
@@ -101,17 +101,15 @@ class _Display:
     """A progress bar on stderr."""
 
     def __enter__(self) -> "_Display":
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
         columns = (TextColumn("verify"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        self.bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        self.bar = bar(*columns, TimeElapsedColumn())
         self.task = self.bar.add_task("", total=None)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.bar.live.is_started:
-            self.bar.stop()
+        self.bar.stop()
 
     def show(self, what: str, step: int, steps: int) -> None:
         self.bar.start()  # with the first step: a question that is refused leaves no line

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from sensorsim import progress
 from sensorsim.errors import InputError
 from sensorsim.hospital.columnar_reading import parquet_sums
 from sensorsim.hospital.expected import Expected
@@ -71,7 +72,7 @@ def receive(
         given = [source for source in given if not isinstance(source, bytes)]
     seen: dict[Mark, str] = {}
     for source in given:
-        with opened(source) as (file, name):
+        with opened(source) as (file, name), progress.step("reading packets"):
             _once(seen, _place(file), name)
             heard = _Heard(file, name)
             found = _receive(heard, form, expected)

@@ -1,0 +1,109 @@
+"""Whatever takes more than two seconds says on stderr what it is at; quick or refused work leaves no trace of it."""
+
+import io
+import sys
+import time
+
+import pytest
+
+from sensorsim import progress
+from sensorsim.cli import steps
+from sensorsim.cli.output import progress_bar
+from sensorsim.errors import InputError
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    monkeypatch.setattr(steps, "SECONDS_OF_SILENCE", 0.05)
+
+
+def shown_of(work, monkeypatch, stream):
+    monkeypatch.setattr(sys, "stderr", stream)
+    with steps.shown():
+        work()
+    return stream.getvalue()
+
+
+def long(*texts):
+    def work():
+        for text in texts:
+            with progress.step(text):
+                time.sleep(0.2)
+
+    return work
+
+
+def test_a_long_step_is_told_once(soon, monkeypatch):
+    assert shown_of(long("reading", "reading", "writing"), monkeypatch, io.StringIO()) == "reading …\nwriting …\n"
+
+
+def test_a_terminal_is_clean_afterwards(soon, monkeypatch):
+    text = shown_of(long("reading"), monkeypatch, Terminal())
+    assert text == f"{steps.CLEAR}reading …{steps.CLEAR}"
+
+
+def test_short_work_is_silent(monkeypatch):
+    assert shown_of(long("reading"), monkeypatch, io.StringIO()) == ""
+
+
+def test_many_short_steps_are_long_work(monkeypatch):
+    monkeypatch.setattr(steps, "SECONDS_OF_SILENCE", 0.5)
+
+    def work():
+        for _ in range(40):
+            with progress.step("compiling"):
+                time.sleep(0.02)
+
+    assert shown_of(work, monkeypatch, io.StringIO()) == "compiling …\n"
+
+
+def test_the_step_around_is_told_again_and_phases_follow_each_other(soon, monkeypatch):
+    def work():
+        with progress.step("auditing"):
+            with progress.step("compiling"):
+                time.sleep(0.2)
+            time.sleep(0.2)
+        with progress.phases("planning") as told:
+            time.sleep(0.2)
+            told("solving")
+            time.sleep(0.2)
+
+    assert shown_of(work, monkeypatch, io.StringIO()).split(" …\n") == [
+        *("compiling", "auditing", "planning", "solving"),
+        "",
+    ]
+
+
+def test_a_bar_takes_the_line_away(soon, monkeypatch):
+    def work():
+        bar = progress_bar("audit", "draws")
+        with progress.step("auditing"):
+            time.sleep(0.2)
+            progress.hide(bar)
+            time.sleep(0.2)
+            progress.show(bar)
+
+    assert shown_of(work, monkeypatch, Terminal()).startswith(f"{steps.CLEAR}auditing …{steps.CLEAR}")
+
+
+def test_beside_a_bar_nothing_is_shown(soon, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with steps.shown(), progress_bar("sweep", "cells") as bar, progress.step("compiling"):
+        bar.add_task("", total=1)
+        time.sleep(0.2)
+    assert "compiling" not in stream.getvalue() and "sweep" in stream.getvalue()
+
+
+def test_a_refused_command_leaves_the_step(soon, monkeypatch):
+    def work():
+        with pytest.raises(InputError), progress.step("reading"):
+            raise InputError("no.")
+        time.sleep(0.2)
+
+    assert shown_of(work, monkeypatch, io.StringIO()) == ""
