@@ -33,6 +33,8 @@ def furnish(folder: Path) -> None:
     (folder / "days.csv").write_text("\n".join(["Id,a,b,c", *rows, ""]))
     (folder / "ranges.csv").write_text("name,low,high,unit\na,0,10,x\nb,0,10,x\nc,0,10,x\n")
     (folder / "mine.py").write_text(KERNEL)
+    for k in range(2):
+        (folder / f"x{k}.hex").write_text("".join(f"{number % 251:02x}{k}7\n" for number in range(600)))
     (folder / "empty").write_bytes(b"")
     (folder / "noise.bin").write_bytes(random.Random(0).randbytes(997))
     (folder / "words.txt").write_text("not what you are looking for\n" * 3)
@@ -49,7 +51,13 @@ def furnish(folder: Path) -> None:
     database.close()
     (folder / "full").mkdir()
     (folder / "full" / "letter.txt").write_text("dear all\n")
+    for name in ("words.txt", "noise.bin", "empty", "deep.json"):
+        (folder / f"{Path(name).stem}.csv").write_bytes((folder / name).read_bytes())
+    (folder / "full.csv").mkdir()
+    with (folder / HUGE).open("wb") as file:
+        file.truncate(30 << 30)  # of which nothing is on the disk
     os.mkfifo(folder / "pipe")
+    os.mkfifo(folder / "pipe.csv")
     for name, target in LINKS.items():
         (folder / name).symlink_to(target)
 
@@ -61,7 +69,15 @@ WIDE = Q("wide", "i32", 0, 0, 99, "")
 def twice(x: X) -> WIDE:
     return add(x, x)
 """
-LINKS = {"loop": "loop", "round": "about", "about": "round", "nowhere": "missing/new", "to_full": "full"}
+HUGE = "huge.csv"
+LINKS = {
+    "loop": "loop",
+    "loop.csv": "loop.csv",
+    "round": "about",
+    "about": "round",
+    "nowhere": "missing/new",
+    "to_full": "full",
+}
 NEVER = ("\0", "a\0b", "x" * 5000, "y/" * 3000)  # no path, no name, no number
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "pipe")
 NOTHING = (
@@ -88,26 +104,41 @@ LISTS = ("", " ", "x", "nan", "inf", "1,nan", "1:2", "1:0:1", "0:1:0", "0:1:-1",
          "0:inf:1", "9" * 5000, *NEVER)  # fmt: skip
 OUT = ("", "full", "to_full", "loop", "round", "nowhere", "missing/x", "table.txt/x", *DEVICES, *NEVER)
 
+OWN_TABLES = ("missing.csv", "loop.csv", "full.csv", "pipe.csv", "words.csv", "noise.csv", "empty.csv", "deep.csv",
+              "days.csv", "table.txt/x.csv", ".csv", HUGE)  # fmt: skip
+CLUSTERS = ("", " ", "nonsense", "127.0.0.1:x", "tcp://", "tcp://127.0.0.1:99999", "smb://127.0.0.1:9", *NEVER)
+COMPILERS = ("", " ", "missing-compiler -O2", "'open", "/dev/null", "full", "table.txt", "./noise.bin", *NEVER)
+PLACES = ("", "x", "=", "x=", "=1", "x=1=2", "x=0x", "x=-1", "x=1.5", "x=99999999999999999999", "x=nan", *NEVER)
 FOLDER = ("", "full", "to_full", "table.txt", "loop", "round", "nowhere", "missing/x", "table.txt/x", *DEVICES, *NEVER)
 FAMILY = ("full", "to_full", "missing/x", "")  # what takes files of ours beside others, and is made where it is not
 
 # What a text is: a file that is read or written, a folder, a list, one of some names; in one command, or everywhere.
 KINDS = {
     "read": "--data --ranges --noise --table --sketch --encoder --model --packets --sketch-packets --check --elf "
-    "--manifest file files packets folder",
+    "--manifest file files packets folder --package report/--sweep report/--fleet",
+    "samples": "--samples",
+    "table": "--cpu --chip",
+    "cluster": "--dask",
+    "compiler": "--cc",
+    "places": "--at --symbol",
     "written": "--plot --lock --out --write-table --statistics --write-sketch train/--encoder",
     "store": "--results fleet/--out",
     "folder": "export/--out kernel/--c",
     "family": "figures/--out data_fit/--out",
-    "named": "--mechanism --cpu --chip --radio --optimiser --start --schedule --loss --sampling --forward --estimator "
+    "named": "--mechanism --radio --optimiser --start --schedule --loss --sampling --forward --estimator "
     "--kind --map --release-sees --point train/--noise sweep/--noise --clipping --normalise --only --target "
-    "--kernels --sweep name --person --columns",
+    "--kernels --sweep name --person --columns --verify --packet-numbers --prefix --spdx only",
     "numbers": "--epsilon --sigma --c --records --draws --budget-epsilon --release --delta --devices --records-per-day "
     "--budget-days --every --accuracy --knots --symbols --entries",
 }
 KIND_OF = {word: kind for kind, words in KINDS.items() for word in words.split()}
 VALUES = {
-    "read": (*NOTHING, *URLS, *WRONG, *ARCHIVES),
+    "read": (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE),
+    "samples": (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE),
+    "table": (*TEXT, *OWN_TABLES),
+    "cluster": CLUSTERS,
+    "compiler": COMPILERS,
+    "places": PLACES,
     "written": OUT,
     "store": (*OUT, "foreign.sqlite", "noise.bin", "words.txt"),
     "folder": FOLDER,
@@ -127,9 +158,14 @@ BELOW = ("0", "-1", "-0.5")
 SEEDS = ("noise_audit/--seed", "noise_make/--seed", "data_make/--seed", "data_compare/--seed", "verify/--seed")
 TAKEN = {  # of all these values, those that an option takes after all
     "cpus_check/files": ("", *WRONG, *ARCHIVES),  # it tells what is wrong with a file: that is its answer
-    "receive/packets": ("pipe", *WRONG, *ARCHIVES),  # what is no packet is counted as refused, with exit code 1
+    "receive/packets": (HUGE, "pipe", *WRONG, *ARCHIVES),  # what is no packet is counted as refused, with exit code 1
     **dict.fromkeys(SEEDS, ("99999999999999999999",)),  # a seed of any size
     "sensitivity/--n": ("99999999999999999999",),  # a formula in n
+    "export/--packet-numbers": ("",),
+    "export/--prefix": ("nonsense", "nan"),
+    "export/--spdx": ("nonsense", "1", "nan"),  # a licence of one's own
+    "kernel/--at": ("",),  # which is none
+    "kernel/--verify": ("",),
     "cost/--m": ("99999999999999999999",),  # a factor of any size
     "fleet/--every": ("99999999999999999999",),  # then only the last day is shown
 }
@@ -138,7 +174,8 @@ TAKEN = {  # of all these values, those that an option takes after all
 
 DATA = {"--data": "days.csv", "--columns": "a,b,c", "--ranges": "ranges.csv"}
 SMALL = {"--l": "2", "--m": "1"}
-HOLDS: dict[str, dict[str, str]] = {
+Values = dict[str, str | tuple[str, ...]]  # () for a flag
+HOLDS: dict[str, Values] = {
     "cost": {},
     "cpus check": {},
     "cpus show": {"name": "k7"},
@@ -148,7 +185,7 @@ HOLDS: dict[str, dict[str, str]] = {
     "evaluate": {"--model": "model.npz", **DATA},
     "decode": {"--model": "model.npz", "--packets": "packets.bin", "--table": "table.txt"},
     "sweep": {**DATA, **SMALL, "--mechanism": "spof", "--epsilon": "1", "--sigma": "0", "--runs": "1", "--jobs": "1"},
-    "figures": {"--out": "drawn", **DATA, "--only": "accuracy_epsilon", "--runs": "1", "--jobs": "1"},
+    "figures": {"--out": "drawn", "--only": "accuracy_epsilon", "--mechanism": "spof", "--runs": "1", "--jobs": "1"},
     "data compare": {"file": "fitbit.csv"},
     "data fit": {"file": "fitbit.csv", "--out": "full"},
     "data make": {"--out": "made.csv", "--rows": "40", "--persons": "4"},
@@ -162,7 +199,22 @@ HOLDS: dict[str, dict[str, str]] = {
     "export": {"--out": "package", "--kernels": "spof"},
     "verify": {"folder": "package", "--target": "host", "--random-host": "5", "--random-core": "5", "--jobs": "0"},
     "receive": {"packets": "packets.bin", "--table": "table.txt"},
+    "claims": {"only": "cost-spof"},
+    "report": {"--out": "report.html", "--no-claims": ()},
+    "completion": {"shell": "bash"},
     "sensitivity": {},
+}
+IMAGE: Values = {"--elf": "image.elf", "--manifest": "package/MANIFEST.json"}
+OTHERWISE: dict[str, Values] = {  # lines for options that mean nothing in the usual one
+    "verify/--elf": IMAGE,
+    "verify/--manifest": IMAGE,
+    "verify/--symbol": IMAGE,
+    "verify/--cc": {"folder": "package"},
+    "noise_audit/--samples": {"file": "table.txt", "--draws": "1e4"},
+    "noise_audit/--package": {"--draws": "1e4"},
+    "export/--packet-numbers": {"--out": "sensor"},
+    "kernel/--at": {"file": "mine.py:twice"},
+    "claims/--data": {},
 }
 # Pairs that contradict each other, and lines that are no question at all.
 PAIRS: tuple[tuple[str, ...], ...] = (
@@ -225,10 +277,11 @@ def kind_of(name: str, parameter: click.Parameter) -> str | None:
     return own or KIND_OF.get(word)
 
 
-def line(name: str, values: dict[str, str]) -> tuple[str, ...]:
+def line(name: str, values: Values) -> tuple[str, ...]:
     """A command line: options first, arguments after `--` so that any text may be one."""
-    options = [word for option, value in values.items() if option.startswith("-") for word in (option, value)]
-    arguments = [value for option, value in values.items() if not option.startswith("-")]
+    given = {option: (value,) if isinstance(value, str) else value for option, value in values.items()}
+    options = [word for option, words in given.items() if option.startswith("-") for word in (option, *words)]
+    arguments = [word for option, words in given.items() if not option.startswith("-") for word in words]
     return (*name.split(), *options, *(["--", *arguments] if arguments else []))
 
 
@@ -241,10 +294,13 @@ def of_parameter(name: str, parameter: click.Parameter) -> Iterator[Case]:
     if word in POSITIVE.split() and kind in ("whole", "real", "numbers"):
         values += BELOW
     choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ()
-    taken = (*TAKEN.get(f"{name.replace(' ', '_')}/{word}", ()), *choices)
+    key = f"{name.replace(' ', '_')}/{word}"
+    taken, base = (*TAKEN.get(key, ()), *choices), OTHERWISE.get(key, HOLDS.get(name, {}))
     for value in values:
-        if value not in taken:
-            yield Case(line(name, {**HOLDS.get(name, {}), word: value}))
+        if value in taken:
+            continue
+        for bad in [(value, "x1.hex"), ("x0.hex", value)] if parameter.nargs == 2 else [value]:
+            yield Case(line(name, {**base, word: bad}))
 
 
 def of_command(name: str, command: click.Command) -> Iterator[Case]:
@@ -269,6 +325,8 @@ def furnish_more(folder: Path) -> None:
 
     from sensorsim.cli import main
     from sensorsim.device.firmware import Firmware
+    from sensorsim.export.manifest import open_package
+    from sensorsim.machine.targets import TARGETS, Ziglang
     from sensorsim.privacy.releases import sampled_records
     from sensorsim.privacy.tablefile import read_table
 
@@ -276,6 +334,11 @@ def furnish_more(folder: Path) -> None:
     main(["data", "make", "--rows", "457", "--persons", "35", "--out", "fitbit.csv"])
     main([*line("train", HOLDS["train"]), "--out", "model.npz"])
     main(list(line("export", HOLDS["export"])))
+    package = open_package(folder / "package")
+    kernel = package.kernels[0]
+    sources = package.kernel_sources(folder / "temporary")
+    (folder / "temporary").mkdir(exist_ok=True)
+    Ziglang().elf(TARGETS["k7"], sources, package.include, package.names.functions[kernel], folder / "image.elf")
     table = read_table("table.txt")
     layout = Firmware(table).layout
     which, values = sampled_records(np.full((50, table.features), 9000, np.uint16), table, 1)

@@ -4,13 +4,14 @@ import hashlib
 import os
 import random
 import resource
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bad_inputs import HOLDS, Case, every_case, furnish, furnish_more, kind_of, leaves, line
+from bad_inputs import DEVICES, HOLDS, HUGE, Case, every_case, furnish, furnish_more, kind_of, leaves, line
 from command import run
 
 SECONDS = 5
@@ -34,7 +35,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     old, limit = Path.cwd(), resource.getrlimit(resource.RLIMIT_AS)
     os.chdir(folder)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, limit[1]))
-    yield folder
+    (folder / "temporary").mkdir()  # what is left there is seen too
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TMPDIR", str(folder / "temporary"))
+        patched.setattr(tempfile, "tempdir", None)
+        yield folder
     resource.setrlimit(resource.RLIMIT_AS, limit)
     os.chdir(old)
 
@@ -46,6 +51,8 @@ def seen(folder: Path) -> dict[str, str]:
         name = str(path.relative_to(folder))
         if path.is_symlink():
             found[name] = f"link to {path.readlink()}"
+        elif name == HUGE:
+            found[name] = f"{path.stat().st_size} bytes, {path.stat().st_blocks} on the disk"
         elif path.is_file():
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         else:
@@ -77,6 +84,7 @@ def check(cases: list[Case], place: Path, capsys: pytest.CaptureFixture[str]) ->
                 path = place / name
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     assert seen(place) == before
+    assert all(Path(device).is_char_device() for device in DEVICES if device.startswith("/dev/"))
     assert not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:60])
 
 
@@ -93,7 +101,9 @@ def test_many_bad_inputs(place: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in HOLDS if name != "decode"])  # a table of hidden units is its own
+@pytest.mark.parametrize(
+    "name", [name for name, _ in leaves() if name != "decode"]
+)  # a table of hidden units is its own
 def test_every_line_holds_without_its_fault(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,6 +120,61 @@ def test_bad_inputs_are_of_every_command_and_kind() -> None:
     assert all(counts[name.split()[0]] >= 20 for name, _ in leaves() if name in HOLDS) and sum(counts.values()) >= DEEP
     of = {name: [kind_of(name, one) for one in command.params] for name, command in leaves() if name in HOLDS}
     assert all(any(kinds) or not kinds for kinds in of.values())
+    without = {
+        f"{name} {one.opts[0]}"
+        for name, command in leaves()
+        for one in command.params
+        if kind_of(name, one) is None and not getattr(one, "is_flag", False)
+    }
+    assert not without
+
+
+WRITTEN = [
+    (name, one.opts[0])
+    for name, command in leaves()
+    for one in command.params
+    if kind_of(name, one) in ("written", "store") and (name, one.opts[0]) != ("fleet", "--statistics")
+]
+ENDINGS = {"--plot": ".svg", "train --out": ".npz", "--results": ".sqlite", "fleet --out": ".sqlite"}
+QUICK = ("cost", "data make", "sensitivity", "noise show")
+
+
+def check_link(name: str, option: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A link stays one, and what it leads to is the output, or it is refused; beside it nothing is new."""
+    ending = ENDINGS.get(f"{name} {option}", ENDINGS.get(option, ".json"))
+    target, link = folder / f"real{ending}", folder / f"link{ending}"
+    link.symlink_to(target.name)
+    before = seen(folder)
+    code, _, said = run(capsys, *line(name, {**HOLDS[name], option: link.name}))
+    if option == "--lock":  # a lock is compared with by its name: no link is one
+        assert code == 2 and said.count("\n") == 1 and seen(folder) == before
+        return
+    assert code == 0, said
+    assert link.is_symlink() and target.stat().st_size
+    others = {value for value in HOLDS[name].values() if isinstance(value, str)} | {"results.sqlite"}
+    assert seen(folder).keys() - before.keys() - others == {target.name}
+    assert all(seen(folder)[path] == content for path, content in before.items() if path not in others)
+
+
+@pytest.mark.parametrize(("name", "option"), [one for one in WRITTEN if one[0] in QUICK])
+def test_a_link_stays_a_link(
+    name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    furnish(tmp_path)
+    check_link(name, option, tmp_path, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "option"), [one for one in WRITTEN if one[0] not in QUICK])
+def test_every_link_stays_a_link(
+    name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    furnish(tmp_path)
+    if name in ("verify", "receive"):
+        furnish_more(tmp_path)
+    check_link(name, option, tmp_path, capsys)
 
 
 def test_the_same_line_without_its_fault_holds(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,7 +132,7 @@ BAD = {
     "plot folder": (("--plot", "no/page.svg"), "there is no folder"),
     "statistics": (("--statistics", "no/sums.csv"), "there is no folder"),
     "one file": (("--statistics", "f.sqlite"), "are one file"),
-    "dask": (("--dask", "nonsense"), "no Dask scheduler answers at nonsense"),
+    "dask": (("--dask", "nonsense"), "'nonsense' is no address of a Dask scheduler"),
     "over the table": (("--statistics", NOISE), "is read, and would be written over"),
     "over a sketch": (("--plot", "a.svg", "--sketch", "./a.svg"), "a.svg is read, and would be written over"),
     "over the ranges": (("--statistics", "r.csv", "--ranges", "r.csv"), "r.csv is read, and would be written over"),
@@ -146,7 +146,7 @@ BAD = {
     "long data": (("--data", "x" * 4000), "cannot be read"),
     "long columns": (("--columns", "x" * 4000), "the generator has no column xxx"),
     "long budget": (("--budget-epsilon", "x" * 4000), "a privacy budget is a number above 0"),
-    "long dask": (("--dask", "x" * 4000), "no Dask scheduler answers at xxx"),
+    "long dask": (("--dask", "x" * 4000), "is no address of a Dask scheduler"),
     "many estimates": (("--days", "36525", "--every", "1"), "511350 estimates; at most"),
 } | {
     f"empty {name}": ((f"--{name}", ""), f"--{name} is empty; give it a value, or leave it out")

@@ -82,6 +82,9 @@ def export(
     names = tuple(_listed(kernels or ()))
     if kernels is not None and not names:
         raise InputError("no kernel is named; give some to --kernels, or leave it out for the sensor.")
+    numbers = tuple(_listed(packet_numbers))
+    if packet_numbers and not numbers:
+        raise InputError("--packet-numbers names nothing; give epoch, sequence or both, or leave it out.")
     options = Options(
         kernels=names,
         variant=variant,
@@ -91,7 +94,7 @@ def export(
         budget_epsilon=None if budget_epsilon is None else str(budget_epsilon),
         budget_days=budget_days,
         reserve=reserve,
-        packet_numbers=tuple(_listed(packet_numbers)),
+        packet_numbers=numbers,
         prefix=prefix,
         spdx=spdx,
         allow_uncertified=allow_uncertified,

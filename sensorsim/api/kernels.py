@@ -90,13 +90,15 @@ def kernel(
     lengths, cpus = _numbers(at), _listed(cpu)
     if not cpus:
         raise InputError("no processor is named; give --cpu k7, or see `sensorsim cpus`.")
+    targets = _listed(verify)
+    if verify and not targets:
+        raise InputError("--verify names no target; give host, a core, or several with commas.")
     if level not in ("kernel", "machine"):
         raise InputError(f"level {level!r} is not known; give --level kernel or machine.")
     _each_length_is_someones(kernels, lengths)
     reports = {one.qualified: kernel_report(one, _own(one, lengths), cpus, accounting) for one in kernels}
     if level == "machine":
         reports = {name: _with_machine(report) for name, report in reports.items()}
-    targets = _listed(verify)
     if c is None and not targets:
         return KernelReports(reports)
     if isinstance(kernel, Kernel):

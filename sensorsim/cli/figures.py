@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.cli.choices import FILE, FOLDER, MECHANISMS, Names
+from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.sweep import run_with_progress
 from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_data, numbers, seed_option
@@ -61,7 +62,7 @@ Row = dict[str, Any]
 @seed_option
 @click.option("--results", type=FILE, help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
-@click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster.")
+@dask_option
 def command(out: str, only: str | None, **chosen: Any) -> None:
     """Redraw the paper's data figures, with the trivial predictors in each, and draw our own.
 

@@ -9,6 +9,7 @@ import click
 
 from sensorsim.api.fleets import fleet, fleet_settings
 from sensorsim.cli.choices import CHIP, FILE, RADIO, TABLE
+from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.fleet_data import people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
@@ -66,7 +67,7 @@ energy_options = options(
     help="Of everything that is drawn, so that a run can go on: reproducible, so not private.",
 )
 @option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Threads.  [default: the processors of this machine]")
-@option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
+@dask_option
 @click.option("--out", required=True, type=FILE, help="Where finished batches are kept, as in fleet.sqlite.")
 @click.option(
     "--statistics", type=FILE, help="What the hospital received, for `receive`: .parquet or .csv by day, or .json."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.cli.choices import FILE, MECHANISMS
+from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import emit, format_option, progress_bar, tell
 from sensorsim.cli.training import (
@@ -57,7 +58,7 @@ SCHEMA_VERSION = 3
     "--results", type=FILE, default="results.sqlite", show_default=True, help="Where finished cells are kept."
 )
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
-@click.option("--dask", metavar="ADDRESS", help="Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
+@dask_option
 @format_option
 def command(fmt: str, **chosen: Any) -> None:
     """Accuracy of private training over a grid, beside the trivial predictors.

@@ -1,5 +1,6 @@
 """The package: every file of it, made from the kernels and tables alone. The same input gives the same bytes."""
 
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
@@ -24,8 +25,11 @@ from sensorsim.language.c.text import comment
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.privacy.tablefile import table_bytes
+from sensorsim.ranges import brief
 
 __all__ = ["MANIFEST", "SCHEMA", "Options", "make_package"]
+MOST_PREFIX, MOST_SPDX = 31, 200  # C compares so many letters of a name
+SPDX = re.compile(r"\(*[A-Za-z0-9][A-Za-z0-9.+() -]*")
 OF_A_SENSOR = ("sketch", "budget_epsilon", "budget_days", "reserve", "packet_numbers")
 
 
@@ -90,10 +94,11 @@ def _need_encoder(kernels: Sequence[Kernel]) -> None:
 
 def _check(options: Options) -> None:
     name = options.prefix.rstrip("_")
-    if not (name.isidentifier() and name.islower() and options.prefix.isascii()):
-        raise InputError(f"prefix {options.prefix!r} cannot begin a C name; give lower-case letters, as ss_.")
-    if not options.spdx or not all(c.isalnum() or c in ".-+ ()" for c in options.spdx):
-        raise InputError(f"{options.spdx!r} is no SPDX licence identifier; give one as MIT or Apache-2.0.")
+    if not (name.isidentifier() and name.islower() and options.prefix.isascii() and len(options.prefix) <= MOST_PREFIX):
+        told = f"at most {MOST_PREFIX} lower-case letters, as ss_"
+        raise InputError(f"prefix {brief(options.prefix)!r} cannot begin a C name; give {told}.")
+    if not SPDX.fullmatch(options.spdx) or len(options.spdx) > MOST_SPDX:
+        raise InputError(f"{brief(options.spdx)!r} is no SPDX licence identifier; give one as MIT or Apache-2.0.")
     given = [name for name in OF_A_SENSOR if getattr(options, name) not in (None, ())]
     if options.kernels and given:
         flag = "--" + given[0].replace("_", "-")

@@ -7,42 +7,46 @@ what a clock or a counter puts in.
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.files import brief_path, read_bounded
 from sensorsim.privacy.audit.source import Field, Input, Source
 
 if TYPE_CHECKING:
     import numpy as np
 
 FEWEST = 500  # packets in a file
+MOST_BYTES = 1 << 28
 
 
 def read_capture(path: str | os.PathLike[str]) -> "np.ndarray[Any, Any]":
     """The packets of a file, one row of bytes each, in their order."""
     import numpy as np
 
+    name = brief_path(path)
     try:
-        lines = Path(path).read_text("ascii").split()
+        lines = read_bounded(path, MOST_BYTES).decode("ascii").split()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; give a file with one packet a line in hex.") from None
+        raise InputError(f"cannot read {name}: {error.strerror}; give a file with one packet a line in hex.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no text; give a file with one packet a line in hex, as 01fe9a.") from None
+        raise InputError(f"{name} is no text; give a file with one packet a line in hex, as 01fe9a.") from None
+    except ValueError:
+        raise InputError(f"{name!r} is no path; give a file with one packet a line in hex, as 01fe9a.") from None
     if len(lines) < FEWEST:
-        raise InputError(f"{path} has {len(lines)} packets; an audit needs at least {FEWEST} of each record.")
+        raise InputError(f"{name} has {len(lines)} packets; an audit needs at least {FEWEST} of each record.")
     length = len(lines[0])
     for number, line in enumerate(lines, 1):
         if len(line) != length:
             raise InputError(
-                f"packet {number} of {path} has {len(line)} digits and the first {length}; give packets of one length."
+                f"packet {number} of {name} has {len(line)} digits and the first {length}; give packets of one length."
             )
     try:
         content = bytes.fromhex("".join(lines)) if length % 2 == 0 else b""
     except ValueError:
         content = b""
     if not content:
-        raise InputError(f"{path} has a line that is no hexadecimal bytes; give one packet a line, as 01fe9a.")
+        raise InputError(f"{name} has a line that is no hexadecimal bytes; give one packet a line, as 01fe9a.")
     return np.frombuffer(content, np.uint8).reshape(len(lines), length // 2)
 
 
