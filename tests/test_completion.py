@@ -124,7 +124,7 @@ def test_files_where_files_are_taken():
 
 
 NOT_NAMED = {  # texts that no list holds
-    "--sweep", "--budget-epsilon", "--dask", "--epsilon", "--sigma", "--c", "--records", "--delta", "--release", "--at",
+    "--sweep", "--budget-epsilon", "--epsilon", "--sigma", "--c", "--records", "--delta", "--release", "--at",
     "--prefix", "--spdx", "--cc", "--symbol",
 }  # fmt: skip
 
