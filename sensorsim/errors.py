@@ -21,7 +21,8 @@ NO_VALUES = (
 _OPTION = re.compile(
     r"`[^`]*`"
     r"|\bsensorsim(?: [a-z]+)+(?: --[a-z-]+(?: [^\s;,]+)?)*"
-    r"|(?<![\w-])--(?P<name>[a-z][a-z0-9-]*)(?: (?P<value>-?[0-9][\w.^+-]*|[A-Za-z_]\w*(?:=[\w….]+)?))?"
+    r"|(?<![\w-])--(?P<name>[a-z][a-z0-9-]*)"
+    r"(?: (?P<value>-?[0-9](?:[\w.^+-]*[\w^+-])?|[A-Za-z_]\w*(?:=[\w….]*[\w…])?))?"
 )
 _told = {"command line": False}
 

@@ -14,7 +14,9 @@ from exported import BOARDS, export, need, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensorsim.cli.verify_binary import binary_data, binary_report, binary_text, symbols_of
+from sensorsim.api.firmware import symbols_of
+from sensorsim.api.firmware import verify as proved
+from sensorsim.cli.verify_binary import binary_text
 from sensorsim.cost.prices import load_cpu
 from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
@@ -127,7 +129,7 @@ def test_an_application_by_clang_is_proved_from_its_elf(opened, clang):
     assert (
         report.calls.state_bytes == 364
     )  # 4 + 20 + 3 * 4 + (8 + 16 + 16 + 8 + 6 + 4 + 2 + 1) * 4 + 1 + 48 + 32, whole
-    assert "every proof holds" in binary_text(report) and json.loads(json.dumps(binary_data(report)))["passed"]
+    assert "every proof holds" in binary_text(report) and json.loads(json.dumps(report.to_dict()))["passed"]
     assert list(report.to_frame()["function"]) == ["open, blank memory", "open", "release"]
 
 
@@ -370,7 +372,7 @@ def test_files_that_differ_fail_and_what_is_not_proved_is_said(opened, clang, mo
     monkeypatch.setattr(image, "differences", lambda package: ["README.md differs at line 3", "evil.c was added"])
     report = binary.verify_elf(clang, opened.folder)
     assert not report.passed and proof(report, "files").detail == "README.md differs at line 3; evil.c was added"
-    text, data = binary_text(report), binary_data(report)
+    text, data = binary_text(report), report.to_dict()
     assert "Not proved: every draw of this build" in text and "Not proved: what is left in registers" in text
     assert len(data["left_out"]) == 3 and max(map(len, text.splitlines()[1:])) <= 120
     assert "tried" in proof(report, "bits").detail and "every edge of the table" in proof(report, "draws").detail
@@ -446,7 +448,8 @@ def test_a_stripped_image_is_proved_by_addresses(opened, clang, tmp_path):
     with pytest.raises(InputError, match=r"no function ss_sensor_open.*symbol="):
         binary.verify_elf(elf, opened.folder, target="cortex-m4")
     places = [f"{name}=0x{known[name][0]:x}" for name in ("ss_sensor_open", "ss_sensor_release")]
-    report = binary_report(None, None, elf, opened.folder / "MANIFEST.json", places, "cortex-m4")
+    manifest = opened.folder / "MANIFEST.json"
+    report = proved(elf=elf, manifest=manifest, symbol=places, target="cortex-m4", random_core=2000)
     assert report.passed and proof(report, "table").passed  # the table is found by its bytes
     with pytest.raises(InputError, match="no address in the image"):
         binary.verify_elf(elf, opened.folder, {"ss_sensor_open": 0x1000}, "cortex-m4")
@@ -458,17 +461,19 @@ def test_symbols_that_are_none(text):
         symbols_of([text])
 
 
-def test_options_that_do_not_go_together(tmp_path):
-    assert binary_report(tmp_path, None, None, None, (), None) is None
-    for arguments, said in (
-        ((tmp_path, "cc", tmp_path, None, (), None), "one of the two"),
-        ((tmp_path, None, None, tmp_path, (), None), "go with --elf"),
-        ((None, None, tmp_path, None, (), None), "needs its package"),
-        ((None, "cc", None, None, (), None), "needs the folder"),
-        ((tmp_path, "cc", None, None, (), "k7,host"), "one core"),
-    ):
-        with pytest.raises(InputError, match=said):
-            binary_report(*arguments)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"folder": "p", "cc": "cc", "elf": "p"}, "one of the two"),
+        ({"folder": "p", "manifest": "p"}, "go with elf="),
+        ({"elf": "p"}, "needs its package"),
+        ({"cc": "cc"}, "needs the folder"),
+        ({"folder": "p", "cc": "cc", "target": "k7,host"}, "one core"),
+    ],
+)
+def test_options_that_do_not_go_together(given, said):
+    with pytest.raises(InputError, match=said):
+        proved(**given)
 
 
 # Cores
@@ -493,8 +498,8 @@ def test_a_core_that_is_not_told_or_not_known(tmp_path):
     program = read_elf(tiny(tmp_path, CLANG_M0).read_bytes())
     assert core_of(program, "cortex-m4").name == "cortex-m4"
     for wrong, said in (
-        (replace(program, attributes=b""), "--target.*cortex-m0plus"),
-        (replace(program, attributes=b"A\xff\xff\xff\xffaeabi\0\x01\xff\xff\xff\xff\x05"), "--target"),
+        (replace(program, attributes=b""), "target=.*cortex-m0plus"),
+        (replace(program, attributes=b"A\xff\xff\xff\xffaeabi\0\x01\xff\xff\xff\xff\x05"), "target="),
         (replace(program, machine=83), "AVR"),
         (replace(program, machine=8), "machine 8"),
     ):
@@ -648,7 +653,7 @@ def test_of_two_names_the_global_one_counts(tmp_path):
     assert len(program.doubtful["one"]) == 2 and "two" not in program.doubtful
     machine = Machine(TARGETS["cortex-m0plus"], program)
     assert machine.call("two", [10]) == 13 and machine.call("c", [10]) == 15
-    with pytest.raises(InputError, match=r"several functions one.*symbol=one="):
+    with pytest.raises(InputError, match=r"several functions one.*symbol='one=…'"):
         binary.check_certain(program, "one")
     other = program.doubtful["one"][1]
     chosen = binary.with_symbols(program, {"one": other})
