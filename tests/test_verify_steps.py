@@ -258,3 +258,19 @@ def test_temporary_files_of_a_process_are_below_the_build_folder_and_it_prints_n
     assert started["env"]["TMPDIR"].startswith(f"{tmp_path}{os.sep}")
     assert Path(started["env"]["TMPDIR"]).is_dir()
     assert started["stdout"] == subprocess.DEVNULL
+
+
+def test_an_image_whose_self_test_loops_for_ever_is_told(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from sensorsim.machine.elf import read_elf
+    from sensorsim.machine.targets import TARGETS, Ziglang
+    from sensorsim.verify import image
+
+    monkeypatch.setattr(image, "SECONDS", 1)
+    core, source = TARGETS["cortex-m0plus"], tmp_path / "loop.c"
+    source.write_text("unsigned ss_selftest(void); unsigned ss_selftest(void) { for (volatile int k = 0;; k++) { } }\n")
+    out = Ziglang().elf(core, [source], [tmp_path], "ss_selftest", tmp_path / "loop.elf")
+    program = read_elf((out or tmp_path / "loop.elf").read_bytes())
+    (proof,) = image.selftest_proofs(program, core, SimpleNamespace(prefix="ss_"))
+    assert not proof.passed and "did not return on cortex-m0plus within 1 s" in proof.detail
