@@ -21,8 +21,9 @@ def read_bounded(path: Name, most: int) -> bytes:
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         raise InputError(f"{brief_path(path)} is a device or a pipe; give an ordinary file.")
     with Path(path).open("rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
+        large = os.fstat(file.fileno()).st_size > most  # which need not be read to be told
+        content = b"" if large else file.read(most + 1)
+    if large or len(content) > most:
         raise InputError(f"{brief_path(path)} has more than {most} bytes; no file of its kind is so large.")
     return content
 

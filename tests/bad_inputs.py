@@ -161,6 +161,7 @@ TAKEN = {  # of all these values, those that an option takes after all
     "receive/packets": (HUGE, "pipe", *WRONG, *ARCHIVES),  # what is no packet is counted as refused, with exit code 1
     **dict.fromkeys(SEEDS, ("99999999999999999999",)),  # a seed of any size
     "sensitivity/--n": ("99999999999999999999",),  # a formula in n
+    "verify/--jobs": ("0",),  # one step at a time
     "export/--packet-numbers": ("",),
     "export/--prefix": ("nonsense", "nan"),
     "export/--spdx": ("nonsense", "1", "nan"),  # a licence of one's own
@@ -205,6 +206,7 @@ HOLDS: dict[str, Values] = {
     "sensitivity": {},
 }
 IMAGE: Values = {"--elf": "image.elf", "--manifest": "package/MANIFEST.json"}
+CROWDS: Values = {"--out": "drawn", "--only": "accuracy_records", "--jobs": "1"}
 OTHERWISE: dict[str, Values] = {  # lines for options that mean nothing in the usual one
     "verify/--elf": IMAGE,
     "verify/--manifest": IMAGE,
@@ -215,6 +217,8 @@ OTHERWISE: dict[str, Values] = {  # lines for options that mean nothing in the u
     "export/--packet-numbers": {"--out": "sensor"},
     "kernel/--at": {"file": "mine.py:twice"},
     "claims/--data": {},
+    **dict.fromkeys(("figures/--records", "figures/--records-epsilon", "figures/--records-runs"), CROWDS),
+    "evaluate/--runs": {"--model": "model.npz", **DATA, "--sigma": "5"},
 }
 # Pairs that contradict each other, and lines that are no question at all.
 PAIRS: tuple[tuple[str, ...], ...] = (

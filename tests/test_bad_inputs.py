@@ -146,13 +146,13 @@ def check_link(name: str, option: str, folder: Path, capsys: pytest.CaptureFixtu
     link.symlink_to(target.name)
     before = seen(folder)
     code, _, said = run(capsys, *line(name, {**HOLDS[name], option: link.name}))
-    if option == "--lock":  # a lock is compared with by its name: no link is one
+    if option == "--lock" or (name, option) == ("fleet", "--out"):  # a file that is known by its name: no link is one
         assert code == 2 and said.count("\n") == 1 and seen(folder) == before
         return
     assert code == 0, said
     assert link.is_symlink() and target.stat().st_size
     others = {value for value in HOLDS[name].values() if isinstance(value, str)} | {"results.sqlite"}
-    assert seen(folder).keys() - before.keys() - others == {target.name}
+    assert {path for path in seen(folder).keys() - before.keys() if path.split("/")[0] not in others} == {target.name}
     assert all(seen(folder)[path] == content for path, content in before.items() if path not in others)
 
 
@@ -174,6 +174,7 @@ def test_every_link_stays_a_link(
     furnish(tmp_path)
     if name in ("verify", "receive"):
         furnish_more(tmp_path)
+        capsys.readouterr()
     check_link(name, option, tmp_path, capsys)
 
 

@@ -352,8 +352,10 @@ def test_a_model_says_what_noise_it_is_for(houses, tmp_path, capsys):
     """Without --sigma it is judged at its own; at another the table says so."""
     words = ["--mechanism", "sampled", "--columns", COLUMNS, "--l", "2", "--sigma", "5", "--out", tmp_path / "m.npz"]
     assert run(capsys, "train", "--data", houses / "north.csv", *words)[0] == 0
-    asked = ["evaluate", "--model", tmp_path / "m.npz", "--data", houses / "north.csv", "--runs", "2"]
-    _, own, _ = run(capsys, *asked)
+    asked = ["evaluate", "--model", tmp_path / "m.npz", "--data", houses / "north.csv"]
+    _, own, _ = run(capsys, *asked, "--runs", "2")
     assert "sigma 5, 2 runs" in own and "was made for" not in own
     _, other, _ = run(capsys, *asked, "--sigma", "0")
     assert "made for inputs with sigma 5, not 0" in other
+    code, out, said = run(capsys, *asked, "--sigma", "0", "--runs", "2")
+    assert code == 2 and not out and "--runs changes nothing where sigma is 0" in said

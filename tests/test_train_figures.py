@@ -166,9 +166,9 @@ def test_every_figure_is_drawn(tmp_path, capsys, monkeypatch):
         else:
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
     _runs_nothing_again(monkeypatch)
-    some = ["--only", "accuracy_records,accuracy_c"]
+    some = ["--only", "accuracy_records,accuracy_epsilon,accuracy_c"]
     main(["figures", "--data", str(days), "--out", str(tmp_path / "new"), *grid, *some])
-    assert len(capsys.readouterr().out.split()) == 4
+    assert len(capsys.readouterr().out.split()) == 6
 
 
 def _runs_nothing_again(monkeypatch):
@@ -190,11 +190,14 @@ def test_a_figure_that_needs_no_training_loads_no_data(tmp_path, capsys, monkeyp
 @pytest.mark.parametrize(
     "given, said",
     [
-        (["--only", "accuracy_moon"], "no figure 'accuracy_moon'; choose from accuracy_records"),
+        (["--only", "accuracy_moon"], "no figure 'accuracy_moon' (did you mean accuracy_person?); choose from"),
         (["--only", ","], "names no figure"),
         (["--mechanism", "moon"], "no mechanism 'moon'"),
         (["--records", "10.5"], "part of a record"),
         (["--records", "3", "--only", "accuracy_records"], "too few"),
+        (["--runs", "3", "--only", "sensitivity"], "--runs changes nothing here: sensitivity would not read it"),
+        (["--records-runs", "3", "--only", "accuracy_c"], "--records-runs changes nothing here"),
+        (["--records-epsilon", "-inf", "--only", "accuracy_records"], "epsilon"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_before_anything_runs(tmp_path, capsys, given, said):

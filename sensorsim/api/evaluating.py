@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 NOT_PRIVATE = "These figures are measured on raw records, so they are not private."
-MOST_RUNS = 10_000
+RUNS, MOST_RUNS = 20, 10_000  # draws of the noise
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,13 +67,14 @@ def evaluate(
     ranges: str | None = None,
     drop_missing: bool = False,
     sigma: float | Sequence[float] | None = None,
-    runs: int = 20,
+    runs: int | None = None,
     integers: bool = False,
     told: Told = warn,
 ) -> Evaluation:
     """Accuracy of a model and R² over the column mean, beside predictors that need no training. Not private.
 
-    Without `data` the synthetic set is used; `sigma` is noise of the environment, by default what the model is for.
+    Without `data` the synthetic set is used; `sigma` is noise of the environment, by default what the model is for,
+    and `runs` the draws of it, 20 if none are given.
 
         >>> import sensorsim as ss
         >>> ss.evaluate("model.safetensors", data="days.csv", sigma=[0, 5])  # doctest: +SKIP
@@ -84,16 +85,18 @@ def evaluate(
     from sensorsim.train.save import Model, load
 
     made = model if isinstance(model, Model) else load(os.fspath(model))
-    if type(runs) is not int or not 1 <= runs <= MOST_RUNS:
+    if runs is not None and (type(runs) is not int or not 1 <= runs <= MOST_RUNS):
         raise InputError(f"runs is {runs}; give --runs from 1 to {MOST_RUNS}.")
     asked = [float(made.about["sigma"])] if sigma is None else [sigma] if isinstance(sigma, int | float) else [*sigma]
+    if runs is not None and not any(asked):
+        raise InputError("--runs changes nothing where sigma is 0; leave it out, or give --sigma of more than 0.")
     dataset = records_for(
         made, data, columns=column_names(columns), person=person, ranges=ranges, drop_missing=drop_missing
     )
     for line in data_notes(dataset, dataset.normalise):
         told(line)
     with progress.step("evaluating"):
-        found = evaluated(made, dataset, asked, runs, integers)
+        found = evaluated(made, dataset, asked, runs or RUNS, integers)
     head: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "data": dataset.source, "rows": len(dataset.x)}
     head |= {name: made.about[name] for name in ("mechanism", "form", "n", "l", "m", "columns", "trust", "covers")}
     head["made_for_sigma"] = made.about["sigma"]

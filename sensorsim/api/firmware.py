@@ -22,6 +22,7 @@ Path_ = str | os.PathLike[str]
 SCHEMA_VERSION = 1
 ALL = "all"
 QUICK = 1000  # random vectors up to which the work is not shared by processes
+MOST_ON_HOST, MOST_ON_CORE = 10**9, 10**6  # random vectors; those of a core are all in memory
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,8 +145,9 @@ def verify(
     """
     from sensorsim.verify.bits import Effort
 
-    if random_host < 1 or random_core < 1:
-        raise InputError("the number of random vectors must be 1 or more.")
+    for name, given, most in (("host", random_host, MOST_ON_HOST), ("core", random_core, MOST_ON_CORE)):
+        if not 1 <= given <= most:
+            raise InputError(f"the number of random vectors is outside 1 … {most}; give --random-{name} within it.")
     effort = Effort(max(random_host, random_core), random_core)
     names, place = _listed(target), _path(folder)
     own = _binary(place, cc, _path(elf), _path(manifest), symbol, names, effort, seed, progress, trust)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sensorsim.api.evaluating import MOST_RUNS, NOT_PRIVATE, evaluate
+from sensorsim.api.evaluating import MOST_RUNS, NOT_PRIVATE, RUNS, evaluate
 from sensorsim.cli.choices import COLUMN, COLUMNS, FILE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option, tell
@@ -25,10 +25,10 @@ option = options_of(evaluate)
 @option("--ranges", type=FILE, help="CSV of name,low,high,unit.  [default: the model's own]")
 @option("--drop-missing", is_flag=True, help="Leave out rows with an empty cell, in place of refusing them.")
 @option("--sigma", help="Environmental noise on the inputs: one or several.  [default: what the model is for]")
-@option("--runs", type=click.IntRange(1, MOST_RUNS), help="Draws of that noise.")
+@option("--runs", type=click.IntRange(1, MOST_RUNS), help=f"Draws of that noise.  [default: {RUNS}]")
 @option("--integers", is_flag=True, help="Encode as the sensor does, with the integer kernel.")
 @format_option
-def command(model: str, sigma: str | None, runs: int, integers: bool, fmt: str, **chosen: Any) -> None:
+def command(model: str, sigma: str | None, runs: int | None, integers: bool, fmt: str, **chosen: Any) -> None:
     """Accuracy of a model and R² over the column mean, beside predictors that need no training. Not private.
 
     Persons are held out as in training, so held-out figures are of persons that the model has not met.

@@ -13,6 +13,7 @@ import click
 from sensorsim.cli.choices import FILE, FOLDER, MECHANISMS, Names
 from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.names import mechanism_name
+from sensorsim.cli.output import refuse_idle
 from sensorsim.cli.sweep import run_with_progress
 from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
@@ -38,6 +39,11 @@ FIGURES = (
     "bmax_probability",
     "sensitivity",
 )
+# What the figures that run something read, beside --out and --only; the others read nothing.
+RUN = {"normalise", "m", "seed", "results", "jobs", "dask"}
+RECORDS = {"records", "records_epsilon", "records_runs"}
+OF_C = {"data", "person", "columns", "ranges", "drop_missing", "sigma", "runs"}
+OVER_EPSILON = {"mechanism", "epsilon"}
 Row = dict[str, Any]
 
 
@@ -72,6 +78,7 @@ def command(out: str, only: str | None, **chosen: Any) -> None:
     Example: sensorsim figures --out figures --runs 20 --only accuracy_epsilon,accuracy_records
     """
     wanted = chosen_figures(only)
+    refuse_idle(chosen.keys() - set().union(*map(read_by, wanted)), f"{', '.join(wanted)} would not read it")
     folder = Path(out)
     work = Work(folder, chosen)
     if chosen["results"] is not None:
@@ -96,6 +103,15 @@ def chosen_figures(only: str | None) -> list[str]:
             what = f"there is no figure {unknown[0]!r}{did_you_mean(unknown[0], FIGURES)}"
         raise InputError(f"{what}; choose from {', '.join(FIGURES)}.")
     return [name for name in FIGURES if name in asked]
+
+
+def read_by(name: str) -> set[str]:
+    """The options that a figure reads."""
+    if name in ("bmax_density", "bmax_probability", "sensitivity"):
+        return set()
+    if name == "accuracy_records":
+        return RUN | RECORDS
+    return RUN | OF_C | (set() if name == "accuracy_c" else OVER_EPSILON)
 
 
 class Work:
@@ -141,10 +157,12 @@ class Work:
         trivial = {}
         for name, title in crowds.SETS.items():
             for size in self.sizes:
-                click.echo(f"accuracy_records: {size} records, {title}", err=True)
                 given = {word: self.chosen[word] for word in ("m", "seed", "normalise")}
                 dataset = crowds.crowd(name, size, **given)
+                private = [mechanism for mechanism in crowds.MECHANISMS if mechanism != "none"]
+                self._grid(dataset, private, [epsilon], [0.0], runs=runs)  # an epsilon that none of them takes
                 cells = self._grid(dataset, list(crowds.MECHANISMS), [epsilon], [0.0], runs=runs)
+                click.echo(f"accuracy_records: {size} records, {title}", err=True)
                 results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
                 found, predictors = self._run(dataset, results, cells)
                 said = {"set": title, "size": size, "persons": int(dataset.person.max()) + 1, "data": title}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sensorsim.api.firmware import ALL, verify
+from sensorsim.api.firmware import ALL, MOST_ON_CORE, MOST_ON_HOST, verify
 from sensorsim.cli.choices import Names, targets
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
@@ -34,8 +34,8 @@ option = options_of(verify)
     type=Names(lambda: [ALL, *targets()], several=True),
     help="Where to run it, with commas; all: host and every core.",
 )
-@option("--random-host", help="Random vectors for each kernel on the host.")
-@option("--random-core", help="Random vectors for each kernel on each core.")
+@option("--random-host", type=click.IntRange(1, MOST_ON_HOST), help="Random vectors for each kernel on the host.")
+@option("--random-core", type=click.IntRange(1, MOST_ON_CORE), help="Random vectors for each kernel on each core.")
 @option("--seed", type=click.IntRange(min=0), help="Of the random vectors.")
 @option("--trust", is_flag=True, help="Load kernel sources of the package that do more than declare kernels.")
 @option(

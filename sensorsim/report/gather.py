@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sensorsim.report.asked import Wanted
-from sensorsim.report.inputs import Input, read_fleet, read_noise, read_sweep
+from sensorsim.report.inputs import Input, fleet_content, read_fleet, read_noise, read_sweep
 
 if TYPE_CHECKING:
     from sensorsim.claims import Claim
@@ -74,15 +74,16 @@ def gather(wanted: Wanted, told: Told = lambda text: None) -> Findings:
     asked = wanted.asked(table)
     sweep, of_sweep = read_sweep(wanted.sweep) if wanted.sweep is not None else (None, None)
     package = read_package(wanted.package) if wanted.package is not None else None
+    kept = None if wanted.fleet is None else fleet_content(wanted.fleet)
     told("counting operations")
     record, saving = _record(wanted)
     told("planning")
     planned = plan(asked, told=told)
     fleet = of_fleet = None
-    if wanted.fleet is not None:
+    if wanted.fleet is not None and kept is not None:
         told("reading the fleet")
         tables = [planned.table, *([package.table] if package and package.table else [])]
-        fleet, of_fleet = read_fleet(wanted.fleet, tables, wanted.every)
+        fleet, of_fleet = read_fleet(wanted.fleet, kept, tables, wanted.every)
     read = (of_sweep, package.source if package else None, of_fleet, noise)
     return Findings(
         wanted, record, saving, planned, certify(planned.table), _rivals(planned), _curve(planned), _cores(wanted.n),

@@ -54,11 +54,17 @@ def read_sweep(path: Place) -> "tuple[KeptSweep, Input]":
     return kept_sweep(name_of(path), content), of_file(OPTION, path, content)
 
 
-def read_fleet(path: Place, tables: "list[NoiseTable]", every: int) -> "tuple[FleetResult, Input]":
-    """`tables` are looked through for the one that the file names, then those that ship."""
-    from sensorsim.fleet.kept import MOST_BYTES, OPTION, kept_result
+def fleet_content(path: Place) -> bytes:
+    """The bytes alone, so that a file that is none is told before anything is computed."""
+    from sensorsim.fleet.kept import MOST_BYTES
 
-    content = _content(path, MOST_BYTES, "the file of a fleet")
+    return _content(path, MOST_BYTES, "the file of a fleet")
+
+
+def read_fleet(path: Place, content: bytes, tables: "list[NoiseTable]", every: int) -> "tuple[FleetResult, Input]":
+    """`tables` are looked through for the one that the file names, then those that ship."""
+    from sensorsim.fleet.kept import OPTION, kept_result
+
     return kept_result(name_of(path), content, _with_ready(tables), every), of_file(OPTION, path, content)
 
 
