@@ -257,6 +257,7 @@ def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):
         (["export", "--out", "p", "--spdx", "*/"], "no SPDX licence"),
         (["export", "--out", "p", "--noise", "absent.txt"], "cannot read absent.txt"),
         (["verify", "absent"], "is no package"),
+        (["verify", "y/" * 3000, "--jobs", "0"], "is no package"),
         (["verify", "absent", "--target", "z80"], "target 'z80' is not known; there are host, k7"),
         (["verify", "absent", "--random-core", "0"], "--random-core"),
     ],

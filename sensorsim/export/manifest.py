@@ -17,7 +17,7 @@ from sensorsim.export.noise import NOISE
 from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
 from sensorsim.export.sketch import SKETCH
-from sensorsim.files import read_bounded
+from sensorsim.files import brief_path, read_bounded
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.private import entries_source
 from sensorsim.language.kernel import Kernel
@@ -157,7 +157,9 @@ def read_regular(path: Path) -> bytes:
 
 
 def _read(folder: Path) -> tuple[str, dict[str, Any]]:
-    none = InputError(f"{folder} is no package of sensorsim export (no {MANIFEST} of one in it); export one.")
+    none = InputError(
+        f"{brief_path(folder)} is no package of sensorsim export (no {MANIFEST} of one in it); export one."
+    )
     try:
         data = read_regular(folder / MANIFEST)
     except OSError:
@@ -184,7 +186,7 @@ def _check_schema(folder: Path, manifest: dict[str, Any]) -> None:
         beside = None
     if type(found) is not int or beside != found:
         raise _broken(folder, f"it is of version {found}, and {GOLDEN} of {beside}")
-    raise InputError(f"{folder} has a manifest of version {found}, not {SCHEMA}; export again.")
+    raise InputError(f"{brief_path(folder)} has a manifest of version {found}, not {SCHEMA}; export again.")
 
 
 def _check_shape(folder: Path, manifest: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError
@@ -34,7 +34,9 @@ class Run:
         self.workers = [Worker(setup, f"worker{number}") for number in range(max(1, jobs))] if HERE else []
         self.shared = bool(jobs) and HERE
         # Copies of kernels are loaded here only where they were before: the caller made the package of them.
-        self.copies = HERE and setup.made is None and (setup.folder / FOLDER).exists()
+        self.copies = False
+        with suppress(OSError):  # a name that no folder has; who reads the package tells it
+            self.copies = HERE and setup.made is None and (setup.folder / FOLDER).exists()
         self.own: Steps | None = None
         self.waiting: list[list[Step]] = []
         self.groups: list[list[Step]] = []
