@@ -76,7 +76,7 @@ def test_it_is_in_sweeps_and_figures(outside, small, tmp_path, capsys):
     base = Config("none", l=2, runs=2, epochs=1, seed=0)
     cells = sweep.grid(base, ["none", "outside", "dpsgd"], [1.0, 4.0], [0.0], [0.0], small.n)
     with store.Store(tmp_path / "r.sqlite", small.digest) as kept:
-        rows = [sweep.row(result) for result in sweep.run(small, cells, kept)]
+        rows = [sweep.row(result) | {"data": small.source} for result in sweep.run(small, cells, kept)]
         trivial = sweep.trivial(small, cells, kept)
     assert [row["mechanism"] for row in rows] == ["none", "outside", "outside", "dpsgd", "dpsgd"]
     texts = " ".join(drawn_labels(figures.accuracy_against_epsilon(rows, trivial)))

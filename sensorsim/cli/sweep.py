@@ -152,7 +152,7 @@ HEADS = (
     "covers",
     "settings",
 )
-DROPPED = ("settings", "trust", "held out", "person")  # where a line is too short
+DROPPED = ("settings", "held out", "± 95 %")  # where a line is too short; who is trusted and a person's epsilon stay
 
 
 def table(
