@@ -12,6 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from sensorsim.errors import check_digits
+
 # By the package: where the function is that a call of it runs.
 FUNCTIONS = {
     "sensorsim.cost": "sensorsim.cost.report:cost",
@@ -36,7 +38,9 @@ class Door(ModuleType):
     """A package whose call is that of its function."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return function_at(FUNCTIONS[self.__name__])(*args, **options)
+        function = function_at(FUNCTIONS[self.__name__])
+        check_digits(function, args, options)
+        return function(*args, **options)
 
     @property
     def __signature__(self) -> inspect.Signature:

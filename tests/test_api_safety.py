@@ -179,3 +179,29 @@ def test_the_same_sentence_in_both_places():
     with on_the_command_line():
         assert str(error) == "give --records-per-day, or more --days."
     assert str(error) == "give records_per_day=, or more days=."
+
+
+ENDLESS = {
+    "audit": "epsilon draws confidence threads",
+    "certify": "delta",
+    "cost": "n l m width records_per_day battery_mah",
+    "evaluate": "sigma runs",
+    "export": "budget_epsilon budget_days reserve",
+    "fleet": "devices days",
+    "noise_table": "epsilon features symbols",
+    "plan": "devices records_per_day budget_epsilon accuracy loss battery_mah",
+    "report": "n devices battery_mah",
+    "train": "epsilon sigma m l share seed C",
+    "verify": "random_host random_core seed",
+}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("name", "word"), [(name, word) for name, words in ENDLESS.items() for word in words.split()])
+def test_a_number_too_long_to_be_said_is_refused_in_a_sentence(name, word, sign):
+    for value in (sign * 10**5000, sign * 10**310):  # no text, and no float
+        with pytest.raises(ss.InputError) as refusal:
+            getattr(ss, name)(**{word: value})
+        assert str(refusal.value) == f"{word}= has a number of more than 300 digits; give a shorter one."
+    with pytest.raises(ss.InputError, match="sigma= has a number of more"):
+        ss.evaluate("missing.npz", sigma=[0, 10**5000])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sensorsim.api.noise import Table, read_table
-from sensorsim.errors import InputError
+from sensorsim.errors import InputError, short_numbers
 from sensorsim.privacy.tables import NoiseTable
 from sensorsim.progress import step
 
@@ -19,6 +19,7 @@ Path_ = str | os.PathLike[str]
 MOST_DRAWS = 10**12
 
 
+@short_numbers
 def audit(
     table: Table | None = None,
     mechanism: str | None = None,

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from sensorsim import progress
-from sensorsim.errors import InputError
+from sensorsim.errors import InputError, short_numbers
 from sensorsim.kernels.formats import FRAC
 from sensorsim.privacy.kinds import DEFAULT
 from sensorsim.privacy.tables import NoiseTable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Table = NoiseTable | str | os.PathLike[str]
 
 
+@short_numbers
 def noise_table(
     epsilon: float | str | Decimal,
     features: int = 14,
@@ -136,6 +137,7 @@ class TableCheck(Result):
         return self.table.figure()
 
 
+@short_numbers
 def certify(table: Table, delta: float | str | Decimal = "0") -> TableCheck:
     """Prove, from its counts, what a table protects; `holds` says if it keeps its epsilon with that delta.
 

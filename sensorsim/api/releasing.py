@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.api.noise import Table, read_table
-from sensorsim.errors import InputError
+from sensorsim.errors import InputError, short_numbers
 from sensorsim.privacy.described import LOCAL
 from sensorsim.results import Result, whiskers
 
@@ -103,6 +103,7 @@ class Released(Result):
         return made
 
 
+@short_numbers
 def release(x: Any, table: Table, ranges: "Ranges | None" = None, seed: "Seed" = None, threads: int = 1) -> Released:
     """Release records through the kernels that firmware runs; the table is proved first, whatever its file says.
 
