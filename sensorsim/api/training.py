@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from sensorsim.train.save import Model
 
 # What a model of packets can still be asked for; the rest was settled when the sensors were made.
-WITH_PACKETS = ("packets", "table", "sketch", "sketch_packets", "columns", "ranges", "m", "l", "bias", "map", "sigma")
-WITH_PACKETS += ("out", "encoder", "told")
+WITH_PACKETS = (
+    *("packets", "table", "sketch", "sketch_packets", "columns", "ranges", "m", "l", "bias", "map", "sigma"),
+    *("out", "encoder", "told"),
+)
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 

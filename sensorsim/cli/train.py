@@ -8,7 +8,7 @@ import click
 
 from sensorsim.api.training import refuse_beside_packets, train
 from sensorsim.cli.choices import FILE, MECHANISM
-from sensorsim.cli.output import emit, format_option, given_options
+from sensorsim.cli.output import emit, format_option, given_options, tell
 from sensorsim.cli.training import (
     MOST_SEED,
     base_config,
@@ -17,7 +17,6 @@ from sensorsim.cli.training import (
     option,
     refuse_unread,
     shown,
-    tell,
 )
 from sensorsim.mechanisms import names
 from sensorsim.terminal import columns, fold
