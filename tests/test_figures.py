@@ -37,7 +37,8 @@ COMMANDS = {
     "noise show": (["TABLE", "--plot", "FILE"], "proved now"),
     "noise peers": (["--plot", "FILE"], "2,000 runs"),
     "fleet": (
-        ["--devices", "20", "--days", "7", "--noise", "TABLE", "--jobs", "1", "--plot", "FILE"], "one run, seed 0"
+        ["--devices", "20", "--days", "7", "--noise", "TABLE", "--jobs", "1", "--plot", "FILE", "--out", "KEPT"],
+        "one run, seed 0",
     ),
     "figures": (["--only", "bmax_density,sensitivity", "--out", "FOLDER"], "the largest of 100 draws"),
 }  # fmt: skip
@@ -70,7 +71,12 @@ def test_a_command_writes_the_same_bytes_twice_and_its_words_are_words(name, tmp
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         folder.mkdir()
-        places = {"FILE": folder / "figure.svg", "FOLDER": folder, "TABLE": table}
+        places = {
+            "FILE": folder / "figure.svg",
+            "FOLDER": folder,
+            "TABLE": table,
+            "KEPT": folder.with_suffix(".sqlite"),
+        }
         assert run(capsys, *name.split(" --")[0].split(), *(places.get(word, word) for word in words))[0] == 0
     found = [{path.name: path.read_bytes() for path in folder.glob("*.*g")} for folder in folders]
     assert found[0] == found[1] and found[0]
