@@ -8,6 +8,7 @@ import subprocess
 import time
 import zlib
 from hashlib import sha256
+from importlib.metadata import version
 
 import pytest
 from exported import STRICT, check_means, export, feature_of, need, run
@@ -83,7 +84,8 @@ def test_cmake_finds_it_where_it_was_installed(box, tmp_path):
     run("cmake", "--build", tmp_path / "made")
     run("cmake", "--install", tmp_path / "made", "--prefix", tmp_path / "first")
     (tmp_path / "first").rename(tmp_path / "moved")  # what is installed can go elsewhere
-    folder = app_project(tmp_path / "app", "find_package(ss_sensor 0.1 REQUIRED)\n")
+    asked = ".".join(version("sensorsim").split(".")[:2])
+    folder = app_project(tmp_path / "app", f"find_package(ss_sensor {asked} REQUIRED)\n")
     where = (f"-DBOX={box}", f"-DCMAKE_PREFIX_PATH={tmp_path / 'moved'}")
     run("cmake", "-S", folder, "-B", tmp_path / "build", *where)
     run("cmake", "--build", tmp_path / "build")
