@@ -30,6 +30,7 @@ from sensorsim.device import (
     SystemEntropy,
 )
 from sensorsim.device.encoder import read_encoder
+from sensorsim.device.running import Runs, compiled, plain
 from sensorsim.errors import InputError
 from sensorsim.privacy.kinds.rows import RowsTable
 from sensorsim.privacy.tables import certified, ready_table
@@ -117,10 +118,12 @@ def twin(made: Firmware, table: naive.Table, flash: Flash, seed: int, clock: Clo
     return same.board(flash.load, flash.store, SeededEntropy(seed), clock)
 
 
-def live_alike(made: Firmware, table: naive.Table, encode: Any = None, releases: int = 12, n: int = 14) -> int:
+def live_alike(
+    made: Firmware, table: naive.Table, encode: Any = None, releases: int = 12, n: int = 14, runs: Runs = compiled
+) -> int:
     """Two power-ups across two epochs; returns how many were released."""
     flash, other, clock, seed, source = Flash(), Flash(), Clock(2**16 + 7), 42, Random(1)
-    device = Sensor(made, flash, SeededEntropy(seed), clock)
+    device = Sensor(made, flash, SeededEntropy(seed), clock, runs=runs)
     same = twin(made, table, other, seed, clock)
     same.encode = encode or same.encode
     done = 0
@@ -143,13 +146,22 @@ def test_packets_are_those_of_the_reference(make: Callable[[], Any], naively: Ca
     assert live_alike(made, naively(table)) > 11
 
 
-def test_packets_of_hidden_units_are_those_of_the_reference() -> None:
+@pytest.mark.parametrize("name", CASES)
+def test_packets_by_plain_python_are_those_of_the_reference(name: str) -> None:
+    make, naively = CASES[name]
+    table = make()
+    made = Firmware(table, budget_epsilon=6 * table.epsilon, reserve=2)
+    assert live_alike(made, naively(table), releases=5, runs=plain) > 6
+
+
+@pytest.mark.parametrize("runs", [compiled, plain])
+def test_packets_of_hidden_units_are_those_of_the_reference(runs: Runs) -> None:
     encoder = read_encoder(ENCODER)
     table = certified(replace(ONE, features=7))
     made = Firmware(table, encoder, budget_epsilon=160)
     weights = [encoder.weights[14 * unit : 14 * unit + 14] for unit in range(7)]
     assert (made.n, made.features) == (14, 7)
-    assert live_alike(made, rows(table), lambda x: naive.encoded(x, weights, encoder.bias)) == 24
+    assert live_alike(made, rows(table), lambda x: naive.encoded(x, weights, encoder.bias), runs=runs) == 24
 
 
 @pytest.mark.parametrize("numbers", [("epoch",), ("sequence",), ("epoch", "sequence")])

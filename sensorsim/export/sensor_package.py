@@ -1,6 +1,7 @@
 """Every file of a sensor's package."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -90,10 +91,12 @@ def sensor_package(options: Options) -> dict[str, str]:
         texts[ENCODER] = encoder_file(firmware.encoder)
     if firmware.sketch is not None:
         texts[SKETCH] = sketch_text(firmware.sketch)
-    misra, findings = in_temporary_folder(texts, misra_report)
+    with ThreadPoolExecutor(1) as pool:  # both wait for other programs
+        checking = pool.submit(in_temporary_folder, dict(texts), misra_report)
+        costs = sensor_costs(firmware, texts, prefix)
+        misra, findings = checking.result()
     mark = f"<!-- {options.command} -->\n"
     texts["MISRA.md"] = mark + misra
-    costs = sensor_costs(firmware, texts, prefix)
     texts["README.md"] = mark + sensor_readme(code, len(vectors), costs)
     sources = origins(code.kernels, code.names)
     texts |= sources.copies

@@ -26,6 +26,11 @@ USUAL = 14  # features of a wearable's record: what a length without a typical v
 LONG = 257  # a length without test values is tried up to here: past every unrolled loop, odd
 
 
+def numpy_name(storage: str) -> str:
+    """What numpy calls a storage type: uint16 for u16."""
+    return ("uint" if storage[0] == "u" else "int") + storage[1:]
+
+
 class Q(Record):
     """A fixed-point format: value = integer / 2^frac_bits, kept in `storage`, never outside lo … hi (ends included)."""
 

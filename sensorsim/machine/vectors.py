@@ -8,7 +8,7 @@ from typing import Any
 from sensorsim.errors import InputError
 from sensorsim.language.arguments import array_length, bounds
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.types import Array, Below, Kind, Length, Q
+from sensorsim.language.types import Array, Below, Kind, Length, Q, numpy_name
 
 RESULT = "returns"
 SHARED = 64  # arrays longer than this are tables: drawn once for a whole set of vectors
@@ -202,4 +202,4 @@ def _element(kind: Kind | None) -> Q | Below:
 
 
 def _dtype(kind: Q | Below) -> str:
-    return ("uint" if kind.storage[0] == "u" else "int") + kind.storage[1:]
+    return numpy_name(kind.storage)

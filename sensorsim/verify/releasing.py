@@ -16,7 +16,7 @@ from sensorsim.kernels.formats import FRAC
 from sensorsim.language.arguments import bounds
 from sensorsim.language.c.text import C_TYPES
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.types import Array
+from sensorsim.language.types import Array, numpy_name
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
 from sensorsim.verify.held import macros
@@ -167,7 +167,7 @@ class Release:
         pool = self.rng.integers(self.least, self.most, SLIDE + self.n, endpoint=True)
         ends = self.rng.integers(0, 8, len(pool))  # a quarter of the values at both ends
         pool = np.where(ends == 0, self.least, np.where(ends == 1, self.most, pool))
-        pool = pool.astype(("uint" if kind[0] == "u" else "int") + kind[1:])
+        pool = pool.astype(numpy_name(kind))
         y, chosen = np.zeros(words.shape, np.int32), np.zeros(words.shape, np.uint32)
         looked = np.array([(turn in looked_at, features[turn], looked_at.get(turn, 0)) for turn in range(self.k)])
         arrays: list[Any] = [np.ascontiguousarray(a, np.uint32) for a in (picks, words, looked)]

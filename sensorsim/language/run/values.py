@@ -10,9 +10,9 @@ from sensorsim.errors import InputError
 from sensorsim.language import ir
 from sensorsim.language.arguments import array_length, bounds, polynomial
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.types import STORAGE, Array, Below, Kind, Q
+from sensorsim.language.types import STORAGE, Array, Below, Kind, Q, numpy_name
 
-NUMPY = {name: np.dtype(("uint" if name[0] == "u" else "int") + name[1:]) for name in STORAGE}
+NUMPY = {name: np.dtype(numpy_name(name)) for name in STORAGE}
 SPANS = {  # what an array of whole numbers can hold: where that is within a format, no value needs to be looked at
     (kind, size): (-(1 << 8 * size - 1), (1 << 8 * size - 1) - 1) if kind == "i" else (0, (1 << 8 * size) - 1)
     for kind in "iu"
