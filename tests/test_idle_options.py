@@ -1,4 +1,4 @@
-"""Every option of training changes something for the mechanism that is chosen, or is refused in a sentence."""
+"""Every option changes something for the mechanism or the form that is chosen, or is refused in a sentence."""
 
 from dataclasses import replace
 
@@ -114,3 +114,27 @@ def test_python_is_refused_as_the_command_line_is(given, words):
 def test_an_option_typed_with_its_default_is_refused_too(words, capsys):
     code, _, said = run(capsys, "train", *words)
     assert code == 2 and f"{words[-2]} changes nothing" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ("cost --sweep n=3:6 --l 2 --n 14", "--n changes nothing here: --sweep n=3:6 goes over n"),
+        ("cost --sweep l=3:6 --l 7", "--l changes nothing here: --sweep l=3:6 goes over l"),
+        ("cost --sweep n=3:6 --l 2 --m 2", "--m changes nothing here: --sweep counts one record of one user"),
+        ("plan --for covariance --expect 0.2", "--expect is the mean that is planned for, and a covariance has none"),
+        ("plan --for model --expect 0.2", "--expect is the mean that is planned for, and a model has none"),
+        ("plan --for covariance --columns Calories,TotalSteps --ranges ranges.csv", "--ranges tell a mean in its unit"),
+        ("verify absent --cc gcc --jobs 2", "--jobs changes nothing here: a build of yours is proved in one process"),
+    ],
+)
+def test_other_commands_refuse_what_they_would_not_read(words, refused, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranges.csv").write_text("name,low,high,unit\nCalories,0,9000,kcal\nTotalSteps,0,50000,steps\n")
+    code, out, said = run(capsys, *words.split())
+    assert (code, out) == (2, "") and refused in said
+
+
+def test_columns_of_a_covariance_need_no_ranges():
+    """They would change nothing, so they are not asked for either."""
+    assert sensorsim.plan(goal="covariance", columns=["a", "b"]).asked.ranges is None

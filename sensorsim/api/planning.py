@@ -49,6 +49,7 @@ def plan(
         (5000, True)
     """
     from sensorsim.plan.plan import plan as planned
+    from sensorsim.ranges import ranges_for
 
     names = _names(columns)
     if ranges and not names:
@@ -66,7 +67,7 @@ def plan(
         goal=goal,
         features=features,
         columns=names,
-        ranges=_ranges(names, ranges),
+        ranges=ranges_for(names, ranges) if ranges else None,
         days=days,
         expect=expect,
         loss=loss,
@@ -86,8 +87,3 @@ def _names(columns: str | Sequence[str] | None) -> tuple[str, ...]:
         raise InputError("--columns names none; give some, with commas, or --features.")
     return column_names(columns) or ()
 
-
-def _ranges(names: tuple[str, ...], ranges: str | os.PathLike[str] | None) -> Any:
-    from sensorsim.ranges import ranges_for
-
-    return ranges_for(names, ranges) if names else None

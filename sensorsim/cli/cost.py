@@ -13,7 +13,7 @@ from sensorsim import progress
 from sensorsim.cli.choices import CHIP, CPUS, FILE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
-from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.output import emit, format_option, refuse_idle
 from sensorsim.cli.steps import SECONDS_OF_SILENCE
 from sensorsim.cost.random import SOURCES
 from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
@@ -210,6 +210,8 @@ def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, cho
     if battery_mah is not None or choices["records_per_day"] != 1:
         raise InputError("--sweep has the µJ of one record: leave --records-per-day and --battery-mah out.")
     name, values = _range(text)
+    refuse_idle((name,), f"--sweep {text} goes over {name}")
+    refuse_idle(("m",), "--sweep counts one record of one user")
     tried = [{"n": choices["n"], "l": choices["l"], name: value} for value in values]
     cases = [(at["n"], at["l"]) for at in tried if at["l"] <= at["n"]]  # no encoder has more hidden units than features
     if not cases:

@@ -10,7 +10,7 @@ from sensorsim.api.firmware import ALL, MOST_ON_CORE, MOST_ON_HOST, verify
 from sensorsim.cli.choices import Names, targets
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
-from sensorsim.cli.output import bar, emit, format_option
+from sensorsim.cli.output import bar, emit, format_option, refuse_idle
 from sensorsim.cli.verify_binary import binary_options, binary_text, wrapped
 from sensorsim.terminal import columns, table, widest
 
@@ -82,6 +82,8 @@ def command(
     """
     from sensorsim.verify.binary import BinaryReport
 
+    if cc is not None or elf is not None:
+        refuse_idle(("jobs",), "a build of yours is proved in one process")
     with _Display() as display:
         report = verify(
             folder, target, random_host, random_core, seed, trust, jobs, cc, elf, manifest, symbol, display.show

@@ -86,6 +86,8 @@ class Asked:
             )
         if not (_real(self.expect) and 0 <= self.expect <= 1):
             raise InputError(f"the mean expected is {self.expect}; give it as a share of the range, from 0 to 1.")
+        if self.goal != MEAN and self.expect != type(self).expect:
+            raise InputError(f"--expect is the mean that is planned for, and a {self.goal} has none; leave it out.")
         if not (_real(self.loss) and 0 <= self.loss < 1):
             raise InputError(f"loss is {self.loss}; give the share of packets that are lost, from 0 to below 1.")
         from sensorsim.privacy.spending import LEAST_DELTA
@@ -105,7 +107,9 @@ class Asked:
             raise InputError(f"{told}: a record has one number of features; give a table made for them.")
         if not (type(self.n) is int and 1 <= self.n <= MOST_FEATURES):
             raise InputError(f"features is {self.n}; give a whole number from 1 to {MOST_FEATURES}.")
-        if self.columns and self.ranges is None:
+        if self.goal != MEAN and self.ranges is not None:
+            raise InputError(f"--ranges tell a mean in its unit, and a {self.goal} has none; leave them out.")
+        if self.goal == MEAN and self.columns and self.ranges is None:
             object.__setattr__(self, "ranges", ranges_for(self.columns))
         if self.ranges is not None and len(self.ranges) != self.n:
             raise InputError(f"{self.n} features meet {len(self.ranges)} ranges; give one range for each.")
