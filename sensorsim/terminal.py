@@ -26,6 +26,11 @@ def columns() -> int:
     return min(max(shutil.get_terminal_size((FILE, 24)).columns, NARROW), WIDE)
 
 
+def counted(count: int, what: str) -> str:
+    """`1 day`, `7 days`, `1,000 days`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def fold(text: str, width: int, lead: str = "", under: str | None = None) -> list[str]:
     """Lines of at most so many characters; the first begins with `lead`, the others with `under` or as many spaces."""
     under = " " * len(lead) if under is None else under

@@ -86,4 +86,3 @@ def _names(columns: str | Sequence[str] | None) -> tuple[str, ...]:
     if not columns or (isinstance(columns, str) and not columns.strip(" ,")):
         raise InputError("--columns names none; give some, with commas, or --features.")
     return column_names(columns) or ()
-

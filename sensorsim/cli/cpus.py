@@ -11,7 +11,7 @@ from sensorsim.cli.output import emit, format_option
 from sensorsim.cost import prices
 from sensorsim.cost.radio import ANY, load_radios
 from sensorsim.cost.rows import COLUMNS, read_cells
-from sensorsim.terminal import columns, fitting, table
+from sensorsim.terminal import columns, counted, fitting, table
 
 SCHEMA_VERSION = 1
 
@@ -81,8 +81,8 @@ def check(files: tuple[Path, ...]) -> None:
     faults = [fault for _, found in results for fault in found]
     for fault in faults:
         click.echo(fault)
-    counted = f"{_count(len(results), 'file')}, {_count(sum(rows for rows, _ in results), 'row')}"
-    click.echo(f"{counted}, {_count(len(faults), 'fault') if faults else 'no faults'}", err=bool(faults))
+    read = f"{counted(len(results), 'file')}, {counted(sum(rows for rows, _ in results), 'row')}"
+    click.echo(f"{read}, {counted(len(faults), 'fault') if faults else 'no faults'}", err=bool(faults))
     if faults:
         sys.exit(1)
 
@@ -244,7 +244,3 @@ def _csv_row(kind: str, row: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:g}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

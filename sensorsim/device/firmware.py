@@ -16,6 +16,7 @@ from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS
 from sensorsim.kernels.journal import BUDGET, IDENTITY_BYTES, RESERVE
 from sensorsim.privacy.certificate import Certificate, certify
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -39,7 +40,7 @@ class Firmware:
 
     def __repr__(self) -> str:
         made = "a sketch, " if self.sketch else "an encoder, " if self.encoder else ""
-        budget = f"epsilon {self.budget} in {self.budget_days} day{'' if self.budget_days == 1 else 's'}"
+        budget = f"epsilon {self.budget} in {counted(self.budget_days, 'day')}"
         return f"Firmware({made}{self.table.title()}; epsilon {self.epsilon} a release, proved; budget {budget})"
 
     def __post_init__(self) -> None:

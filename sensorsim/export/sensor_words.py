@@ -2,11 +2,7 @@
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sketch import Sketch
-
-
-def counted(count: int, what: str) -> str:
-    """`1 day`, `7 days`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+from sensorsim.terminal import counted
 
 
 def about(firmware: Firmware) -> str:

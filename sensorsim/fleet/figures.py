@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sensorsim.terminal import counted
+
 if TYPE_CHECKING:
     from sensorsim.fleet.result import FleetResult
     from sensorsim.fleet.spread import Spread
@@ -37,7 +39,7 @@ def page(result: "FleetResult", feature: int = 0) -> Any:
     for axes in figure.axes:
         _plain(axes)
     settings = result.settings
-    devices, days = _number(settings.devices, "device"), _number(settings.days, "day")
+    devices, days = counted(settings.devices, "device"), counted(settings.days, "day")
     told = f"people: {_cut(settings.people.source)}, one run, seed {settings.seed}"
     heading = f"{devices} over {days}: a simulation, nothing of it is private\n{told}"
     figure.suptitle(heading, x=0.01, ha="left", fontsize=12, weight="bold")
@@ -168,7 +170,7 @@ def _packets(axes: Any, result: "FleetResult") -> None:
     axes.set_yticks(places, [one.name for one in shown], fontsize=8)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlabel("records, and of those released the packets (hatched); logarithmic")
-    _entitle(axes, f"what became of {_number(named['records'].count, 'record')}")
+    _entitle(axes, f"what became of {counted(named['records'].count, 'record')}")
 
 
 def _entitle(axes: Any, title: str) -> None:
@@ -188,7 +190,3 @@ def _plain(axes: Any) -> None:
 
 def _cut(name: str) -> str:
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")

@@ -16,6 +16,7 @@ from sensorsim.plan.shuffled import WITHOUT_IDENTITY
 from sensorsim.plan.solve import Settled, solved
 from sensorsim.plan.words import shown, span
 from sensorsim.results import Result
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +162,7 @@ def own_design(settled: Settled) -> str:
     releases, k = settled.schedule.allowed, settled.table.release
     if (releases, k) == (1, 1):
         return ONE_RELEASE
-    return f"{ONE_RELEASE}, and this plan has {releases:,} of {k} feature{'' if k == 1 else 's'}"
+    return f"{ONE_RELEASE}, and this plan has {releases:,} of {counted(k, 'feature')}"
 
 
 def _of_design(settled: Settled) -> list[Line]:

@@ -11,6 +11,7 @@ from sensorsim.plan.reached import NORMAL_95
 from sensorsim.plan.shuffled import MOST_TOGETHER
 from sensorsim.plan.words import shown, span
 from sensorsim.ranges import brief
+from sensorsim.terminal import counted
 
 WIDTH, HEIGHT = 80, 24
 MOST_UNITS = 2  # columns whose interval is told in their unit; all are in the JSON
@@ -34,10 +35,11 @@ def plan_text(plan: Plan) -> str:
 
 def _asked(plan: Plan) -> list[str]:
     asked = plan.asked
-    often = f"{_many(given(asked.records_per_day), 'record')} a day{_solved(plan, 'records_per_day')}"
-    head = f"{_many(given(asked.devices), 'device')}{_solved(plan, 'devices')}, {often} of {_many(asked.n, 'feature')}"
+    often = f"{counted(given(asked.records_per_day), 'record')} a day{_solved(plan, 'records_per_day')}"
+    devices = f"{counted(given(asked.devices), 'device')}{_solved(plan, 'devices')}"
+    head = f"{devices}, {often} of {counted(asked.n, 'feature')}"
     budget = f"epsilon {asked.budget}{_solved(plan, 'budget_epsilon')} a person"
-    budget += f" in {_many(given(asked.budget_days), 'day')}{_solved(plan, 'budget_days')}"
+    budget += f" in {counted(given(asked.budget_days), 'day')}{_solved(plan, 'budget_days')}"
     return [f"{head}, {budget}"] if len(head) + len(budget) + 2 <= WIDTH else [f"{head},", budget]
 
 
@@ -86,7 +88,8 @@ def _of_correlation(plan: Plan, often: str) -> list[str]:
 def _of_model(plan: Plan) -> list[str]:
     one = given(plan.model)
     return [
-        f"  reached       {one.accuracy:.2f} % accuracy, R² {one.r2:.3f}, by {one.hidden} numbers of a record",
+        f"  reached       {one.accuracy:.2f} % accuracy, R² {one.r2:.3f}, by "
+        f"{counted(one.hidden, 'number')} of a record",
         f"  from          {one.packets:,} packets; simulated on {one.data}",
         f"  beside it     one half {one.accuracy_of_half:.2f} %, column means {one.accuracy_of_means:.2f} %, "
         f"no packet {one.accuracy_without:.2f} %",
@@ -96,9 +99,9 @@ def _of_model(plan: Plan) -> list[str]:
 def _design(plan: Plan) -> list[str]:
     table, schedule, days = plan.table, plan.settled.schedule, given(plan.asked.budget_days)
     drawn = table.kind if table.symbols is None else "one bit" if table.symbols == 2 else f"{table.symbols} symbols"
-    what = f"{'sampled' if table.sampled else 'release'}, {table.release} of {_many(table.features, 'feature')}"
+    what = f"{'sampled' if table.sampled else 'release'}, {table.release} of {counted(table.features, 'feature')}"
     how = "time sampling" if schedule.samples else "every record"
-    often = f"{schedule.allowed:,} of {_many(schedule.slots, 'record')} in {_many(days, 'day')}: {how}"
+    often = f"{schedule.allowed:,} of {counted(schedule.slots, 'record')} in {counted(days, 'day')}: {how}"
     sd = f"sd {table.estimate_sd or 0:.4g} ranges a value"
     return [
         f"  mechanism     {what}, {drawn}",
@@ -142,9 +145,9 @@ def _costs(plan: Plan) -> list[str]:
     found, asked = plan.costs, plan.asked
     energy = "no energy is known" if found.microjoule is None else f"{short(found.microjoule)} µJ"
     day = "" if found.microjoule_per_day is None else f", {short(found.microjoule_per_day)} µJ"
-    often = _many(1, "release") if found.releases_per_day == 1 else f"{found.releases_per_day:.3g} releases"
+    often = counted(1, "release") if found.releases_per_day == 1 else f"{found.releases_per_day:.3g} releases"
     lines = [
-        f"  a release     {energy}, {found.cycles:,.0f} cycles, {_many(found.bytes, 'byte')} on air",
+        f"  a release     {energy}, {found.cycles:,.0f} cycles, {counted(found.bytes, 'byte')} on air",
         f"  a day         {often}{day}; {found.chip}, {found.radio}",
     ]
     if found.battery_share is not None and found.battery_years is not None:
@@ -176,7 +179,3 @@ def _cut(line: str) -> str:
 
 def _number(value: Fraction | int) -> str:
     return f"{float(value):,.0f}" if value < MOST_WRITTEN else f"{float(value):.3g}"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -7,7 +7,8 @@ from sensorsim.report.figures import reach_curve, rival_bars
 from sensorsim.report.gather import Findings
 from sensorsim.report.parts import Column, Markup, command, figure, paragraph, section, table, tag
 from sensorsim.report.sections import plan_command
-from sensorsim.report.words import epsilon, number, percent, plural, score
+from sensorsim.report.words import epsilon, number, percent, score
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.fleet.result import FleetResult
@@ -21,9 +22,9 @@ def delivers(found: Findings) -> Markup:
     plan = found.plan
     settled, wanted = plan.settled, found.wanted
     said = paragraph(
-        f"{plural(wanted.devices, 'device')} with {plural(wanted.records_per_day, 'record')} a day release "
-        f"{settled.schedule.allowed:,} of {plural(settled.schedule.slots, 'record')} in "
-        f"{plural(wanted.budget_days, 'day')}. About {float(settled.packets):,.0f} packets make an estimate "
+        f"{counted(wanted.devices, 'device')} with {counted(wanted.records_per_day, 'record')} a day release "
+        f"{settled.schedule.allowed:,} of {counted(settled.schedule.slots, 'record')} in "
+        f"{counted(wanted.budget_days, 'day')}. About {float(settled.packets):,.0f} packets make an estimate "
         f"{span(wanted.every)}, {settled.count:,} of each feature: ±{percent(plan.half)} of its range, "
         "whatever the people are."
     )
@@ -47,9 +48,9 @@ def delivers(found: Findings) -> Markup:
 
 def _sweep(sweep: "KeptSweep") -> list[Markup]:
     said = (
-        f"Reconstruction accuracy, 1 - MSE in per cent, on {sweep.source}, {plural(sweep.rows, 'row')}, n = {sweep.n}: "
-        "a mean over runs with its 95 % interval. An accuracy means something only beside predictors that need no "
-        "training."
+        f"Reconstruction accuracy, 1 - MSE in per cent, on {sweep.source}, {counted(sweep.rows, 'row')}, "
+        f"n = {sweep.n}: a mean over runs with its 95 % interval. An accuracy means something only beside "
+        "predictors that need no training."
     )
     columns = [Column("mechanism"), Column("trust", whole=True), Column("sigma", True), Column("epsilon asked", True),
                Column("epsilon spent", True), Column("a person", True), Column("accuracy, %", True),
@@ -85,21 +86,21 @@ def _cell_row(cell: "KeptCell") -> list[object]:
 
 def _fleet(fleet: "FleetResult") -> list[Markup]:
     settings = fleet.settings
-    days = plural(fleet.every, "day")
+    days = counted(fleet.every, "day")
     held = fleet.coverage
     parts = [tag("h3", "A fleet, simulated")]
     received, released = fleet.counts.outcome("received"), fleet.counts.outcome("released")
     said = (
-        f"{plural(settings.devices, 'device')} over {plural(settings.days, 'day')}: {received:,} of {released:,} "
+        f"{counted(settings.devices, 'device')} over {counted(settings.days, 'day')}: {received:,} of {released:,} "
         f"packets came. {SIMULATED}"
     )
     if held.share is not None:
         low, high = held.limits
         said += (
-            f" Of {plural(held.intervals, 'interval')} of a mean over {days}, {held.covered:,} hold the truth: "
+            f" Of {counted(held.intervals, 'interval')} of a mean over {days}, {held.covered:,} hold the truth: "
             f"{100 * held.share:.1f} % (by chance {100 * low:.1f} … {100 * high:.1f} %)."
         )
-    period = plural(settings.firmware.budget_days, "day")
+    period = counted(settings.firmware.budget_days, "day")
     spent = f"{epsilon(float(fleet.worst_period))} of {settings.firmware.budget} in {period}"
     over = " That is over the budget." if fleet.over_budget else ""
     columns = [Column("feature"), Column("half width", True), Column("held the truth", True), Column("values", True)]

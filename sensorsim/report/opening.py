@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from sensorsim.plan.words import span
 from sensorsim.report.gather import Findings
 from sensorsim.report.parts import Markup, paragraph, tag
-from sensorsim.report.words import energy, epsilon, many, number, percent, plural, score
+from sensorsim.report.words import energy, epsilon, many, number, percent, score
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.plan.protects import Spent
@@ -36,12 +37,12 @@ def _words(found: Findings) -> str:
     asked, person = plan.asked, month(found)
     often = span(found.wanted.every)
     said = [
-        f"One private record of {plural(asked.n, 'feature')} costs {_cost(found)} on the {costs.chip}: "
-        f"{number(costs.cycles)} cycles and {plural(costs.bytes, 'byte')} by {costs.radio}.",
+        f"One private record of {counted(asked.n, 'feature')} costs {_cost(found)} on the {costs.chip}: "
+        f"{number(costs.cycles)} cycles and {counted(costs.bytes, 'byte')} by {costs.radio}.",
         f"It is protected with epsilon {_of_record(found)} at delta 0, proved just now, and a person with at most "
         f"epsilon {epsilon(person.basic)} in any 30 days, whoever reads the packets.",
-        f"From {plural(found.wanted.devices, 'device')} it delivers the mean of every feature to ±{percent(plan.half)} "
-        f"of its range {often}, with 95 % confidence.",
+        f"From {counted(found.wanted.devices, 'device')} it delivers the mean of every feature to "
+        f"±{percent(plan.half)} of its range {often}, with 95 % confidence.",
     ]
     cell = best_cell(found)
     if cell is not None:
@@ -76,11 +77,11 @@ def headlines(found: Findings) -> list[tuple[str, str, str]]:
         ("protects a record", f"ε {_of_record(found)}", "delta 0, for every pair of records; proved just now"),
         (
             "protects a person", f"ε {epsilon(person.basic)}",
-            f"in any 30 days, {plural(person.releases, 'release')} at most; delta 0",
+            f"in any 30 days, {counted(person.releases, 'release')} at most; delta 0",
         ),
         (
             "delivers", f"±{percent(plan.half)}",
-            f"of a range: every mean {span(found.wanted.every)}, {plural(found.wanted.devices, 'device')}, 95 %",
+            f"of a range: every mean {span(found.wanted.every)}, {counted(found.wanted.devices, 'device')}, 95 %",
         ),
     ]  # fmt: skip
     cell = best_cell(found)

@@ -10,6 +10,7 @@ from sensorsim.errors import InputError
 from sensorsim.ranges import brief
 from sensorsim.report.asked import Place
 from sensorsim.report.inputs import Input, name_of, of_file
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.export.manifest import Package
@@ -111,7 +112,7 @@ def _budget(sensor: Any) -> str:
     if sensor is None:
         return ""
     days = _whole(sensor["budget_days"])
-    return f"epsilon {brief(sensor['budget_epsilon'])} in {days} day{'' if days == 1 else 's'}"
+    return f"epsilon {brief(sensor['budget_epsilon'])} in {counted(days, 'day')}"
 
 
 def _cores(sizes: Any) -> list[CoreSize]:

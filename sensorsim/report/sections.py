@@ -13,7 +13,8 @@ from sensorsim.report.figures import energy_bars
 from sensorsim.report.gather import Findings
 from sensorsim.report.package import PackageFacts
 from sensorsim.report.parts import Column, Markup, command, figure, joined, listed, paragraph, section, table, tag
-from sensorsim.report.words import epsilon, many, number, percent, plural, power
+from sensorsim.report.words import epsilon, many, number, percent, power
+from sensorsim.terminal import counted
 
 MARKS = dict(zip(VERDICTS, ("✓", "✓", "✗", "~"), strict=True))  # beside the words, which say it
 
@@ -69,9 +70,9 @@ def protects(found: Findings) -> Markup:
     kind, spent = plan.table, plan.protects
     ratio = "unbounded" if proof.ratio is None else f"{proof.ratio.numerator}/{proof.ratio.denominator}"
     facts = paragraph(
-        f"The sensor draws from a {kind.kind} table, {kind.release} of {plural(kind.features, 'feature')} of a record. "
-        f"Proved just now from its whole numbers: the largest likelihood ratio of a value is {ratio}, so one record "
-        f"has epsilon {proof.epsilon_record} with delta {proof.delta_record}, for {proof.neighbours}."
+        f"The sensor draws from a {kind.kind} table, {kind.release} of {counted(kind.features, 'feature')} of a "
+        f"record. Proved just now from its whole numbers: the largest likelihood ratio of a value is {ratio}, so "
+        f"one record has epsilon {proof.epsilon_record} with delta {proof.delta_record}, for {proof.neighbours}."
     )
     columns = [Column("of"), Column("days", True), Column("releases", True), Column("epsilon, delta 0", True),
                Column(f"epsilon, delta {power(spent.delta)}", True), Column("aligned, delta 0", True)]  # fmt: skip
@@ -94,7 +95,7 @@ def _merged(spent: tuple[Spent, ...]) -> list[tuple[Spent, list[str]]]:
 def _spent_row(one: Spent, names: list[str]) -> list[object]:
     if one.days is None:
         return ["a record", "–", number(one.releases), *map(epsilon, (one.basic, one.at_delta, one.aligned_basic))]
-    said = f"a person, any {plural(one.days, 'day')} ({', '.join(names)})"
+    said = f"a person, any {counted(one.days, 'day')} ({', '.join(names)})"
     epsilons = map(epsilon, (one.basic, one.at_delta, one.aligned_basic))
     return [said, number(one.days), number(one.releases), *epsilons]
 

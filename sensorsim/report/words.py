@@ -49,7 +49,3 @@ def number(value: float | None, digits: int = 4) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.{digits}g}"
-
-
-def plural(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
