@@ -77,7 +77,7 @@ def test_the_packaged_tables_have_no_faults():
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
     rows = sum(not line.startswith("#") for line in lines) - len(files)  # without the names of the columns
     assert len(files) == 12 + 1 + 3  # processors, chips, radios
-    assert result.output == f"{len(files) + 1} files, {rows + 2} rows, no faults\n"  # and two published figures
+    assert result.output == f"{len(files) + 1} files, {rows + 2:,} rows, no faults\n"  # and two published figures
 
 
 @pytest.mark.parametrize(

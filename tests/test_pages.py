@@ -46,7 +46,7 @@ def test_what_is_shown_is_real_in_the_slow_blocks_too(name, tmp_path):
 PAGE = """# A page
 ```console
 $ sensorsim cpus check
-{files} files, 1053 rows, no faults
+{files} files, 1,053 rows, no faults
 $ sensorsim cost --n 14 --l 20
 Error: l = 20 is larger than n = 14; an encoder compresses, so give --l between 1 and 14.
 {asked}```
