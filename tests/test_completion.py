@@ -201,6 +201,31 @@ def test_bash_completes(words, found, tmp_path):
     assert [line for line in done.stderr.splitlines() if "compopt" not in line] == []
 
 
+FISH = 'sensorsim completion fish | source; complete -C "sensorsim cost --cpu ibex-l"'
+ZSH = r"""
+zmodload zsh/zpty
+zpty shell 'PS1="" zsh -f -i'
+zpty -w shell 'autoload -U compinit; compinit -u -D; eval "$(sensorsim completion zsh)"; print READ""Y'
+repeat 300 { zpty -r -t shell part && said+=$part; [[ $said == *READY* ]] && break; sleep 0.1 }
+zpty -n -w shell $'sensorsim cost --cpu ibex-l\t'
+repeat 300 { zpty -r -t shell part && shown+=$part; [[ $shown == *ibex-large* ]] && break; sleep 0.1 }
+[[ $shown == *"--cpu ibex-large"* ]] && print ibex-large
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell, words", [("fish", ["--no-config", "-c", FISH]), ("zsh", ["-f", "-c", ZSH])])
+def test_fish_and_zsh_complete(shell, words, tmp_path):
+    """In a shell of its own; zsh, which completes for a person alone, at a terminal where Tab is pressed."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    told = {"PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path), "TERM": "dumb"}
+    done = subprocess.run(
+        [shell, *words], env=os.environ | told, capture_output=True, text=True, cwd=tmp_path, timeout=90
+    )
+    assert done.stdout.split() == ["ibex-large"], done.stderr
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_is_printed(shell, capsys):
     main(["completion", shell])
