@@ -1,6 +1,7 @@
 """A stranger's own board: files with a processor or a chip, checked like ours, and every way to get one wrong."""
 
 import csv
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from command import run
 
+from sensorsim.cost.chip_parts import STORE_COLUMNS
+from sensorsim.cost.own import own_files
 from sensorsim.cost.prices import CHIP_COLUMNS, energy_file, load_chip, load_cpu
 from sensorsim.cost.report import cost
 from sensorsim.cost.rows import COLUMNS
@@ -116,3 +119,67 @@ def test_another_core_than_the_chips_is_refused(capsys):
     assert "the core of My board is dear.csv, not k7" in run(capsys, "cost", "--chip", "board.csv", "--cpu", "k7")[2]
     assert run(capsys, "cost", "--chip", "board.csv", "--cpu", "dear.csv")[0] == 0
     assert "there is no machine code for core.csv" in run(capsys, "cost", "--level", "machine", "--cpu", "core.csv")[2]
+
+
+def test_a_chip_without_a_table_of_its_core_says_what_to_do(capsys):
+    Path("bare.csv").write_text(board(core="My core", cpu=""))
+    assert "name one in its column cpu, or choose another" in run(capsys, "cost", "--chip", "bare.csv")[2]
+    assert "no table here; choose another." in run(capsys, "plan", "--chip", "nrf51822")[2]
+
+
+def test_the_files_of_a_board_are_those_that_are_read():
+    assert own_files("board.csv") == [Path("board.csv"), Path("dear.csv")]
+    assert own_files("nrf52840") == own_files(None) == []
+    assert own_files("none.csv") == [Path("none.csv")]
+    Path("dear.csv").write_text(DEAR.replace("cortex-m4", "core"))
+    assert own_files("dear.csv") == [Path("dear.csv"), Path("core.csv")]
+    Path("core.csv").write_text(CORE.replace("cortex-m4", "dear"))  # each builds on the other
+    assert own_files("dear.csv") == [Path("dear.csv"), Path("core.csv")]
+
+
+@pytest.mark.parametrize("victim", ["board.csv", "dear.csv"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--write-table"),
+        ("report", "--no-claims", "--out"),
+        ("fleet", "--devices", "1", "--days", "1", "--noise", "none.txt", "--out", "new.sqlite", "--statistics"),
+    ],
+)
+def test_a_board_is_never_written_over(words, victim, capsys):
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    code, out, err = run(capsys, *words, victim, "--chip", "board.csv")
+    assert (code, out) == (2, "") and f"{victim} is read, and would be written over" in err
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_plan_and_fleet_count_a_board_of_ones_own(capsys):
+    from sensorsim.device.firmware import Firmware
+    from sensorsim.fleet.energy import board_of
+    from sensorsim.privacy.tables import ready_table
+
+    def planned(chip):
+        code, out, _ = run(capsys, "plan", "--columns", "TotalSteps", "--chip", chip, "--format", "json")
+        lines = {one["name"]: one["value"] for one in json.loads(out)["lines"]}
+        assert code == 0
+        return lines["cycles of a release"], lines["energy of a release"]
+
+    mine, ours = planned("board.csv"), planned("nrf52840")
+    assert mine[0] > ours[0] and mine[1] > ours[1]
+    firmware = Firmware(ready_table("1", 1))
+    dear, plain = (board_of(firmware, 7, 1, chip) for chip in ("board.csv", "nrf52840"))
+    assert dear.chip == "My board" and dear.prices.release > plain.prices.release
+    Path("board.csv").write_text(board(**dict.fromkeys(STORE_COLUMNS, "")))
+    note = "the table of My board has no figure for its memory, so no energy is counted"
+    assert board_of(firmware, 7, 1, "board.csv").note == note
+
+
+def test_a_page_names_the_files_of_a_board():
+    from sensorsim.report.gather import _cores
+    from sensorsim.report.inputs import of_board
+
+    named = [(one.option, one.name, one.sha256) for one in of_board("board.csv")]
+    hashes = [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in ("board.csv", "dear.csv")]
+    assert named == [("--chip", "board.csv", hashes[0]), ("--chip", "dear.csv", hashes[1])] and of_board(None) == []
+    cores = _cores(14, "dear.csv")
+    assert cores[-1].title == "Dear core" and len(cores) == len(_cores(14, "cortex-m4")) + 1

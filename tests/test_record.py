@@ -283,7 +283,7 @@ def test_no_figure_is_no_total_and_not_zero():
     data = json.loads(run("cost", "--chip", "apollo3", "--format", "json").output)["record"]
     assert data["mechanisms"]["spof"]["uJ"] is None and data["mechanisms"]["spof"]["uJ_per_day"] is None
     text = run("cost", "--chip", "apollo3").output
-    assert "no total: energy.csv has no figure for the memory of Apollo3 Blue" in text
+    assert "no total: the table of Apollo3 Blue has no figure for its memory" in text
 
 
 def test_compiled_cycles_take_the_place_of_the_kernels():
@@ -419,7 +419,12 @@ BAD = {
     ("--records-per-day", "nan"): "nan records a day are not possible",
     ("--chip", "atmega328p", "--random", "trng"): "ATmega328P has no generator of true random words; give --random",
     ("--chip", "cc2340r2", "--random", "trng"): "CC2340R2 has no generator of true random words (no generator on",
-    ("--chip", "apollo3", "--random", "trng"): "energy.csv has no figure for a generator of true random words on",
+    (
+        "--chip",
+        "apollo3",
+        "--random",
+        "trng",
+    ): "the table of Apollo3 Blue has no figure for a generator of true random words",
     ("--level", "machine", "--radio", "ble-2m"): "at machine level need a chip; give --chip",
 }
 

@@ -19,6 +19,7 @@ import sensorsim.claims
 from sensorsim.claims import Claim
 from sensorsim.cli import main
 from sensorsim.cli.report import command
+from sensorsim.cost.prices import energy_file
 from sensorsim.cost.record import Choices, whole_record
 from sensorsim.cost.record_cost import PARTS
 from sensorsim.cost.report import cost
@@ -142,9 +143,14 @@ def test_costs_are_those_of_cost(seen, made):
     assert record.unsettled() and set(record.unsettled()) <= set(items)
 
 
-def test_a_chip_without_a_figure_has_no_total():
-    found = report(chip="max32660", claims=False)
+def test_a_board_of_ones_own_without_a_figure_has_no_total_and_its_file_is_named(tmp_path):
+    lines = energy_file().read_text("utf-8").splitlines()
+    own = next(line for line in lines if line.startswith("max32660,")).replace("max32660", "mine", 1)
+    (tmp_path / "board.csv").write_text(f"{lines[0]}\n{own}\n", "utf-8")
+    found = report(chip=str(tmp_path / "board.csv"), claims=False)
     seen = Page(found.html)
+    assert [row[:2] for row in seen.cells("Files that were read")[1:]] == [["--chip", "board.csv"]]
+    assert "No file was read" not in found.html
     assert "an energy that is not known in full" in found.html and len(seen.all("svg")) == 2
     assert seen.cells("One record, by what takes the energy")[1][-1] == "–"
 

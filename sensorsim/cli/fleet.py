@@ -43,7 +43,10 @@ fault_options = options(
 )
 energy_options = options(
     option(
-        "--chip", type=CHIP, help="A chip, for energy; `sensorsim cpus` lists them.  [default: as `sensorsim cost`]"
+        "--chip",
+        type=CHIP,
+        help="A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.  "
+        "[default: as `sensorsim cost`]",
     ),
     option("--radio", type=RADIO, help="What sends it: ble-2m, lora-sf7 …"),
     option("--battery-mah", type=float, help="Also the share of a battery that the days use up."),
@@ -126,12 +129,13 @@ def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
 
 def _check_files(chosen: dict[str, Any]) -> None:
     """Everything that will be written, before anything is read."""
+    from sensorsim.cost.own import own_files
     from sensorsim.files import check_targets
     from sensorsim.fleet.store import check_store
 
     check_store(chosen["out"])
     written, read = (chosen["out"], chosen["statistics"], chosen["plot"]), ("data", "noise", "sketch", "ranges")
-    check_targets(written, read=[chosen[name] for name in read])
+    check_targets(written, read=[*(chosen[name] for name in read), *own_files(chosen["chip"])])
     if chosen["plot"]:
         from sensorsim.drawing import check_figure
 

@@ -64,7 +64,7 @@ def _option(name: str, kind: type, text: str) -> Callable[[Decorated], Decorated
 @option("--days", help="Days that the fleet runs.")
 @option("--expect", help="Mean that is planned for, as a share of the range; at 0.5 the interval is widest.")
 @click.option("--noise", type=TABLE, help="Take this noise table in place of the best one.")
-@click.option("--chip", type=CHIP, help="A chip, for energy; `sensorsim cpus` lists them.")
+@click.option("--chip", type=CHIP, help="A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
 @option("--radio", type=RADIO, help="What sends: ble-2m, 802154, lora-sf7 …")
 @click.option("--battery-mah", type=float, help="Also what the releases take of a battery.")
 @option("--delta", help="Of the epsilon by distributions.")
@@ -93,9 +93,10 @@ def command(
                --budget-epsilon 1 --budget-days 30
              sensorsim plan --devices ? --accuracy 0.02 --write-table noise.txt
     """
+    from sensorsim.cost.own import own_files
     from sensorsim.files import check_targets
 
-    check_targets([write_table, plot], read=[noise, ranges])
+    check_targets([write_table, plot], read=[noise, ranges, *own_files(chosen["chip"])])
     if plot:
         from sensorsim.plan.figure import check_figure
 

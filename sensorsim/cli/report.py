@@ -33,7 +33,7 @@ def _option(name: str, text: str, **more: Any) -> Callable[[Decorated], Decorate
 @_option("budget_epsilon", "Epsilon of a person in a budget period.", type=str)
 @_option("budget_days", "Days of a budget period.", type=int)
 @_option("every", "Days that one estimate is made of.", type=int)
-@_option("chip", "A chip, for energy; `sensorsim cpus` lists them.", type=CHIP)
+@_option("chip", "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.", type=CHIP)
 @_option("radio", "What sends: ble-2m, 802154, lora-sf7 …", type=RADIO)
 @_option("battery_mah", "A battery that the records are paid from.", type=float)
 @click.option("--claims/--no-claims", default=Wanted.claims, show_default=True, help="Recompute the claims too.")

@@ -247,6 +247,15 @@ def load_chip(name: str) -> Chip:
     raise InputError(_unknown("chip", name, chip_names()))
 
 
+def load_priced_chip(name: str) -> Chip:
+    """The same; InputError for one whose core has no table, as its cycles are not known."""
+    chip = load_chip(name)
+    if not chip.cpu:
+        mend = "name one in its column cpu, or choose another" if is_own(name) else "choose another"
+        raise InputError(f"{chip.name} has a {chip.core}, whose cycles are in no table here; {mend}.")
+    return chip
+
+
 def _own_chip(path: Path) -> Chip:
     """The one chip of a file; its core is one of ours, or a table beside it."""
     _, columns, lines = read_cells(path)

@@ -27,7 +27,7 @@ def check_source(source: str, chip: str, trng: Trng | None) -> None:
         raise InputError(f"random words from {source!r} are not known{hint}; choose one of {', '.join(SOURCES)}.")
     if source == TRNG and trng is None:
         raise InputError(
-            f"energy.csv has no figure for a generator of true random words on {chip}; give --random chacha20."
+            f"the table of {chip} has no figure for a generator of true random words; give --random chacha20."
         )
     if source == TRNG and trng is not None and trng.status == NONE:
         why = f" ({trng.note})" if trng.note else ""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.chip_parts import Store, Trng, load_parts
-from sensorsim.cost.prices import Chip, is_own, load_chip, load_chips
+from sensorsim.cost.prices import Chip, is_own, load_chips, load_priced_chip
 from sensorsim.cost.radio import DEFAULT_RADIO, Radio, load_radio
 from sensorsim.cost.random import CHACHA20, TRNG, check_source
 from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS, SECONDS_PER_DAY, RecordCost
@@ -85,7 +85,7 @@ class WholeRecord(NamedTuple):
         if self.store:
             said.append((f"{self.store.kind} of {self.chip.name}", self.store.status, self.store.note))
         else:
-            said.append((f"memory of {self.chip.name}", "not known", "no figure in energy.csv, so there is no total"))
+            said.append((f"memory of {self.chip.name}", "not known", "no figure in its table, so there is no total"))
         if self.choices.random == TRNG and self.trng:
             said.append((f"generator of {self.chip.name}", self.trng.status, self.trng.note))
         of = f", {self.radio.status_of}" if self.radio.status_of else ""
@@ -193,10 +193,7 @@ def check_day(records: float, radio: Radio, costs: Iterable[RecordCost]) -> None
 def choose_chip(name: str | None, cpu: str) -> Chip:
     """The chip of that name; without one the default, or the first whose core is `cpu` where the default's is not."""
     if name is not None:
-        chip = load_chip(name)
-        if not chip.cpu:
-            raise InputError(f"{chip.name} has a {chip.core}, whose cycles are in no table here; choose another.")
-        return chip
+        return load_priced_chip(name)
     known = {chip.chip: chip for chip in load_chips()}
     fitting = [chip for chip in known.values() if chip.cpu and chip.cpu in (cpu, f"{cpu}f")]
     default = known[DEFAULT_CHIP]

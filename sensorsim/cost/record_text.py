@@ -112,7 +112,7 @@ def _notes(record: WholeRecord) -> list[str]:
     """Where the journal is, at length and shorter; and what the band's rules forbid."""
     duty = _duty(record)
     if record.store is None:
-        kept = f" no total: energy.csv has no figure for the memory of {record.chip.name}"
+        kept = f" no total: the table of {record.chip.name} has no figure for its memory"
         return [f"{kept}; {duty}" if duty else f"{kept}, where the journal is"]
     from sensorsim.kernels.journal import SLOT_BYTES
 

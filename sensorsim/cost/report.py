@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.forms import forms
-from sensorsim.cost.prices import load_chip, load_cpu
+from sensorsim.cost.prices import load_cpu, load_priced_chip
 from sensorsim.cost.pricing import Pricing
 from sensorsim.cost.views import MOST_EXECUTED, MechanismCost, cost_of, operations_of
 from sensorsim.errors import InputError
@@ -226,11 +226,7 @@ def make_pricing(
         )
     if metric == "energy" and chip is None:
         raise InputError("energy needs a chip; give --chip, and `sensorsim cpus` lists those known.")
-    known_chip = load_chip(chip) if chip else None
-    if known_chip and not known_chip.cpu:
-        raise InputError(
-            f"{known_chip.name} has a {known_chip.core}, whose cycles are in no table here; choose another."
-        )
+    known_chip = load_priced_chip(chip) if chip else None
     table = load_cpu(cpu or (known_chip.cpu if known_chip else "k7"))
     if known_chip and table.name != load_cpu(known_chip.cpu).name:
         raise InputError(f"the core of {known_chip.name} is {known_chip.cpu}, not {table.name}; leave --cpu out.")

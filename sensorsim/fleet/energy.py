@@ -79,7 +79,7 @@ def board_of(
     joule = None if battery_mah is None else battery_mah * COULOMB_PER_MAH * making.chip.supply_V
     named = making.chip.name, making.radio.radio, battery_mah, joule
     if making.store is None:
-        note = f"energy.csv has no figure for the memory of {making.chip.name}, so no energy is counted"
+        note = f"the table of {making.chip.name} has no figure for its memory, so no energy is counted"
         return Board(Prices(), *named, note)
     return Board(_prices(making, Life(firmware, days, records_per_day, faults or Faults(), schedule)), *named)
 

@@ -55,7 +55,7 @@ def kept_result(
     if settings is None:
         raise InputError(
             f"the noise table of {brief(path)} is not known here: it is not the plan's and none that ships; give it "
-            "with --noise TABLE."
+            f"with --noise TABLE --n {len(said['columns'])} (a fleet of sketches stands on no page)."
         )
     with Kept(path, content, settings, size) as store:
         if not store.finished:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sensorsim.terminal import counted
+
 if TYPE_CHECKING:
     from sensorsim.fleet.estimates import Coverage
     from sensorsim.fleet.result import Feature, FleetResult
@@ -19,8 +21,7 @@ def text(result: "FleetResult") -> str:
     """What a person wants to know first; the rest is in the JSON."""
     settings = result.settings
     often = "a record" if settings.records_per_day == 1 else f"{settings.records_per_day:,} records"
-    days = "1 day" if settings.days == 1 else f"{settings.days:,} days"
-    devices = "1 device" if settings.devices == 1 else f"{settings.devices:,} devices"
+    devices, days = counted(settings.devices, "device"), counted(settings.days, "day")
     lines = [
         f" {devices} × {days}, {often} a day; people: {_cut(settings.people.source, 24)}",
         NOT_PRIVATE,
@@ -43,7 +44,7 @@ def _packets(result: "FleetResult") -> list[str]:
     came = [f"{_share(found[name].share)} {name}" for name in ("received", "lost") if found[name].count]
     if came:
         lines += _wrapped(" packets   ", [f"{found['released'].count:,}:", *_listed(came)])
-    happened = [f"{found[name].count:,} {word}" for name, word in (("resets", "resets"), ("opens", "openings"))]
+    happened = [counted(found[name].count, word) for name, word in (("resets", "reset"), ("opens", "opening"))]
     if found["stuck devices"].count:
         happened.append(f"{found['stuck devices'].count:,} with stuck entropy")
     return lines + _wrapped(" devices   ", _listed(happened))
@@ -51,12 +52,14 @@ def _packets(result: "FleetResult") -> list[str]:
 
 def _estimates(result: "FleetResult") -> list[str]:
     sketch = result.settings.firmware.sketch
-    period = f"{result.settings.days} days" if sketch else "a day" if result.every == 1 else f"{result.every} days"
-    what = f" 95 % intervals of a mean over {period}"
+    days = result.settings.days if sketch else result.every
+    period = "a day" if days == 1 else f"{days} days"
+    mean, whole = ("mean", "the range") if sketch is None else ("mean square", "its bound")
+    what = f" 95 % intervals of a {mean} over {period}"
     if result.half is None:
         return [f"{what}: the run is shorter"]
     scale = 1.0 if sketch is None else sketch.root**2
-    lines = [f"{what}: ±{_percent(result.half / scale)} of the range, from {_number(result.count)} values"]
+    lines = [f"{what}: ±{_percent(result.half / scale)} of {whole}, from {_number(result.count)} values"]
     lines.append(f"   of {result.of_people:26}{_coverage(result.coverage)}")
     lines.append(f"   of {'the records that came':26}{_coverage(result.coverage_of_records)}")
     if result.error_sd is not None and result.foretold_sd is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.errors import InputError
 from sensorsim.plan.asked import FEATURES, Asked
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -51,7 +52,10 @@ class Wanted:
     def asked(self, table: "NoiseTable | None") -> Asked:
         """The same as a plan takes it."""
         if table is not None and table.features != self.n:
-            raise InputError(f"the noise table is for {table.features} features and n is {self.n}; give the same n.")
+            raise InputError(
+                f"the noise table is for records of {counted(table.features, 'feature')} and n is {self.n}; give --n "
+                f"{table.features}."
+            )
         shared = {each.name: getattr(self, each.name) for each in fields(self) if each.name in SHARED}
         return Asked(features=self.n, noise=table, **shared)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sensorsim.report.asked import Wanted
-from sensorsim.report.inputs import Input, fleet_content, read_fleet, read_noise, read_sweep
+from sensorsim.report.inputs import Input, fleet_content, of_board, read_fleet, read_noise, read_sweep
 
 if TYPE_CHECKING:
     from sensorsim.claims import Claim
@@ -84,10 +84,10 @@ def gather(wanted: Wanted, told: Told = lambda text: None) -> Findings:
         told("reading the fleet")
         tables = [planned.table, *([package.table] if package and package.table else [])]
         fleet, of_fleet = read_fleet(wanted.fleet, kept, tables, wanted.every)
-    read = (of_sweep, package.source if package else None, of_fleet, noise)
+    read = (of_sweep, package.source if package else None, of_fleet, noise, *of_board(wanted.chip))
     return Findings(
-        wanted, record, saving, planned, certify(planned.table), _rivals(planned), _curve(planned), _cores(wanted.n),
-        sweep, fleet, package, _claims(told) if wanted.claims else None,
+        wanted, record, saving, planned, certify(planned.table), _rivals(planned), _curve(planned),
+        _cores(wanted.n, record.chip.cpu), sweep, fleet, package, _claims(told) if wanted.claims else None,
         tuple(one for one in read if one is not None), _versions(),
     )  # fmt: skip
 
@@ -140,15 +140,16 @@ def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
     return tuple(made)
 
 
-def _cores(n: int) -> tuple[Core, ...]:
+def _cores(n: int, own: str) -> tuple[Core, ...]:
+    """Those that have a table, and the board's where that is none of them."""
     from sensorsim.cost.prices import cpu_names, load_cpu
     from sensorsim.cost.record_parts import full_pricing
     from sensorsim.cost.sensor import sensor_release
 
     found = []
-    for name in cpu_names():
+    for name in dict.fromkeys([*cpu_names(), own]):
         cpu, cost = load_cpu(name), sensor_release(n, full_pricing(name)).cost
-        found.append(Core(name, cpu.title, cpu.unit, float(cost.min), float(cost.typical), float(cost.max)))
+        found.append(Core(cpu.name, cpu.title, cpu.unit, float(cost.min), float(cost.typical), float(cost.max)))
     return tuple(found)
 
 

@@ -75,6 +75,14 @@ def read_noise(path: Place) -> "tuple[NoiseTable, Input]":
     return parse_table(content, brief(name_of(path))), of_file("--noise", path, content)
 
 
+def of_board(chip: str | None) -> list[Input]:
+    """The files of a stranger's board."""
+    from sensorsim.cost.own import own_files
+    from sensorsim.cost.rows import MOST_BYTES
+
+    return [of_file("--chip", path, _content(path, MOST_BYTES, "the table of a chip")) for path in own_files(chip)]
+
+
 def _with_ready(tables: "list[NoiseTable]") -> "Iterator[NoiseTable]":
     from sensorsim.privacy.tables import READY_EPSILONS, ready_table
 

@@ -6,6 +6,7 @@ from sensorsim.report import delivered, sections
 from sensorsim.report.gather import Findings
 from sensorsim.report.opening import opening
 from sensorsim.report.parts import Markup, joined, paragraph, tag, text
+from sensorsim.terminal import counted
 
 TITLE = "What a private record costs, protects and delivers"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -26,7 +27,8 @@ def page(found: Findings) -> str:
     }
     links = (tag("li", tag("a", LINKS[name], href=f"#{name}")) for name in shown)
     wanted = found.wanted
-    about = f"{wanted.n} features, {wanted.l} hidden units · {found.plan.costs.chip} · {found.plan.costs.radio}"
+    sizes = f"{counted(wanted.n, 'feature')}, {counted(wanted.l, 'hidden unit')}"
+    about = f"{sizes} · {found.plan.costs.chip} · {found.plan.costs.radio}"
     body = joined(
         [
             tag("a", "Skip to the numbers", href="#main", class_="skip"),

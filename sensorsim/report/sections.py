@@ -50,9 +50,10 @@ def _change(found: Findings) -> str:
     whole = found.record.savings().get(PARTS[-1])
     if whole is None or found.printed_saving is None:
         return "Whole records of SPOF and DP-SGD are not compared, as a part of their energy is not known."
+    beside = "more" if found.printed_saving < 0 else "fewer"
     return (
-        f"By the paper's list of operations SPOF needs {found.printed_saving:.2f} % fewer than DP-SGD; as a whole "
-        f"record it takes {abs(whole):.2f} % {'more' if whole < 0 else 'less'} energy."
+        f"By the paper's list of operations SPOF needs {abs(found.printed_saving):.2f} % {beside} than DP-SGD; "
+        f"as a whole record it takes {abs(whole):.2f} % {'more' if whole < 0 else 'less'} energy."
     )
 
 
@@ -74,7 +75,7 @@ def protects(found: Findings) -> Markup:
         f"record. Proved just now from its whole numbers: the largest likelihood ratio of a value is {ratio}, so "
         f"one record has epsilon {proof.epsilon_record} with delta {proof.delta_record}, for {proof.neighbours}."
     )
-    columns = [Column("of"), Column("days", True), Column("releases", True), Column("epsilon, delta 0", True),
+    columns = [Column("of"), Column("days", True), Column("releases", True), Column("basic, delta 0", True),
                Column(f"epsilon, delta {power(spent.delta)}", True), Column("aligned, delta 0", True)]  # fmt: skip
     rows = [_spent_row(one, names) for one, names in _merged(spent.spent)]
     return section(
@@ -110,10 +111,11 @@ def firmware(found: Findings) -> Markup:
     ]
     said = paragraph(
         "One release of a whole sensor, its journal, generator and packet in it: the kernels' operations, priced by "
-        "the table of each core. A range comes from prices that depend on operands. No package was given; with "
-        "--package the compiled code of one stands here."
+        "the table of each core. A range comes from prices that depend on operands. The command below gives one line, "
+        "under sensor_release; --cpu takes the other cores. No package was given; with --package DIR the compiled "
+        "code of one stands here, as `sensorsim export --out DIR` writes it."
     )
-    again = command("sensorsim export --out DIR", "sensorsim verify DIR")
+    again = command(_core_command(found))
     return section(
         "firmware", "The firmware, core by core", said, table("One release by the tables", columns, rows), again
     )
@@ -200,6 +202,12 @@ def _given(wanted: Wanted, *names: str) -> list[str]:
 def _cost_command(wanted: Wanted) -> str:
     sizes = ["--n", str(wanted.n), "--l", str(wanted.l), "--battery-mah", f"{wanted.battery_mah:g}"]
     return shlex.join(["sensorsim", "cost", *sizes, *_given(wanted, "chip", "radio")])
+
+
+def _core_command(found: Findings) -> str:
+    """The release on the core of the board."""
+    sizes = ["--n", str(found.wanted.n), "--l", str(found.wanted.l), "--cpu", found.record.chip.cpu]
+    return shlex.join(["sensorsim", "cost", *sizes, "--format", "json"])
 
 
 def plan_command(wanted: Wanted) -> str:
