@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from sensorsim.cli import group, main
+from sensorsim.language.load import find
+from sensorsim.language.secrecy import NOT_PROVED, unproved
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "kernels.md").read_text("utf-8")
@@ -148,6 +150,9 @@ def test_a_leak_is_exit_1_with_its_line(tmp_path):
     assert done.exit_code == 1
     assert [(f["kind"], f["file"], f["line"]) for f in found["findings"]] == [("branch", "leak.py", 7)]
     assert "leak.py:7" in kernel(str(file)).stdout
+    read = find(str(file))[0].secrecy().verdict
+    assert unproved({"leak": read, "other": "proved: nothing"}) == [f"secrecy of leak, {read.removeprefix(NOT_PROVED)}"]
+    assert unproved({"leak": read})[0].startswith("secrecy of leak, for x: the branch `if geu(x, 9)`")
 
 
 BAD = {
@@ -190,6 +195,26 @@ def test_the_package_it_writes_is_one_that_verify_takes(outside):
     assert kernel("smooth.py:smooth", "--c", "package").exit_code == 0
     done = CliRunner().invoke(group, ["verify", "package", "--target", "host", "--random-host", "1000"])
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.slow
+def test_a_package_of_a_kernel_that_leaks_says_so(outside):
+    Path("leak.py").write_text(
+        HEAD + "@kernel()\ndef leak(x: SECRET) -> BYTE:\n    if geu(x, 9):\n        return u32(1)\n    return u32(0)\n"
+    )
+    said = "Not proved: secrecy of leak, for x: the branch"
+    words = ["export", "--kernels", "leak.py:leak", "--out", "package"]
+    assert said in CliRunner().invoke(group, words).output
+    done = CliRunner().invoke(group, ["verify", "package", "--target", "host", "--random-host", "1000"])
+    assert done.exit_code == 0 and said in done.output
+
+
+def test_the_next_step_is_one_that_works(outside, tmp_path):
+    file = tmp_path / "two.py"
+    past = "@kernel()\ndef past(x: BYTE['n'], n: N) -> BYTE:\n    return x[n]\n"
+    file.write_text(HEAD + f"N = Length('n', 1, 9, '')\n{past}@kernel()\ndef kept(x: BYTE) -> BYTE:\n    return x\n")
+    shown = kernel(str(file)).stdout
+    assert f"sensorsim kernel {file}:kept --c DIR" in " ".join(shown.split()) and ":past" not in shown
 
 
 BRANCHES = """

@@ -23,7 +23,7 @@ from sensorsim.verify.proof import Proof
 from sensorsim.verify.result import KernelResult
 from sensorsim.verify.running import NOT_RUN, Run
 from sensorsim.verify.steps import Contents, Setup, Step, groups
-from sensorsim.verify.verification import verify
+from sensorsim.verify.verification import NO_TABLE, NOT_DRAWN, verify
 from sensorsim.verify.worker import Worker
 
 FEW = Effort(20, 20, 4, 8)
@@ -128,6 +128,17 @@ def test_a_package_with_copies_of_kernels_is_opened_in_other_processes_only(aske
     assert [result.target for result in report.results] == ["host", "k7"] * 2
     assert [step.what for step in steps[:2]] == ["contents", "anew"]
     assert len(steps) == 1 + 1 + 2 + 1 + 1 + 1 + 2 * 3
+
+
+def test_what_is_not_proved_is_said_where_every_proof_holds(asked):
+    folder, _, answers = asked
+    one = verify(folder, ["host"], FEW)
+    assert one.left_out == () and "2 kernels, 1 target" in one.proof("bits").detail
+    assert verify(folder, ["k7"], FEW).left_out == (NOT_DRAWN,)
+    answers["contents"] = Contents(("one",), False, ("secrecy of one, for x: a branch",))
+    told = verify(folder, ["host"], FEW)
+    assert told.passed and told.left_out == ("secrecy of one, for x: a branch", NO_TABLE)
+    assert "1 kernel, 1 target" in told.proof("bits").detail
 
 
 def test_without_copies_and_jobs_only_what_runs_nothing_on_the_host_is_done_here(asked, monkeypatch):

@@ -11,6 +11,7 @@ from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
 from sensorsim.progress import step
 from sensorsim.results import Result, bars
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +34,13 @@ class Exported(Result):
     texts: dict[str, str]  # by path
     statement: str  # what it releases, as the manifest was proved to say
 
+    @property
+    def unproved(self) -> list[str]:
+        """What of the kernels' secrecy is not proved; a package is written all the same, and its header says so."""
+        from sensorsim.language.secrecy import unproved
+
+        return unproved(_manifest(self.texts)["proved"])
+
     def rows(self) -> list[dict[str, Any]]:
         return [{"file": path, "bytes": len(text.encode())} for path, text in self.texts.items()]
 
@@ -46,6 +54,7 @@ class Exported(Result):
         sources = [path for path in self.texts if path.startswith(("src/", "include/"))]
         return {
             "holds": self.statement,
+            **{f"not proved {number}": text for number, text in enumerate(self.unproved, 1)},
             "sources": f"{len(sources)} files, {sum(len(self.texts[path]) for path in sources):,} letters of C",
             "next": f"ss.verify({self.folder!r})",
         }
@@ -107,16 +116,20 @@ def export(
     return Exported(str(out), texts, _statement(texts))
 
 
-def _statement(texts: dict[str, str]) -> str:
-    """What the manifest says of the sensor, whose table was proved when it was made."""
+def _manifest(texts: dict[str, str]) -> Any:
     import json
 
     from sensorsim.export.files import MANIFEST
 
-    sensor = json.loads(texts[MANIFEST]).get("sensor")
+    return json.loads(texts[MANIFEST])
+
+
+def _statement(texts: dict[str, str]) -> str:
+    """What the manifest says of the sensor, whose table was proved when it was made."""
+    sensor = _manifest(texts).get("sensor")
     if not sensor:
         return "single kernels"
-    budget = f"{sensor['budget_epsilon']} in {sensor['budget_days']} days"
+    budget = f"{sensor['budget_epsilon']} in {counted(sensor['budget_days'], 'day')}"
     return f"a sensor: epsilon {sensor['epsilon_of_a_release']} a release, proved; budget {budget}"
 
 

@@ -8,6 +8,7 @@ from sensorsim.api.firmware import Exported, export
 from sensorsim.cli.choices import EXPORTED, PACKET_NUMBERS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
+from sensorsim.cli.verify_binary import wrapped
 
 option = options_of(export)
 
@@ -92,4 +93,5 @@ def _text(found: Exported) -> str:
     rows = found.rows()
     width = max(len(str(row["file"])) for row in rows)
     lines = [f"  {row['file']:<{width}}  {row['bytes']:>7} bytes" for row in rows]
+    lines += [line for text in found.unproved for line in wrapped(f"Not proved: {text}")]
     return "\n".join([f"{found.folder}: {len(rows)} files", *lines, f"Next: sensorsim verify {found.folder}"])

@@ -63,7 +63,7 @@ def command(
         settle_kernel(locks, with_machine_code(data, reports, cpus, level, locks.also), found.holds)
     emit(
         fmt,
-        lambda: "\n\n".join(_text(report, file) for report in reports.values()),
+        lambda: "\n\n".join(_text(report, file, out) for report in reports.values()),
         lambda: data,
         found.rows,
     )
@@ -71,21 +71,30 @@ def command(
         sys.exit(1)
 
 
-def _text(report: "KernelReport", file: str) -> str:
+def _text(report: "KernelReport", file: str, out: Path | None) -> str:
     kernel = report.kernel
     sizes = ", ".join(f"{name} = {value}" for name, value in report.at.items())
     lines = [f"{kernel.name} ({kernel.at})" + (f"   {sizes}" if sizes else "")]
     lines += [f" {text}" for text in _costs(report)]
-    lines += ["", *_counts(report), ""]
+    counts = _counts(report)
+    lines += ["", *counts, ""] if counts else [""]
     lines += _ranges(report)
     lines += _paragraph("secrecy", report.secrecy.verdict)
     for row in report.verified:
         same = "every bit is the same" if not row["differing_bits"] else f"{row['differing_bits']} BITS DIFFER"
         ran = f", {row['instructions']:g} instructions on average" if row["instructions"] else ""
         lines.append(f" {'verified':<9} {row['target']}: {same} in {row['vectors']} vectors{ran}")
-    if report.proof is not None and not report.verified:
-        lines.append(f" {'C':<9} sensorsim kernel {file} --c DIR --verify host")
+    if out is not None:
+        lines.append(f" {'C':<9} in {out}; next: sensorsim verify {out}")
+    elif report.proof is not None and not report.verified:
+        lines.append(f" {'C':<9} sensorsim kernel {_alone(file, kernel.name)} --c DIR --verify host")
     return hung("\n".join(lines), columns())
+
+
+def _alone(file: str, name: str) -> str:
+    """One of a file's kernels, as it is asked for: beside another that is not proved no C would be written."""
+    path, found, _ = file.rpartition(".py")
+    return f"{path}.py:{name}" if found else file
 
 
 def _costs(report: "KernelReport") -> list[str]:

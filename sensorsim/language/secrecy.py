@@ -7,6 +7,7 @@ depends on it on some core. A kernel may accept such a thing in its own lines an
 exception, which travels with its reason into the C header.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.language import ir
@@ -31,6 +32,15 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.text} at {self.at}" + (f": {self.reason}" if self.reason else "")
+
+
+NOT_PROVED = "NOT proved "  # a verdict begins with it
+
+
+def unproved(verdicts: Mapping[str, str]) -> list[str]:
+    """Those of these verdicts, by kernel, that are no proof, as `secrecy of steps, for x: …`."""
+    bad = {name: text for name, text in verdicts.items() if text.startswith(NOT_PROVED)}
+    return [f"secrecy of {name}, {text.removeprefix(NOT_PROVED)}" for name, text in bad.items()]
 
 
 class Secrecy(NamedTuple):
@@ -58,7 +68,7 @@ class Secrecy(NamedTuple):
             return "no parameter is declared secret"
         names = ", ".join(self.secrets)
         if self.findings:
-            return f"NOT proved for {names}: " + "; ".join(map(str, self.findings))
+            return f"{NOT_PROVED}for {names}: " + "; ".join(map(str, self.findings))
         plain = f"proved: no branch, loop bound, address or time of an operation depends on {names}"
         if not self.exceptions:
             return plain

@@ -12,6 +12,7 @@ from sensorsim.export.board import BOARD_ENTRY, board_entry
 from sensorsim.export.manifest import Package
 from sensorsim.export.sensor_package import firmware_of
 from sensorsim.language.kernel import Kernel
+from sensorsim.language.secrecy import unproved
 from sensorsim.machine.compilers import OwnCompiler
 from sensorsim.machine.cores import core_of
 from sensorsim.machine.elf import Program, read_elf
@@ -66,6 +67,7 @@ def not_proved(package: Package) -> tuple[str, ...]:
     found = (
         [f"every draw of this build: only those that were tried are compared; {whole}"] if package.table_file else []
     )
+    found += unproved({kernel.name: kernel.secrecy().verdict for kernel in package.kernels})
     more = ["what is left in registers after a call", "every path and address: those of the trials are compared"]
     return (*found, *(more if package.private else more[1:]))
 

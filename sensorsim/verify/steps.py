@@ -11,6 +11,7 @@ from sensorsim.errors import FailedProofError
 from sensorsim.export.choose import Options
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package import make_package
+from sensorsim.language.secrecy import unproved
 from sensorsim.machine.targets import CORES, HOST, TARGETS, check_with_gcc, compile_host
 from sensorsim.verify.bits import Effort, Work
 
@@ -52,6 +53,7 @@ class Contents:
 
     kernels: tuple[str, ...]
     table: bool
+    unproved: tuple[str, ...] = ()  # of their secrecy
 
 
 class Steps:
@@ -71,7 +73,10 @@ class Steps:
         from sensorsim.verify.anew import check_tools
 
         check_tools(self.package)
-        return Contents(tuple(kernel.name for kernel in self.package.kernels), self.package.table_file is not None)
+        kernels = self.package.kernels
+        verdicts = {kernel.name: kernel.secrecy().verdict for kernel in kernels}
+        names = tuple(kernel.name for kernel in kernels)
+        return Contents(names, self.package.table_file is not None, tuple(unproved(verdicts)))
 
     def anew(self, step: Step) -> Any:
         """The files as export makes them, or a list that says why it makes none. They are compared with those of the

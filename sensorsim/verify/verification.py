@@ -11,6 +11,7 @@ from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import files_in
 from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_named
 from sensorsim.results import Result, bars
+from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.described import kernel_row, proof_facts, verification_data
 from sensorsim.verify.proof import Proof
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 SORTS = {"selftest": "self-test", "bits": "bits", "draw": "every draw"}
 NAMED = 8  # files that the proof of the files names
-NOT_DRAWN = "every draw: it runs on this machine, and host is not among the targets, or there is no certified release"
+NOT_DRAWN = "every draw: it runs on this machine, and host is not among the targets"
+NO_TABLE = "every draw: the package has no certified table"
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,7 +134,7 @@ class _Report:
         if tests and not wrong:
             wrong = ["not compared where the self-test fails"]
         count, kernels = sum(result.vectors for result in results), len(self.contents.kernels)
-        told = f"{count} vectors, {kernels} kernels, {len(targets)} targets"
+        told = f"{count} vectors, {counted(kernels, 'kernel')}, {counted(len(targets), 'target')}"
         if targets:
             yield Proof("bits", not wrong, "; ".join(wrong) or f"every bit is the same: {told}")
         yield from _paths(results)
@@ -154,8 +156,9 @@ class _Report:
 
     def _left_out(self) -> Iterator[str]:
         """What was not proved, and why."""
+        yield from self.contents.unproved
         if not self.run.of("draw"):
-            yield NOT_DRAWN
+            yield NOT_DRAWN if self.contents.table else NO_TABLE
         names = [name for what, name in SORTS.items() if any(map(self._not_run, self.run.of(what)))]
         if names:
             names += ["the table in the code"] if self.contents.table else []
@@ -175,5 +178,5 @@ def _paths(results: Sequence[KernelResult]) -> Iterator[Proof]:
     if not proved:
         return
     wrong = [f"{r.kernel} on {r.target}: {name} is proved and not so" for r in proved for name in r.contradicted]
-    kernels = len({result.kernel for result in proved})
-    yield Proof("path", not wrong, "; ".join(wrong) or f"secrets change no instruction of {kernels} kernels, as proved")
+    kernels = counted(len({result.kernel for result in proved}), "kernel")
+    yield Proof("path", not wrong, "; ".join(wrong) or f"secrets change no instruction of {kernels}, as proved")
