@@ -1,9 +1,11 @@
 """Compiled functions are kept for the processes that follow, and only for as long as all they call stays the same."""
 
 import os
+import stat
 import subprocess
 import sys
 import textwrap
+import time
 
 import numba
 import numpy as np
@@ -165,6 +167,39 @@ def test_it_does_not_grow_for_ever(own, monkeypatch):
     assert left[-1] == "19" and "00" not in left
 
 
+def test_what_a_killed_process_had_begun_goes(own):
+    store.save("a", b"1")
+    for name, age in (("old", 7200), ("new", 0)):
+        (own / f"{store.BEGUN}{name}").write_bytes(b"half")
+        os.utime(own / f"{store.BEGUN}{name}", (time.time() - age,) * 2)
+    store.save("b", b"2")
+    assert sorted(path.name for path in own.iterdir()) == [f"{store.BEGUN}new", "a.compiled", "b.compiled"]
+
+
+@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="a folder cannot be opened here")
+def test_a_folder_that_is_exchanged_while_it_is_looked_at_is_not_read(own, tmp_path, monkeypatch):
+    store.save("a", b"theirs")
+    own.rename(tmp_path / "theirs")
+    store.save("a", b"ours")
+
+    def exchanged(found, kind, ask=store._is_private):
+        if kind is stat.S_ISDIR:
+            own.rename(tmp_path / "ours")
+            (tmp_path / "theirs").rename(own)
+        return ask(found, kind)
+
+    monkeypatch.setattr(store, "_is_private", exchanged)
+    assert store.load("a") == b"ours"  # of the folder that was looked at
+
+
+def test_what_is_called_with_a_function_is_compiled_in_every_process(own):
+    """A function's type is its address, where the next process has another function."""
+    apply = jit(function("def f(g, x):\n    return g(x)"), kept=True)
+    for more in (1, 100):
+        assert apply(numba.njit(function("def f(x):\n    return x + k", k=more)), 3) == 3 + more
+    assert not own.exists()
+
+
 def test_what_ships_can_be_kept(own):
     """Every runner, and the whole loop of a fleet: an unknown part would only be slow, so it is asked for here."""
     from sensorsim.kernels.rows_search import sampled_rows_search_one
@@ -207,3 +242,6 @@ def test_the_checker_of_c_runs_once_for_the_same_text(own, tmp_path, monkeypatch
     monkeypatch.setattr(misra, "tool_version", lambda: "another")
     misra.misra_report(tmp_path)
     assert len(runs) == 3
+    monkeypatch.setattr(misra, "USUAL", "__clang__")  # another way to read the same text
+    misra.misra_report(tmp_path)
+    assert len(runs) == 4

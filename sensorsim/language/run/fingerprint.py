@@ -24,6 +24,7 @@ FIXED = ("builtins", "math", "operator", "numpy", "numba", "llvmlite")
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
+ADDRESS = " at 0x"
 
 
 class UnknownError(Exception):
@@ -47,7 +48,12 @@ def surroundings() -> str:
 
 
 def type_text(kind: Any) -> str:
-    """One of Numba's types in full: its own text names a tuple's class, but not the class's fields."""
+    """One of Numba's types in full: its own text names a tuple's class, but not the class's fields.
+
+    The type of a function names it by its address, where another process has another function: that is no text.
+    """
+    if ADDRESS in repr(kind):
+        raise UnknownError(kind)
     fields = getattr(kind, "fields", None)
     inner = [*getattr(kind, "types", ())] if hasattr(kind, "types") else []
     if isinstance(fields, tuple) and hasattr(kind, "instance_class"):

@@ -90,8 +90,12 @@ class _Kept(NullCache):  # type: ignore[misc]
     def __init__(self, mark: str) -> None:
         self.mark = mark
 
-    def name(self, signature: Any, codegen: Any) -> str:
-        arguments = [type_text(kind) for kind in signature]
+    def name(self, signature: Any, codegen: Any) -> str | None:
+        """Of the machine code for these types of arguments; None where they mean something in this process alone."""
+        try:
+            arguments = [type_text(kind) for kind in signature]
+        except UnknownError:
+            return None
         return hashlib.sha256(repr((self.mark, arguments, codegen.magic_tuple())).encode()).hexdigest()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -99,7 +103,8 @@ class _Kept(NullCache):  # type: ignore[misc]
         sig = getattr(sig, "args", sig)  # a callback's has its result too
         if not isinstance(sig, tuple):
             return None
-        data = store.load(self.name(sig, target_context.codegen()))
+        name = self.name(sig, target_context.codegen())
+        data = None if name is None else store.load(name)
         if data is None:
             return None
         try:
@@ -111,8 +116,11 @@ class _Kept(NullCache):  # type: ignore[misc]
         sig = getattr(sig, "args", sig)
         if not isinstance(sig, tuple) or store.folder() is None or cres.library.has_dynamic_globals or cres.lifted:
             return
+        name = self.name(sig, cres.codegen)
+        if name is None:
+            return
         try:
             data = serialize.dumps(cres._reduce())
         except Exception:  # something in it has no bytes
             return
-        store.save(self.name(sig, cres.codegen), data)
+        store.save(name, data)

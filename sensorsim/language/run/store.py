@@ -12,12 +12,15 @@ import os
 import stat
 import sys
 import tempfile
+import time
+from functools import partial
 from pathlib import Path
 
 VARIABLE = "SENSORSIM_CACHE"
 OFF = ("off", "0", "none", "")
 MOST_BYTES = 256 << 20  # of the folder: the files that were not used for longest go
-ENDING = ".compiled"
+ENDING, BEGUN = ".compiled", ".begun-"  # how names end, and how those begin that are being written
+SECONDS_TO_WRITE = 3600.0
 HASH = 32
 
 
@@ -37,10 +40,10 @@ def folder() -> Path | None:
 def load(name: str) -> bytes | None:
     """What was kept under this name, or None."""
     place = folder()
-    if place is None or not _is_ours(place):
+    if place is None:
         return None
     try:
-        with open(place / (name + ENDING), "rb", opener=_opened) as file:
+        with open(name + ENDING, "rb", opener=partial(_opened, place)) as file:
             if not _is_private(os.fstat(file.fileno()), stat.S_ISREG):
                 return None
             data = file.read()
@@ -60,7 +63,7 @@ def save(name: str, data: bytes) -> None:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_ours(place):
             return
-        handle, new = tempfile.mkstemp(prefix=".", dir=place)
+        handle, new = tempfile.mkstemp(prefix=BEGUN, dir=place)
         try:
             with open(handle, "wb") as file:  # noqa: PTH123
                 file.write(hashlib.sha256(data).digest() + data)
@@ -72,8 +75,17 @@ def save(name: str, data: bytes) -> None:
         _trim(place)
 
 
-def _opened(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+def _opened(place: Path, name: str, flags: int) -> int:
+    """A file of the folder. The folder is looked at when it is open: no other can be put in its place after that."""
+    if os.open not in os.supports_dir_fd:
+        return os.open(place / name, flags)
+    room = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if not _is_private(os.fstat(room), stat.S_ISDIR):
+            raise PermissionError(f"{place} is not ours alone")
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=room)
+    finally:
+        os.close(room)
 
 
 def _is_ours(place: Path) -> bool:
@@ -91,7 +103,11 @@ def _is_private(found: os.stat_result, kind: object) -> bool:
 
 
 def _trim(place: Path) -> None:
-    """Below three quarters of what it may hold, once it holds more."""
+    """Below three quarters of what it may hold, once it holds more; what a process that was killed had begun goes."""
+    for path in place.glob(BEGUN + "*"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < time.time() - SECONDS_TO_WRITE:
+                path.unlink()
     files = []
     for path in place.glob("*" + ENDING):
         with contextlib.suppress(OSError):
