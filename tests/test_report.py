@@ -337,6 +337,39 @@ def test_the_place_is_checked_before_anything_is_read(tmp_path, capsys):
         assert end.value.code == 2 and "cannot write" in capsys.readouterr().err
 
 
+def test_a_table_that_is_not_private_is_not_called_proved():
+    from sensorsim.privacy.tables import make_table, ready_table
+    from sensorsim.report.sections import _of_table
+
+    bad = make_table("naive", "1.6", release=1, entries=256)
+    said = _of_table(bad, bad.certificate)
+    assert "NOT PRIVATE" in said and "proved" not in said and str(bad.certificate.delta_record) in said
+    good = ready_table("1.6", 1)
+    assert f"proved again just now: epsilon {good.certify().epsilon_record} a record" in _of_table(good, good.certify())
+
+
+def test_a_manifest_that_says_another_certificate_is_refused(tmp_path):
+    from dataclasses import asdict
+    from types import SimpleNamespace
+
+    from sensorsim.privacy.tablefile import write_table
+    from sensorsim.privacy.tables import ready_table
+    from sensorsim.report.package import PRINTED, _proved
+
+    table = ready_table("1.6", 1)
+    proof = {name: str(value) for name, value in asdict(table.certify()).items()}
+    write_table(tmp_path / "table.txt", table)
+
+    def package(**said):
+        manifest = {"noise_table": {"certificate": proof | said}}
+        return SimpleNamespace(folder=tmp_path, table_file=tmp_path / "table.txt", manifest=manifest)
+
+    assert _proved(package())[1] == table.certify()
+    for name in PRINTED:
+        with pytest.raises(InputError, match="export the package again"):
+            _proved(package(**{name: "0.1"}))
+
+
 @pytest.mark.slow
 def test_a_package_is_proved_again_and_an_altered_one_refused(tmp_path, capsys):
     folder = tmp_path / "pack <i>"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
 RELEASE = "release"  # the call whose cost is told
+PRINTED = ("epsilon_record", "delta_record", "neighbours")  # what the page says of a certificate
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,12 @@ def _proved(package: "Package") -> "tuple[NoiseTable | None, Certificate | None]
     table = read_table(package.table_file)
     proof = certify(table)
     said = package.manifest["noise_table"]["certificate"]
-    printed = None if said is None else said["epsilon_record"]
-    if said is not None and str(proof.epsilon_record) != str(printed):
-        raise InputError(
-            f"{brief(package.folder)} says epsilon {brief(printed)} and its table proves {proof.epsilon_record}; "
-            "export the package again."
-        )
+    for name in PRINTED:
+        if said[name] != str(getattr(proof, name)):
+            raise InputError(
+                f"{brief(package.folder)} says {name.replace('_', ' of a ')} {brief(said[name])} and its table proves "
+                f"{getattr(proof, name)}; export the package again."
+            )
     return table, proof
 
 

@@ -3,6 +3,7 @@
 import shlex
 from collections import Counter
 from os import fspath
+from typing import TYPE_CHECKING
 
 from sensorsim.claims.claim import VERDICTS
 from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
@@ -15,6 +16,10 @@ from sensorsim.report.package import PackageFacts
 from sensorsim.report.parts import Column, Markup, command, figure, joined, listed, paragraph, section, table, tag
 from sensorsim.report.words import epsilon, many, number, percent, power
 from sensorsim.terminal import counted
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.certificate import Certificate
+    from sensorsim.privacy.tables import NoiseTable
 
 MARKS = dict(zip(VERDICTS, ("✓", "✓", "✗", "~"), strict=True))  # beside the words, which say it
 
@@ -126,13 +131,9 @@ def _of_package(package: PackageFacts, wanted: Wanted) -> list[Markup]:
         f"the package {package.name} has {package.files} files, each with its hash in the manifest; "
         f"made by {package.command}"
     ]
-    if package.certificate is not None and package.table is not None:
-        kind, proof = package.table.kind, package.certificate
-        facts.append(
-            f"its {kind} table was proved again just now: epsilon {proof.epsilon_record} a record, delta "
-            f"{proof.delta_record}, for {proof.neighbours}; the manifest says the same"
-        )
-    facts += [f"its budget: {package.budget}"] if package.budget else []
+    if package.table is not None:
+        facts.append(_of_table(package.table, package.certificate))
+    facts += [f"its budget, by its manifest: {package.budget}"] if package.budget else []
     facts += [f"sizes and costs are those of its manifest, by {package.compiler}"]
     columns = [Column("core"), Column("function"), Column("instructions", True), Column("cost", True), Column("unit"),
                Column("stack, B", True), Column("flash, B", True), Column("RAM, B", True)]  # fmt: skip
@@ -144,6 +145,14 @@ def _of_package(package: PackageFacts, wanted: Wanted) -> list[Markup]:
     more = "That the compiled code holds this table, and every bit of it, is proved by verify, which runs the code."
     return [listed(_sentence(fact) for fact in facts), table("Compiled code", columns, rows),
             paragraph(more), command(f"sensorsim verify {place}")]  # fmt: skip
+
+
+def _of_table(table: "NoiseTable", proof: "Certificate | None") -> str:
+    assert proof is not None  # a table has one
+    said = f"delta {proof.delta_record}, for {proof.neighbours}; the manifest says the same"
+    if not proof.holds(table.epsilon):
+        return f"its {table.kind} table is NOT PRIVATE: at its nominal epsilon {table.epsilon} a record has {said}"
+    return f"its {table.kind} table was proved again just now: epsilon {proof.epsilon_record} a record, {said}"
 
 
 def claims(found: Findings) -> Markup:
