@@ -5,12 +5,13 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
-from claim_verdicts import VERDICT
+from claim_verdicts import TRAINED, VERDICT
 
 from sensorsim.claims import costs
 from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT
 from sensorsim.claims.run import statements
 from sensorsim.claims.setting import Setting
+from sensorsim.language.ranges import RangeError
 from sensorsim.privacy import tables
 
 BY_ID = {one.id: one for one in statements()}
@@ -44,6 +45,7 @@ OTHER_FIGURES = [
     ("noise-one", ("0.4",), HOLDS),
     ("noise-sum", ("0.001",), HOLDS),
     ("exp-columns", ("13",), NOT),
+    ("own-rtl", ("-1",), NOT),
 ]
 
 
@@ -67,6 +69,19 @@ def silent(x, noise, stride, cursor, alpha2, alpha3, n, size):
     alpha2[:] = [10**9] * n
 
 
+def unproved():
+    raise RangeError("somewhere", "it wraps")
+
+
+STEPS = {"gradients": 20, "squares": 30, "sum": 5, "root": 10, "clip": 30, "perturbation": 5}
+LISTED = SimpleNamespace(
+    printed=SimpleNamespace(
+        total=100,
+        steps={name: SimpleNamespace(cost=SimpleNamespace(typical=cost)) for name, cost in STEPS.items()},
+    )
+)
+
+
 OTHER_QUANTITIES = [
     ("cost-spof", {"claims.costs.everything": costs.report}, HOLDS),
     ("cost-order", {"claims.prices.by_width": lambda report: {"x87": {"spof": 1, "dpsgd": 2}}}, HOLDS),
@@ -75,6 +90,7 @@ OTHER_QUANTITIES = [
     ("cost-cores", {"claims.prices.cpu_names": lambda: ["cortex-m4"]}, NOT),
     ("cost-random", {"cost.record.WholeRecord.savings": lambda self: {"random words": 1.0}}, HOLDS),
     ("cost-radio", {"cost.record.WholeRecord.savings": lambda self: {"on air": 1.0}}, HOLDS),
+    ("cost-norm", {"claims.costs.report": lambda: SimpleNamespace(mechanisms={"dpsgd": LISTED})}, HOLDS),
     ("loss-first", {"claims.loss.sigmoid": lambda a: 0.3}, NOT),
     ("loss-second", {"claims.loss.second": lambda k, x, a: -(1 - x) * math_sigmoid(a) * math_sigmoid(-a)}, HOLDS),
     ("loss-half", {"claims.loss.sigmoid": lambda a: 0.125**0.5}, HOLDS),
@@ -87,6 +103,8 @@ OTHER_QUANTITIES = [
     ("taylor-bound", {"claims.taylor.alpha3": eighth}, HOLDS),
     ("taylor-limit", {"claims.taylor.taylor_error": lambda delta: 1.0}, NOT),
     ("inputs-h", {"claims.loss.sigmoid": lambda a: 0.5}, NOT),
+    ("inputs-z", {"claims.loss.in_front": lambda noise, h: 1.0}, NOT),
+    ("inputs-square", {"claims.loss.B": Fraction(1)}, HOLDS),
     ("inputs-revert", {"claims.loss.L": 1}, HOLDS),
     ("sens-near", {"privacy.sensitivity.spof_term": lambda a: (a - 1) ** 2 + 0.1}, NOT),
     ("sens-sgd-term", {"privacy.sensitivity.dpsgd_term_printed": lambda a: 2 * max(math_sigmoid(a), math_sigmoid(-a))},
@@ -100,6 +118,7 @@ OTHER_QUANTITIES = [
     ("sens-noise", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0}, HOLDS),
     ("dp-sum", {"privacy.sensitivity.spof": lambda n: 1.0}, NOT),
     ("dp-both", {"claims.release.nominal_scale": lambda *use: 21.0, "claims.release.spent": spends(1.0)}, HOLDS),
+    ("dp-split", {"claims.release.LAPLACE": {2: 1.0, 4: 3.0}}, HOLDS),  # as if it were a normal variable
     ("dp-variance", {"privacy.sensitivity.JOINT_RELEASE_FACTOR": 2.0}, HOLDS),
     ("dp-constant", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0,
                      "claims.release.spent": spends(1.0)}, HOLDS),
@@ -110,6 +129,7 @@ OTHER_QUANTITIES = [
     ("dp-sgd", {"claims.release.spent": spends(1.0)}, HOLDS),
     ("dp-inputs", {"claims.release.spent": spends(1.0)}, HOLDS),
     ("dp-fm", {"kernels.spof.fm": silent}, NOT),
+    ("noise-variance", {"claims.noise.W": [1.0]}, HOLDS),
     ("noise-inverse", {"claims.noise.HS": (0.0,)}, HOLDS),
     ("noise-derivative", {"claims.noise.HS": (0.0,)}, HOLDS),
     ("noise-h", {"train.noisy_inputs.spread": lambda sigma, printed: 0.0}, HOLDS),
@@ -121,6 +141,9 @@ OTHER_QUANTITIES = [
     ("own-sampled", {"privacy.kinds.rows.RowsTable.estimate_sd": 1.0}, NOT),
     ("own-release", {"privacy.accounting.spent": spends(2.0)}, NOT),
     ("own-time", {"language.secrecy.Secrecy.same_path": False}, NOT),
+    ("own-ranges", {"language.load.shipped": lambda: {"a.kernel": SimpleNamespace(prove=unproved)}}, NOT),
+    ("own-rtl", {"cost.prices.cpu_names": lambda: ["ibex", "avr"]}, HOLDS),
+    ("own-rtl", {"cost.prices.cpu_names": lambda: ["cortex-m4"]}, NOT),
     ("own-energy", {"cost.record_cost.RecordCost.microjoule": 1.0}, NOT),
 ]  # fmt: skip
 
@@ -149,7 +172,8 @@ class Trained(Setting):
         return [found - self.means["spread"], found + self.means["spread"]]
 
     def cell(self, mechanism, epsilon, **more):
-        return {"accuracy": [1.0] * 20, "diverged": self.means.get("diverged", 20), "spent_epsilon": 1.6}
+        return {"accuracy": [1.0] * 20, "diverged": self.means.get("diverged", 20),
+                "spent_epsilon": self.means.get("spent", 1.6)}  # fmt: skip
 
     def trivial(self, scaled=False):
         return {"zeros": 80.0, "untrained net": 80.0, "column mean": self.means["mean"]}
@@ -187,6 +211,9 @@ OTHER_TRAINING = [
     ("exp-degrades", {"noisy": 2.0}, NOT),
     ("exp-diverges", {"diverged": 0}, HOLDS),
     ("exp-diverges", {"diverged": 3}, NOT),
+    ("own-accuracy", {"sampled": 96.0}, HOLDS),
+    ("own-accuracy", {"sampled": 94.0}, NOT),
+    ("own-accuracy", {"sampled": 96.0, "spent": 1.7}, NOT),
     ("exp-time", {"took": 0.43}, HOLDS),
     ("exp-time", {"took": 1.6}, NOT),
 ]
@@ -195,6 +222,12 @@ OTHER_TRAINING = [
 @pytest.mark.parametrize(("id", "means", "verdict"), OTHER_TRAINING)
 def test_another_training(id, means, verdict):
     assert BY_ID[id].check(Trained(**means)).verdict == verdict
+
+
+def test_every_verdict_has_a_case_that_turns_it():
+    cases = (*OTHER_FIGURES, *OTHER_QUANTITIES, *OTHER_TRAINING)
+    turned = {id for id, *_, verdict in cases if verdict != {**VERDICT, **TRAINED}.get(id)}
+    assert turned | {"exp-samples", "own-c", "own-sd", "own-sd-large"} == set(BY_ID)  # these have tests of their own
 
 
 def test_samples_follow_from_the_file():

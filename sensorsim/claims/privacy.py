@@ -139,7 +139,7 @@ def sens_sgd_clipped(printed: str) -> Found:
 )
 def sens_sgd_clips() -> Found:
     never = s.never_clips(N, C, anywhere=True)
-    return Found(f"below sqrt(14) = {math.sqrt(N):.3f} for every record and every z", whether(not never))
+    return Found(f"below sqrt({N}) = {math.sqrt(N):.3f} for every record and every z", whether(not never))
 
 
 @claim(
@@ -168,9 +168,10 @@ def sens_constant() -> Found:
     printed, true = s.stabilized_printed(c_j, N), s.stabilized_distance(CONSTANT, L, N)
     with_constant = s.stabilized_distance(CONSTANT, L, N, constant=True)
     text = (
-        f"{printed:.2f} at c_j = {c_j:g}, as the lines before it; the sensitivity is {true:g}, with the constant term "
+        f"{printed:.2f} at c_j = {c_j:g}, {summed:.2f} by the lines before it; the sensitivity is {true:g}, with the "
     )
-    return Found(f"{text}{with_constant:g}", as_arithmetic(math.isclose(summed, printed), math.isclose(true, printed)))
+    follows, stands = math.isclose(summed, printed), math.isclose(true, printed)
+    return Found(f"{text}constant term {with_constant:g}", as_arithmetic(follows, stands))
 
 
 @claim(
@@ -205,8 +206,9 @@ def sens_one(printed: str) -> Found:
 
     linear = [(value(x, step) - value(x, -step)) / (2 * step) for x in xs]
     curved = [(value(x, step) + value(x, -step) - 2 * value(x, 0.0)) / (2 * step**2) for x in xs]
-    moving = sum(max(each) - min(each) > step for each in (linear, curved))
-    return Found(f"{moving}: alpha2, with sensitivity n = {s.release(N):g}", whether(agrees(moving, printed)))
+    moving = [name for name, each in (("alpha2", linear), ("alpha3", curved)) if max(each) - min(each) > step]
+    text = f"{len(moving)}: {' and '.join(moving)}; the sensitivity of alpha2 alone is n = {s.release(N):g}"
+    return Found(text, whether(agrees(len(moving), printed)))
 
 
 @claim(

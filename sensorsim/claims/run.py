@@ -11,17 +11,7 @@ from sensorsim.suggest import did_you_mean
 
 Progress = Callable[[str, int, int], None]  # what begins, how many are done, how many there are
 # In the order of the answer.
-FILES = (
-    "costs",
-    "prices",
-    "loss",
-    "taylor",
-    "privacy",
-    "release",
-    "noise",
-    "experiment",
-    "own",
-)  # in the order of the answer
+FILES = ("costs", "prices", "loss", "taylor", "privacy", "release", "noise", "experiment", "own")
 
 
 def statements() -> list[Statement]:
@@ -34,17 +24,17 @@ def statements() -> list[Statement]:
 def claims(
     full: bool = False,
     data: str | None = None,
-    only: Sequence[str] = (),
+    only: str | Sequence[str] = (),
     progress: Progress = lambda what, done, total: None,
 ) -> Claims:
     """Recompute every claim that can be checked without training, with `full` also those that need it.
 
-    `data` is a file of daily activity in place of the synthetic set; `only` names the claims that are wanted.
+    `data` is a file of daily activity in place of the synthetic set; `only` names the claim or claims that are wanted.
     `progress` is told what begins, how many are done and how many there are.
     """
     from sensorsim.claims.setting import Setting
 
-    known = statements()
+    known, only = statements(), [only] if isinstance(only, str) else only
     wanted = _named(known, only, full) if only else [one for one in known if full or one.needs != FULL]
     setting = Setting(data, full)
     setting.check()
