@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from sensorsim.errors import check_digits
+from sensorsim.calls import checked_call
 
 # By the package: where the function is that a call of it runs.
 FUNCTIONS = {
@@ -39,8 +39,8 @@ class Door(ModuleType):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         function = function_at(FUNCTIONS[self.__name__])
-        check_digits(function, args, options)
-        return function(*args, **options)
+        call = checked_call(function, args, options)
+        return function(*call.args, **call.kwargs)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -5,20 +5,31 @@ names the parameter: "give records_per_day=". `in_python` translates, and `Input
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
-
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
 
 # Parameters that are not called as their options are: words that Python keeps, and the paper's own name.
 RENAMED = {"for": "goal", "clip": "C"}
 # What may follow an option in a sentence and is no value of it.
 NO_VALUES = (
     *("and", "be", "both", "builds", "can", "command", "exports", "first", "for", "go", "goes", "has", "in", "is"),
-    *("keeps", "leaves", "names", "need", "needs", "of", "on", "only", "or", "out", "shapes", "takes", "than", "that"),
+    *(
+        "keeps",
+        "leaves",
+        "names",
+        "need",
+        "needs",
+        "of",
+        "on",
+        "only",
+        "or",
+        "out",
+        "shapes",
+        "takes",
+        "tell",
+        "than",
+        "that",
+    ),
     *("then", "to", "too", "where", "with", "at", "between", "within", "as", "are", "cannot", "changes", "from"),
     *("a", "compares", "if", "which", "writes"),
 )
@@ -68,38 +79,6 @@ class InputError(ValueError):
     def __str__(self) -> str:
         text = super().__str__()
         return text if _told["command line"] else in_python(text)
-
-
-MOST_DIGITS = 300  # of a whole number that is given: a float can hold it, and a sentence can say it
-
-
-def check_digits(function: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """Refuse a call with a whole number so long that neither its check nor the sentence about it could be made."""
-    if not any(map(_endless, (*given, *named.values()))):
-        return
-    from inspect import signature
-
-    options = {parameter: option for option, parameter in RENAMED.items()}
-    for name, value in signature(function).bind_partial(*given, **named).arguments.items():
-        if _endless(value):
-            option = options.get(name, name.replace("_", "-"))
-            raise InputError(f"--{option} has a number of more than {MOST_DIGITS} digits; give a shorter one.")
-
-
-def short_numbers(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """A function that is called by `check_digits` first; the packages that can be called do so themselves."""
-
-    @wraps(function)
-    def checked(*given: Given.args, **named: Given.kwargs) -> Answer:
-        check_digits(function, given, named)
-        return function(*given, **named)
-
-    return checked
-
-
-def _endless(value: Any) -> bool:
-    numbers = value if isinstance(value, list | tuple) else (value,)
-    return any(isinstance(number, int) and abs(number) >= 10**MOST_DIGITS for number in numbers)
 
 
 class FailedProofError(InputError):

@@ -3,6 +3,7 @@
 import ast
 import re
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -90,11 +91,13 @@ def test_ranges_are_checked():
         ([(0, 9)], "3 features meet 1 ranges"),
         ([(9, 0)] * N, "smaller one first"),
         ([3] * N, "range 0"),
+        (3, "ranges= is of type int"),
     ):
         with pytest.raises(ss.InputError, match=why):
             ss.release(x, ALL, ranges=ranges)
     with pytest.raises(ss.InputError, match="finite"):
         ss.release(np.full((2, N), np.nan), ALL, ranges=[(0, 9)] * N)
+    assert ss.release(x, ALL, ranges=np.array([(0, 9)] * N)).symbols.shape == x.shape
 
 
 @pytest.mark.parametrize("value", [ONE, ONE + 1, 40_000, 2**16 - 1])
@@ -179,6 +182,37 @@ def test_the_same_sentence_in_both_places():
     with on_the_command_line():
         assert str(error) == "give --records-per-day, or more --days."
     assert str(error) == "give records_per_day=, or more days=."
+
+
+def test_a_value_of_another_type_is_one_sentence():
+    """At every door, before anything begins; `x`, its ranges and packets are looked at one by one."""
+    met = 0
+    for name in set(ss.__all__) - {"InputError", "FailedProofError", "Sensor", "Firmware"}:
+        function = getattr(ss, name)
+        for parameter in set(signature(function).parameters) - {"x", "packets", "ranges" if name == "release" else ""}:
+            for odd in (object(), 1j, b"\0", [object()], np.zeros((2, 2)), True if parameter == "seed" else {1}):
+                with pytest.raises(ss.InputError) as refusal:
+                    function(**{parameter: odd})
+                assert re.fullmatch(r"[a-zA-Z_]+= is of type \w+; give [^.]+\.", str(refusal.value)), refusal.value
+                met += 1
+    assert met > 500
+    for odd in (None, 5, [1], range(3), [b"", None]):
+        with pytest.raises(ss.InputError, match="packets= is of type"):
+            ss.receive(odd, ONE_OF)
+    for odd in (None, "table.txt", 1.6):
+        with pytest.raises(ss.InputError, match="table= is of type"):
+            ss.Sensor(odd)
+    with pytest.raises(ss.InputError, match="encoder= is of type str; give a EncoderWeights or None"):
+        ss.Firmware(ONE_OF, "encoder.txt")
+    with pytest.raises(ss.InputError, match="at least 0"):
+        ss.fleet(2, 1, ONE_OF, seed=-1)
+    with pytest.raises(ss.InputError, match="zero byte"):
+        ss.read_table("a\0b")
+
+
+def test_a_number_of_numpy_is_a_number():
+    assert ss.cost(n=np.int64(4), l=np.uint8(2)).to_dict() == ss.cost(n=4, l=2).to_dict()
+    assert ss.noise_table(np.float64(3), N, symbols=np.int32(8), knots=5) == ALL
 
 
 ENDLESS = {

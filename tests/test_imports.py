@@ -18,7 +18,7 @@ FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 # Single modules that anyone may use.
 SMALL = {
     *("errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"),
-    *("terminal", "suggest"),
+    *("terminal", "suggest", "calls"),
 }
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sensorsim.api.noise import Table, read_table
-from sensorsim.errors import InputError, short_numbers
+from sensorsim.calls import checked
+from sensorsim.errors import InputError
 from sensorsim.privacy.tables import NoiseTable
 from sensorsim.progress import step
 
@@ -19,7 +20,7 @@ Path_ = str | os.PathLike[str]
 MOST_DRAWS = 10**12
 
 
-@short_numbers
+@checked
 def audit(
     table: Table | None = None,
     mechanism: str | None = None,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sensorsim import progress
-from sensorsim.errors import InputError, short_numbers
+from sensorsim.calls import checked
+from sensorsim.errors import InputError
 from sensorsim.extras import need
 from sensorsim.results import Result, bars
 from sensorsim.train.choosing import Told, column_names, data_notes, warn
@@ -59,7 +60,7 @@ class Evaluation(Result):
         return bars(self.title(), values, f"accuracy (1 - MSE) on all rows, %; {runs} runs where sigma > 0", most=100)
 
 
-@short_numbers
+@checked
 def evaluate(
     model: "Model | str | os.PathLike[str]",
     data: str | None = None,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.calls import checked
 from sensorsim.cost.kernel import KernelReport
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.results import Result, bars
@@ -60,6 +61,7 @@ class KernelReports(Result):
         return bars(self.title(), counts, "times that it runs in one call, counted")
 
 
+@checked
 def kernel(
     kernel: "str | os.PathLike[str] | Kernel",
     at: str | Mapping[str, int] = "",

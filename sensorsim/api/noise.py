@@ -6,7 +6,8 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from sensorsim import progress
-from sensorsim.errors import InputError, short_numbers
+from sensorsim.calls import checked
+from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.privacy.kinds import DEFAULT
 from sensorsim.privacy.tables import NoiseTable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Table = NoiseTable | str | os.PathLike[str]
 
 
-@short_numbers
+@checked
 def noise_table(
     epsilon: float | str | Decimal,
     features: int = 14,
@@ -59,6 +60,7 @@ def noise_table(
         return make_table(kind, epsilon, features, release, frac_bits, **options)
 
 
+@checked
 def read_table(table: Table) -> NoiseTable:
     """The table of a file, with what its counts prove now in place of what the file says.
 
@@ -70,11 +72,10 @@ def read_table(table: Table) -> NoiseTable:
 
     if isinstance(table, NoiseTable):
         return table
-    if not isinstance(table, str | os.PathLike):
-        raise InputError(f"the table is of type {type(table).__name__}; give a noise table, or the path of its file.")
     return certified(read(table))
 
 
+@checked
 def write_table(path: str | os.PathLike[str], table: NoiseTable) -> None:
     """Write a table with its certificate, as `sensorsim noise make` does; the same table gives the same bytes.
 
@@ -137,7 +138,7 @@ class TableCheck(Result):
         return self.table.figure()
 
 
-@short_numbers
+@checked
 def certify(table: Table, delta: float | str | Decimal = "0") -> TableCheck:
     """Prove, from its counts, what a table protects; `holds` says if it keeps its epsilon with that delta.
 
@@ -151,7 +152,6 @@ def certify(table: Table, delta: float | str | Decimal = "0") -> TableCheck:
     tolerated = _delta(delta)
     if isinstance(table, NoiseTable):
         return TableCheck(certified(table), table.certificate, tolerated)
-    read_table(table)  # refuses what is no path
     found = read(table)
     return TableCheck(certified(found), found.certificate, tolerated, str(table))
 

@@ -83,6 +83,6 @@ def plan(
 def _names(columns: str | Sequence[str] | None) -> tuple[str, ...]:
     if columns is None:
         return ()
-    if not columns or (isinstance(columns, str) and not columns.strip(" ,")):
+    if not len(columns) or (isinstance(columns, str) and not columns.strip(" ,")):
         raise InputError("--columns names none; give some, with commas, or --features.")
     return column_names(columns) or ()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sensorsim.api.noise import Table, read_table
+from sensorsim.calls import check_value, checked
 
 if TYPE_CHECKING:
     from sensorsim.device.encoder import EncoderWeights
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 Packets = str | os.PathLike[str] | bytes  # a path, - for standard input, or packets
 
 
+@checked
 def receive(
     packets: Packets | Iterable[Packets],
     table: Table,
@@ -25,8 +27,8 @@ def receive(
     """The mean of every feature, with an interval that holds whatever the records are, from packets of sensors.
 
     `packets` are bytes, a file or several: packets that follow each other, or one a line in hex, or a CSV or Parquet
-    with a column packet, or what `sensorsim receive --out` wrote. `form` is binary, hex or csv where the content does
-    not say. Table, encoder and sketch are those that the sensors were made with; packets of others are refused.
+    with a column packet, or what `sensorsim receive --out` wrote. `form` is binary or hex where the content does not
+    say. Table, encoder and sketch are those that the sensors were made with; packets of others are refused.
 
         >>> import sensorsim as ss
         >>> table = ss.noise_table(epsilon=1.6, release=1)
@@ -39,6 +41,10 @@ def receive(
     from sensorsim.device.sketch_file import read_sketch
     from sensorsim.hospital.receiving import receive as read
 
+    if not isinstance(packets, str | os.PathLike | bytes):
+        packets = list(packets)
+        for one in packets:
+            check_value("packets", one, Packets)
     weights = read_encoder(Path(encoder)) if isinstance(encoder, str | os.PathLike) else encoder
     drawn = read_sketch(Path(sketch)) if isinstance(sketch, str | os.PathLike) else sketch
     return read(packets, read_table(table), weights, form, drawn)

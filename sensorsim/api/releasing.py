@@ -1,12 +1,15 @@
 """`release`: records through a certified table, as a fleet of sensors would send them, and what can be said of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.api.noise import Table, read_table
-from sensorsim.errors import InputError, short_numbers
+from sensorsim.calls import checked
+from sensorsim.errors import InputError
 from sensorsim.privacy.described import LOCAL
+from sensorsim.records import Ranges
 from sensorsim.results import Result, whiskers
 
 if TYPE_CHECKING:
@@ -16,9 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.figure import Figure
 
-    from sensorsim.language.run.generators import Seed
     from sensorsim.privacy.tables import NoiseTable
-    from sensorsim.records import Ranges
 
 SCHEMA_VERSION = 1
 SEEDED = "reproducible from its seed, so NOT PRIVATE"
@@ -103,8 +104,14 @@ class Released(Result):
         return made
 
 
-@short_numbers
-def release(x: Any, table: Table, ranges: "Ranges | None" = None, seed: "Seed" = None, threads: int = 1) -> Released:
+@checked
+def release(
+    x: Any,
+    table: Table,
+    ranges: Ranges | None = None,
+    seed: int | Sequence[int] | None = None,
+    threads: int = 1,
+) -> Released:
     """Release records through the kernels that firmware runs; the table is proved first, whatever its file says.
 
     x has a row for each record: floats from 0 to 1, which are rounded as the sensor does, or the sensor's own whole

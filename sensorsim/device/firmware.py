@@ -2,12 +2,13 @@
 else of a sensor can be set afterwards, so nothing can be set to what the certificate does not speak of."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.calls import check_value
 from sensorsim.device.encoder import EncoderWeights
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.wire import Layout, numbers_named
@@ -44,6 +45,8 @@ class Firmware:
         return f"Firmware({made}{self.table.title()}; epsilon {self.epsilon} a release, proved; budget {budget})"
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            check_value(each.name, getattr(self, each.name), each.type)
         table = self.table
         if not table.for_releases:
             raise InputError(f"a sensor releases through a rows or stairs table, not a {table.kind} one.")

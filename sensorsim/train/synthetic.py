@@ -42,6 +42,8 @@ def make(rows: int = ROWS, persons: int = PERSONS, seed: int = 0, marginals: Mar
     if persons < 1 or rows < persons:
         raise InputError(f"{rows} rows for {persons} persons; give at least one person and one row for each.")
     known = marginals or shipped()
+    if type(seed) is not int or seed < 0:
+        raise InputError(f"seed is {seed}; give a whole number of at least 0.")
     rng = np.random.default_rng(seed)
     person = np.sort(np.concatenate([np.arange(persons), rng.integers(0, persons, rows - persons)]))
     frame = pd.DataFrame({PERSON: person + 1, "ActivityDate": _dates(person)})
