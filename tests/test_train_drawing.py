@@ -84,6 +84,8 @@ def test_cells_without_a_mean_are_said_and_not_drawn():
         assert lost == ([[EPSILONS[1]], [EPSILONS[0]], list(EPSILONS)] if against == "nominal" else [[EPSILONS[1]]])
         assert len(artists(axis, "lines", "curve dp-zo")) == 1
         assert "no bound" not in axis.get_xlabel()
+        told = " ".join(text.get_text().replace("\n", " ") for text in figure.texts)
+        assert (figures.AS_STATED in told) is (against != "nominal"), told
         assert "no result: release" in artists(axis, "texts", "corner")["corner"].get_text().replace("\u00a0", " ")
         assert curves.LOST in [text.get_text() for text in figure.legends[0].get_texts()]
         assert picture(figure, "png", 40)

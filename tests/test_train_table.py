@@ -168,6 +168,24 @@ def test_missing_cells_can_be_dropped_with_their_persons(written):
         data.load(written("Id,a\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
 
 
+def test_columns_that_the_synthetic_set_has_not_ask_for_data():
+    with pytest.raises(InputError, match="the synthetic set has no column hr; give your records with data=, or"):
+        data.load(columns=("hr", "TotalSteps"))
+
+
+def test_a_file_that_the_generator_cannot_be_beside_is_told_so(written, tmp_path, capsys):
+    file = written("who,hr\na,1\nb,2\n")
+    for words in (("compare", file), ("fit", file, "--out", tmp_path)):
+        with pytest.raises(SystemExit) as ended:
+            main(["data", *map(str, words)])
+        said = capsys.readouterr().err
+        assert ended.value.code == 2 and "--columns" not in said and "that `sensorsim data make` writes" in said
+
+
+def test_a_name_with_a_comma_is_listed_as_it_is_given():
+    assert table.listed(["who", "hr, rest"]) == 'who, "hr, rest"'
+
+
 def test_a_wide_table_is_listed_in_short(written):
     names = ",".join(f"x{place}" for place in range(300))
     with pytest.raises(InputError, match=r"x15 and 284 more\.$"):

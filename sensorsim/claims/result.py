@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT, VERDICTS, Claim
 from sensorsim.results import CELL, Result
-from sensorsim.terminal import fold
+from sensorsim.terminal import counted, fold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,9 +34,11 @@ class Claims(Result):
 
     def summary(self, full: str = "--full") -> str:
         """One sentence."""
-        parts = ", ".join(f"{number} {PLURAL[verdict]}" for verdict, number in self.counts().items())
+        parts = ", ".join(
+            f"{number} {verdict if number == 1 else PLURAL[verdict]}" for verdict, number in self.counts().items()
+        )
         more = f" {full} adds {self.left} that need training." if self.left else ""
-        return f"{len(self.claims)} claims: {parts}.{more}"
+        return f"{counted(len(self.claims), 'claim')}: {parts}.{more}"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -63,7 +63,7 @@ def show(name: str, fmt: str) -> None:
 MOST_BYTES = 1 << 22  # of a table
 
 
-@command.command()
+@command.command(short_help="Validate tables of yours, or every table of the package.")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def check(files: tuple[Path, ...]) -> None:
     """Validate FILES, or every table of the package: exit code 0 without faults, 1 with one line for each.

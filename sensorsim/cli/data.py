@@ -24,14 +24,14 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(short_help="The public ranges that are ready, or your own, checked.")
 @click.argument("file", type=FILE, required=False)
 @format_option
 def ranges(file: str | None, fmt: str) -> None:
     """The public ranges that are ready, or those of your own FILE, checked.
 
     A reading is brought to 0 … 1 by its range. Copy lines into a file of your own, change them, and give it as
-    --ranges FILE to train, sweep, figures and evaluate.
+    --ranges FILE to plan, fleet, train, sweep, figures and evaluate.
 
     \b
     Example: sensorsim data ranges --format csv > mine.csv
@@ -67,7 +67,7 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
     tell(f"{rows} days of {persons} persons in {out}")
 
 
-@command.command()
+@command.command(short_help="How far the synthetic set is from a real file.")
 @click.argument("file", type=FILE)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the synthetic set.")
 @format_option
@@ -83,7 +83,7 @@ def compare(file: str, seed: int, fmt: str) -> None:
     emit(fmt, lambda: _table(rows), lambda: {"schema_version": SCHEMA_VERSION, "columns": rows}, lambda: rows)
 
 
-@command.command()
+@command.command(short_help="The two tables of the generator, fitted to a real file.")
 @click.argument("file", type=FILE)
 @click.option("--out", required=True, type=FOLDER, help="Folder for the two tables.")
 def fit(file: str, out: str) -> None:
@@ -93,7 +93,7 @@ def fit(file: str, out: str) -> None:
     """
     need("scipy")
     from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
-    from sensorsim.train.synthetic import as_tables
+    from sensorsim.train.synthetic import as_tables, need_fitbit
     from sensorsim.train.synthetic import fit as fit_frame
     from sensorsim.train.table import PERSON, read_table
 
@@ -101,6 +101,7 @@ def fit(file: str, out: str) -> None:
     check_targets(targets, read=[file])
     frame = read_table(file)
     name = Path(file).name
+    need_fitbit(frame, name)
     prepare(frame, m=1, columns=NUMERIC_COLUMNS, person=PERSON, normalise=MAXIMA, source=name)  # the checks of training
     marginals, correlations = as_tables(fit_frame(frame), f"{name}, {len(frame)} rows")
     write_all(dict(zip(targets, (marginals, correlations), strict=True)))

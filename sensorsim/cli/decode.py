@@ -12,7 +12,7 @@ from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import as_json, emit, format_option, tell
 from sensorsim.errors import InputError
 from sensorsim.extras import need
-from sensorsim.terminal import columns, hung
+from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
     from sensorsim.device.encoder import EncoderWeights
@@ -119,7 +119,7 @@ def _mean_text(head: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 
 def _mean_lines(head: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"{head['accepted']:,} packets accepted, {head['refused']:,} refused"
+    yield f"{counted(head['accepted'], 'packet')} accepted, {head['refused']:,} refused"
     yield f"  epsilon {head['epsilon']:g} per packet; {head['privacy']}"
     yield (
         "  mean record, and 95 % of what noise and numbers leave open; what the encoder drops is not in it, nor is how "
@@ -152,10 +152,11 @@ def _print_each(model: Model, packets: Any, table: Any, encoder: Any, codes: Cod
         click.echo("".join(lines) if number else "", nl=False)  # no record, no head
     if number:
         click.echo(write.tail(number, refused), nl=False)
-        tell(f"{number:,} packets accepted, {refused:,} refused; a single private code says little.")
+        tell(f"{counted(number, 'packet')} accepted, {refused:,} refused; a single private code says little.")
         tell(f"Records are {privacy}.")
         if write.left_out:
-            tell(f"{write.left_out} columns are not shown for want of room; --format csv and json have all.")
+            left = counted(write.left_out, "column")
+            tell(f"Not shown for want of room: {left}; --format csv and json have all.")
     return number, refused
 
 

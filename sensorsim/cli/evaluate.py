@@ -12,7 +12,7 @@ from sensorsim.cli.choices import COLUMN, COLUMNS, FILE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.cli.training import numbers, shown
-from sensorsim.terminal import columns, hung
+from sensorsim.terminal import columns, counted, hung
 
 option = options_of(evaluate)
 
@@ -76,8 +76,6 @@ def _persons(spent: dict[str, Any]) -> Iterator[str]:
     for name in ("median", "most"):
         composed = spent[f"epsilon_{name}"]
         by = f", {composed:.2f} at delta {spent['person_delta']:g}" if composed is not None else ""
-        whose = "in the median" if name == "median" else "at most"
-        yield (
-            f"  a person with {spent[f'records_{name}']} records {whose}: epsilon "
-            f"{shown(spent[f'epsilon_{name}_added'])} added up{by}"
-        )
+        whose = "the median person" if name == "median" else "who has most"  # short: a line of 80 columns holds it
+        many = counted(spent[f"records_{name}"], "record")
+        yield f"  {whose}, {many}: epsilon {shown(spent[f'epsilon_{name}_added'])} added up{by}"

@@ -101,7 +101,7 @@ def make(
     emit(fmt, lambda: text(path, table), lambda: data(path, table), lambda: [row(path, table)])
 
 
-@command.command()
+@command.command(short_help="Prove again, from its counts, what a table protects.")
 @click.argument("file", type=FILE)
 @options_of(certify)("--delta", help="Delta that is tolerated.")
 @format_option

@@ -23,7 +23,7 @@ COLUMNS = (
 )
 
 
-@click.command()
+@click.command(short_help="The ready tables beside other ways to release a number.")
 @click.option(
     "--plot", type=FILE, help="Draw to this .png, .svg or .pdf how many records each needs for the same accuracy."
 )

@@ -7,7 +7,7 @@ from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 
 
-@click.command()
+@click.command(short_help="What a table puts out, and the privacy loss of each value.")
 @click.argument("file", type=FILE)
 @click.option(
     "--plot", type=FILE, help="Draw the table to this .png, .svg or .pdf, and the privacy loss of what it puts out."

@@ -148,7 +148,7 @@ def _head(received: "Received", holds: str) -> list[str]:
 
     kept = received.statistics
     return [
-        f"{kept.accepted:,} packets accepted, {received.rejected:,} refused, {kept.empty:,} empty",
+        received.title(),
         f"  table         {received.table.kind}, {holds}, identity {kept.identity[:16]}",
         f"  epsilon       {kept.epsilon} per packet, as proved here: {PRIVACY}",
         *_refused(received),

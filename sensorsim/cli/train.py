@@ -19,7 +19,7 @@ from sensorsim.cli.training import (
     shown,
 )
 from sensorsim.mechanisms import names
-from sensorsim.terminal import columns, fold
+from sensorsim.terminal import columns, counted, fold
 
 NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records, so its figures are not private."
 
@@ -80,12 +80,11 @@ def table(result: dict[str, Any]) -> str:
     both = "; a record or person in both phases spends the sum" if len(result["identity"]) > 1 else ""
     said = {
         "epsilon": f"{shown(result['spent_epsilon'], 4)} spent per {source[:-1]}, "
-        f"{shown(result['nominal_epsilon'])} nominal; delta {result['delta']:g}; {result['trust']}; "
-        f"settings {result['settings']}{both}",
+        f"{shown(result['nominal_epsilon'])} nominal; delta {result['delta']:g}; {result['trust']}{both}",
         "noise": result["noise"],
         "covers": result["covers"],
-        "model": f"{result['form']}; n = {result['n']} features, l = {result['l']} hidden units, "
-        f"m = {result['m']} users",
+        "model": f"{result['form']}; n = {counted(result['n'], 'feature')}, l = "
+        f"{counted(result['l'], 'hidden unit')}, m = {counted(result['m'], 'user')}",
         "readings": _scaled(result),
     }
     if "saved" in result:
@@ -96,7 +95,7 @@ def table(result: dict[str, Any]) -> str:
         said["note"] = f"{result['weights_saturated']} weights are larger than the kernel's format holds"
     width = columns()
     lines = [line for name, text in said.items() for line in fold(text, width, f"  {name:<13} ")]
-    head = f"{result['mechanism']} from {result['records']:,} {source}{kind}"
+    head = f"{result['mechanism']} from {counted(result['records'], source[:-1])}{kind}; settings {result['settings']}"
     return "\n".join([head, *lines, *fold(NOT_PRIVATE, width)])
 
 

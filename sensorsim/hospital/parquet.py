@@ -93,7 +93,7 @@ def names_of(parquet: Any) -> list[str]:
 
 def listed(names: Iterable[object]) -> str:
     """Names for a message, as many as fit it."""
-    every = [brief(name) for name in names]
+    every = [f'"{brief(name)}"' if "," in str(name) else brief(name) for name in names]  # as --columns takes it
     ends = accumulate(len(name) + 2 for name in every)
     some = every[: max(1, min(SHOWN_NAMES, sum(end <= SHOWN_LETTERS for end in ends)))]
     more = f" and {len(every) - len(some)} more" if len(some) < len(every) else ""

@@ -12,6 +12,7 @@ from sensorsim.hospital.intervals import LEVEL, mean_interval
 from sensorsim.hospital.law import law_of
 from sensorsim.hospital.statistics import CONTENT, SCHEMA_VERSION, Statistics
 from sensorsim.results import Result
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,7 +137,8 @@ class Received(Result):
         return {**head, **self.statistics.to_dict(), "confidence": LEVEL, **told}
 
     def title(self) -> str:
-        return f"{self.accepted:,} packets accepted, {self.rejected:,} refused, {self.statistics.empty:,} empty"
+        told = f"{self.rejected:,} refused, {self.statistics.empty:,} empty"
+        return f"{counted(self.accepted, 'packet')} accepted, {told}"
 
     def facts(self) -> dict[str, str]:
         kept = self.statistics

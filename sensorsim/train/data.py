@@ -15,6 +15,7 @@ import pandas as pd
 
 from sensorsim.errors import InputError
 from sensorsim.ranges import Range, brief, outside, ranges_for, to_unit
+from sensorsim.suggest import did_you_mean
 from sensorsim.train import table
 from sensorsim.train.choosing import MAXIMA as MAXIMA
 from sensorsim.train.choosing import RANGES as RANGES
@@ -93,6 +94,13 @@ def load(
         from sensorsim.train.synthetic import make
 
         frame, source = make(seed=0), "synthetic (seed 0)"
+        unknown = [name for name in columns or () if name not in frame.columns]
+        if unknown:
+            hint = did_you_mean(unknown[0], NUMERIC_COLUMNS) if len(unknown) == 1 else ""
+            raise InputError(
+                f"the synthetic set has no column {table.listed(unknown)}{hint}; give your records with --data, or "
+                "pick from the columns that `sensorsim data make` writes with --columns."
+            )
     else:
         frame, source = table.read_table(path, person), Path(path).name
     return prepare(

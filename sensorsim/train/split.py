@@ -21,7 +21,8 @@ def assign(rows_of: np.ndarray, m: int, seed: int, source: str) -> tuple[np.ndar
         raise InputError(f"m = {m}; there is at least one user, so give --m 1 or more.")
     if persons < m:
         people = "1 person" if persons == 1 else f"{persons} persons"
-        raise InputError(f"{source} has {people}, fewer than m = {m} users; give --m between 1 and {persons}.")
+        allowed = "1" if persons == 1 else f"between 1 and {persons}"
+        raise InputError(f"{source} has {people}, fewer than m = {m} users; give --m {allowed}.")
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(persons)
     order = order[np.argsort(-rows_of[order], kind="stable")]  # large persons first, ties at random

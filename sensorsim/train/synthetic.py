@@ -17,7 +17,7 @@ import pandas as pd
 from sensorsim.errors import InputError
 from sensorsim.tables import folder
 from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
-from sensorsim.train.table import PERSON, read_table
+from sensorsim.train.table import PERSON, listed, read_table
 
 ROWS, PERSONS = 457, 35
 LEVELS = (0, 1, 2.5, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 97.5, 99, 100)  # per cent, of the values above zero
@@ -105,12 +105,23 @@ def as_tables(known: Marginals, source: str) -> tuple[str, str]:
     return first, second
 
 
+def need_fitbit(frame: pd.DataFrame, source: str) -> None:
+    """Refuse a table without the columns that the generator has."""
+    missing = [name for name in NUMERIC_COLUMNS if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"{source} is no Fitbit daily activity: it has no column {listed(missing)}; give a file with the columns "
+            "that `sensorsim data make` writes."
+        )
+
+
 def distance(path: str, rows: int = ROWS, seed: int = 0) -> list[dict[str, float | str]]:
     """How far the synthetic set is from a real file, column by column, on the max-normalised scale."""
     from scipy.stats import ks_2samp
 
     real_frame, made_frame = read_table(path), make(rows=rows, seed=seed)
     columns = list(NUMERIC_COLUMNS)
+    need_fitbit(real_frame, path)
     prepare(real_frame, m=1, columns=NUMERIC_COLUMNS, normalise=MAXIMA, source=path)  # the same checks as for training
     real, made = (frame[columns].to_numpy(dtype=np.float64) for frame in (real_frame, made_frame))
     apart = np.abs(_rank_correlation(real) - _rank_correlation(made))
