@@ -168,3 +168,20 @@ def test_html_is_escaped():
     tree = ElementTree.fromstring(page)
     assert tree.findtext("caption") == "<b>&" and {one.tag for one in tree.iter()}.isdisjoint({"b", "i", "script"})
     assert '<th scope="row"' in page
+
+
+def test_means_stand_at_the_places_of_their_features():
+    table = ss.noise_table(epsilon=1.6, features=4, release=1)
+    found = ss.release(np.full((1, 4), 0.5), table, seed=0)
+    means = [row["mean"] for row in found.rows()]
+    shown = ", ".join("–" if mean is None else f"{mean:.3f}" for mean in means)
+    assert means.count(None) == 3 and f"means     {shown} (features 0 …" in repr(found)
+    assert repr(found).startswith("1 record released")
+
+
+def test_a_note_is_a_warning_at_the_line_that_asked():
+    from sensorsim.train.choosing import warn
+
+    with pytest.warns(UserWarning, match="some rows") as caught:
+        warn("some rows")
+    assert caught[0].filename == __file__

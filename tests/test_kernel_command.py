@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import sensorsim as ss
 from sensorsim.cli import group, main
 from sensorsim.language.load import find
 from sensorsim.language.secrecy import NOT_PROVED, unproved
@@ -258,6 +259,9 @@ def test_what_depends_on_the_data_has_two_ends(tmp_path):
     assert found["some.rounds"]["cost"]["k7"]["by_data"] == [2, 255 * 3 + 2]
     shown = kernel(f"{tmp_path}/some.py:some", "--at", "n=10").stdout
     assert "by the data" in shown and " AND " in shown
+    ends = " to ".join(f"{end:g}" for end in cost["by_data"])
+    told = repr(ss.kernel(f"{tmp_path}/some.py:some", at="n=10"))
+    assert f"{ends} macro-ops" in shown and f"{ends} macro-ops, by the data" in told
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ def test_two_phases_by_command(ward: Path, run: Any) -> None:
     code, text = run(*given, "--sketch", ward / "sketch.json", "--sketch-packets", ward / "second.bin")
     assert code == 0 and "sketch from 8,600 packets" in text, text
     model = load(str(ward / "m.npz"))
-    assert len(model.about["identity"]) == 2
+    assert len(model.about["identity"]) == 2 and "spent per packet" in repr(model) and "records" not in repr(model)
     sum_of_both = "a record or person in both phases spends the sum"
     assert "spent per packet" in text and "per record" not in text
     assert sum_of_both in text.split("covers")[0] and f"per packet; {sum_of_both}" in model.about["covers"]

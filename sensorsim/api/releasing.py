@@ -11,6 +11,7 @@ from sensorsim.errors import InputError
 from sensorsim.privacy.described import LOCAL
 from sensorsim.records import Ranges
 from sensorsim.results import Result, whiskers
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
 SCHEMA_VERSION = 1
+SHOWN = 6  # features whose means a repr lists
 SEEDED = "reproducible from its seed, so NOT PRIVATE"
 
 
@@ -70,13 +72,13 @@ class Released(Result):
 
     def title(self) -> str:
         n, k = self.table.features, self.picked.shape[1]
-        return f"{len(self.symbols):,} records released, {k} of {n} features of each"
+        return f"{counted(len(self.symbols), 'record')} released, {k} of {counted(n, 'feature')} of each"
 
     def facts(self) -> dict[str, str]:
         rows = self._rows
-        met = [row for row in rows if row["mean"] is not None]
-        halves = sorted((row["high"] - row["low"]) / 2 for row in met)
-        means = ", ".join(f"{row['mean']:.3f}" for row in met[:6]) + (" …" if len(met) > 6 else "")
+        halves = sorted((row["high"] - row["low"]) / 2 for row in rows if row["mean"] is not None)
+        means = ", ".join("–" if row["mean"] is None else f"{row['mean']:.3f}" for row in rows[:SHOWN])
+        means += " …" if len(rows) > SHOWN else ""
         return {
             "protects": self.protects,
             "table": f"{self.table.kind}, {self.table.bits_on_air} bits a record on the air",

@@ -1,5 +1,6 @@
 """The text of `sensorsim cost --level machine`."""
 
+from sensorsim.cost.text import sizes
 from sensorsim.export.levels import Case, MachineReport
 from sensorsim.machine.decode import CLASSES
 from sensorsim.terminal import fitting, table
@@ -29,9 +30,7 @@ WHY = {
 def machine_text(report: MachineReport, width: int) -> str:
     """Three levels side by side, then the gap between kernel and machine by class; lines of at most so many letters."""
     lines = [
-        *fitting(
-            width, f"Cost of one private record at three levels, n = {report.n} features, l = {report.l} hidden units"
-        ),
+        *fitting(width, f"Cost of one private record at three levels, {sizes(report.n, report.l)}"),
         *fitting(width, f"{report.compiler}, {report.flags}; every result had the bits of the kernel run in Python"),
         "",
         *_levels(report, width),

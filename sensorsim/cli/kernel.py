@@ -106,9 +106,9 @@ def _costs(report: "KernelReport") -> list[str]:
         else:
             spread = f" ({price.total.min} … {price.total.max})" if price.total.min != price.total.max else ""
             formula = f"   {price.formula}" if price.formula is not None else ""
-            most = f"{price.by_data[0]:g} to {price.by_data[1]:g}" if price.by_data else f"{price.total.typical:g}"
             data = ", by the data" if price.by_data else ""
-            lines.append(f"{most} {price.cpu.unit}{'' if data else spread} on {price.cpu.title}{data}{how}{formula}")
+            amount = f"{price.amount} {price.cpu.unit}{'' if data else spread}"
+            lines.append(f"{amount} on {price.cpu.title}{data}{how}{formula}")
         ran = report.machine.get(name)
         if ran is not None:
             lines.append(f"  as machine code: {ran.get('machine_text', 'there is no compiler for it here')}")

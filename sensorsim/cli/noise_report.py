@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.privacy.certificate import certify
 from sensorsim.privacy.described import SCHEMA_VERSION, table_row
 from sensorsim.privacy.outputs import Delivered, delivered
-from sensorsim.terminal import columns, hung
+from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -18,7 +18,7 @@ def text(path: str, table: "NoiseTable") -> str:
     about, proof = delivered(table), certify(table)
     lines = [
         path,
-        f"{table.kind} table for epsilon {table.epsilon}: {table.release} of {table.features} features",
+        f"{table.kind} table for epsilon {table.epsilon}: {table.release} of {counted(table.features, 'feature')}",
         f"  size          {about.table_bytes} B; {about.secret_bits} secret bits a draw; on the air "
         f"{about.value_bits} bits a value, {about.bits_on_air} a record",
         f"  one draw      epsilon {_or_none(proof.epsilon_release)}, largest likelihood ratio {_or_none(proof.ratio)}",

@@ -8,7 +8,7 @@ import click
 
 from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import emit, format_option
-from sensorsim.terminal import columns, hung
+from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
     from sensorsim.hospital import Received
@@ -119,7 +119,7 @@ def _sketch_file(received: "Received", root: float | None, direction_bits: int |
 def _text(received: "Received", what: str) -> str:
     kept = received.statistics
     lines = [
-        *_head(received, f"{kept.k} of {kept.n} {what}s in a packet"),
+        *_head(received, f"{kept.k} of {counted(kept.n, what)} in a packet"),
         "",
         f"  {what:>11}  {'packets':>12}  {'mean':>10}   95 % interval of the records' mean",
     ]
@@ -135,7 +135,7 @@ def _sketch_text(received: "Received", what: str) -> str:
     mean = "–" if told.mean is None else f"{told.mean:.5f}"
     return "\n".join(
         [
-            *_head(received, f"a sketch of {told.features} {what}s in a packet"),
+            *_head(received, f"a sketch of {counted(told.features, what)} in a packet"),
             f"  directions    {told.met:,} of {told.directions:,} came; bound R {told.root:.5g}",
             f"  mean square   {mean} of records along a direction, less their centre, up to R²",
             f"                95 % interval of the records' mean {told.low:.5f} … {told.high:.5f}",

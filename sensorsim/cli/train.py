@@ -75,7 +75,9 @@ def command(fmt: str, **chosen: Any) -> None:
 
 def table(result: dict[str, Any]) -> str:
     """What there is to tell. No accuracy: that is evaluate's."""
-    source = "packets" if result["noise"] == "the sensors' own" else "records"
+    from sensorsim.train.about import SENSORS
+
+    source = "packets" if result["noise"] == SENSORS else "records"
     kind = f", {result['kind']} table" if result["kind"] else ""
     both = "; a record or person in both phases spends the sum" if len(result["identity"]) > 1 else ""
     said = {

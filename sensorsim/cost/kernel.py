@@ -42,6 +42,13 @@ class KernelPrice:
     flags: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
+    @property
+    def amount(self) -> str:
+        """In words, without its unit: both ends where it depends on the data."""
+        if self.total is None:
+            return "no price"
+        return f"{self.by_data[0]:g} to {self.by_data[1]:g}" if self.by_data else f"{self.total.typical:g}"
+
     def to_dict(self) -> dict[str, Any]:
         total = self.total
         return {
@@ -161,7 +168,8 @@ class KernelReport(Result):
         found = {}
         for name, price in self.prices.items():
             formula = f"   {price.formula}" if price.formula is not None else ""
-            found[name] = f"{price.total.typical:g} {price.cpu.unit}{formula}" if price.total else "no price"
+            data = ", by the data" if price.by_data else ""
+            found[name] = f"{price.amount} {price.cpu.unit}{data}{formula}" if price.total else price.amount
         found["ranges"] = (
             "proved: no operation wraps, no index leaves its array"
             if self.proof

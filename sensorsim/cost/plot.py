@@ -6,6 +6,7 @@ from typing import Any
 from sensorsim.cost.record import WholeRecord
 from sensorsim.cost.record_cost import PARTS
 from sensorsim.cost.report import CostReport
+from sensorsim.cost.text import sizes
 from sensorsim.drawing import apart, check_figure, stacked_bars, write_figure
 
 SMALL, USUAL = 7, 9  # sizes of letters
@@ -63,7 +64,7 @@ def _draw_steps(report: CostReport, axes: Any) -> None:
     sign = "signed" if report.pricing.signed else "unsigned"
     how = "executed" if report.executed else "derived from the source"
     axes.set_title(
-        f"n = {report.n} features, l = {report.l} hidden units · {report.pricing.cpu.title} · {sign} "
+        f"{sizes(report.n, report.l)} · {report.pricing.cpu.title} · {sign} "
         f"{report.pricing.width}-bit · {report.pricing.accounting} accounting · {how} where not printed",
         fontsize=USUAL,
     )

@@ -11,7 +11,7 @@ from sensorsim.cost.record_text import LEFT_OUT, record_panel
 from sensorsim.cost.report import CostReport
 from sensorsim.cost.rows import Number
 from sensorsim.cost.views import MechanismCost, View
-from sensorsim.terminal import FILE, fitting, widest
+from sensorsim.terminal import FILE, counted, fitting, widest
 
 # Leaner kernels that a screen has no room for: of each idea it shows one. They are a --variant lean away.
 LEFT_OUT_FORMS = {
@@ -47,15 +47,19 @@ def fold_all(lines: list[str], width: int) -> list[str]:
     return [part for line in lines for part in fitting(width, line)]
 
 
+def sizes(n: int, l: int) -> str:
+    return f"n = {counted(n, 'feature')}, l = {counted(l, 'hidden unit')}"
+
+
 def heading(report: CostReport) -> list[str]:
     pricing = report.pricing
     sign = "signed" if pricing.signed else "unsigned"
     how = "the paper's accounting" if pricing.accounting == "paper" else "full accounting"
     place = pricing.chip.name if pricing.chip else pricing.cpu.title
     units = {"macro-ops": "macro-operations", "energy": "nanojoules"}.get(pricing.metric, pricing.unit)
-    title = f"Cost of one private record, n = {report.n} features, l = {report.l} hidden units"
+    title = f"Cost of one private record, {sizes(report.n, report.l)}"
     if report.m > 1:
-        title += f"; times m = {report.m} users for a round"
+        title += f"; times m = {report.m:,} users for a round"
     return [title, f"{place} · {units} · {sign} {pricing.width}-bit operands · {how}"]
 
 

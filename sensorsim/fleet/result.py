@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.fleet.estimates import Coverage, Estimate, estimates, number_of
 from sensorsim.fleet.spread import Spread, Used, Wear, spent_of, used_of
 from sensorsim.results import Result
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,9 +69,11 @@ class FleetResult(Result):
 
     def title(self) -> str:
         share = self.coverage.share
-        covered = "" if share is None else f", {100 * share:.1f} % of {self.coverage.intervals} intervals hold"
-        received = self.counts.outcome("received")
-        return f"FleetResult({self.settings.devices} devices, {self.settings.days} days, {received} packets{covered})"
+        intervals = counted(self.coverage.intervals, "interval")
+        covered = "" if share is None else f", {100 * share:.1f} % of {intervals} hold"
+        devices, days = counted(self.settings.devices, "device"), counted(self.settings.days, "day")
+        received = counted(self.counts.outcome("received"), "packet")
+        return f"FleetResult({devices}, {days}, {received}{covered})"
 
     def facts(self) -> dict[str, str]:
         firmware = self.settings.firmware

@@ -143,7 +143,9 @@ class Received(Result):
     def facts(self) -> dict[str, str]:
         kept = self.statistics
         facts = {"epsilon": f"{kept.epsilon} per packet, as proved here: {PRIVACY}"}
-        facts["table"] = f"{self.table.kind}, {kept.k} of {kept.n} values in a packet, identity {kept.identity[:16]}"
+        facts["table"] = (
+            f"{self.table.kind}, {kept.k} of {counted(kept.n, 'value')} in a packet, identity {kept.identity[:16]}"
+        )
         if self.sketched is not None:
             facts["mean square"] = f"{self.sketched.low:.5f} … {self.sketched.high:.5f} along a direction (95 %)"
         for row in self.features[:SHOWN]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sensorsim.plan.asked import given
 from sensorsim.plan.lines import Line
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.cost.record import WholeRecord
@@ -113,7 +114,7 @@ def lines(settled: "Settled", found: Costs) -> list[Line]:
     if found.battery_share is not None:
         joule = f"sensorsim.plan.costs.record_of({of}, {asked.battery_mah!r}).joule"
         run = f"{each} * ({often}) * {asked.days} / 1e6 / {joule}"
-        made.append(Line("share of a charge", found.battery_share, f"in {asked.days} days", run))
+        made.append(Line("share of a charge", found.battery_share, f"in {counted(asked.days, 'day')}", run))
         years = f"{asked.days} / ({run}) / {DAYS_PER_YEAR}"
         made.append(Line("years of a charge, releases alone", found.battery_years, "years", years))
     return made

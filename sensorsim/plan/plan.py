@@ -50,7 +50,7 @@ class Plan(Result):
     def title(self) -> str:
         reached = "" if self.asked.goal == MODEL else f": ±{shown(self.half, self.asked.goal)}"
         often = span(given(self.asked.every))
-        return f"Plan({given(self.asked.devices):,} devices, epsilon {self.asked.budget}{reached} {often})"
+        return f"Plan({counted(given(self.asked.devices), 'device')}, epsilon {self.asked.budget}{reached} {often})"
 
     def facts(self) -> dict[str, str]:
         found = {}
@@ -170,25 +170,31 @@ def _of_design(settled: Settled) -> list[Line]:
     firmware = f"{FIRMWARE}(table, budget_epsilon={str(asked.budget)!r}, budget_days={asked.budget_days})"
     schedule = f"sensorsim.device.schedule.Schedule.of({firmware}, {asked.records_per_day})"
     proof = "sensorsim.privacy.certificate.certify(table)"
+    within = f"in {counted(given(asked.budget_days), 'day')}"
     return [
-        Line("features of a record", table.features, "features", "table.features"),
-        Line("features released of a record", table.release, "features", "table.release"),
+        Line("features of a record", table.features, _features(table.features), "table.features"),
+        Line("features released of a record", table.release, _features(table.release), "table.release"),
         Line("epsilon of a release, proved", float(settled.firmware.epsilon), "epsilon, delta 0",
              f"float({proof}.epsilon_record)"),
-        Line("releases that the budget pays for", settled.firmware.releases, f"in {asked.budget_days} days",
+        Line("releases that the budget pays for", settled.firmware.releases, within,
              f"{firmware}.releases"),
-        Line("records of a budget period", settled.schedule.slots, f"in {asked.budget_days} days", f"{schedule}.slots"),
-        Line("records released of them", settled.schedule.allowed, f"in {asked.budget_days} days",
+        Line("records of a budget period", settled.schedule.slots, within, f"{schedule}.slots"),
+        Line("records released of them", settled.schedule.allowed, within,
              f"{schedule}.allowed"),
         Line("noise of a value, at the worst x", table.estimate_sd, "ranges, sd", "table.estimate_sd"),
     ]  # fmt: skip
+
+
+def _features(count: int) -> str:
+    return "feature" if count == 1 else "features"
 
 
 def _of_reached(plan: Plan) -> list[Line]:
     settled, asked = plan.settled, plan.asked
     numbers = (asked.devices, asked.every, asked.budget_days, settled.schedule.allowed, asked.loss)
     arriving = f"sensorsim.plan.reached.packets({', '.join(map(repr, numbers))})"
-    made = [Line("packets of an estimate", float(settled.packets), f"in {asked.every} days", f"float({arriving})")]
+    within = f"in {counted(given(asked.every), 'day')}"
+    made = [Line("packets of an estimate", float(settled.packets), within, f"float({arriving})")]
     if asked.goal == MODEL and plan.model:
         how = f"sensorsim.plan.model.foretold(table, int({arriving}))"
         made.append(Line("accuracy of the model", plan.model.accuracy, "%, 1 - MSE", f"{how}.accuracy"))
@@ -197,7 +203,7 @@ def _of_reached(plan: Plan) -> list[Line]:
     if asked.goal == COVARIANCE:
         return made + _of_correlation(settled)
     share = f"{arriving} * table.release / table.features"
-    made.append(Line("values of a feature", settled.count, f"in {asked.every} days", f"int({share})"))
+    made.append(Line("values of a feature", settled.count, within, f"int({share})"))
     sd = f"sensorsim.plan.reached.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
     made.append(Line("standard error", settled.sd, "ranges", sd if settled.sd is not None else "None"))
     half = f"sensorsim.plan.reached.mean_half(table, {settled.count}, {asked.expect!r})"

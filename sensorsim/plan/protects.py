@@ -16,6 +16,7 @@ from sensorsim.plan import shuffled as of_shuffled
 from sensorsim.plan.asked import given
 from sensorsim.plan.lines import Line
 from sensorsim.plan.shuffled import Shuffled
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.device.schedule import Schedule
@@ -117,13 +118,13 @@ def lines(settled: "Settled", found: Protects) -> list[Line]:
             continue
         any_start = one.releases, one.basic, one.at_delta
         aligned = one.aligned_releases, one.aligned_basic, one.aligned_at_delta
-        for words, counted, (releases, basic, at_delta) in (
+        for words, most, (releases, basic, at_delta) in (
             ("", f"{HERE}.most_anywhere", any_start),
             (", aligned", f"{HERE}.most_releases", aligned),
         ):
-            of, within = f"of a person in a {one.name}{words}", f"in {one.days} days"
+            of, within = f"of a person in a {one.name}{words}", f"in {counted(one.days, 'day')}"
             how = f"sensorsim.privacy.spending.of_releases(table, {releases}, {found.delta!r})"
-            made.append(Line(f"releases {of}", releases, within, f"{counted}({schedule}, {one.days})"))
+            made.append(Line(f"releases {of}", releases, within, f"{most}({schedule}, {one.days})"))
             made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))
             unit = f"epsilon at delta {found.delta:g}"
             made.append(Line(f"epsilon {of}, by distributions", at_delta, unit, f"{how}[1]"))

@@ -152,7 +152,7 @@ def _costs(plan: Plan) -> list[str]:
     ]
     if found.battery_share is not None and found.battery_years is not None:
         years = f"{found.battery_years:.3g}" if found.battery_years < MOST_YEARS else f"{MOST_YEARS}+"
-        share = f"{100 * found.battery_share:.2g} % of {asked.battery_mah:g} mAh in {asked.days:,} days"
+        share = f"{100 * found.battery_share:.2g} % of {asked.battery_mah:g} mAh in {counted(asked.days, 'day')}"
         lines.append(f"  battery       {share}; {years} years of releases")
     return lines
 

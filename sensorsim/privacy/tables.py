@@ -16,6 +16,7 @@ from sensorsim.privacy.certificate import Certificate
 from sensorsim.privacy.kinds import DEFAULT, KINDS, kind_of
 from sensorsim.results import Shown
 from sensorsim.suggest import did_you_mean
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +177,7 @@ class NoiseTable(Shown):
         raise NotImplementedError
 
     def title(self) -> str:
-        return f"{self.kind} table: {self.release} of {self.features} features of a record"
+        return f"{self.kind} table: {self.release} of {counted(self.features, 'feature')} of a record"
 
     def facts(self) -> dict[str, str]:
         from sensorsim.privacy.described import table_facts

@@ -18,10 +18,14 @@ Told = Callable[[str], None]
 
 
 def warn(text: str) -> None:
-    """Tell a note as a warning, which a notebook shows."""
+    """Tell a note as a warning, which a notebook shows: at the line outside of this package that asked."""
+    import sys
     import warnings
 
-    warnings.warn(text, stacklevel=4)
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sensorsim":
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, stacklevel=depth)
 
 
 def chosen_records(

@@ -23,7 +23,7 @@ import numpy as np
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, read_bounded, strict_json, write_whole
 from sensorsim.results import TITLE, Result
-from sensorsim.train.about import checked_about
+from sensorsim.train.about import SENSORS, checked_about
 from sensorsim.train.prior_codes import LEAST_VARIANCE
 from sensorsim.train.trained import Part, Reals, Trained
 
@@ -64,8 +64,9 @@ class Model(Result):
     def facts(self) -> dict[str, str]:
         about = self.about
         spent = "–" if about["spent_epsilon"] is None else f"{about['spent_epsilon']:.4f}"
-        facts = {"epsilon": f"{spent} spent per record, as it states; delta {about['delta']:g}; {about['trust']}"}
-        facts |= {"covers": about["covers"], "noise": about["noise"], "records": f"{about['records']:,}"}
+        of = "packet" if about["noise"] == SENSORS else "record"
+        facts = {"epsilon": f"{spent} spent per {of}, as it states; delta {about['delta']:g}; {about['trust']}"}
+        facts |= {"covers": about["covers"], "noise": about["noise"], f"{of}s": f"{about['records']:,}"}
         return facts | ({"saved in": self.written["saved"]} if "saved" in self.written else {})
 
     def save(self, path: str) -> None:

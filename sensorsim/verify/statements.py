@@ -7,6 +7,7 @@ from sensorsim.export.files import MANIFEST
 from sensorsim.export.manifest import Package
 from sensorsim.language.c.text import comment
 from sensorsim.privacy.tablefile import read_table
+from sensorsim.terminal import counted
 from sensorsim.verify.held import header_of
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.table import Stated
@@ -64,7 +65,7 @@ def _in_record(record: Any, expected: Mapping[str, Any], path: str) -> list[str]
 
 
 def _certified(table: "NoiseTable", certificate: "Certificate") -> str:
-    released = f"{table.release} of {table.features} features"
+    released = f"{table.release} of {counted(table.features, 'feature')}"
     if certificate.epsilon_record is not None:
         return f"a record is {certificate.epsilon_record}-private (pure), {released}; certified again from the code"
     return f"delta {certificate.delta_record} at epsilon {table.epsilon}, {released}; certified again from the code"
