@@ -12,6 +12,7 @@ from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import as_json, emit, format_option, tell
 from sensorsim.errors import InputError
 from sensorsim.extras import need
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
@@ -70,10 +71,10 @@ def privacy_of(about: dict[str, Any]) -> str:
             "not covered: the codes' own epsilon covers them, but the model that reads them was made of records, and "
             f"its statement covers {about['covers']}"
         )
+    spent = f"epsilon {epsilon(about['spent_epsilon'])} at delta {about['delta']:g} per record"
     return (
-        "made of released codes, which their epsilon covers, and of a model that spent, as its file states, epsilon "
-        f"{about['spent_epsilon']:.4g} at delta {about['delta']:g} per record and covers {about['covers']}; who is in "
-        "both spends the sum"
+        f"made of released codes, which their epsilon covers, and of a model that spent, as its file states, {spent} "
+        f"and covers {about['covers']}; who is in both spends the sum"
     )
 
 
@@ -120,7 +121,7 @@ def _mean_text(head: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 def _mean_lines(head: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
     yield f"{counted(head['accepted'], 'packet')} accepted, {head['refused']:,} refused"
-    yield f"  epsilon {head['epsilon']:g} per packet; {head['privacy']}"
+    yield f"  epsilon {epsilon(head['epsilon'], 6)} per packet; {head['privacy']}"
     yield (
         "  mean record, and 95 % of what noise and numbers leave open; what the encoder drops is not in it, nor is how "
         "far the model is from these records"

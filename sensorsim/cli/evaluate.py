@@ -12,6 +12,7 @@ from sensorsim.cli.choices import COLUMN, COLUMNS, FILE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.cli.training import numbers, shown
+from sensorsim.privacy.rounded import epsilon_to
 from sensorsim.terminal import columns, counted, hung
 
 option = options_of(evaluate)
@@ -70,12 +71,12 @@ def _persons(spent: dict[str, Any]) -> Iterator[str]:
         yield f"  epsilon – per record, – per person: the model's statement covers {spent['covers']}"
         return
     yield (
-        f"  as the model states: epsilon {shown(spent['spent_epsilon'], 4)} per record, delta {spent['delta']:g}; "
+        f"  as the model states: epsilon {epsilon_to(spent['spent_epsilon'], 4)} per record, delta {spent['delta']:g}; "
         f"covers {spent['covers_short']}"
     )
     for name in ("median", "most"):
         composed = spent[f"epsilon_{name}"]
-        by = f", {composed:.2f} at delta {spent['person_delta']:g}" if composed is not None else ""
+        by = f", {epsilon_to(composed, 2)} at delta {spent['person_delta']:g}" if composed is not None else ""
         whose = "the median person" if name == "median" else "who has most"  # short: a line of 80 columns holds it
         many = counted(spent[f"records_{name}"], "record")
-        yield f"  {whose}, {many}: epsilon {shown(spent[f'epsilon_{name}_added'])} added up{by}"
+        yield f"  {whose}, {many}: epsilon {epsilon_to(spent[f'epsilon_{name}_added'], 2)} added up{by}"

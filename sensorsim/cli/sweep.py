@@ -28,6 +28,7 @@ from sensorsim.cli.training import (
 from sensorsim.errors import InputError
 from sensorsim.files import check_target
 from sensorsim.mechanisms import every, names, resolve
+from sensorsim.privacy.rounded import epsilon_to
 from sensorsim.terminal import columns, fold
 from sensorsim.terminal import table as columned
 from sensorsim.train.config import Config
@@ -202,7 +203,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     head = [_name(row), row["trust"] or "–", _nominal(row)]
     if row["error"]:
         return [*head, "–", "–", "–", "", "–", "–", "–", "–"]
-    head += [shown(row["spent_epsilon"], 2), shown(row["epsilon_person_median"], 1)]
+    head += [epsilon_to(row["spent_epsilon"], 2), epsilon_to(row["epsilon_person_median"], 1)]
     half = "" if row["accuracy_low"] is None else f"± {row['accuracy'] - row['accuracy_low']:.3f}"
     scores = [shown(row["accuracy"]), half, shown(row["r2"]), shown(row["accuracy_held_out"])]
     tail = [row["with_secret_noise"], row["settings"] or "–"]

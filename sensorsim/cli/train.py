@@ -19,6 +19,7 @@ from sensorsim.cli.training import (
     shown,
 )
 from sensorsim.mechanisms import names
+from sensorsim.privacy.rounded import epsilon_to
 from sensorsim.terminal import columns, counted, fold
 
 NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records, so its figures are not private."
@@ -81,7 +82,7 @@ def table(result: dict[str, Any]) -> str:
     kind = f", {result['kind']} table" if result["kind"] else ""
     both = "; a record or person in both phases spends the sum" if len(result["identity"]) > 1 else ""
     said = {
-        "epsilon": f"{shown(result['spent_epsilon'], 4)} spent per {source[:-1]}, "
+        "epsilon": f"{epsilon_to(result['spent_epsilon'], 4)} spent per {source[:-1]}, "
         f"{shown(result['nominal_epsilon'])} nominal; delta {result['delta']:g}; {result['trust']}{both}",
         "noise": result["noise"],
         "covers": result["covers"],

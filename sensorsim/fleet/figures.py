@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
@@ -110,8 +111,9 @@ def _spent(axes: Any, result: "FleetResult") -> None:
     _histogram(axes, result.spent, float(firmware.epsilon))
     wear = result.wear
     axes.set(xlabel="ε of a person over all days, basic composition", ylabel="people")
-    _entitle(axes, f"spent: median ε {wear.median_basic:.4g}, most {wear.most_basic:.4g}\n"
-                   f"at delta {wear.delta:g}: {wear.median_at_delta:.4g} and {wear.most_at_delta:.4g}")  # fmt: skip
+    composed = f"{epsilon(wear.median_at_delta)} and {epsilon(wear.most_at_delta)}"
+    basic = f"median ε {epsilon(wear.median_basic)}, most {epsilon(wear.most_basic)}"
+    _entitle(axes, f"spent: {basic}\nat delta {wear.delta:g}: {composed}")
 
 
 def _energy(axes: Any, result: "FleetResult") -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.fleet.estimates import Coverage, Estimate, estimates, number_of
 from sensorsim.fleet.spread import Spread, Used, Wear, spent_of, used_of
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.results import Result
 from sensorsim.terminal import counted
 
@@ -77,9 +78,9 @@ class FleetResult(Result):
 
     def facts(self) -> dict[str, str]:
         firmware = self.settings.firmware
-        worst = float(self.worst_period)
+        worst = epsilon(self.worst_period, 6)
         facts = {"simulation": "seeded, with the truth beside the estimates: nothing of it is private"}
-        facts["epsilon"] = f"{firmware.epsilon} a release, proved; at most {worst:g} of {firmware.budget} in a period"
+        facts["epsilon"] = f"{firmware.epsilon} a release, proved; at most {worst} of {firmware.budget} in a period"
         facts["estimates"] = f"of {self.every} days each" + (f", ±{self.half:.4f} of a range" if self.half else "")
         return facts | {one.name: f"{one.count:,}" for one in self.outcomes}
 

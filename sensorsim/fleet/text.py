@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def text(result: "FleetResult") -> str:
 def _warning(result: "FleetResult") -> list[str]:
     if not result.over_budget:
         return []
-    spent, budget = float(result.worst_period), result.settings.firmware.budget
-    return [f" OVER BUDGET: a device spent ε {spent:.6g} in a period whose budget is {budget}"]
+    spent, budget = epsilon(result.worst_period, 6), result.settings.firmware.budget
+    return [f" OVER BUDGET: a device spent ε {spent} in a period whose budget is {budget}"]
 
 
 def _packets(result: "FleetResult") -> list[str]:
@@ -81,15 +82,15 @@ def _features(features: "Sequence[Feature]") -> list[str]:
 
 def _spend(result: "FleetResult") -> list[str]:
     firmware, wear, spent = result.settings.firmware, result.wear, result.spent
-    epsilon = float(firmware.epsilon)
+    each = float(firmware.epsilon)
     high = spent.quantile(0.95)
     period = "a day" if firmware.budget_days == 1 else f"{firmware.budget_days} days"
-    within = f"{float(result.worst_period):.6g} of {firmware.budget} in {period}"
+    within = f"{epsilon(result.worst_period, 6)} of {firmware.budget} in {period}"
     rows = [
         (" a person over all days", "median", "95 %", "most"),
         ("   releases", f"{wear.median_releases:,}", f"{high:,}", f"{wear.most_releases:,}"),
-        ("   ε, basic", f"{wear.median_basic:.4g}", f"{high * epsilon:.4g}", f"{wear.most_basic:.4g}"),
-        (f"   ε at delta {wear.delta:g}", f"{wear.median_at_delta:.4g}", "", f"{wear.most_at_delta:.4g}"),
+        ("   ε, basic", epsilon(wear.median_basic), epsilon(high * each), epsilon(wear.most_basic)),
+        (f"   ε at delta {wear.delta:g}", epsilon(wear.median_at_delta), "", epsilon(wear.most_at_delta)),
     ]
     lines = [f"{name:{NAME + 1}}{middle:>11}{above:>11}{most:>11}".rstrip() for name, middle, above, most in rows]
     return [*lines, f"   ε, the most in a period: {within}"]

@@ -15,6 +15,7 @@ from sensorsim.plan.protects import ADAPTIVE, ANY_START, Protects, protects
 from sensorsim.plan.shuffled import WITHOUT_IDENTITY
 from sensorsim.plan.solve import Settled, solved
 from sensorsim.plan.words import shown, span
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.results import Result
 from sensorsim.terminal import counted
 
@@ -55,8 +56,7 @@ class Plan(Result):
     def facts(self) -> dict[str, str]:
         found = {}
         for line in self.lines[:SHOWN_LINES]:
-            value = f"{line.value:,.6g}" if isinstance(line.value, int | float) else str(line.value)
-            found[line.name] = f"{value} {line.unit}"[:SHOWN_LETTERS]
+            found[line.name] = f"{_in_words(line)} {line.unit}"[:SHOWN_LETTERS]
         return found
 
     def figure(self) -> "Figure":
@@ -155,6 +155,12 @@ def _compared(settled: Settled) -> "tuple[Strategy, ...]":
         raise InputError("a budget period of one record leaves no choice to compare; give more days or records.")
     whole = table if schedule.allowed == 1 and table.kind == "rows" and table.release == 1 else None
     return compare(asked.budget, asked.n, schedule.slots, given(asked.devices), table=whole)
+
+
+def _in_words(line: Line) -> str:
+    if not isinstance(line.value, int | float):
+        return str(line.value)
+    return epsilon(line.value, 6) if line.unit.startswith("epsilon") else f"{line.value:,.6g}"
 
 
 def own_design(settled: Settled) -> str:

@@ -10,6 +10,7 @@ from sensorsim.plan.protects import ADAPTIVE, Protects, Spent
 from sensorsim.plan.reached import NORMAL_95
 from sensorsim.plan.shuffled import MOST_TOGETHER
 from sensorsim.plan.words import shown, span
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.ranges import brief
 from sensorsim.terminal import counted
 
@@ -105,7 +106,7 @@ def _design(plan: Plan) -> list[str]:
     sd = f"sd {table.estimate_sd or 0:.4g} ranges a value"
     return [
         f"  mechanism     {what}, {drawn}",
-        f"  noise         {sd}; epsilon {plan.settled.firmware.epsilon:.6g} a release, proved",
+        f"  noise         {sd}; epsilon {epsilon(plan.settled.firmware.epsilon, 6)} a release, proved",
         f"  releases      {often}",
     ]
 
@@ -121,7 +122,7 @@ def _protects(found: Protects) -> list[str]:
 
 def _spent(one: Spent) -> str:
     days = "" if one.days is None else f"{one.days:,}"
-    epsilons = f"{one.basic:>10.4g}{one.at_delta:>14.4g}{one.aligned_basic:>10.4g}"
+    epsilons = f"{epsilon(one.basic):>10}{epsilon(one.at_delta):>14}{epsilon(one.aligned_basic):>10}"
     return f"    {NAMES[one.name]:<26}{days:>6}{one.releases:>10,}{epsilons}"
 
 
@@ -134,9 +135,9 @@ def _shuffled(plan: Plan) -> list[str]:
         many = f"{one.of_a_person:,} packets of a person in an estimate"
         return [f"  shuffled      not told: up to {many}, above {MOST_TOGETHER}"]
     among = f"{one.aligned_of_a_person} of a person in {one.packets:,} or more"
-    lines = [f"  shuffled      {one.aligned_epsilon:.3g} at delta {found.delta:.2g}, {among}"]
+    lines = [f"  shuffled      {epsilon(one.aligned_epsilon, 3)} at delta {found.delta:.2g}, {among}"]
     if one.of_a_person > one.aligned_of_a_person:
-        told = "not told" if one.epsilon is None else f"{one.epsilon:.3g}"
+        told = "not told" if one.epsilon is None else epsilon(one.epsilon, 3)
         lines.append(f"                {told} where the days cross a budget period: {one.of_a_person} of a person")
     return [*lines, "                if without identity, lost and come by chance; not the local one"]
 
@@ -166,7 +167,7 @@ def _strategies(plan: Plan) -> list[str]:
     for one in plan.strategies:
         bound = "nothing" if one.bound is None else f"≤ {one.bound:.3f}"
         half = f"{196 * one.standard_error:.3g} %"
-        seen = f"{one.releases:>9,}{half:>11}{one.epsilon_person:>8.4g}{one.advantage:>14.3f}{bound:>10}"
+        seen = f"{one.releases:>9,}{half:>11}{epsilon(one.epsilon_person):>8}{one.advantage:>14.3f}{bound:>10}"
         lines.append(f"    {one.name:<18}{seen}")
     releases, k = plan.settled.schedule.allowed, plan.table.release
     own = "" if (releases, k) == (1, 1) else f"; plan: {_number(releases)} of {k}"

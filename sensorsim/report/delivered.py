@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING
 
 from sensorsim.plan.words import span
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.figures import reach_curve, rival_bars
 from sensorsim.report.gather import Findings
 from sensorsim.report.parts import Column, Markup, command, figure, paragraph, section, table, tag
 from sensorsim.report.sections import plan_command
-from sensorsim.report.words import epsilon, number, percent, score
+from sensorsim.report.words import number, percent, score
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from sensorsim.plan.words import span
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.gather import Findings
 from sensorsim.report.parts import Markup, paragraph, tag
-from sensorsim.report.words import energy, epsilon, many, number, percent, score
+from sensorsim.report.words import energy, many, number, percent, score
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from sensorsim.claims.claim import VERDICTS
 from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
 from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
 from sensorsim.plan.protects import Spent
+from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.asked import Wanted
 from sensorsim.report.figures import energy_bars
 from sensorsim.report.gather import Findings
 from sensorsim.report.package import PackageFacts
 from sensorsim.report.parts import Column, Markup, command, figure, joined, listed, paragraph, section, table, tag
-from sensorsim.report.words import epsilon, many, number, percent, power
+from sensorsim.report.words import many, number, percent, power
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:

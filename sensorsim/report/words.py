@@ -1,22 +1,8 @@
-"""Numbers of a page in words. An epsilon is never said too small."""
-
-from decimal import ROUND_CEILING, Context, Decimal
+"""Numbers of a page in words."""
 
 from sensorsim.cost.record_text import short
 
 MILLION, BILLION = 10**6, 10**9
-DIGITS = 4
-
-
-def epsilon(value: float | Decimal) -> str:
-    """Four digits, rounded up."""
-    exact = value if isinstance(value, Decimal) else Decimal(repr(value))
-    if not exact.is_finite():
-        return "no bound"
-    rounded = Context(prec=DIGITS, rounding=ROUND_CEILING).plus(exact)
-    return (
-        f"{rounded:f}" if rounded == rounded.to_integral_value() and rounded >= 1000 else f"{float(rounded):.{DIGITS}g}"
-    )
 
 
 def energy(microjoule: float | None) -> str:

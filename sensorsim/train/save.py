@@ -22,6 +22,7 @@ import numpy as np
 
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, read_bounded, strict_json, write_whole
+from sensorsim.privacy.rounded import epsilon_to
 from sensorsim.results import TITLE, Result
 from sensorsim.train.about import SENSORS, checked_about
 from sensorsim.train.prior_codes import LEAST_VARIANCE
@@ -63,7 +64,7 @@ class Model(Result):
 
     def facts(self) -> dict[str, str]:
         about = self.about
-        spent = "–" if about["spent_epsilon"] is None else f"{about['spent_epsilon']:.4f}"
+        spent = epsilon_to(about["spent_epsilon"], 4)
         of = "packet" if about["noise"] == SENSORS else "record"
         facts = {"epsilon": f"{spent} spent per {of}, as it states; delta {about['delta']:g}; {about['trust']}"}
         facts |= {"covers": about["covers"], "noise": about["noise"], f"{of}s": f"{about['records']:,}"}
