@@ -202,11 +202,18 @@ def write_all(files: Mapping[str, bytes | str]) -> None:
 
 
 def _write_beside(target: Path, payload: bytes, beside: dict[Path, Path]) -> None:
-    """A file in the same folder, noted in `beside` as soon as it is there."""
+    """A file in the same folder, noted in `beside` as soon as it is there; private until it is written."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
     beside[target] = Path(name)
     with os.fdopen(handle, "wb") as file:
         file.write(payload)
+    Path(name).chmod(_mode(target))
+
+
+def _mode(target: Path) -> int:
+    """That of the file which is replaced, as someone may have closed it to others; or that of an ordinary file."""
+    with suppress(OSError):
+        return target.stat().st_mode & 0o777
     umask = os.umask(0)
     os.umask(umask)
-    Path(name).chmod(0o666 & ~umask)  # mkstemp makes private files; ours are ordinary ones
+    return 0o666 & ~umask

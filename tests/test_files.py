@@ -44,6 +44,19 @@ def kept() -> dict[str, str | None]:
     return {str(path): path.read_text() if path.is_file() else None for path in sorted(Path().rglob("*"))}
 
 
+def test_a_file_that_is_closed_to_others_stays_so() -> None:
+    for mode in (0o600, 0o640):
+        Path("file").chmod(mode)
+        write_whole("file", "new")
+        assert Path("file").stat().st_mode & 0o777 == mode and Path("file").read_text() == "new"
+    before = os.umask(0o027)
+    try:
+        write_whole("fresh", "new")
+    finally:
+        os.umask(before)
+    assert Path("fresh").stat().st_mode & 0o777 == 0o640
+
+
 # ---- one place
 
 REFUSED = {

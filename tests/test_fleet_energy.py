@@ -116,7 +116,7 @@ def test_a_battery() -> None:
 
 def test_a_chip_without_figures_costs_nothing_and_says_so() -> None:
     board = board_of(one_of_14(), 28, 1, "apollo3")
-    assert board.prices == Prices() and "no figure for the memory of Apollo3" in board.note
+    assert board.prices == Prices() and "Apollo3 Blue has no figure for its memory" in board.note
     assert board_of(one_of_14(), 28, 1).note == ""
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import re
 import time
@@ -16,6 +17,7 @@ from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import open_package
+from sensorsim.export.write import check_folder
 from sensorsim.hospital.statistics import read_received
 from sensorsim.locking.lock import Figure, Lock, Taken, read_lock
 from sensorsim.machine.elf import read_elf
@@ -138,3 +140,13 @@ def test_the_good_ones_are_read(kind: str, tmp_path: Path) -> None:
     path.write_bytes(KINDS[kind].seal(KINDS[kind].good()))
     if kind != "lock":  # a short one, which names fewer choices than the command has
         KINDS[kind].read(path)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"{}", b"[]", b'{"files": [[1, 2]]}', b"\xff", None])
+def test_a_folder_with_a_manifest_of_others_is_left_alone(content, tmp_path):
+    """Nothing is made of it, whatever it holds; None is a pipe, which nobody may wait for."""
+    place = tmp_path / "MANIFEST.json"
+    place.write_bytes(content) if content is not None else os.mkfifo(place)
+    with pytest.raises(InputError, match=r"other files in it \(MANIFEST\.json\)"):
+        check_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == [place]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sensorsim.errors import InputError
+from sensorsim.files import read_bounded
 
 T = TypeVar("T")
 
@@ -73,11 +74,13 @@ def check_folder(out: Path) -> None:
     present = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()}
     if not present:
         return
+    from sensorsim.export.manifest import MANIFEST, MOST_BYTES
+
     made = {path for path in present if path.startswith("build/")}
     try:
-        hashes = dict(json.loads((out / "MANIFEST.json").read_text("utf-8"))["files"])
-        known = {*hashes, "MANIFEST.json"}
-    except (OSError, ValueError, KeyError, TypeError):
+        hashes = dict(json.loads(read_bounded(out / MANIFEST, MOST_BYTES))["files"])
+        known = {*hashes, MANIFEST}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # which is none of ours
         hashes, known = {}, set()
     others = sorted(present - known - (made if known else set()))
     if others:
