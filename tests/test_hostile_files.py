@@ -142,7 +142,9 @@ def test_the_good_ones_are_read(kind: str, tmp_path: Path) -> None:
         KINDS[kind].read(path)
 
 
-@pytest.mark.parametrize("content", [b"[" * 100_000, b"{}", b"[]", b'{"files": [[1, 2]]}', b"\xff", None])
+@pytest.mark.parametrize(
+    "content", [b"[" * 100_000, b"{}", b"[]", b'{"files": {}}', b'{"sensorsim": 1, "files": []}', b"\xff", None]
+)
 def test_a_folder_with_a_manifest_of_others_is_left_alone(content, tmp_path):
     """Nothing is made of it, whatever it holds; None is a pipe, which nobody may wait for."""
     place = tmp_path / "MANIFEST.json"

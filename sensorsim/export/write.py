@@ -78,9 +78,10 @@ def check_folder(out: Path) -> None:
 
     made = {path for path in present if path.startswith("build/")}
     try:
-        hashes = dict(json.loads(read_bounded(out / MANIFEST, MOST_BYTES))["files"])
-        known = {*hashes, MANIFEST}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # which is none of ours
+        manifest = json.loads(read_bounded(out / MANIFEST, MOST_BYTES))
+        by, hashes = manifest["sensorsim"], dict(manifest["files"].items())
+        known = {*hashes, MANIFEST} if by else set()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # which is none of ours
         hashes, known = {}, set()
     others = sorted(present - known - (made if known else set()))
     if others:
