@@ -142,10 +142,10 @@ def plain_number(value: float) -> float | int:
     return int(value) if value == int(value) and abs(value) < 1e15 else value
 
 
-def brief(text: object) -> str:
+def brief(text: object, most: int = SHOWN_LETTERS) -> str:
     """A stranger's text as it may stand in a message: one line, printable, short."""
-    line = "".join(letter if letter.isprintable() else "?" for letter in str(text)[: SHOWN_LETTERS + 1])
-    return line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]}…"
+    line = "".join(letter if letter.isprintable() else "?" for letter in str(text)[: most + 1])
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 @cache

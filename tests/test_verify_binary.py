@@ -676,6 +676,10 @@ def test_a_compiler_that_refuses_or_never_ends(tmp_path, monkeypatch):
     compiler = OwnCompiler(CLANG_M0)
     with pytest.raises(InputError, match=r"refused the code.*bad\.c:1.*nothing"):
         compiler.elf(None, [tmp_path / "bad.c"], [], "f", tmp_path / "bad.elf")
+    (tmp_path / "good.c").write_text("int f(void);\nint f(void) { return 0; }\n")
+    wide = OwnCompiler(CLANG_M0.replace("thumb-freestanding-eabi -mcpu=cortex_m0plus", "x86_64-freestanding-none"))
+    with pytest.raises(InputError, match="no core that is emulated here; give a compiler for a 32-bit"):
+        wide.elf(None, [tmp_path / "good.c"], [], "f", tmp_path / "good.elf")
     assert compiler.flags == "-target thumb-freestanding-eabi -mcpu=cortex_m0plus -O2"
     assert compiler.version().startswith("clang version")
     script = tmp_path / "slow-cc"

@@ -119,8 +119,15 @@ class OwnCompiler:
         script.write_text(SCRIPT.replace("@ENTRY@", entry), "utf-8")
         command = [*self.command, *LINK, f"-Wl,--entry={entry}", "-T", str(script), *map(str, objects), "-o", str(out)]
         self._link(command, out.parent, options)
+        try:
+            program = read_elf(out.read_bytes())
+        except InputError:  # which speaks of a file, and none was given
+            raise InputError(
+                f"what {self.command[0]} makes is for no core that is emulated here; give a compiler for a 32-bit "
+                "little-endian core with --cc, as in `arm-none-eabi-gcc -Os -mcpu=cortex-m0plus -mthumb`."
+            ) from None
         if target is not None:
-            core_of(read_elf(out.read_bytes()), target.name)
+            core_of(program, target.name)
         return out
 
     def _link(self, command: Sequence[str], build: Path, options: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
 RELEASE = "release"  # the call whose cost is told
+COMMAND_LETTERS = 1000  # of the command, which a page has room for
 PRINTED = ("epsilon_record", "delta_record", "neighbours")  # what the page says of a certificate
 
 
@@ -48,6 +49,7 @@ class PackageFacts:
     table: "NoiseTable | None"
     certificate: "Certificate | None"  # proved just now
     budget: str  # in words; empty where the package is no sensor
+    unproved: tuple[str, ...]  # of its kernels' secrecy
     source: Input
 
 
@@ -72,13 +74,14 @@ def read_package(folder: Place) -> PackageFacts:
 
 def _facts(package: "Package") -> PackageFacts:
     from sensorsim.export.package import MANIFEST
+    from sensorsim.language.secrecy import unproved
 
     manifest = package.manifest
     table, proof = _proved(package)
     content = (package.folder / MANIFEST).read_bytes()
     return PackageFacts(
         package.folder.resolve().name,
-        brief(manifest["command"]),
+        brief(manifest["command"], COMMAND_LETTERS),
         brief(manifest["sensorsim"]),
         f"{brief(manifest['sizes']['compiler'])}, {brief(manifest['sizes']['flags'])}",
         len(manifest["files"]) + 1,
@@ -86,6 +89,7 @@ def _facts(package: "Package") -> PackageFacts:
         table,
         proof,
         _budget(manifest.get("sensor")),
+        tuple(brief(text, COMMAND_LETTERS) for text in unproved(manifest["proved"])),
         of_file("--package", Path(package.folder.resolve().name) / MANIFEST, content),
     )
 

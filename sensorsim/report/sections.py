@@ -135,6 +135,7 @@ def _of_package(package: PackageFacts, wanted: Wanted) -> list[Markup]:
     if package.table is not None:
         facts.append(_of_table(package.table, package.certificate))
     facts += [f"its budget, by its manifest: {package.budget}"] if package.budget else []
+    facts += [f"not proved, by its manifest: {text}" for text in package.unproved]
     facts += [f"sizes and costs are those of its manifest, by {package.compiler}"]
     columns = [Column("core"), Column("function"), Column("instructions", True), Column("cost", True), Column("unit"),
                Column("stack, B", True), Column("flash, B", True), Column("RAM, B", True)]  # fmt: skip
@@ -143,7 +144,10 @@ def _of_package(package: PackageFacts, wanted: Wanted) -> list[Markup]:
          number(one.flash), number(one.ram)] for one in package.cores
     ]  # fmt: skip
     place = shlex.quote(fspath(wanted.package or "DIR"))
-    more = "That the compiled code holds this table, and every bit of it, is proved by verify, which runs the code."
+    holds = (
+        "That the compiled code holds this table, and every bit of it," if package.table else "Every bit of the code"
+    )
+    more = f"{holds} is proved by verify, which runs it."
     return [listed(_sentence(fact) for fact in facts), table("Compiled code", columns, rows),
             paragraph(more), command(f"sensorsim verify {place}")]  # fmt: skip
 
