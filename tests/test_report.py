@@ -22,6 +22,7 @@ from sensorsim.cost.record import Choices, whole_record
 from sensorsim.cost.record_cost import PARTS
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
+from sensorsim.language.secrecy import NOT_PROVED
 from sensorsim.plan import Asked, plan
 from sensorsim.privacy.rounded import epsilon
 from sensorsim.report import Wanted, report
@@ -361,6 +362,23 @@ def test_a_manifest_that_says_another_certificate_is_refused(tmp_path):
     for name in PRINTED:
         with pytest.raises(InputError, match="export the package again"):
             _proved(package(**{name: "0.1"}))
+
+
+def test_a_package_of_kernels_tells_its_whole_command_and_what_is_not_proved(tmp_path):
+    from types import SimpleNamespace
+
+    from sensorsim.report.package import _facts
+    from sensorsim.report.sections import _of_package
+
+    command = "sensorsim export --kernels a-long-name-of-a-file.py:some --variant lean"
+    sizes = {"compiler": "cc", "flags": "-O2", "by_function": {}}
+    verdicts = {"some": f"{NOT_PROVED}for x: a branch", "other": "proved: all"}
+    manifest = {"command": command, "sensorsim": "0", "sizes": sizes, "files": {}, "proved": verdicts}
+    (tmp_path / "MANIFEST.json").write_text("{}")
+    package = _facts(SimpleNamespace(folder=tmp_path, manifest=manifest, table_file=None))
+    said = "".join(_of_package(package, Wanted()))
+    assert f"made by {command}." in said and "secrecy of some, for x: a branch." in said and "other" not in said
+    assert "Every bit of the code is proved by verify" in said and "this table" not in said
 
 
 @pytest.mark.slow
