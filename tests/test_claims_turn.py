@@ -144,6 +144,8 @@ OTHER_QUANTITIES = [
     ("own-ranges", {"language.load.shipped": lambda: {"a.kernel": SimpleNamespace(prove=unproved)}}, NOT),
     ("own-rtl", {"cost.prices.cpu_names": lambda: ["ibex", "avr"]}, HOLDS),
     ("own-rtl", {"cost.prices.cpu_names": lambda: ["cortex-m4"]}, NOT),
+    ("cost-expf", {"claims.exponential.cycles": lambda core: (0.0, 0.0)}, HOLDS),
+    ("cost-expf", {"claims.exponential.cycles": lambda core: (float(core == "rv32imc"), 1.0)}, DEPENDS),
     ("own-energy", {"cost.record_cost.RecordCost.microjoule": 1.0}, NOT),
 ]  # fmt: skip
 
@@ -156,7 +158,7 @@ def math_sigmoid(a):
 def test_another_quantity_behind_it(id, patches, verdict, monkeypatch):
     for place, value in patches.items():
         monkeypatch.setattr(f"sensorsim.{place}", value)
-    assert BY_ID[id].check(Setting()).verdict == verdict != VERDICT[id]
+    assert BY_ID[id].check(Setting()).verdict == verdict != {**VERDICT, **TRAINED}[id]
 
 
 class Trained(Setting):
@@ -244,6 +246,11 @@ def test_what_was_not_compared_is_not_called_the_same(monkeypatch):
     monkeypatch.setattr("sensorsim.claims.compiled.compiler", lambda: "cc")
     monkeypatch.setattr("sensorsim.claims.compiled.calls_that_agree", lambda kernels, command: (9, 10))
     assert BY_ID["own-c"].check(Setting()).verdict == NOT
+
+
+def test_an_exponential_that_was_not_compiled_is_not_told(monkeypatch):
+    monkeypatch.setattr("sensorsim.claims.exponential.find_spec", lambda name: None)
+    assert BY_ID["cost-expf"].check(Setting()).verdict == DEPENDS
 
 
 def test_the_best_known_decides(monkeypatch):

@@ -2,6 +2,7 @@
 
 claim.py                         what a claim is, the register, how a verdict follows
 costs.py, prices.py              operation lists; widths, cores, random words, the radio
+exponential.py                   what expf costs on a core, compiled and run now
 loss.py, taylor.py               derivatives, coefficients, noisy inputs; the error of the polynomial
 privacy.py, release.py           sensitivities; what a release spends, and what that covers
 noise.py                         the factor b of environmental noise, tables of noise

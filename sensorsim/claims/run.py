@@ -11,7 +11,7 @@ from sensorsim.suggest import did_you_mean
 
 Progress = Callable[[str, int, int], None]  # what begins, how many are done, how many there are
 # In the order of the answer.
-FILES = ("costs", "prices", "loss", "taylor", "privacy", "release", "noise", "experiment", "own")
+FILES = ("costs", "exponential", "prices", "loss", "taylor", "privacy", "release", "noise", "experiment", "own")
 
 
 def statements() -> list[Statement]:

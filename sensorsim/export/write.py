@@ -74,7 +74,8 @@ def check_folder(out: Path) -> None:
     present = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()}
     if not present:
         return
-    from sensorsim.export.manifest import MANIFEST, MOST_BYTES
+    from sensorsim.export.files import MANIFEST
+    from sensorsim.export.manifest import MOST_BYTES
 
     made = {path for path in present if path.startswith("build/")}
     try:
