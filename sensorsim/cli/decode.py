@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sensorsim.hospital.codes import Codes
     from sensorsim.train.save import Model
 
+NARROWEST = 12  # letters of a column
 SCHEMA_VERSION = 1
 
 
@@ -177,16 +178,22 @@ class _Csv:
 
 
 class _Table(_Csv):
-    """The same in columns under names cut to fit, as many as a line has room for."""
+    """The same in columns, as many as a line has room for; names are cut where they would not all fit."""
 
     def __init__(self, names: list[str], units: list[str], privacy: str) -> None:
-        self.shown = min(len(names), (columns() + 1) // 13)
-        self.left_out = len(names) - self.shown
-        self.head = " ".join(f"{name[:12]:>12}" for name in names[: self.shown]) + "\n"
-        self.head += " ".join(f"{unit[:12]:>12}" for unit in units[: self.shown]) + "\n"
+        whole = [max(NARROWEST, len(name), len(unit)) for name, unit in zip(names, units, strict=True)]
+        fits = sum(whole) + len(whole) - 1 <= columns()
+        shown = len(names) if fits else min(len(names), (columns() + 1) // (NARROWEST + 1))
+        self.widths = whole if fits else [NARROWEST] * shown
+        self.left_out = len(names) - shown
+        self.head = self._line(names) + self._line(units)
 
     def row(self, number: int, record: list[float]) -> str:
-        return " ".join(f"{value:>12.5g}" for value in record[: self.shown]) + "\n"
+        return self._line([f"{value:.5g}" for value in record])
+
+    def _line(self, cells: list[str]) -> str:
+        shown = zip(cells[: len(self.widths)], self.widths, strict=True)
+        return " ".join(f"{cell[:wide]:>{wide}}" for cell, wide in shown) + "\n"
 
 
 class _Json(_Csv):
