@@ -149,3 +149,13 @@ def test_a_file_of_ones_own(capsys, tmp_path):
     assert (
         code == 0 and json.loads(out)["data"] == "mine.csv" and "mine.csv" in json.loads(out)["claims"][0]["computed"]
     )
+
+
+def test_the_order_does_not_depend_on_what_was_imported_first():
+    code = "import sensorsim.claims.{}\nfrom sensorsim.claims.run import statements\n"
+    code += "print([one.id for one in statements()])"
+    said = [
+        subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True).stdout
+        for first in ("claim", "taylor")
+    ]
+    assert said[0] == said[1] and said[0].startswith("['cost-spof'")
