@@ -183,3 +183,9 @@ def test_a_page_names_the_files_of_a_board():
     assert named == [("--chip", "board.csv", hashes[0]), ("--chip", "dear.csv", hashes[1])] and of_board(None) == []
     cores = _cores(14, "dear.csv")
     assert cores[-1].title == "Dear core" and len(cores) == len(_cores(14, "cortex-m4")) + 1
+
+
+def test_a_file_of_ones_own_without_its_ending_is_found(capsys):
+    assert "chip 'board' is not known (did you mean board.csv?)" in run(capsys, "plan", "--chip", "board")[2]
+    assert "processor 'dear' is not known (did you mean dear.csv?)" in run(capsys, "cost", "--cpu", "dear")[2]
+    assert "did you mean" not in run(capsys, "cost", "--cpu", "no\0where")[2]

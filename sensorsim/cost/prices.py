@@ -30,6 +30,7 @@ from sensorsim.errors import InputError
 from sensorsim.suggest import did_you_mean
 from sensorsim.tables import folder
 
+SHOWN = 60  # letters of a path in a sentence
 METRICS = ("native", "latency")  # native: the unit of the processor's table
 
 # The conditions that a row named `Jcc`, `Bcc`, … stands for: those of x86, Arm and AVR.
@@ -177,7 +178,7 @@ def own_table(name: str, what: str) -> Path:
     from sensorsim.cost.tablecheck import check_own
 
     path = Path(name)
-    shown = name if len(name) <= 60 else f"…{name[-58:]}"
+    shown = name if len(name) <= SHOWN else f"…{name[2 - SHOWN :]}"
     try:
         faults = check_own(path, what)
     except OSError as error:
@@ -283,7 +284,15 @@ def _chip(cells: dict[str, str]) -> Chip:
 
 
 def _unknown(what: str, name: str, known: list[str]) -> str:
-    return f"{what} {name!r} is not known{did_you_mean(name, known)}; there are {', '.join(known)}."
+    hint = f" (did you mean {name}.csv?)" if _is_file(f"{name}.csv") else did_you_mean(name, known)
+    return f"{what} {name!r} is not known{hint}; there are {', '.join(known)}."
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return len(name) <= SHOWN and Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _by_size(width: str) -> tuple[bool, int | str]:

@@ -20,6 +20,7 @@ from sensorsim.machine.cores import core_of
 from sensorsim.machine.elf import MOST_BYTES, Program, read_elf
 from sensorsim.machine.targets import Target, need_firmware_tools
 from sensorsim.results import Result, bars
+from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.calls import CallResult, Calls, timing_proofs, watch_calls
 from sensorsim.verify.described import SCHEMA_VERSION, proof_facts
@@ -253,6 +254,10 @@ def _of_kernels(results: list[KernelResult]) -> list[Proof]:
     paths = [f"{one.kernel}: not the same {' or '.join(one.contradicted)} by secrets ({', '.join(one.varying[:4])})"
              for one in results if one.contradicted]  # fmt: skip
     return [
-        Proof("kernels", not wrong, "; ".join(wrong) or f"{len(results)} kernels, {count} vectors, every bit the same"),
+        Proof(
+            "kernels",
+            not wrong,
+            "; ".join(wrong) or f"{counted(len(results), 'kernel')}, {count} vectors, every bit the same",
+        ),
         Proof("kernels' paths", not paths, "; ".join(paths) or "nothing that the secrecy proof forbids was seen"),
     ]
