@@ -108,11 +108,11 @@ def folder():
     return Path(tempfile.mkdtemp())
 
 
-def evaluation():
+def evaluation(sigmas=(0.0, 5.0)):
     score = {"accuracy": 99.97, "accuracy_train": None, "accuracy_held_out": None, "r2": 0.9}
     worse = score | {"accuracy": -3.0}
     found = {"mechanism": "sketch", "form": "linear", "rows": 457, "data": "synthetic (seed 0)"}
-    parts = [{"sigma": sigma, "runs": 20, **score, "trivial": {"zeros": worse}} for sigma in (0.0, 5.0)]
+    parts = [{"sigma": sigma, "runs": 20, **score, "trivial": {"zeros": worse}} for sigma in sigmas]
     return Evaluation(found | {"scores": parts})
 
 
@@ -148,6 +148,17 @@ def test_a_result_draws_itself_without_fault(name):
     figure = found.plot()
     assert faults(figure) == []
     assert [text for text in said if text not in words_of(figure)] == [], words_of(figure)
+
+
+def test_a_figure_without_noise_or_cores_says_so():
+    from sensorsim.plan.asked import Asked
+    from sensorsim.plan.figure import _title
+    from sensorsim.verify.verification import Verification
+
+    assert "sigma > 0" not in words_of(evaluation((0.0,)).plot())
+    assert "of 1 feature · budgets: of a person in 1 day\n" in _title(Asked(features=1, budget_days=1))
+    told = words_of(Verification("package", "cc", "-O2", None, 0, ()).plot())
+    assert "no core was emulated" in told
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from sensorsim.calls import checked
 from sensorsim.errors import InputError
 from sensorsim.extras import need
 from sensorsim.results import Result, bars
+from sensorsim.terminal import counted
 from sensorsim.train.choosing import Told, column_names, data_notes, warn
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ class Evaluation(Result):
 
     def figure(self) -> "Figure":
         values = {f"{name}, sigma {part['sigma']:g}": one["accuracy"] for part, name, one in self._scores()}
-        runs = max(part["runs"] for part in self.found["scores"])
-        return bars(self.title(), values, f"accuracy (1 - MSE) on all rows, %; {runs} runs where sigma > 0", most=100)
+        runs = [part["runs"] for part in self.found["scores"] if part["sigma"]]
+        noisy = f"; {counted(max(runs), 'run')} where sigma > 0" if runs else ""
+        return bars(self.title(), values, f"accuracy (1 - MSE) on all rows, %{noisy}", most=100)
 
 
 @checked

@@ -15,6 +15,7 @@ from sensorsim.plan.plan import Plan
 from sensorsim.plan.reached import foretold_half, packets, value_sd
 from sensorsim.plan.solve import settle
 from sensorsim.plan.words import span
+from sensorsim.terminal import counted
 
 TIMES = ("0.25", "0.5", "1", "2", "4")  # the budget asked for
 STYLES = (":", "-.", "-", "--", (0, (8, 2)))
@@ -115,9 +116,10 @@ def _dress(axes: Any, asked: Asked) -> None:
 def _title(asked: Asked) -> str:
     """What is planned, and where the lines and the point come from."""
     what = "correlation" if asked.goal == COVARIANCE else "mean"
-    often = f"{asked.records_per_day} a day of {asked.n} feature{'s' * (asked.n != 1)}"
+    often = f"{asked.records_per_day} a day of {counted(asked.n, 'feature')}"
+    budgets = f"budgets: of a person in {counted(given(asked.budget_days), 'day')}"
     return (
-        f"a {what} {span(given(asked.every))} · records: {often} · budgets: of a person in {asked.budget_days} days\n"
+        f"a {what} {span(given(asked.every))} · records: {often} · {budgets}\n"
         "lines: foretold in closed form, nothing is run; point: the same for this plan's own table"
     )
 

@@ -65,7 +65,8 @@ class Verification(Result):
         """Instructions of one call of each kernel on each core."""
         counted = {f"{one.kernel}, {one.target}": one.instructions for one in self.results if one.instructions}
         values: dict[str, float | None] = {name: counts.mean for name, counts in counted.items()}
-        return bars(self.title(), values, "instructions of one call, mean over the inputs it was run on")
+        axis = "instructions of one call, mean over the inputs it was run on"
+        return bars(self.title(), values, axis if values else "no core was emulated, so no instruction was counted")
 
 
 def verify(
