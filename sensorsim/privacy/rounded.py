@@ -3,7 +3,7 @@
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
-SURE = 15  # digits that a float holds for certain: those after them are of the arithmetic
+SURE = 12  # digits of a float that are of the epsilon, as many as a certificate has: those after are of the arithmetic
 WHOLE = 1000  # from here on a whole number is written out
 
 
