@@ -76,7 +76,8 @@ class Console:
             printed, said = self._ours(shlex.split(line, comments=True)[1:])
         else:
             printed, said = self._shell(line)
-        return trimmed((printed + (said if self.code else "")).splitlines())
+        told = [line for line in said.splitlines() if not line.endswith(" …")]  # progress, on a machine that is busy
+        return trimmed([*printed.splitlines(), *(told if self.code else [])])
 
     def json(self, command: str) -> Any:
         """What a command of ours prints as JSON."""
