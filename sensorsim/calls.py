@@ -73,6 +73,12 @@ def check_value(name: str, value: Any, annotation: Any) -> None:
         raise InputError(f"{option} has a letter that is a zero byte; leave that out.")
 
 
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Names between commas, or several, each once."""
+    parts = names.split(",") if isinstance(names, str) else names
+    return list(dict.fromkeys(name.strip() for name in parts if name.strip()))
+
+
 def _kinds(annotation: Any) -> Iterator[Any]:
     """The types of an annotation: classes, or the name of one that is not imported; nothing where all are taken."""
     if isinstance(annotation, str):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -155,6 +156,12 @@ def test_where_it_is(monkeypatch, tmp_path):
     monkeypatch.setenv(store.VARIABLE, str(tmp_path / "file" / "below"))  # cannot be made
     store.save("a", b"1")
     assert store.load("a") is None
+
+
+def test_the_page_says_where_and_how_much():
+    said = (Path(__file__).parent.parent / "docs" / "README.md").read_text("utf-8")
+    assert f"`{store.VARIABLE}=off`" in said and f"{store.MOST_BYTES >> 20} MB at most" in said
+    assert store.OFF[0] == "off" and "~/.cache/sensorsim" in said
 
 
 def test_it_does_not_grow_for_ever(own, monkeypatch):

@@ -11,6 +11,6 @@ training.py     ss.train
 evaluating.py   ss.evaluate
 firmware.py     ss.export, ss.verify
 
-`ss.cost`, `ss.Sensor` and `ss.claims` are in their own rooms. The command line calls these functions and prints what
-they return; its defaults are theirs.
+`ss.cost`, `ss.Firmware`, `ss.Sensor`, `ss.claims` and `ss.report` are in their own rooms. The command line calls these
+functions and prints what they return; its defaults are theirs.
 """

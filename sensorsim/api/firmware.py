@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.calls import listed
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
 from sensorsim.progress import step
@@ -89,10 +90,10 @@ def export(
     from sensorsim.export.package import make_package
     from sensorsim.export.write import check_folder, write_folder
 
-    names = tuple(_listed(kernels or ()))
+    names = tuple(listed(kernels or ()))
     if kernels is not None and not names:
         raise InputError("no kernel is named; give some to --kernels, or leave it out for the sensor.")
-    numbers = tuple(_listed(packet_numbers))
+    numbers = tuple(listed(packet_numbers))
     if packet_numbers and not numbers:
         raise InputError("--packet-numbers names nothing; give epoch, sequence or both, or leave it out.")
     options = Options(
@@ -162,7 +163,7 @@ def verify(
         if not 1 <= given <= most:
             raise InputError(f"the number of random vectors is outside 1 … {most}; give --random-{name} within it.")
     effort = Effort(max(random_host, random_core), random_core)
-    names, place = _listed(target), _path(folder)
+    names, place = listed(target), _path(folder)
     own = _binary(place, cc, _path(elf), _path(manifest), symbol, names, effort, seed, progress, trust)
     if own is not None:
         return own
@@ -229,8 +230,3 @@ def symbols_of(given: Sequence[str]) -> dict[str, int]:
 
 def _path(given: Path_ | None) -> Path | None:
     return None if given is None else Path(given)
-
-
-def _listed(text: str | Sequence[str]) -> list[str]:
-    names = text.split(",") if isinstance(text, str) else text
-    return [name.strip() for name in names if name.strip()]

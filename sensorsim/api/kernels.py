@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.calls import checked
+from sensorsim.calls import checked, listed
 from sensorsim.cost.kernel import KernelReport
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.results import Result, bars
@@ -89,10 +89,10 @@ def kernel(
 
         check_folder(Path(c))
     kernels = [kernel] if isinstance(kernel, Kernel) else choose([os.fspath(kernel)], "paper")
-    lengths, cpus = _numbers(at), _listed(cpu)
+    lengths, cpus = _numbers(at), listed(cpu)
     if not cpus:
         raise InputError("no processor is named; give --cpu k7, or see `sensorsim cpus`.")
-    targets = _listed(verify)
+    targets = listed(verify)
     if verify and not targets:
         raise InputError("--verify names no target; give host, a core, or several with commas.")
     if level not in ("kernel", "machine"):
@@ -108,17 +108,12 @@ def kernel(
     return _with_package(os.fspath(kernel), reports, None if c is None else Path(c), targets)
 
 
-def _listed(text: str | Sequence[str]) -> list[str]:
-    names = text.split(",") if isinstance(text, str) else text
-    return list(dict.fromkeys(name.strip() for name in names if name.strip()))
-
-
 def _numbers(at: str | Mapping[str, int]) -> dict[str, int]:
     """`n=14,rate=3` as numbers."""
     if isinstance(at, Mapping):
         return dict(at)
     found: dict[str, int] = {}
-    for part in _listed(at):
+    for part in listed(at):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not name.isidentifier() or not value.lstrip("-").isdecimal() or len(value) > 12:
             raise InputError(f"--at {part!r} is no length with its value; write --at n=14,rate=3.")
@@ -158,7 +153,7 @@ def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None,
         raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
     if unproved:  # the report says what is not proved
         return KernelReports(reports, unverified=True)
-    texts = make_package(Options(kernels=tuple(_listed(file)), variant="paper"))
+    texts = make_package(Options(kernels=tuple(listed(file)), variant="paper"))
     if out is not None:
         write_folder(out, texts)
     return KernelReports(_verified(reports, texts, targets) if targets else reports, texts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim import progress
+from sensorsim.calls import listed
 from sensorsim.cli.choices import CHIP, CPUS, FILE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
@@ -160,7 +161,7 @@ def _machine(
         raise InputError("--random, --radio and --records-per-day at machine level need a chip; give --chip.")
     if asked.chip is not None:
         settle(asked, "")  # a wrong one is told before anything is compiled
-    cpus = [name.strip() for name in (choices["cpu"] or "").split(",") if name.strip()]
+    cpus = listed(choices["cpu"] or "")
     with progress.step("running machine code"):
         report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"])
     kernel_level = _with_battery(cost(**{**choices, "cpu": None}), battery_mah) if asked.chip else None

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sensorsim.api.firmware import Exported, export
+from sensorsim.calls import listed
 from sensorsim.cli.choices import EXPORTED, PACKET_NUMBERS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
@@ -70,7 +71,7 @@ def command(
     """
     from sensorsim.cli.names import kernel_name
 
-    named = None if kernels is None else [kernel_name(name.strip()) for name in kernels.split(",") if name.strip()]
+    named = None if kernels is None else [kernel_name(name) for name in listed(kernels)]
     found = export(
         out,
         noise,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.calls import listed
 from sensorsim.cli.choices import FILE, FOLDER, MECHANISMS, Names
 from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.names import mechanism_name
@@ -95,7 +96,7 @@ def _draw_all(wanted: list[str], work: Work, folder: Path) -> None:
 
 def chosen_figures(only: str | None) -> list[str]:
     """The names that were asked for, in our order."""
-    asked = list(FIGURES) if only is None else [name.strip() for name in only.split(",") if name.strip()]
+    asked = list(FIGURES) if only is None else listed(only)
     unknown = [name for name in asked if name not in FIGURES]
     if unknown or not asked:
         what = "--only names no figure"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sensorsim.api.kernels import kernel
+from sensorsim.calls import listed
 from sensorsim.cli.choices import CPUS, KERNEL, TARGETS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_kernel
@@ -59,7 +60,7 @@ def command(
     if locks.lock or locks.check:
         from sensorsim.locking.takers import with_machine_code
 
-        cpus = [name.strip() for name in cpu.split(",") if name.strip()]
+        cpus = listed(cpu)
         settle_kernel(locks, with_machine_code(data, reports, cpus, level, locks.also), found.holds)
     emit(
         fmt,

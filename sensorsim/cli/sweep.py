@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.calls import listed
 from sensorsim.cli.choices import FILE, MECHANISMS
 from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.names import mechanism_name
@@ -102,7 +103,7 @@ def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
 
     from sensorsim.train import sweep
 
-    mechanisms = [mechanism_name(name.strip()) for name in chosen["mechanism"].split(",") if name.strip()]
+    mechanisms = [mechanism_name(name) for name in listed(chosen["mechanism"])]
     if not mechanisms:
         raise InputError(f"--mechanism {chosen['mechanism']} names none; give some of {names()}, with commas.")
     epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
