@@ -684,3 +684,19 @@ def test_flash_that_is_erased_while_running_is_found() -> None:
         made.flash.restore(image)
         refuses(made, Status.BAD_JOURNAL)
         assert is_wiped(made)
+
+
+def test_a_board_of_ones_own_is_taken_even_if_it_counts_as_empty() -> None:
+    """A journal that were left out for another one would forget what was spent."""
+
+    class Own(Flash):
+        def __len__(self) -> int:
+            return 0
+
+    flash = Own()
+    for expected in (Status.OK, Status.SPENT):
+        sensor = Sensor(ONE, flash, SeededEntropy(1), Clock(5), runs=plain)
+        assert sensor.flash is flash and sensor.open() == Status.OK
+        assert sensor.release(X)[0] == expected
+    with pytest.raises(InputError, match="epoch is of type int"):
+        Sensor(ONE, epoch=3)  # type: ignore[arg-type]

@@ -55,10 +55,14 @@ class Sensor:
         runs: Runs = compiled,
     ) -> None:
         self.firmware = firmware if isinstance(firmware, Firmware) else Firmware(firmware)
-        self.flash = flash or Flash()
+        self.flash = Flash() if flash is None else flash
         days = self.firmware.budget_days
-        self._clock = epoch or (lambda: int(time.time()) // (days * SECONDS_OF_A_DAY))
-        self._generator = Generator(entropy or SystemEntropy(), self.firmware.blocks, runs)
+        if epoch is not None and not callable(epoch):
+            raise InputError(
+                f"epoch is of type {type(epoch).__name__}; give a function of the period's number, or none."
+            )
+        self._clock = (lambda: int(time.time()) // (days * SECONDS_OF_A_DAY)) if epoch is None else epoch
+        self._generator = Generator(SystemEntropy() if entropy is None else entropy, self.firmware.blocks, runs)
         self._journal = Journal(self.firmware, self.flash, runs)
         self._mechanism = Drawing(self.firmware, runs)
         self.close()
