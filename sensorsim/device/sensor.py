@@ -56,12 +56,11 @@ class Sensor:
     ) -> None:
         self.firmware = firmware if isinstance(firmware, Firmware) else Firmware(firmware)
         self.flash = Flash() if flash is None else flash
-        days = self.firmware.budget_days
         if epoch is not None and not callable(epoch):
             raise InputError(
                 f"epoch is of type {type(epoch).__name__}; give a function of the period's number, or none."
             )
-        self._clock = (lambda: int(time.time()) // (days * SECONDS_OF_A_DAY)) if epoch is None else epoch
+        self._clock: Callable[[], int] = self._of_the_calendar if epoch is None else epoch
         self._generator = Generator(SystemEntropy() if entropy is None else entropy, self.firmware.blocks, runs)
         self._journal = Journal(self.firmware, self.flash, runs)
         self._mechanism = Drawing(self.firmware, runs)
@@ -115,6 +114,9 @@ class Sensor:
             return 0
         used = spent - self._ahead if self._now() == epoch else 0
         return max(0, self.firmware.releases - used)
+
+    def _of_the_calendar(self) -> int:
+        return int(time.time()) // (self.firmware.budget_days * SECONDS_OF_A_DAY)
 
     def _now(self) -> int:
         now = self._clock()
