@@ -115,7 +115,7 @@ def test_forms_for_notebooks(found):
     [
         (["claims", "cost-spff"], "there is no claim 'cost-spff' (did you mean cost-spof?)"),
         (["claims", "--data", "nowhere.csv"], "nowhere.csv"),
-        (["claims", "exp-gain"], "claim exp-gain needs training; add --full"),
+        (["claims", "exp-gain"], "claim exp-gain trains or compiles; add --full"),
     ],
 )
 def test_bad_input_is_one_sentence(capsys, words, sentence):

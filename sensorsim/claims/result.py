@@ -20,7 +20,7 @@ PLURAL = {HOLDS: "hold", ARITHMETIC: "hold as arithmetic", NOT: "do not hold", D
 
 @dataclass(frozen=True, repr=False)
 class Claims(Result):
-    """What came of recomputing. `left` says how many more there are that need training."""
+    """What came of recomputing. `left` says how many more there are that train or compile."""
 
     claims: tuple[Claim, ...]
     full: bool
@@ -37,7 +37,7 @@ class Claims(Result):
         parts = ", ".join(
             f"{number} {verdict if number == 1 else PLURAL[verdict]}" for verdict, number in self.counts().items()
         )
-        more = f" {full} adds {self.left} that need training." if self.left else ""
+        more = f" {full} adds {self.left} that train or compile." if self.left else ""
         return f"{counted(len(self.claims), 'claim')}: {parts}.{more}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ FILES = ("costs", "exponential", "prices", "loss", "taylor", "privacy", "release
 
 
 def statements() -> list[Statement]:
-    """All of them, whether they need training or not."""
+    """All of them, whether they train or compile or not."""
     place = {import_module(f"sensorsim.claims.{name}").__name__: number for number, name in enumerate(FILES)}
     # Sorted, as someone may have imported another file first.
     return sorted(STATEMENTS.values(), key=lambda one: place.get(one.function.__module__, len(FILES)))
@@ -58,5 +58,5 @@ def _named(known: list[Statement], only: Sequence[str], full: bool) -> list[Stat
             hint = did_you_mean(name, by_id)
             raise InputError(f"there is no claim {name[:40]!r}{hint}; `sensorsim claims --format csv` lists them.")
         if by_id[name].needs == FULL and not full:
-            raise InputError(f"claim {name} needs training; add --full.")
+            raise InputError(f"claim {name} trains or compiles; add --full.")
     return [by_id[name] for name in dict.fromkeys(only)]
