@@ -698,5 +698,6 @@ def test_a_board_of_ones_own_is_taken_even_if_it_counts_as_empty() -> None:
         sensor = Sensor(ONE, flash, SeededEntropy(1), Clock(5), runs=plain)
         assert sensor.flash is flash and sensor.open() == Status.OK
         assert sensor.release(X)[0] == expected
-    with pytest.raises(InputError, match="epoch is of type int"):
-        Sensor(ONE, epoch=3)  # type: ignore[arg-type]
+    for name in ("epoch", "entropy", "flash"):
+        with pytest.raises(InputError, match=f"{name} is of type int; give a"):
+            Sensor(ONE, **{name: 5})  # type: ignore[arg-type]

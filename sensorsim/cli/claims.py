@@ -9,8 +9,12 @@ from sensorsim.cli.output import emit, format_option, progress_bar
 
 @click.command()
 @click.argument("only", type=CLAIM, nargs=-1, metavar="[ID]...")
-@click.option("--quick", "full", flag_value=False, type=bool, default=False, help="Nothing is trained or compiled.  [default]")
-@click.option("--full", "full", flag_value=True, type=bool, help="Also what trains models or compiles C: a minute or two.")
+@click.option(
+    "--quick", "full", flag_value=False, type=bool, default=False, help="Nothing is trained or compiled.  [default]"
+)
+@click.option(
+    "--full", "full", flag_value=True, type=bool, help="Also what trains models or compiles C: a minute or two."
+)
 @click.option("--data", type=FILE, help="CSV or Parquet of daily activity; without it, the synthetic set.")
 @format_option
 def command(only: tuple[str, ...], full: bool, data: str | None, fmt: str) -> None:

@@ -56,10 +56,14 @@ class Sensor:
     ) -> None:
         self.firmware = firmware if isinstance(firmware, Firmware) else Firmware(firmware)
         self.flash = Flash() if flash is None else flash
-        if epoch is not None and not callable(epoch):
-            raise InputError(
-                f"epoch is of type {type(epoch).__name__}; give a function of the period's number, or none."
-            )
+        for name, given, wanted in (
+            ("epoch", epoch, "a function of the period's number"),
+            ("entropy", entropy, "a function from a count to as many bytes"),
+        ):
+            if given is not None and not callable(given):
+                raise InputError(f"{name} is of type {type(given).__name__}; give {wanted}, or none.")
+        if not (hasattr(self.flash, "load") and hasattr(self.flash, "store")):
+            raise InputError(f"flash is of type {type(flash).__name__}; give a Flash, or what loads and stores as one.")
         self._clock: Callable[[], int] = self._of_the_calendar if epoch is None else epoch
         self._generator = Generator(SystemEntropy() if entropy is None else entropy, self.firmware.blocks, runs)
         self._journal = Journal(self.firmware, self.flash, runs)
