@@ -432,6 +432,13 @@ def test_a_package_with_repaired_hashes_fails_in_both_modes(tmp_path):
         )
 
 
+@pytest.mark.slow
+def test_a_compiler_that_takes_names_away_is_told_so(tmp_path):
+    write_folder(tmp_path / "package", make_package(Options(kernels=("root",))))
+    with pytest.raises(InputError, match="left no function ss_root in the image"):
+        binary.verify_with(tmp_path / "package", f"{CLANG_M4} -s", effort=SMALL)
+
+
 def without_sections(elf, out):
     """As after strip: segments are all that is left."""
     data = bytearray(elf.read_bytes())

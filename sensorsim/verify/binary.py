@@ -181,6 +181,12 @@ def verify_with(
         if package.private:
             report = _sensor(report, program, core, package, say)
         else:
+            for one in package.kernels:
+                if (function := package.names.functions[one]) not in program.symbols:
+                    raise InputError(
+                        f"the compiler left no function {function} in the image, or not its name; give --cc without "
+                        "what strips names, such as -s."
+                    )
             proofs = tuple(table_proofs(program, package, list(package.kernels)))
             report = replace(report, proofs=proofs, left_out=not_proved(package))
         report = replace(report, proofs=(*report.proofs, *of_package))
