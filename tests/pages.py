@@ -15,7 +15,7 @@ file, or a quotation. Remarks before a block, in <!-- -->, `;` between them:
     from: PATH         the block is quoted: each of its lines stands in that file of the project
     clone              the block runs in the project's folder
     with: PAGE         the files of that page are here too
-    schemas            not a block but a table of commands: schema version and keys of what each prints as JSON
+    schemas            not a block but a table of commands: schema, its version and the keys of what each prints as JSON
 """
 
 import contextlib
@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from page_text import Block, blocks, commands, renewed, same, trimmed
+from schema_text import faults
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -49,6 +50,7 @@ PAGES = sorted(
 SHELL = re.compile(r"[|<>;&*`$]")  # what only a shell understands
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 SETTINGS = {"COLUMNS": "80", "LINES": "24", "NO_COLOR": "1", "PATH": PATH}
+ROW = re.compile(r"^\| `(?P<command>sensorsim [^`]*)` \| \[[^]]*\]\(schemas/(?P<name>[^)]*)\.schema\.json\) \|", re.M)
 LONGEST = 900  # seconds of one command
 
 
@@ -166,16 +168,20 @@ def run_doctest(block: Block, names: dict[str, Any]) -> Found:
 
 
 def run_schemas(block: Block, console: Console) -> Found:
-    """Run the commands of a table: each row must have the version and the keys of the JSON."""
+    """Run the commands of a table: each row must have the version and the keys of the JSON, which its schema allows."""
     out, wrong = [], []
     for line in block.text.splitlines():
-        if asked := re.match(r"\| `(sensorsim [^`]*)` \|", line):
-            found = console.json(asked[1])
+        if asked := ROW.match(line):
+            found = console.json(asked["command"])
             keys = ", ".join(key for key in found if key != "schema_version")
-            real = f"{asked[0]} {found['schema_version']} | {keys} |"
+            link = f"[version {found['schema_version']}](schemas/{asked['name']}.schema.json)"
+            real = f"| `{asked['command']}` | {link} | {keys} |"
             if line != real:
                 wrong.append(f"shown: {line}\nreal:  {real}")
+            wrong += faults(asked["name"], found)
             line = real
+        elif line.startswith("| `"):
+            wrong.append(f"no schema is linked: {line}")
         out.append(line)
     return Found("\n".join(out) + "\n", wrong)
 
@@ -184,7 +190,7 @@ def run_page(text: str, folder: Path, slow: bool) -> tuple[str, list[str]]:
     """Run a page's blocks in order in an empty folder: the page with the real output, and what differs."""
     lines, wrong = text.splitlines(), []
     console, names, results = Console(folder), {"__name__": "page"}, []
-    with contextlib.chdir(folder), _paths(), _environment(**SETTINGS):
+    with contextlib.chdir(folder), _paths(), environment(**SETTINGS):
         for block in blocks(text):
             if (block.slow and not slow) or block.missing:
                 continue
@@ -221,7 +227,7 @@ def _paths() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _environment(**values: str) -> Iterator[None]:
+def environment(**values: str) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
