@@ -30,13 +30,15 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
 
 
 PARTS = {part for kernel in ALL_KERNELS for part in kernel.called}
+VARIANTS = {one for one in ALL_KERNELS for other in ALL_KERNELS if one.name.startswith(f"{other.name}_")}
 
 
 @pytest.fixture(
-    params=[pytest.param(k, marks=[pytest.mark.slow] if k in PARTS else [], id=k.name) for k in ALL_KERNELS],
+    params=[pytest.param(k, marks=[pytest.mark.slow] if k in PARTS | VARIANTS else [], id=k.name) for k in ALL_KERNELS],
 )
 def compiled_kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Every kernel, for tests that compile it; those that others call are compiled with them, and alone when slow."""
+    """Every kernel, for tests that compile it. When slow also those that others call, which are compiled with them, and
+    variants of one kernel, as sampled_rows_bit is of sampled_rows."""
     return request.param
 
 

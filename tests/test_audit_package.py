@@ -25,7 +25,7 @@ TABLES = {"all": (2, 2), "one": (14, 1), "some": (5, 2)}
 DRAWS = 1 << 17
 
 
-@pytest.fixture(scope="module", params=TABLES)
+@pytest.fixture(scope="module", params=["one", pytest.param("some", marks=pytest.mark.slow), "all"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[NoiseTable, Path]:
     """A table, and the package that was made with it."""
     table, folder = rows_table(*TABLES[request.param]), tmp_path_factory.mktemp("package")

@@ -172,7 +172,7 @@ def tampered(elf, out, name, place, change):
     return out
 
 
-@pytest.mark.parametrize("place", [0, 39])
+@pytest.mark.parametrize("place", [0, pytest.param(39, marks=pytest.mark.slow)])
 def test_one_changed_byte_of_the_table_fails(opened, clang, tmp_path, place):
     program = read_elf(clang.read_bytes())
     byte = program.read(program.symbols["ss_noise_table"][0] + place, 1)[0]
@@ -242,7 +242,10 @@ def test_a_branch_on_the_record_is_found_and_named(opened, tmp_path, command):
         assert start & ~1 <= int(branch.rsplit("0x", 1)[1], 16) < start + size
 
 
-@pytest.mark.parametrize(("command", "line"), [(CLANG_M4, SKIPPED), (CLANG_RV, INDEX)], ids=["skipped", "index"])
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [pytest.param(CLANG_M4, SKIPPED, marks=pytest.mark.slow, id="skipped"), pytest.param(CLANG_RV, INDEX, id="index")],
+)
 def test_an_address_by_the_record_is_found_and_named(opened, tmp_path, command, line):
     """On the M4 the store is skipped by its condition: no branch, and the same blocks."""
     report = binary.verify_elf(leaking(command, opened, tmp_path, line), opened.folder)

@@ -184,8 +184,8 @@ def verify_with(
             for one in package.kernels:
                 if (function := package.names.functions[one]) not in program.symbols:
                     raise InputError(
-                        f"the compiler left no function {function} in the image, or not its name; give --cc without "
-                        "what strips names, such as -s."
+                        f"the compiler left no function {function} in the image, or not its name; take what strips "
+                        "names, such as -s, out of --cc."
                     )
             proofs = tuple(table_proofs(program, package, list(package.kernels)))
             report = replace(report, proofs=proofs, left_out=not_proved(package))
