@@ -66,7 +66,10 @@ def test_fresh_tables_have_the_ratio_of_all_pairs(seed: int) -> None:
         assert [int(c) for c in table.distribution(x)[1]] == naive_counts and scale == 64 // (knots - 1)
 
 
-@pytest.mark.parametrize(("epsilon", "release"), READY)
+@pytest.mark.parametrize(
+    ("epsilon", "release"),
+    [pytest.param(*one, marks=[pytest.mark.slow] if place % 4 > 1 else []) for place, one in enumerate(READY)],
+)
 def test_the_compiled_kernel_draws_the_counts(epsilon: str, release: int | str) -> None:
     """At nine x: every value of the top 16 bits of a word with the others at their edges."""
     table = ready_table(epsilon, release)

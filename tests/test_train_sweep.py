@@ -205,6 +205,7 @@ def sweep_arguments(results, jobs="1"):
     return [*grid, *ARGUMENTS[:-2], "--results", str(results), "--jobs", jobs, "--format", "json"]
 
 
+@pytest.mark.slow
 def test_kill_and_resume_lose_nothing_and_change_nothing(tmp_path, capsys):
     killed = tmp_path / "killed.sqlite"
     process = subprocess.Popen(
