@@ -25,7 +25,9 @@ TABLES = {"all": (2, 2), "one": (14, 1), "some": (5, 2)}
 DRAWS = 1 << 17
 
 
-@pytest.fixture(scope="module", params=["one", pytest.param("some", marks=pytest.mark.slow), "all"])
+@pytest.fixture(
+    scope="module", params=["one", *(pytest.param(name, marks=pytest.mark.slow) for name in ("some", "all"))]
+)
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[NoiseTable, Path]:
     """A table, and the package that was made with it."""
     table, folder = rows_table(*TABLES[request.param]), tmp_path_factory.mktemp("package")

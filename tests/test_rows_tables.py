@@ -220,6 +220,7 @@ def test_one_load_in_place_of_thresholds() -> None:
     assert abs(values.mean() - 20_000 / 2**15) < 5 * table.estimate_sd / 200_000**0.5
 
 
+@pytest.mark.slow
 def test_peers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plot = tmp_path / "records.svg"
     main(["noise", "peers", "--plot", str(plot), "--format", "json"])

@@ -263,6 +263,7 @@ def test_printed_dpsgd_never_takes_the_same_time_where_there_is_a_divider(tmp_pa
         assert divisions.text("cycles") == "36 divisions (2–12 cycles)"
 
 
+@pytest.mark.slow
 def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
     from dataclasses import replace
 

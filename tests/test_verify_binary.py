@@ -147,6 +147,7 @@ def test_an_application_by_gcc_is_proved_from_its_elf(opened, tmp_path, command,
     assert proof(report, "path").detail.startswith("the same instructions")
 
 
+@pytest.mark.slow
 def test_a_build_with_fewer_releases_is_told(opened, tmp_path):
     elf = application(CLANG_M0, opened, tmp_path / "app.elf", more=("-DSS_BUDGET=3", "-DSS_RESERVE=2"))
     report = binary.verify_elf(elf, opened.folder)
@@ -343,6 +344,7 @@ def package_table(package):
 USED = "    ss_sampled_rows_search_one(x, ss_noise_table,"
 
 
+@pytest.mark.slow
 def test_another_table_than_the_certified_one_fails(opened, tmp_path):
     """The same numbers twice in the image: the certified ones are read, and the release draws with the others."""
     values = ", ".join(map(str, ready_table(1.6, 1).c_array()[1]))
@@ -451,6 +453,7 @@ def without_sections(elf, out):
     return out
 
 
+@pytest.mark.slow
 def test_a_stripped_image_is_proved_by_addresses(opened, clang, tmp_path):
     elf, known = without_sections(clang, tmp_path / "app.elf"), read_elf(clang.read_bytes()).symbols
     with pytest.raises(InputError, match="target="):
