@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -32,13 +33,16 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
 PARTS = {part for kernel in ALL_KERNELS for part in kernel.called}
 VARIANTS = {one for one in ALL_KERNELS for other in ALL_KERNELS if one.name.startswith(f"{other.name}_")}
 
+DEVICE = {one for one in ALL_KERNELS if Path(one.at.file).stem in ("generator", "health", "journal", "packet")}
+DEEPER = PARTS | VARIANTS | DEVICE
+
 
 @pytest.fixture(
-    params=[pytest.param(k, marks=[pytest.mark.slow] if k in PARTS | VARIANTS else [], id=k.name) for k in ALL_KERNELS],
+    params=[pytest.param(k, marks=[pytest.mark.slow] if k in DEEPER else [], id=k.name) for k in ALL_KERNELS],
 )
 def compiled_kernel(request: pytest.FixtureRequest) -> Kernel:
     """Every kernel, for tests that compile it. When slow also those that others call, which are compiled with them, and
-    variants of one kernel, as sampled_rows_bit is of sampled_rows."""
+    variants of one kernel, as sampled_rows_bit is of sampled_rows, and those of the device, which test_device runs."""
     return request.param
 
 

@@ -76,6 +76,7 @@ assert many == [smooth.run(sample=samples)["returns"], smooth.run(sample=-sample
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_page_s_primitive_goes_through_every_reader(tmp_path):
     file = tmp_path / "odd.py"
     use = '\n\n@kernel()\ndef odd(x: WORD) -> BIT:\n    """x. Scaling and overflow: none."""\n    return parity(x)\n'
