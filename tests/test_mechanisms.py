@@ -156,7 +156,6 @@ def by_hand(mechanism, config):
     use = {name: getattr(config, name) for name in ("C", "c", "sigma", "point", "noise", "delta", "batch")}
     epsilon = config.epsilon
     if mechanism.name in ("release", "sampled", "sketch"):
-        epsilon = float(mechanism.table(config, 14).certificate.epsilon_record)
-        use["certified"] = True
+        epsilon, use["table"] = None, mechanism.table(config, 14)
     draws = config.epochs if fresh else 1
     return accounting.spent(mechanism.name, epsilon, draws=draws, features=14, hidden=7, forward=config.reads, **use)

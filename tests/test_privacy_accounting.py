@@ -66,10 +66,10 @@ def test_no_bound_where_private_data_enter_elsewhere(mechanism: str, use: dict[s
     assert math.isfinite(spent(mechanism, scale=21.0, **use).epsilon) == ("c" in use)
 
 
-def test_certified_draws_compose_no_worse_than_basic() -> None:
-    many = spent("sampled", 0.1, draws=100, certified=True)
+def test_draws_compose_no_worse_than_basic() -> None:
+    many = spent("sampled", 0.1, draws=100)
     assert many.epsilon < many.basic == pytest.approx(10)
-    assert spent("sampled", 0.1, certified=True).epsilon == 0.1
+    assert spent("sampled", 0.1).epsilon == 0.1
 
 
 def test_gaussian_agrees_with_dp_accounting() -> None:
@@ -161,7 +161,7 @@ def test_laplace_on_slopes_by_its_scale() -> None:
         {"epsilon": "1"},
         {"delta": 1e-17},
         {"scale": -1.0},
-        {"certified": True},
+        {"table": "rows"},
     ],
 )
 def test_bad_input(wrong: dict[str, object]) -> None:

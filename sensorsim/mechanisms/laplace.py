@@ -33,29 +33,14 @@ class LaplaceMechanism(Mechanism):
         return Covers.RELEASE if use.forward == "released" else Covers.COEFFICIENTS
 
     def spend(self, use: "Use") -> "Spent":
-        from sensorsim.privacy import pld
         from sensorsim.privacy.spending import check, composed, unbounded
 
         check(self.name, use, gaussian_noise=False, needs_budget=True)
         why_not = self.no_bound(use)
         if why_not:
             return unbounded(why_not)
-        if use.certified:
-            parts: list[Part] = [(self.certified(use), pld.pure, 1)]
-        else:
-            parts = self.parts(use, use.scale or self.nominal_scale(use))
-        covered = self.covers(use)
-        read = "released" if use.forward == "released" else "raw"
-        return composed(parts, use, covered, f"the forward pass reads {read} values")
-
-    def certified(self, use: "Use") -> float:
-        """The epsilon of a table's certificate, for those that draw from one."""
-        if not self.releases or use.epsilon is None:
-            raise InputError(
-                f"{self.name} draws from no certified table; certified is for release and sampled, with the epsilon "
-                "of the certificate."
-            )
-        return use.epsilon
+        parts = self.parts(use, use.scale or self.nominal_scale(use))
+        return composed(parts, use, self.covers(use), f"the forward pass reads {use.forward} values")
 
 
 def lattice_scale(scale: float, frac_bits: int = FRAC) -> int:

@@ -4,13 +4,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim.errors import InputError
-from sensorsim.mechanisms.base import LINEAR, Sensitivity, Style, Tensor
+from sensorsim.mechanisms.base import LINEAR, Mechanism, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, Form
-from sensorsim.mechanisms.laplace import LaplaceMechanism, on_lattice
+from sensorsim.mechanisms.laplace import on_lattice
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
-    from sensorsim.privacy.spending import Part, Use
+    from sensorsim.privacy.spending import Spent, Use
     from sensorsim.privacy.tables import NoiseTable
 
 # The forms are counted with the sizes of the ready tables at epsilon 1.6: one bit where every feature is released,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SIZE = {"cuts": 4, "knot_bits": 2}
 
 
-class Release(LaplaceMechanism):
+class Release(Mechanism):
     """A certified release of all features, drawn once per record."""
 
     name = "release"
@@ -58,17 +58,15 @@ class Release(LaplaceMechanism):
     own_settings = "tuned"  # on synthetic sets: see hospital/prior.py
     sketches: ClassVar[bool] = False  # whether some records release a square in place of features
 
-    def sensitivity(self, use: "Use") -> Sensitivity:
-        return Sensitivity(None, float(use.features))
+    def spend(self, use: "Use") -> "Spent":
+        """Count by the table that is given; by the worst one of an epsilon where no table is."""
+        from sensorsim.privacy.spending import Covers, check, released
 
-    def nominal_scale(self, use: "Use") -> float:
-        assert use.epsilon is not None
-        return self.sensitivity(use).true / use.epsilon
-
-    def parts(self, use: "Use", scale: float) -> "list[Part]":
-        from sensorsim.privacy import pld
-
-        return [(1 / scale, pld.laplace, round(self.sensitivity(use).true))]
+        check(self.name, use, gaussian_noise=False, needs_budget=False)
+        if use.scale is not None or (use.epsilon is None) == (use.table is None):
+            raise InputError(f"{self.name} draws from a table; give the table, or its epsilon, and no scale.")
+        covers = Covers.RELEASE if use.forward == "released" else Covers.COEFFICIENTS
+        return released(use, covers, f"the forward pass reads {use.forward} values")
 
     def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
         """The kernel that draws from this table; without one, rows by thresholds."""
@@ -103,9 +101,7 @@ class Release(LaplaceMechanism):
     def use_of(self, config: Any, n: int) -> "Use":
         from dataclasses import replace
 
-        proof = self.table(config, n).certificate
-        assert proof is not None and proof.epsilon_record is not None
-        return replace(super().use_of(config, n), epsilon=float(proof.epsilon_record), certified=True)
+        return replace(super().use_of(config, n), epsilon=None, table=self.table(config, n))
 
     def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
         """Records x (…, n) through the firmware's own kernels: unbiased values of the features that were released.

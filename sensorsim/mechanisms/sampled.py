@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sensorsim.mechanisms.base import Sensitivity, Style
+from sensorsim.mechanisms.base import Style
 from sensorsim.mechanisms.form import LEAN, Form, which
 from sensorsim.mechanisms.release import SIZE, Release
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.spending import Use
     from sensorsim.privacy.tables import NoiseTable
 
 ONE_MORE_EVERY = 8  # of epsilon: with less for each, the noise of what is released outweighs what is left out
@@ -50,9 +49,6 @@ class Sampled(Release):
         *("epsilon", "estimator", "k", "redraw", "forward", "kind"),
         *("map", "release_sees"),
     )
-
-    def sensitivity(self, use: "Use") -> Sensitivity:
-        return Sensitivity(None, float(use.release))
 
     def features_per_record(self, config: Any, n: int) -> int:
         """One while the noise dominates, about one for every 8 of epsilon after that."""

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.privacy import sensitivity
@@ -212,11 +211,11 @@ def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
 
     D = 1 << table.frac_bits
     (values0, counts0), (values1, counts1) = table.distribution(0), table.distribution(D)
-    first, last = min(values0[0], values1[0]), max(values0[-1], values1[-1])
-    both = np.zeros((2, last - first + 1), dtype=np.int64)
-    both[0, values0 - first] = counts0
-    both[1, values1 - first] = counts1
-    return np.arange(first, last + 1) / D, both[0], both[1]
+    values = np.union1d(values0, values1)
+    both = np.zeros((2, len(values)), dtype=np.int64)
+    both[0, np.searchsorted(values, values0)] = counts0
+    both[1, np.searchsorted(values, values1)] = counts1
+    return values / D, both[0], both[1]
 
 
 def _shares(table: "CountedTable", width: float) -> tuple[Any, Any]:
@@ -296,9 +295,9 @@ def _canvas(panels: int, width: float) -> tuple[Any, Any]:
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure, a .png in few colours."""
     from sensorsim.drawing import picture
-    from sensorsim.files import write_whole
+    from sensorsim.files import suffix_of, write_whole
 
-    form = Path(path).suffix[1:].lower()
+    form = suffix_of(path, ".svg")[1:]
     drawn = picture(figure, form, 120)
     write_whole(path, _few_colours(drawn) if form == "png" else drawn)
 

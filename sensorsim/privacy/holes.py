@@ -99,25 +99,7 @@ def _composed(pairs: list[list[tuple[Any, Any]]], times: int, epsilon: float, ev
     below = max(end.delta_below(epsilon) for end in ends)
     if not every:
         return max(end.delta(epsilon) for end in ends), below
-    return pld.compose([(_dominating(some, step, span), times) for some in pairs]).delta(epsilon), below
-
-
-def _dominating(pairs: list[tuple[Any, Any]], step: float, span: float) -> pld.PLD:
-    """A PLD above that of every pair: the largest hockey-stick curve, point by point, is that of a dominating pair."""
-    import numpy as np
-
-    first = -int(span / step) - 2
-    grid = np.exp(np.arange(first, 1 - first, dtype=np.longdouble) * np.longdouble(step))
-    best = np.zeros(len(grid), dtype=np.longdouble)
-    for p, q in pairs:
-        with np.errstate(divide="ignore"):
-            ratio = p / q.astype(np.longdouble)
-        order = np.argsort(ratio, kind="stable")
-        at = np.searchsorted(ratio[order], grid, side="right")
-        above_p = np.append(np.cumsum(p[order][::-1])[::-1], 0)[at]
-        above_q = np.append(np.cumsum(q[order][::-1])[::-1], 0)[at]
-        best = np.maximum(best, (above_p - grid * above_q) / p.sum())
-    return pld.from_curve(best, first, step)
+    return pld.compose([(pld.from_counts(*pld.dominating(some), step), times) for some in pairs]).delta(epsilon), below
 
 
 def _up(x: Fraction | float) -> Decimal:

@@ -8,7 +8,7 @@ the discretisation error.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,17 +89,38 @@ def pure(epsilon: float, step: float) -> PLD:
     import numpy as np
 
     high = 1 / (1 + math.exp(-epsilon))
-    return from_counts(np.array([high, 1 - high]), np.array([1 - high, high]), step)
+    pair = np.array([high, high * math.exp(-epsilon)])  # 1 - high would lose the digits of a small number
+    return from_counts(pair, pair[::-1], step)
 
 
-def from_curve(deltas: Any, first: int, step: float) -> PLD:
-    """The PLD through hockey-stick values at (first + i)*step: second differences of the curve over exp(epsilon)."""
+def dominating(pairs: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return counts (p, q) that are told apart at least as well as each of these pairs of counts of the same sum.
+
+    The hockey stick of a pair at alpha is the most of p(S) - alpha*q(S) over sets S of outputs. So the largest curve of
+    all pairs is that of the upper hull of all points (q(S), p(S)), with S the outputs of the largest ratios; a side of
+    the hull is an output of the pair found. All is in integers, and ratios of counts below 2^26 differ as floats.
+    """
     import numpy as np
 
-    alpha = np.exp(np.arange(first, first + len(deltas), dtype=np.longdouble) * np.longdouble(step))
-    slopes = np.concatenate([[(deltas[0] - 1) / alpha[0]], np.diff(deltas) / np.diff(alpha), [0]])
-    masses = np.maximum(0, alpha * np.diff(slopes))
-    return PLD(step, first, masses.astype(float), float(deltas[-1]))
+    best: dict[int, int] = {}
+    for p, q in pairs:
+        p, q = np.asarray(p), np.asarray(q)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            order = np.argsort(np.nan_to_num(-(p / q)), kind="stable")
+        for across, up in zip(q[order].cumsum().tolist(), p[order].cumsum().tolist(), strict=True):
+            best[across] = max(up, best.get(across, 0))
+    hull: list[tuple[int, int]] = [(0, 0)]
+    for x, y in sorted(best.items()):
+        while len(hull) > 1 and _turn(hull[-2], hull[-1], (x, y)) >= 0:
+            hull.pop()
+        hull.append((x, y))
+    sides = np.diff(np.array(hull), axis=0)
+    return sides[:, 1], sides[:, 0]
+
+
+def _turn(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> int:
+    """Return a number above 0 where the way from a over b to c turns left, 0 where it is straight."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def compose(parts: Sequence[tuple[PLD, int]]) -> PLD:
@@ -120,9 +141,10 @@ def compose(parts: Sequence[tuple[PLD, int]]) -> PLD:
     masses = np.maximum(0.0, np.fft.irfft(product, size)[:length])
     # Every factor has modulus at most 1, so the powers lose at most `composed` times the rounding of one transform
     # (log2(size) units in the last place of the 2-norm, which is at most 1); over `length` points the 1-norm is at most
-    # sqrt(length) times that. A split is off by a few units in the last place of the mass it moves.
+    # sqrt(length) times that. A split is off by a few units in the last place of the mass it moves, times its loss.
     unit = 2.0**-53
-    error = unit * (math.sqrt(length) * (composed + 1) * size.bit_length() + 8 * composed)
+    reach = max(max(-part.first, part.first + len(part.masses)) for part, _ in parts) * step
+    error = unit * (math.sqrt(length) * (composed + 1) * size.bit_length() + 8 * composed * (1 + reach))
     first = sum(part.first * times for part, times in parts)
     return PLD(step, first, masses, 1 - finite, composed, min(1.0, error))
 

@@ -1,19 +1,28 @@
-"""What a use of noise spends: epsilon, delta, and what they cover. The mechanisms say what they draw; here it adds up.
+"""Add up what a use of noise spends: epsilon, delta, and what they cover. The mechanisms say what they draw.
 
 Neighbours are two data sets that differ in one record (or, with `records`, in all the records of one person), replaced
 by any other. Nothing is claimed for shuffling: where training visits every record in every epoch, noise alone counts.
 Where records join a sum by chance, and nobody sees which, that counts too (privacy/poisson.py).
+
+A release from a table is counted by the table's own integers: the worst pair of inputs, as `pld.dominating` finds it.
+Which features a record releases is picked without a look at them, so a pick tells nothing, and the worst pair of
+records differs in every feature. Where only an epsilon is known, the table counts as the worst mechanism of that
+epsilon, randomised response on the whole record, which every mechanism of that epsilon can be computed from (Kairouz,
+Oh and Viswanath 2015).
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.privacy import pld
+from sensorsim.privacy.rounded import epsilon as rounded_up
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -56,6 +65,7 @@ class Use:
     """How a mechanism is used. What it does not use, it does not read."""
 
     epsilon: float | None = None  # nominal, of a record
+    table: "NoiseTable | None" = None  # that a release draws from, in place of an epsilon
     scale: float | None = None  # of Laplace noise, in place of the one that the nominal epsilon gives
     noise_multiplier: float | None = None  # standard deviation of Gaussian noise over C
     draws: int = 1  # how often fresh noise is drawn for a record: 1 if drawn once and reused, else the epochs
@@ -72,7 +82,6 @@ class Use:
     noise: str = "gaussian"
     forward: str = "raw"  # what the forward pass reads
     delta: float = 1e-6
-    certified: bool = False  # epsilon is the bound of a table's certificate, whatever the shape of the noise
 
 
 @dataclass(frozen=True)
@@ -91,35 +100,50 @@ def unbounded(why: str) -> Spent:
     return Spent(math.inf, 0.0, Covers.NOTHING, why, math.inf)
 
 
-def composed(parts: Sequence[Part], use: Use, covers: Covers, why: str) -> Spent:
-    """The parts of one draw of a record, over all draws and records; by basic composition where that is less."""
-    once = sum(loss * times for loss, _, times in parts)
+def composed(parts: Sequence[Part], use: Use, covers: Covers, why: str, proved: Decimal | None = None) -> Spent:
+    """Compose the parts of one draw of a record over all draws and records; by basic composition where that is less.
+
+    `proved` is the epsilon of one draw where a certificate gives it.
+    """
+    once = sum(loss * times for loss, _, times in parts) if proved is None else float(proved)
     total = use.draws * use.records
-    basic = once * total
+    basic = once * total if proved is None else float(proved * total)
     reached = basic if total == 1 or once > MOST_LOSS else _by_distributions(parts, total, use.delta)
     pure = total == 1 or basic <= reached
     often = "noise drawn once per record" if use.draws == 1 else f"fresh noise in each of {use.draws} draws"
     many = f", {use.records} records of one person" if use.records > 1 else ""
-    words = f"{often}{many}; one draw of a record is {once:.4g}; {why}"
+    words = f"{often}{many}; one draw of a record is {rounded_up(once)}; {why}"
     return Spent(basic if pure else reached, 0.0 if pure else use.delta, covers, words, basic)
 
 
-def of_releases(table: "NoiseTable", releases: int, delta: float) -> tuple[float, float]:
-    """Of so many certified releases of one person: basic, and at delta by distributions, which is never more.
-
-    A value counts as bad as its epsilon allows. Below two releases both are the certificate's.
-    """
+def released(use: Use, covers: Covers, why: str) -> Spent:
+    """Compose releases through the table of the use, or through the worst table of its epsilon."""
     from sensorsim.privacy.certificate import certify
 
-    proof = certify(table)
-    if proof.epsilon_record is None or proof.epsilon_release is None:
-        return math.inf, math.inf
-    basic = float(proof.epsilon_record * releases)
-    if releases < 2:
-        return basic, basic
-    part = (float(proof.epsilon_release), pld.pure, table.release)
-    spent = composed([part], Use(draws=releases, delta=delta), Covers.RELEASE, "certified releases")
-    return basic, min(basic, spent.epsilon)
+    if use.table is None:
+        assert use.epsilon is not None
+        worst = f"{why}; the worst mechanism of that epsilon"
+        return composed([(use.epsilon, pld.pure, 1)], use, covers, worst, Decimal(repr(float(use.epsilon))))
+    proof = certify(use.table)
+    if proof.epsilon_record is None or proof.epsilon_release is None or not use.table.for_releases:
+        return unbounded(f"this {use.table.kind} table proves no epsilon")
+    pair = worst_pair(use.table)
+    part = (float(proof.epsilon_release), lambda _, step: pld.from_counts(*pair, step), use.table.release)
+    return composed([part], use, covers, f"{why}; by the counts of the table", proof.epsilon_record)
+
+
+@lru_cache(maxsize=64)
+def worst_pair(table: "NoiseTable") -> tuple[Any, Any]:
+    """Return counts of two releases of one value that are told apart at least as well as those of any two inputs."""
+    return pld.dominating(permutations(table.extremes(), 2))
+
+
+def of_releases(table: "NoiseTable", releases: int, delta: float) -> tuple[float, float]:
+    """Return the epsilon of so many releases of one person: basic, and at delta by distributions, never more."""
+    if releases < 1:
+        return 0.0, 0.0
+    spent = released(Use(table=table, draws=releases, delta=delta), Covers.RELEASE, "certified releases")
+    return spent.basic, spent.epsilon
 
 
 def gaussian(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
@@ -190,13 +214,13 @@ def noise_multiplier_for(epsilon: float, delta: float, draws: int) -> float:
 
 
 def check(name: str, use: Use, gaussian_noise: bool, needs_budget: bool) -> None:
-    """One sentence for numbers that make no sense together."""
+    """Refuse numbers that make no sense, alone or together."""
     if needs_budget and use.epsilon is None and use.scale is None and use.noise_multiplier is None:
         raise InputError(f"{name} needs a nominal epsilon, or a noise scale; give one of the two.")
     if gaussian_noise and use.scale is not None:
         raise InputError(f"{name} takes an epsilon or a noise_multiplier (standard deviation over C), not a scale.")
     if not gaussian_noise and use.noise_multiplier is not None:
-        raise InputError(f"{name} takes an epsilon or a scale; a noise_multiplier is for Gaussian noise.")
+        raise InputError(f"{name} has no Gaussian noise, so it takes no noise_multiplier; leave it out.")
     for what, value in (("epsilon", use.epsilon), ("scale", use.scale), ("noise multiplier", use.noise_multiplier)):
         if value is not None and not (isinstance(value, int | float) and value > 0 and math.isfinite(value)):
             raise InputError(f"{what} is {value}; give a number above 0.")
@@ -229,6 +253,7 @@ def _by_distributions(parts: Sequence[Part], total: int, delta: float) -> float:
     span = sum(loss * times for loss, _, times in parts) * total
     finest = min(loss for loss, _, _ in parts)
     step = min(max(2 * span / pld.CELLS, 1e-6), finest / 8)
+    step = finest / math.ceil(finest / step)  # randomised response then stands on the grid, and is exact
     if 2 * span / step > _MOST_CELLS:
         return math.inf  # too long for the grid: basic composition stands
     return pld.compose([(kind(loss, step), times * total) for loss, kind, times in parts]).epsilon(delta)

@@ -97,6 +97,8 @@ def noise_sd(stairs: Stairs) -> float:
 def stairs_ratio(counts: dict[int, int], per_range: int, stair: int, top: int) -> Fraction | None:
     """The largest likelihood ratio over all inputs and outputs: see the proof above. None if it has no bound."""
     r = per_range
+    if len(counts) < 2 * top:  # some stair but the lowest is empty, and no list of them need be made to know it
+        return None
     c = [counts.get(j, 0) for j in range(-top, top + 1)]
     if min(c[1:]) <= 0:  # the lower end may be empty: one lattice point of the next stair is clamped for every x
         return None

@@ -69,6 +69,13 @@ class NoiseTable(Shown):
         """Prove what the table protects, from its counts alone."""
         raise NotImplementedError
 
+    def extremes(self) -> "Sequence[Sequence[int]]":
+        """Return counts over the outputs at some inputs; a release of any other input can be computed from these.
+
+        It is a mixture of some of them, by chances that do not depend on the input, or part of what they tell.
+        """
+        raise InputError(f"a {self.kind} table proves no epsilon, so nothing adds up; use --kind rows.")
+
     def kernel(self, mechanism: str) -> "Kernel":
         """The kernel by which a mechanism, `release` or `sampled`, draws from this table."""
         raise InputError(f"{mechanism} needs a rows or stairs table, not a {self.kind} one; make it with --kind rows.")
@@ -262,14 +269,14 @@ def ready_table(epsilon: float | str | Decimal, release: int | str = "all", kind
     return parse_table(path.read_bytes(), name)
 
 
-def budget_of(epsilon: float | str | Decimal) -> Decimal:
-    """A privacy budget as it was written, without trailing zeros."""
+def budget_of(epsilon: float | str | Decimal, name: str = "epsilon") -> Decimal:
+    """Return a privacy budget as it was written, without trailing zeros; `name` is for messages."""
     try:
         budget = Decimal(str(epsilon))
     except InvalidOperation:
-        raise InputError(f"epsilon is {epsilon!r}; a privacy budget is a number above 0, as in 0.5.") from None
+        raise InputError(f"{name} is {epsilon!r}; a privacy budget is a number above 0, as in 0.5.") from None
     if not budget.is_finite() or not Decimal("1e-6") <= budget <= 1000:
-        raise InputError(f"epsilon is {epsilon}; a privacy budget is a number above 0, from 0.000001 to 1000.")
+        raise InputError(f"{name} is {epsilon}; a privacy budget is a number above 0, from 0.000001 to 1000.")
     exact = budget.normalize()
     return exact.quantize(Decimal(1)) if exact == exact.to_integral() else exact
 

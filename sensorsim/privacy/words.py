@@ -6,10 +6,10 @@ record. A seed makes the same words again, for a replication; who knows the seed
 """
 
 import math
-import os
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from sensorsim.errors import InputError
+from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +23,11 @@ BLOCK = 1 << 13
 Shape = int | tuple[int, ...]
 
 
-class Words:
-    """A stream of words. Each word is given once. `private` is True only where no seed was given."""
+class Words(Single):
+    """A stream of words. Each word is given once, to whichever thread asks. `private` is True only where no seed was
+    given."""
+
+    instead = "make a stream of its own instead"
 
     def __init__(self, seed: "Seed" = None) -> None:
         import numpy as np
@@ -44,17 +47,18 @@ class Words:
 
         if count < 0:
             raise InputError(f"{count} words were asked for; ask for 0 or more.")
-        if self.private and self._process != os.getpid():
-            self._key()  # a forked process holds the key of its parent, and would give the same noise
         taken = np.empty(count, np.uint64)
-        done = 0
-        while done < count:
-            if self._used == BLOCK:
-                self._refill()
-            some = min(count - done, BLOCK - self._used)
-            taken[done : done + some] = self._block[self._used : self._used + some]
-            self._used += some
-            done += some
+        with self.one_at_a_time:
+            if self.private and self._process != process():
+                self._key()  # a forked process holds the key of its parent, and would give the same noise
+            done = 0
+            while done < count:
+                if self._used == BLOCK:
+                    self._refill()
+                some = min(count - done, BLOCK - self._used)
+                taken[done : done + some] = self._block[self._used : self._used + some]
+                self._used += some
+                done += some
         return taken
 
     def uniform(self, shape: Shape) -> "npt.NDArray[np.float64]":
@@ -75,14 +79,11 @@ class Words:
         length, turn = np.sqrt(-2 * np.log(u)), 2 * np.pi * v
         return np.concatenate([length * np.cos(turn), length * np.sin(turn)])[:size].reshape(shape)
 
-    def __reduce__(self) -> NoReturn:
-        raise InputError("a copy of a stream of words would give each word twice; make a stream of its own instead.")
-
     def _key(self) -> None:
         from sensorsim.language.run.generators import generator_state
 
         self._state = generator_state(self._seed)
-        self._process = os.getpid()
+        self._process = process()
         self._used = BLOCK  # of the block; nothing is made before it is asked for
 
     def _refill(self) -> None:

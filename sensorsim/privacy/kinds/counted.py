@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES_BITS = 24
 USUAL_ENTRIES = 1 << 14
+MOST_OUTPUTS = 1 << 26  # of one input, that are listed
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,19 +118,20 @@ class CountedTable(NoiseTable):
     def distribution(self, x_q: int) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
         import numpy as np
 
-        low, high = self.counts[0][0], self.counts[-1][0]
-        dense = np.zeros(high - low + 1, dtype=np.int64)
-        dense[[v - low for v, _ in self.counts]] = [c for _, c in self.counts]
+        drawn = [(value, count) for value, count in self.counts if count]
         stair = 1 << self.stair_bits
-        counts = np.repeat(dense, stair)
-        first = x_q - (1 << self.frac_bits) // 2 + low * stair - stair // 2
-        if self.limit is not None:
-            below, above = max(0, -self.limit - first), max(0, first + len(counts) - 1 - self.limit)
-            kept = counts[below : len(counts) - above].copy()
-            kept[0] += counts[:below].sum()
-            kept[-1] += counts[len(counts) - above :].sum()
-            first, counts = first + below, kept
-        return np.arange(first, first + len(counts)), counts
+        if len(drawn) * stair > MOST_OUTPUTS:
+            raise InputError(
+                f"this table has {len(drawn) * stair} outputs, and at most {MOST_OUTPUTS} are listed; make it with "
+                "fewer --frac-bits."
+            )
+        starts = np.array([value for value, _ in drawn], np.int64) * stair + x_q - (1 << self.frac_bits) // 2
+        outputs = (starts[:, None] - stair // 2 + np.arange(stair)).ravel()
+        counts = np.repeat([count for _, count in drawn], stair)
+        if self.limit is None:
+            return outputs, counts
+        kept, place = np.unique(np.clip(outputs, -self.limit, self.limit), return_inverse=True)
+        return kept, np.bincount(place, counts).astype(np.int64)
 
     def picture(self) -> str:
         """Shares of the table in equal ranges of noise; the outermost rows hold all that lies beyond."""

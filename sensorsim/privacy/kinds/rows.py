@@ -100,6 +100,10 @@ class RowsTable(NoiseTable):
     def certify(self) -> Certificate:
         return pure_certificate(self.rows.ratio(), self.epsilon, self.release)
 
+    def extremes(self) -> Sequence[Sequence[int]]:
+        """Return the counts of every knot: between two knots a release is a mixture of theirs."""
+        return self.rows.all_counts()
+
     @property
     def form(self) -> str:
         """How firmware draws: by thresholds (a search for those of 5 to 8 symbols), by one load, or without a table."""
@@ -135,6 +139,11 @@ class RowsTable(NoiseTable):
         if self.form == BIT:
             return "table", ()
         rows = self.rows.lookup() if self.form == LOOKUP else self.rows.thresholds()
+        if self.form != LOOKUP and max(map(max, rows)) >= 1 << COUNT_BITS[THRESHOLDS]:
+            raise InputError(
+                "the last symbols of this table never come at some x, so it protects nothing, and its thresholds do "
+                "not fit 16 bits; make the table again."
+            )
         return "table", tuple(value for row in rows for value in row)
 
     def c_constants(self) -> dict[str, int]:

@@ -46,6 +46,13 @@ class SampleTable(CountedTable):
         check_word(made)
         return made
 
+    @classmethod
+    def parse(cls, found: dict[str, Any], lines: list[str]) -> Self:
+        table = super().parse(found, lines)
+        if table.stair_bits:
+            raise ValueError("a table of samples has no stairs")
+        return table
+
     @staticmethod
     def fill(scale: Fraction, entries: int, seed: int) -> tuple[Counts, int | None]:
         """The values and their counts, and the seed if it was used."""

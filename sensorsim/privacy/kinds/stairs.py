@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from sensorsim.language.kernel import Kernel
 
+MOST_STAIRS = (1 << 15) - 1  # on each side of 0
 MOST_SHARE = 64  # of epsilon for one feature: beyond, nothing is left to hide
 
 
@@ -40,6 +41,10 @@ class StairsTable(CountedTable):
         r, K = found.per_range, len(found.counts) - 1
         stair_bits = frac_bits - (r.bit_length() - 1)
         limit = (1 << stair_bits) * (2 * K - r - 1) // 2
+        if K > MOST_STAIRS:
+            raise InputError(
+                f"this table would have {K} stairs on each side, above {MOST_STAIRS}; give fewer --entries."
+            )
         counts = tuple((j, found.counts[abs(j)]) for j in range(-K, K + 1))
         made = cls(epsilon, features, release, frac_bits, 1, stair_bits, limit, None, counts)
         check_word(made)
@@ -63,6 +68,10 @@ class StairsTable(CountedTable):
         table = super().parse(found, lines)
         if table.coefficients != 1 or table.seed is not None or table.limit is None or table.counts[-1][0] < 1:
             raise ValueError("parameters")
+        if max(-table.counts[0][0], table.counts[-1][0]) > MOST_STAIRS:
+            raise ValueError(f"a value beyond {MOST_STAIRS} stairs")
+        if 1 << (table.frac_bits - table.stair_bits) not in shapes.STAIRS_PER_RANGE:
+            raise ValueError("stair_bits")
         if table.gain <= 0:
             raise ValueError("every draw is clamped")
         return table
@@ -70,15 +79,35 @@ class StairsTable(CountedTable):
     def certify(self) -> Certificate:
         if self.coefficients != 1:  # the proof is of one noisy number for each feature
             raise InputError(f"a stairs table has 1 coefficient, not {self.coefficients}; make the table again.")
-        per_range, stair = 1 << (self.frac_bits - self.stair_bits), 1 << self.stair_bits
-        twice_top = 2 * (self.limit or 0) // stair + per_range + 1
-        top = twice_top // 2
+        per_range, top, stair = self._shape()
         if self.limit != stair * (2 * top - per_range - 1) // 2 or top <= per_range or stair < 2:
             raise InputError("the limit of this stairs table does not stand on its stairs; make the table again.")
         if any(abs(value) > top for value, _ in self.counts):
             raise InputError(f"this stairs table has values beyond its last stair {top}; make the table again.")
         ratio = shapes.stairs_ratio(dict(self.counts), per_range, stair, top)
         return pure_certificate(ratio, self.epsilon, self.release)
+
+    def extremes(self) -> Sequence[Sequence[int]]:
+        """Return the counts of the stair that y stands on, for every x on a stair.
+
+        For x = a*S + b the place V of y on its stair is uniform and says nothing of x; given V, the stair is A + a, or
+        A + a + 1 where V < b, and clamped. So each x is for each V one of 0 … r stairs, and the clamp leaves all that
+        is above stair K or below stair r - K one output, or merges one more.
+        """
+        per_range, top, _ = self._shape()
+        by_value = dict(self.counts)
+        found = []
+        for start in range(per_range + 1):
+            row = [0] * (2 * top - per_range + 1)
+            for value, count in by_value.items():
+                row[min(max(value + start, per_range - top), top) - (per_range - top)] += count
+            found.append(row)
+        return found
+
+    def _shape(self) -> tuple[int, int, int]:
+        """Return how many stairs the range of x has, the number of the last stair, and how wide a stair is."""
+        per_range, stair = 1 << (self.frac_bits - self.stair_bits), 1 << self.stair_bits
+        return per_range, (2 * (self.limit or 0) // stair + per_range + 1) // 2, stair
 
     @property
     def stairs(self) -> Stairs:
