@@ -9,6 +9,7 @@ import pytest
 from test_audit import rows_table
 
 from sensorsim.privacy.audit import Audit, Source, examine, make_source
+from sensorsim.privacy.audit.source import repeat
 from sensorsim.privacy.tables import NoiseTable, make_table
 
 DRAWS = 1 << 18
@@ -73,22 +74,21 @@ def test_noise_that_cancels_is_a_leak_that_is_learnt(tables: dict[str, NoiseTabl
 
 
 def altered(source: Source, change: Callable[[Any, Any], None]) -> Source:
-    """The source with its packets changed by `change(x, packets)`."""
+    """Return the source with its packets changed by `change(records, packets)`."""
 
     def draw(x: Any, count: int, seed: Sequence[int]) -> Any:
         packets = source.draw(x, count, seed).copy()
-        change(x, packets)
+        change(repeat(x, count, seed), packets)
         return packets
 
     return source._replace(draw=draw)
 
 
 def test_a_leak_between_the_ends(tables: dict[str, NoiseTable]) -> None:
-    """Sound at x = 0 and x = 1; at 1/2 one feature is let through in one packet of eight."""
+    """Sound at x = 0 and x = 1; at 1/2 one feature is let through in one packet of four."""
 
     def at_one_half(x: Any, packets: Any) -> None:
-        if x[0] == 1 << (FRAC - 1):
-            packets[::8, 1] = 0
+        packets[np.flatnonzero(x[:, 1] == 1 << (FRAC - 1))[::4], 1] = 0
 
     found = examine(altered(make_source(tables["stairs"]), at_one_half), draws=DRAWS)
     assert found.leaks and not found.matches
@@ -97,12 +97,36 @@ def test_a_leak_between_the_ends(tables: dict[str, NoiseTable]) -> None:
     assert examine(ends._replace(inputs=ends.inputs[:2]), draws=DRAWS).passed
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.55, 0.6), (0.01, 0.02), (0.985, 0.995)])
+@pytest.mark.parametrize("name", ["stairs one", "rows", "rows one", "rows some"])
+def test_a_leak_in_a_narrow_part_of_the_range(
+    name: str, low: float, high: float, tables: dict[str, NoiseTable]
+) -> None:
+    """A feature within it is sent as one symbol; every other value is released as it should be."""
+    table = tables[name]
+    picked = range(table.release) if table.sampled else ()
+
+    def raw(x: Any, packets: Any) -> None:
+        inside = (x > low * 2**FRAC) & (x < high * 2**FRAC)
+        if not picked:
+            packets[inside] = 0
+            return
+        features = np.tile(np.arange(x.shape[1]), (len(x), 1))
+        for j in picked:  # a choice is told as its place among the features that are left
+            feature = features[np.arange(len(x)), packets[:, 2 * j]]
+            packets[inside[np.arange(len(x)), feature], 2 * j + 1] = 0
+            features = features[features != feature[:, None]].reshape(len(x), -1)
+
+    source = make_source(table)
+    assert not examine(altered(source, raw), draws=1 << 21).passed
+    assert examine(altered(source._replace(inputs=source.inputs[:6]), raw), draws=1 << 18).passed
+
+
 def test_a_choice_that_follows_x(tables: dict[str, NoiseTable]) -> None:
     """The first feature is picked a little more often where x is 1: `chosen` must cost nothing at all."""
 
     def prefer(x: Any, packets: Any) -> None:
-        if x[0] == 1 << FRAC:
-            packets[::20, 0] = 0
+        packets[np.flatnonzero(x[:, 0] == 1 << FRAC)[::20], 0] = 0
 
     source = altered(make_source(tables["rows one"]), prefer)
     found = examine(source._replace(expected=lambda x, column: None), draws=DRAWS)

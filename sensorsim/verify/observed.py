@@ -6,18 +6,18 @@ any of them is seen too.
 
 import ctypes
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import Package, open_package
+from sensorsim.files import temporary_folder
 from sensorsim.language.c.text import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
-from sensorsim.privacy.audit.source import Source
+from sensorsim.privacy.audit.source import Source, repeat
 from sensorsim.privacy.audit.sources import Certified, certified, interleaved, release_source
 from sensorsim.privacy.audit.spof_sources import NUMPY
 
@@ -67,7 +67,7 @@ class _Calls:
     def __init__(self, package: Package, kernel: Kernel, about: Certified) -> None:
         self.kernel, self.about = kernel, about
         self.arrays = [name for name in OWN if name in kernel.parameters]
-        with tempfile.TemporaryDirectory() as build:
+        with temporary_folder() as build:
             driver = Path(build) / "audit_driver.c"
             driver.write_text(_driver(package, kernel, self.sizes()), "utf-8")
             sources = [path for path in package.kernel_sources(Path(build)) if path.parent != Path(build)]
@@ -75,10 +75,10 @@ class _Calls:
             self.function = getattr(load_host(library), DRIVER)
 
     def sizes(self) -> dict[str, int]:
-        """How far each array moves from record to record; the record itself, and an order, stay."""
+        """Return how far each array moves from record to record; an order stays."""
         n, k = self.about.features, self.about.release
         words = 2 * k if self.about.sampled else n
-        return {"x": 0, "word": words, "order": 0, "chosen": k, "y": k}
+        return {"x": n, "word": words, "order": 0, "chosen": k, "y": k}
 
     def draw(self, x: Any, count: int, seed: Any) -> Any:
         """Packets of `count` records, with words of NumPy's generator."""
@@ -86,7 +86,7 @@ class _Calls:
 
         sizes = self.sizes()
         words = np.random.default_rng(tuple(seed)).integers(0, 2**32, (count, sizes["word"]), np.uint32)
-        given: dict[str, Any] = {"x": np.ascontiguousarray(x, np.uint16), "word": words}
+        given: dict[str, Any] = {"x": np.ascontiguousarray(repeat(x, count, seed), np.uint16), "word": words}
         given["order"] = np.arange(self.about.features, dtype=np.uint32)
         for name in ("chosen", "y"):
             if name in self.kernel.parameters:

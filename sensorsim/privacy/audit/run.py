@@ -24,7 +24,7 @@ from sensorsim.privacy.audit.tally import Pairs, add, no_counts, pairs_of, tally
 CHUNK = 1 << 19  # values drawn at once
 FEWEST_DRAWS = 1000
 FEWEST_PACKETS = 64
-PILOT = 512  # packets of an input of weight 1 that the cells are laid out on, where there are enough
+PILOT = 128  # packets of an input of weight 1 that the cells are laid out on, where there are enough
 Progress = Callable[[int], None]
 
 

@@ -8,11 +8,12 @@ from sensorsim.kernels.formats import FRAC
 if TYPE_CHECKING:
     import numpy as np
 
-    Record = np.ndarray[Any, Any]  # whole numbers in Q15, one for each feature
+    Record = np.ndarray[Any, Any]  # whole numbers in Q15, one for each feature; or rows of them to draw features from
     Packets = np.ndarray[Any, Any]  # whole numbers, one row for each record, one column for each field
     Distribution = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # values, and their probabilities
 
 ONE = 1 << FRAC
+PARTS, VALUES = 8, 16  # the range is drawn from in so many parts, at so many values of each
 Seed = Sequence[int]
 Words = Callable[[Seed, int, int], Any]  # words(seed, records, words of a record), in place of a generator's
 
@@ -34,7 +35,7 @@ class Input(NamedTuple):
 
 
 class Source(NamedTuple):
-    """`draw(x, count, seed)` gives the packets of `count` records that are all x, made from fresh words."""
+    """`draw(x, count, seed)` gives the packets of `count` records x (see `repeat`), made from fresh words."""
 
     mechanism: str
     sees: str
@@ -50,33 +51,55 @@ class Source(NamedTuple):
 
 
 def usual_inputs(features: int) -> tuple[Input, ...]:
-    """The ends of the range, which tell most where a mechanism is sound, and what lies between and above them."""
+    """Return the ends of the range, which a sound mechanism tells apart best, and inputs between and above them.
+
+    The last ones cover the whole range: in each of its parts every feature of every record is one of several values,
+    picked at random.
+    """
     import numpy as np
 
     def alike(value: int) -> "Record":
         return np.full(features, value, np.uint16)
 
     odd = (np.arange(1, features + 1) * 10923 % ONE | 1).astype(np.uint16)
+    step = ONE // (PARTS * VALUES)
+    values = np.arange(PARTS * VALUES) * step + np.random.default_rng(0).integers(0, step, PARTS * VALUES)
+    parts = np.repeat(values.astype(np.uint16), features).reshape(PARTS, VALUES, features)
     return (
-        Input("0", alike(0), 2),
-        Input("1", alike(ONE), 2),
-        Input("1/4", alike(ONE // 4)),
-        Input("1/2", alike(ONE // 2)),
-        Input("odd values", odd),
-        Input("above 1", alike(2 * ONE - 1)),
+        Input("0", alike(0), 8),
+        Input("1", alike(ONE), 8),
+        Input("1/4", alike(ONE // 4), 2),
+        Input("1/2", alike(ONE // 2), 2),
+        Input("odd values", odd, 2),
+        Input("above 1", alike(2 * ONE - 1), 2),
+        *(Input(f"{part}/{PARTS} … {part + 1}/{PARTS}", parts[part]) for part in range(PARTS)),
     )
 
 
-def same_records(x: "Record", count: int) -> "Record":
-    """As many rows of the same record."""
+def repeat(x: "Record", count: int, seed: Seed) -> "Record":
+    """Return `count` records: all x, or where x has rows, each feature from one of them, picked at random."""
     import numpy as np
 
-    return np.tile(x, (count, 1))
+    if x.ndim == 1:
+        return np.tile(x, (count, 1))
+    rows = np.random.default_rng((*seed, 1)).integers(0, len(x), (count, x.shape[1]))
+    return x[rows, np.arange(x.shape[1])]
 
 
 def is_even(record: "Record") -> bool:
-    """Whether every feature is alike."""
-    return bool((record == record[0]).all())
+    """Return whether every feature has the same value, or is picked from the same values."""
+    return bool((record.T[0] == record.T).all())
+
+
+def mix(parts: "Sequence[Distribution]") -> "Distribution":
+    """Return the mean of some distributions: that of one of them, picked at random."""
+    import numpy as np
+
+    if all(part is parts[0] for part in parts):
+        return parts[0]
+    every, places = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
+    shares = np.concatenate([probabilities for _, probabilities in parts]) / len(parts)
+    return every, np.bincount(places, shares)
 
 
 def pairs_of_inputs(inputs: Sequence[Input]) -> list[tuple[int, int]]:

@@ -16,7 +16,8 @@ from sensorsim.privacy.audit.source import (
     Source,
     Words,
     is_even,
-    same_records,
+    mix,
+    repeat,
     usual_inputs,
 )
 from sensorsim.privacy.audit.spof_sources import GENERATOR, WAYS
@@ -55,7 +56,7 @@ def release(table: "NoiseTable", words: Words | None) -> Source:
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
         given = None if words is None else words(seed, count, table.release)
-        return release_records(same_records(x, count), table, seed, generator=GENERATOR, word=given, unproved=True)
+        return release_records(repeat(x, count, seed), table, seed, generator=GENERATOR, word=given, unproved=True)
 
     return release_source(certified(table, sampled=False), draw, GENERATOR)
 
@@ -68,7 +69,7 @@ def sampled(table: "NoiseTable", words: Words | None) -> Source:
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
         given = None if words is None else words(seed, count, 2 * table.release)
-        drawn = sampled_records(same_records(x, count), table, seed, generator=GENERATOR, word=given, unproved=True)
+        drawn = sampled_records(repeat(x, count, seed), table, seed, generator=GENERATOR, word=given, unproved=True)
         return interleaved(*drawn)
 
     return release_source(certified(table, sampled=True), draw, GENERATOR)
@@ -86,14 +87,16 @@ def release_source(certified: Certified, draw: Callable[[Any, int, Seed], Any], 
         fields = [Field(f"y[{i}]", share) for i in range(k)]
         sees = "the released values of a record"
 
-    @lru_cache(maxsize=16)
-    def of_any_feature(values: tuple[int, ...]) -> Any:
-        return None if distribution is None else _mixed([distribution(value) for value in values])
+    @lru_cache(maxsize=32)
+    def of_any(values: tuple[int, ...]) -> Any:
+        return None if distribution is None else mix([distribution(value) for value in values])
 
     def expected(x: Any, column: int) -> Any:
-        if not certified.sampled:
-            return None if distribution is None else distribution(int(x[column]))
-        return _even(n - column // 2) if column % 2 == 0 else of_any_feature(tuple(x.tolist()))
+        if certified.sampled and column % 2 == 0:
+            return _even(n - column // 2)
+        if certified.sampled and not is_even(x):
+            return of_any(tuple(sorted(x.tolist())))
+        return of_any(tuple(x[..., 0 if certified.sampled else column].ravel().tolist()))
 
     return Source(
         mechanism="sampled" if certified.sampled else "release",
@@ -151,16 +154,3 @@ def _even(places: int) -> Any:
     import numpy as np
 
     return np.arange(places), np.full(places, 1 / places)
-
-
-def _mixed(parts: list[Any]) -> Any:
-    """A feature picked at random: the mean of their distributions."""
-    import numpy as np
-
-    if all(part is parts[0] for part in parts):
-        return parts[0]
-    first, last = min(values.min() for values, _ in parts), max(values.max() for values, _ in parts)
-    total = np.zeros(last - first + 1)
-    for values, probabilities in parts:
-        total[values - first] += probabilities / len(parts)  # each value stands there once
-    return np.arange(first, last + 1), total

@@ -5,10 +5,11 @@ every value by itself as it should be: `prefetch` reads the table in a fixed ord
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.privacy.audit.source import ONE, Field, Seed, Source, Words, same_records, usual_inputs
+from sensorsim.privacy.audit.source import ONE, Field, Seed, Source, Words, mix, repeat, usual_inputs
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -30,14 +31,14 @@ def _lean(table: "NoiseTable", words: Words | None) -> Source:
     def draw(x: Any, count: int, seed: Seed) -> Any:
         given = {} if words is None else {"word": words(seed, count, n)}
         return spof_lean.batch(
-            x=same_records(x, count), noise=noise, seed=seed, generator=GENERATOR, out={"alpha3": None}, **given
+            x=repeat(x, count, seed), noise=noise, seed=seed, generator=GENERATOR, out={"alpha3": None}, **given
         )["alpha2"]
 
     fields = tuple(Field(f"alpha2[{i}]", share) for i in range(n))
     expected = _coefficients(noise)
     return Source(
         "lean", "the noisy coefficients alpha2 of a record", share * n, n, fields, usual_inputs(n), draw,
-        lambda x, column: expected(int(x[column])), lambda x: True, GENERATOR,
+        lambda x, column: expected(x[..., column]), lambda x: True, GENERATOR,
     )  # fmt: skip
 
 
@@ -52,7 +53,7 @@ def spof(table: "NoiseTable", words: Words | None) -> Source:
             strides = np.random.default_rng(seed).integers(0, len(noise), (count, 2), np.uint32)
         else:
             strides = words(seed, count, 2) % np.uint32(len(noise))
-        return np.stack(_spof_in_order(same_records(x, count), noise, strides), axis=1)
+        return np.stack(_spof_in_order(repeat(x, count, seed), noise, strides), axis=1)
 
     fields = Field("alpha2", _budget(table)), Field("alpha3", _budget(table))
     return _of_one_feature("spof", "alpha2 and alpha3 of a feature", _budget(table), fields, draw, noise)
@@ -64,7 +65,7 @@ def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
     def draw(x: Any, count: int, seed: Seed) -> Any:
         import numpy as np
 
-        alpha2 = _spof_in_order(same_records(x, count), noise, np.ones((count, 2), np.uint32))[0]
+        alpha2 = _spof_in_order(repeat(x, count, seed), noise, np.ones((count, 2), np.uint32))[0]
         known = noise[np.arange(1, count + 1) % len(noise)]
         return np.stack([alpha2, alpha2 - known], axis=1)
 
@@ -83,7 +84,7 @@ def _shared(table: "NoiseTable", words: Words | None) -> Source:
         import numpy as np
 
         one = np.random.default_rng(seed).integers(0, len(noise), (count, 1), np.uint32)
-        alpha2, alpha3 = _spof_in_order(same_records(x, count), noise, np.repeat(one, 2, axis=1))
+        alpha2, alpha3 = _spof_in_order(repeat(x, count, seed), noise, np.repeat(one, 2, axis=1))
         return np.stack([alpha2, alpha2 - alpha3], axis=1)
 
     fields = Field("alpha2", _budget(table)), Field("alpha2 - alpha3, where one draw served both", _budget(table))
@@ -106,7 +107,9 @@ def _of_one_feature(
     inputs = usual_inputs(1)
     return Source(
         mechanism, sees, claimed, 1, fields, inputs, draw,
-        lambda x, column: None if column else expected(int(x[0])), lambda x: True, NUMPY,
+        lambda x, column: None if column else expected(x[..., 0]),
+        lambda x: x.ndim == 1,  # both columns show the same feature, so they depend on each other where it varies
+        NUMPY,
     )  # fmt: skip
 
 
@@ -135,9 +138,15 @@ def _spof_share(table: Any) -> float:
     return float(1 / table.scale)
 
 
-def _coefficients(noise: Any) -> Callable[[int], Any]:
-    """The exact distribution of alpha2 = 1/2 - x + noise."""
+def _coefficients(noise: Any) -> Callable[[Any], Any]:
+    """Return the exact distribution of alpha2 = 1/2 - x + noise, where x is one of these values."""
     import numpy as np
 
     values, counts = np.unique(noise, return_counts=True)
-    return lambda x: (values.astype(np.int64) + ONE // 2 - min(x, ONE), counts / counts.sum())
+    share = counts / counts.sum()
+
+    @lru_cache(maxsize=32)
+    def of_any(given: tuple[int, ...]) -> Any:
+        return mix([(values.astype(np.int64) + ONE // 2 - one, share) for one in given])
+
+    return lambda x: of_any(tuple(np.minimum(x, ONE).ravel().tolist()))
