@@ -42,6 +42,17 @@ def first_alarm(seed: bytes, repeated: int, too_many: int, window: int = 512) ->
     return None
 
 
+def shows_a_pattern(seed: bytes) -> bool:
+    """Whether 1,024 bytes count or repeat themselves: each test as a sentence says it."""
+    even = sum((seed[i] + (seed[i - 16] if i >= 16 else 0)) % 256 == 2 * (seed[i - 8] if i >= 8 else 0) % 256
+               for i in range(1024))  # fmt: skip
+    repeats = any(
+        seed[mark - 8 : mark] in (seed[end - 8 : end] for end in range(mark + 1, min(2 * mark, 1024) + 1))
+        for mark in (32, 64, 128, 256, 512)
+    )
+    return even >= cutoffs(6, 30, 1024)[1] or repeats
+
+
 class Generator:
     """ChaCha20; the first half of every block is the next key, the second half is given out."""
 
@@ -191,7 +202,7 @@ class Sensor:
             return NO_ENTROPY
         chunks = [bytes(32), *(seed[i : i + 32] for i in range(0, 1024, 32))]
         stale = any(one == other for one, other in pairwise(chunks))
-        if stale or first_alarm(seed, *cutoffs()) is not None:
+        if stale or first_alarm(seed, *cutoffs()) is not None or shows_a_pattern(seed):
             return NO_ENTROPY
         self.generator = Generator()
         for start in range(0, 1024, 32):
