@@ -7,6 +7,7 @@ hospital, in the model's file. Nothing here was measured on a record.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,18 +23,26 @@ DEFAULT = "default"
 MOST_BYTES = 1 << 27
 MOST_NAME = 100  # letters of a column's name or unit
 # What a file tells of the training: how private it was. Accuracies are measured on records, and from a seed the noise
-# could be drawn again, so neither is ever written.
-TOLD = (
-    *("mechanism", "kind", "nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "trust", "settings"),
-    *("noise", "user", "quantisation"),
-)
+# could be drawn again, so neither is ever written. Each name with what its value may be (`_is_told`).
+READ = {
+    **dict.fromkeys(("mechanism", "kind"), "text"),
+    **dict.fromkeys(("nominal_epsilon", "spent_epsilon", "delta"), "number"),
+    **dict.fromkeys(("covers", "covers_short"), "text"),
+    "reproducible": "yes or no",
+    **dict.fromkeys(("trust", "settings", "noise"), "text"),
+    "user": "user",
+    "quantisation": "quantisation",
+}
+TOLD = tuple(name for name in READ if name != "reproducible")
+OWN_KEYS = {"schema_version", "formats", "columns", "ranges", "weights", "bias", "provenance"}
+AGAIN = "make it again with `sensorsim train --encoder`"
 
 
 @dataclass(frozen=True)
 class Encoder:
     """Integers in the formats of `kernels/encoder.py`."""
 
-    columns: tuple[str, ...]  # what each feature is
+    columns: tuple[str, ...] | None  # what each feature is, where it is known
     ranges: tuple[Range, ...] | None  # of readings: low becomes 0, high becomes 1; None where they are not known
     weights: tuple[tuple[int, ...], ...]  # l rows of n, Q4.11
     bias: tuple[int, ...]  # l, 13 fraction bits, with what rounding down takes away
@@ -41,7 +50,7 @@ class Encoder:
 
     @property
     def n(self) -> int:
-        return len(self.columns)
+        return len(self.weights[0])
 
     @property
     def l(self) -> int:  # noqa: E743 - the paper's name
@@ -52,7 +61,7 @@ def as_json(encoder: Encoder) -> str:
     formats = {"weights": ENCODER_WEIGHT, "bias": ENCODER_BIAS, "hidden": HIDDEN}
     about = {name: {"storage": q.storage, "frac_bits": q.frac_bits} for name, q in formats.items()}
     whole = {"schema_version": SCHEMA_VERSION, "formats": about, "sigmoid_table_bits": SIGMOID_BITS, **asdict(encoder)}
-    whole["provenance"] = _told(encoder.provenance)
+    whole["provenance"] = {name: value for name, value in _told(encoder.provenance).items() if name in TOLD}
     lines = (f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in whole.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"  # one line for each part, so that a difference can be read
 
@@ -61,37 +70,108 @@ def load(name: str = DEFAULT) -> Encoder:
     """A shipped encoder by name, or one of your own by its path."""
     path = Path(name) if name.endswith(".json") else folder() / "encoders" / f"{name}.json"
     try:
-        found = strict_json(read_bounded(path, MOST_BYTES).decode("utf-8"))
-        version = found["schema_version"]
-        if version not in (1, SCHEMA_VERSION):
-            raise InputError(
-                f"it has schema version {brief(version)}, this program reads 1 and {SCHEMA_VERSION}; make it again "
-                "with sensorsim train --encoder."
-            )
-        return _checked(found)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
-    except (OSError, UnicodeDecodeError):
+        content = read_bounded(path, MOST_BYTES)
+    except OSError:
         raise InputError(
             f"there is no encoder {name}; give default, or a JSON file of sensorsim train --encoder."
         ) from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
-        raise InputError(f"{name} is not an encoder of sensorsim train --encoder; make it again.") from None
+    try:
+        return parse(content)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
-def ranges_in(content: dict[str, Any], columns: tuple[str, ...]) -> tuple[Range, ...] | None:
-    """The ranges of an encoder's file; where version 1 had one scale for each column, readings begin at 0."""
-    if content["schema_version"] == 1:
-        scale = content.get("scale")
-        named = None if scale is None else zip(columns, scale, strict=True)
-        found = None if named is None else [{"name": name, "low": 0, "high": one, "unit": ""} for name, one in named]
-    else:
-        found = content.get("ranges")
-    if found is None:
+def parse(content: bytes) -> Encoder:
+    """Read the file of an encoder, as `train` and `export` write it; InputError for anything else."""
+    try:
+        found = strict_json(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or "weights" not in found:
+        raise InputError(f"it is no encoder of sensorsim; {AGAIN}.")
+    version = found.get("schema_version")
+    if type(version) is not int or version not in (1, SCHEMA_VERSION):
+        raise InputError(f"its schema_version is {brief(version)}, not 1 or {SCHEMA_VERSION}; {AGAIN}.")
+    keys = OWN_KEYS - {"ranges"} if version == 1 else OWN_KEYS
+    missing, more = sorted(keys - found.keys()), sorted(found.keys() - keys - {"sigmoid_table_bits"})
+    if missing or (more and version != 1):  # the first version had more
+        what = f"it has no {missing[0]}" if missing else f"{brief(more[0])!r} is nothing that it has"
+        raise InputError(f"{what}; {AGAIN}.")
+    _check_formats(found)
+    weights, bias = _numbers(found)
+    try:
+        columns = None if found["columns"] is None else tuple(name_of(name) for name in _list(found["columns"]))
+        if columns is not None and len(columns) != len(weights[0]):
+            raise TypeError("columns")
+    except TypeError:
+        raise InputError(f"its columns are no list of a name for each feature; {AGAIN}.") from None
+    return Encoder(columns, _ranges(found, columns), weights, bias, _provenance(found["provenance"]))
+
+
+def _check_formats(found: dict[str, Any]) -> None:
+    """Refuse numbers in another format than that of the kernels."""
+    formats, bits = found["formats"], found.get("sigmoid_table_bits", SIGMOID_BITS)
+    known = {"weights": ENCODER_WEIGHT, "bias": ENCODER_BIAS, "hidden": HIDDEN}
+    wanted = {name: {"storage": q.storage, "frac_bits": q.frac_bits} for name, q in known.items()}
+    same = isinstance(formats, dict) and {"weights", "bias"} <= formats.keys() <= wanted.keys()
+    if not same or any(_exact(formats[name]) != _exact(wanted[name]) for name in formats):
+        raise InputError(f"its numbers are in another number format than the kernel's; {AGAIN}.")
+    if _exact(bits) != _exact(SIGMOID_BITS):
+        raise InputError(f"its sigmoid_table_bits are {brief(bits)}, not {SIGMOID_BITS}; {AGAIN}.")
+
+
+def _exact(value: Any) -> str:
+    """Return the JSON of a value: true is not 1 there, nor is 1.0."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _numbers(found: dict[str, Any]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """Return weights and biases: whole numbers within their formats, l rows of n."""
+    try:
+        weights = tuple(tuple(_whole(value) for value in _list(row)) for row in _list(found["weights"]))
+        bias = tuple(_whole(value) for value in _list(found["bias"]))
+    except TypeError:
+        raise InputError(f"its weights and biases are no lists of whole numbers; {AGAIN}.") from None
+    n = len(weights[0]) if weights else 0
+    if any(len(row) != n for row in weights) or not 1 <= len(bias) == len(weights) <= n:
+        raise InputError(f"its weights have another shape than l rows of n, with a bias for each; {AGAIN}.")
+    for name, numbers, q in (("weights", sum(weights, ()), ENCODER_WEIGHT), ("bias", bias, ENCODER_BIAS)):
+        if not all(q.lo <= value <= q.hi for value in numbers):
+            raise InputError(f"its {name} has a number outside the kernel's range {q.lo} … {q.hi}; {AGAIN}.")
+    return weights, bias
+
+
+def _whole(value: Any) -> int:
+    """Return a whole number; TypeError for 1.5, true and "7"."""
+    if type(value) is not int:
+        raise TypeError("whole number")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise TypeError("list")
+    return value
+
+
+def _ranges(found: dict[str, Any], columns: tuple[str, ...] | None) -> tuple[Range, ...] | None:
+    """Return the ranges of a file; where version 1 had one scale for each column, readings begin at 0."""
+    parts = found.get("scale" if found["schema_version"] == 1 else "ranges")
+    if parts is None:
         return None
-    made = tuple(range_of(one) for one in found)
-    if tuple(one.name for one in made) != columns:
-        raise InputError("an encoder has a range for each column, in their order; make it again.")
+    try:
+        if found["schema_version"] == 1:
+            names = zip(columns or (), _list(parts), strict=True)
+            parts = [{"name": name, "low": 0, "high": high, "unit": ""} for name, high in names]
+        if any(one.keys() != Range.__dataclass_fields__.keys() for one in _list(parts)):
+            raise TypeError("range")
+        made = tuple(range_of(one) for one in parts)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+        raise InputError(f"its ranges are no list of name, low, high and unit; {AGAIN}.") from None
+    if columns is None or tuple(one.name for one in made) != columns:
+        raise InputError(f"an encoder has a range for each column, in their order; {AGAIN}.")
     return made
 
 
@@ -111,31 +191,38 @@ def name_of(found: Any) -> str:
 
 
 def _told(provenance: dict[str, Any]) -> dict[str, Any]:
-    """What may be told; files of version 1 also have accuracies."""
-    kept = {name: provenance[name] for name in TOLD if name in provenance}
+    """Return what may be told; files of version 1 also have accuracies."""
+    kept = {name: provenance[name] for name in READ if name in provenance}
     if isinstance(kept.get("quantisation"), dict):
         saturated = kept["quantisation"].get("weights_saturated")
         kept["quantisation"] = {"weights_saturated": saturated}
     return kept
 
 
-def _checked(found: dict[str, Any]) -> Encoder:
-    """The encoder, if every integer fits its format and the shapes agree."""
-    columns = tuple(name_of(column) for column in found["columns"])
-    encoder = Encoder(
-        columns,
-        ranges_in(found, columns),
-        tuple(tuple(row) for row in found["weights"]),
-        tuple(found["bias"]),
-        _told(dict(found["provenance"])),
-    )
-    numbers = [value for row in encoder.weights for value in row]
-    if not all(type(value) is int for value in (*numbers, *encoder.bias)):
-        raise TypeError("whole numbers")
-    fits = all(ENCODER_WEIGHT.lo <= value <= ENCODER_WEIGHT.hi for value in numbers) and all(
-        ENCODER_BIAS.lo <= value <= ENCODER_BIAS.hi for value in encoder.bias
-    )
-    rows = all(len(row) == encoder.n for row in encoder.weights)
-    if not (fits and rows and len(encoder.bias) == encoder.l > 0):
-        raise InputError("it has numbers outside their format, or rows of unequal length; make it again.")
-    return encoder
+def _provenance(found: Any) -> dict[str, Any]:
+    """Return what a file tells of the training, each value of its kind."""
+    if not isinstance(found, dict):
+        raise InputError(f"its provenance is no object of names and values; {AGAIN}.")
+    told = _told(found)
+    for name, value in told.items():
+        if not _is_told(READ[name], value):
+            raise InputError(f"its provenance says {brief(_exact(value))} for {name}; {AGAIN}.")
+    return told
+
+
+def _is_told(kind: str, value: Any) -> bool:
+    """Return whether a value is of its kind; a package has all of them as text."""
+    if kind == "quantisation":
+        saturated = value.get("weights_saturated") if isinstance(value, dict) else None
+        return type(saturated) is int and saturated >= 0
+    if kind == "user":
+        return value == "all" or (type(value) is int and value >= 0)
+    if kind == "text":
+        return value is None or type(value) is str
+    if kind == "yes or no":
+        return type(value) is bool or value in ("True", "False")
+    try:
+        number = float(value) if type(value) in (int, float, str) else -1.0
+    except (ValueError, OverflowError):
+        number = -1.0
+    return value is None or 0 <= number < math.inf

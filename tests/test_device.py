@@ -347,7 +347,7 @@ def test_good_entropy_opens(entropy: Any) -> None:
 def test_an_alarm_at_the_last_byte_keeps_the_sensor_closed() -> None:
     """As an alarm at any byte does: the whole start-up is looked at before a byte is used."""
     repeated, _ = naive.cutoffs()
-    quiet = bytes(range(256)) * 4
+    quiet = Random(1).randbytes(1024)
     assert sensor(entropy=ListedEntropy(quiet)).open() == Status.OK
     for end in (repeated, 32, 33, 512, 1000, 1024):
         stuck = bytearray(quiet)
@@ -698,6 +698,12 @@ def test_a_board_of_ones_own_is_taken_even_if_it_counts_as_empty() -> None:
         sensor = Sensor(ONE, flash, SeededEntropy(1), Clock(5), runs=plain)
         assert sensor.flash is flash and sensor.open() == Status.OK
         assert sensor.release(X)[0] == expected
-    for name in ("epoch", "entropy", "flash"):
+    for name in ("epoch", "entropy", "flash", "runs"):
         with pytest.raises(InputError, match=f"{name} is of type int; give a"):
             Sensor(ONE, **{name: 5})  # type: ignore[arg-type]
+    with pytest.raises(
+        InputError, match=r"^Sensor: got an unexpected keyword argument 'budget'; it takes firmware, fl"
+    ):
+        Sensor(ONE, budget=5)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"^Sensor: missing a required argument: 'firmware'; it takes firmware, flash"):
+        Sensor()  # type: ignore[call-arg]

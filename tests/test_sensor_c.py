@@ -16,9 +16,11 @@ from sensorsim.device.status import Status
 from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill
+from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import STACK, STACK_BYTES
 from sensorsim.machine.targets import TARGETS
 from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.verify.calls import watch_calls
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 FIRST = 100
@@ -344,3 +346,28 @@ def test_any_journal_is_judged_alike(built: Any) -> None:
         seen.append(answers[0][0])
     assert {Status.OK, Status.BAD_JOURNAL, Status.BAD_CLOCK} <= set(seen)
     assert min(seen.count(Status.OK), seen.count(Status.BAD_JOURNAL)) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", [True, False], ids=["own product", "the compiler's product"])
+def test_without_a_multiplier_every_record_takes_as_long(own: bool, tmp_path: Path) -> None:
+    """RV32EC: 40 records take one path; with the compiler's product their times differ, and that is found."""
+    made, target = firmware("encoder"), TARGETS["rv32ec"]
+    texts = SensorCode(made, "ss_").sources("")
+    if not own:
+        texts["src/ss_arithmetic.h"] = "#define SS_HW_MUL\n" + texts["src/ss_arithmetic.h"]
+    fill(tmp_path, texts)
+    sources, include = sorted((tmp_path / "src").glob("*.c")), [tmp_path / "include", tmp_path / "src"]
+    program = read_elf(link_sensor(target, sources, include, "ss_", tmp_path).read_bytes())
+    calls = watch_calls(target, program, made, "ss_", 40)
+    (release,) = (one for one in calls.results if one.call == "release")
+    assert (release.instructions.min == release.instructions.max) == own
+    assert (release.paths == 1) == own and calls.same_path == own
+
+
+def test_the_header_says_on_which_cores_the_time_is_proved() -> None:
+    made = firmware("rows")
+    for prefix, macro in (("ss_", "SS_"), ("my_", "MY_")):
+        header = " ".join(SensorCode(made, prefix).sources("")[f"include/{prefix}sensor.h"].split())
+        for word in (f"{macro}NO_HW_MUL", f"{macro}HW_MUL", f"{macro}NO_HW_DIV", "RISC-V with M or", "not hold on AVR"):
+            assert word in header

@@ -19,6 +19,7 @@ from sensorsim.device.entropy import (
 )
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash, FlashError, PowerCut
+from sensorsim.device.pace import Paced
 from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.sketch import Sketch, sketch_records
 from sensorsim.device.sketch_file import read_sketch, write_sketch
@@ -34,6 +35,7 @@ __all__ = [
     "FlashError",
     "Layout",
     "ListedEntropy",
+    "Paced",
     "PowerCut",
     "SeededEntropy",
     "Sensor",

@@ -15,7 +15,8 @@ from sensorsim.device.running import Runs, compiled
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
-from sensorsim.kernels.health import NO_BYTE, START_UP, STATE_WORDS
+from sensorsim.kernels.health import NO_BYTE, RECENT_WORDS, START_UP, STATE_WORDS
+from sensorsim.single import Single, process
 
 CIPHER_WORDS = 16
 Entropy = Callable[[int], bytes]
@@ -88,21 +89,29 @@ class FailingEntropy:
         return self.source(count)
 
 
-class ListedEntropy:
-    """The bytes that are given, once; then it fails. Not private."""
+class ListedEntropy(Single):
+    """The bytes that are given, once and to one process; then it fails. Not private."""
+
+    instead = "make a list of other bytes"
 
     def __init__(self, chunks: bytes | Iterable[bytes]) -> None:
+        self._process = process()
         self.left = chunks if isinstance(chunks, bytes) else bytes(chain.from_iterable(chunks))
 
     def __call__(self, count: int) -> bytes:
+        if self._process != process():
+            raise OSError("the list of entropy belongs to the process that this one was forked from")
         if len(self.left) < count:
             raise OSError(f"{count} bytes were asked for and {len(self.left)} are left of the list")
         given, self.left = self.left[:count], self.left[count:]
         return given
 
 
-class Generator:
-    """ChaCha20 with fast key erasure, seeded from the board's entropy under the health tests."""
+class Generator(Single):
+    """ChaCha20 with fast key erasure, seeded from the board's entropy under the health tests.
+
+    Its key is for the process that seeded it: a forked one would draw the same words.
+    """
 
     def __init__(self, entropy: Entropy, blocks: int, runs: Runs = compiled) -> None:
         import numpy as np
@@ -110,14 +119,21 @@ class Generator:
         from sensorsim.kernels import generator, health
 
         self._entropy, self._blocks = entropy, blocks
-        self._watch, self._absorb = runs(health.watch), runs(generator.absorb)
-        self._fresh_words = runs(generator.fresh_words)
+        self._watch, self._watch_patterns = runs(health.watch), runs(health.watch_patterns)
+        self._absorb, self._fresh_words = runs(generator.absorb), runs(generator.fresh_words)
         self.key, self._word = np.zeros(KEY_WORDS, np.uint32), np.zeros(BLOCK_WORDS * blocks, np.uint32)
         self._state, self._block = np.zeros(CIPHER_WORDS, np.uint32), np.zeros(CIPHER_WORDS, np.uint32)
         self._seed, self._health = np.zeros(SEED_BYTES, np.uint8), np.zeros(STATE_WORDS, np.uint32)
+        self._recent = np.zeros(RECENT_WORDS, np.uint32)
+
+    @property
+    def is_ours(self) -> bool:
+        """Return whether this process seeded it."""
+        return self._process == process()
 
     def wipe(self) -> None:
-        for secret in (self.key, self._word, self._state, self._block, self._seed, self._health):
+        self._process: tuple[int, int] | None = None
+        for secret in (self.key, self._word, self._state, self._block, self._seed, self._health, self._recent):
             secret.fill(0)
 
     def seed(self) -> Status:
@@ -136,11 +152,15 @@ class Generator:
             before = given
             self._seed[:] = bytearray(given)
             alarm |= self._watch(self._seed, self._health, SEED_BYTES)
+            alarm |= self._watch_patterns(self._seed, self._recent)
             self._absorb(self.key, self._seed, self._state, self._block)
         self._seed.fill(0)
+        self._process = process()
         return Status.NO_ENTROPY if alarm else Status.OK
 
     def words(self, number: int, epoch: int) -> Any:
         """The random words of a release; who draws with them wipes them."""
+        if not self.is_ours:
+            raise InputError("the generator was not seeded by this process; open a sensor in it.")
         self._fresh_words(self.key, self._word, self._state, self._block, number, epoch, self._blocks)
         return self._word

@@ -108,7 +108,7 @@ class Firmware:
             return self.table.epsilon
         from sensorsim.privacy.tables import budget_of
 
-        budget_of(self.budget_epsilon)  # refuses what is no epsilon, and rounds what has many digits
+        budget_of(self.budget_epsilon, "budget epsilon")  # refuses what is no epsilon, and rounds what has many digits
         text = str(self.budget_epsilon)
         if len(text) > MOST_DIGITS or not set(text) <= set("0123456789.eE+-"):
             raise InputError(f"budget {text[:40]!r} is no plain number; give one as 16 or 0.5.")

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from sensorsim.device.running import Runs, compiled
 from sensorsim.errors import InputError
 from sensorsim.kernels.journal import ALONE, COUNT, EPOCH, NEXT, SLOT_BYTES
+from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware
+    from sensorsim.device.pace import Paced
 
 SLOTS = 2
 BLANK = bytes([0xFF] * SLOT_BYTES)
@@ -26,8 +28,9 @@ class PowerCut(Exception):  # noqa: N818 - it is no error of the program
     """The power went in the middle of a store, or right after it."""
 
 
-class Flash:
-    """Two slots, blank at first.
+class Flash(Single):
+    """Two slots, blank at first. They belong to one process: in a forked one, where they would be a copy, each load and
+    store fails.
 
     wear        stores fail and change nothing
     fail_load   loads fail
@@ -35,7 +38,10 @@ class Flash:
     stores      how many were begun: what flash wears out by
     """
 
+    instead = "to put an image back on purpose, make a Flash(image)"
+
     def __init__(self, image: bytes = BLANK * SLOTS) -> None:
+        self._process = process()
         self.restore(image)
         self.wear = False
         self.fail_load = False
@@ -72,6 +78,7 @@ class Flash:
 
     def load(self, slot: int) -> bytes:
         """The bytes of a slot."""
+        self._check_process()
         if self.fail_load:
             raise FlashError("the flash cannot be read")
         return bytes(self._slots[slot])
@@ -80,6 +87,7 @@ class Flash:
         """Replace the bytes of a slot, the first first."""
         if len(entry) != SLOT_BYTES:
             raise InputError(f"a slot has {SLOT_BYTES} bytes, not {len(entry)}; store as many.")
+        self._check_process()
         self.stores += 1
         if self.wear:
             raise FlashError("the flash is worn out")
@@ -92,6 +100,10 @@ class Flash:
         self._write(slot, _torn(bytes(self._slots[slot]), entry, *cut))
         raise PowerCut(f"the power went in a store to slot {slot} after {cut[0]} bytes ({cut[1]})")
 
+    def _check_process(self) -> None:
+        if self._process != process():
+            raise FlashError("the flash belongs to the process that this one was forked from")
+
     def _write(self, slot: int, entry: bytes) -> None:
         held = self._slots[slot]
         for place, byte in enumerate(entry):
@@ -102,7 +114,7 @@ class Flash:
 class Journal:
     """The two slots of the flash, as the kernels read and write them."""
 
-    def __init__(self, firmware: "Firmware", flash: Flash, runs: Runs = compiled) -> None:
+    def __init__(self, firmware: "Firmware", flash: "Flash | Paced", runs: Runs = compiled) -> None:
         import numpy as np
 
         from sensorsim.kernels import checksum, journal

@@ -13,19 +13,22 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.calls import one_sentence
 from sensorsim.device.drawing import Drawing
 from sensorsim.device.entropy import Entropy, Generator, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import SLOTS, Flash, Journal
+from sensorsim.device.pace import SECONDS_OF_A_DAY, Paced
 from sensorsim.device.running import Runs, compiled
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
 from sensorsim.kernels.journal import HOLDS, NEW
+from sensorsim.single import Single
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
-LAST_EPOCH, SECONDS_OF_A_DAY = 2**32 - 1, 86_400
+LAST_EPOCH = 2**32 - 1
 
 
 class Clock:
@@ -38,17 +41,25 @@ class Clock:
         return self.epoch
 
 
-class Sensor:
+class Sensor(Single):
     """One device: a firmware on a board with flash, a source of entropy and a clock.
 
+    There is one of it: it is not copied or pickled, threads take turns, and in a forked process it is closed, for its
+    next words are those of the parent.
+
     Left alone it is private: entropy is the operating system's, the flash is blank, and an epoch is `budget_days` of
-    the calendar. A table alone stands for the firmware that releases through it once an epoch.
+    the calendar, no faster than the time since the sensor was made (see `Paced`). A clock that is given is taken at its
+    word: who sets it sets the budget, unless it is a `Paced` one. A table alone stands for the firmware that releases
+    through it once an epoch.
     """
 
+    instead = "make a Sensor with a Flash of its own"
+
+    @one_sentence
     def __init__(
         self,
         firmware: "Firmware | NoiseTable",
-        flash: Flash | None = None,
+        flash: Flash | Paced | None = None,
         entropy: Entropy | None = None,
         epoch: Callable[[], int] | None = None,
         *,
@@ -59,40 +70,56 @@ class Sensor:
         for name, given, wanted in (
             ("epoch", epoch, "a function of the period's number"),
             ("entropy", entropy, "a function from a count to as many bytes"),
+            ("runs", runs, "a function that makes one of a kernel"),
         ):
             if given is not None and not callable(given):
                 raise InputError(f"{name} is of type {type(given).__name__}; give {wanted}, or none.")
         if not (hasattr(self.flash, "load") and hasattr(self.flash, "store")):
             raise InputError(f"flash is of type {type(flash).__name__}; give a Flash, or what loads and stores as one.")
-        self._clock: Callable[[], int] = self._of_the_calendar if epoch is None else epoch
+        board: Flash | Paced = self.flash
+        if epoch is None:
+            epoch = board = Paced(self.flash, self._of_the_calendar, self.firmware.budget_days)
+        self._clock = epoch
         self._generator = Generator(SystemEntropy() if entropy is None else entropy, self.firmware.blocks, runs)
-        self._journal = Journal(self.firmware, self.flash, runs)
+        self._journal = Journal(self.firmware, board, runs)
         self._mechanism = Drawing(self.firmware, runs)
         self.close()
 
     def __repr__(self) -> str:
         return f"Sensor({self.firmware!r}, {'open' if self.is_open else 'closed'})"
 
+    @property
+    def one_at_a_time(self) -> Any:
+        """Return the flash's own lock where it has one, so that sensors that share a flash take turns too."""
+        return getattr(self.flash, "one_at_a_time", None) or super().one_at_a_time
+
     def close(self) -> None:
         """Forget everything that only memory holds, the key first. The journal stays."""
-        self._generator.wipe()
-        self._mechanism.wipe()
-        self.is_open = False
-        self._known = (0, 0)  # epoch and releases spent in it, as the journal last said
-        self._ahead = 0  # of those, how many are counted and not drawn yet
+        with self.one_at_a_time:
+            self._generator.wipe()
+            self._mechanism.wipe()
+            self._open = False
+            self._known = (0, 0)  # epoch and releases spent in it, as the journal last said
+            self._ahead = 0  # of those, how many are counted and not drawn yet
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it was opened, by this process."""
+        return self._open and self._generator.is_ours
 
     def open(self) -> Status:
         """Seed the generator and read the journal; on blank flash, begin it."""
-        self.close()
-        try:
-            status = self._generator.seed() or self._begin()
-        except BaseException:  # a power cut takes the memory with it
+        with self.one_at_a_time:
             self.close()
-            raise
-        self.is_open = status == Status.OK
-        if not self.is_open:
-            self.close()
-        return status
+            try:
+                status = self._generator.seed() or self._begin()
+            except BaseException:  # a power cut takes the memory with it
+                self.close()
+                raise
+            self._open = status == Status.OK
+            if not self._open:
+                self.close()
+            return status
 
     def release(self, x: Sequence[int] | Any) -> tuple[Status, bytes]:
         """Count one release, then draw it from x: n whole numbers, 0 … 32768 for 0 … 1, or floats in 0 … 1.
@@ -100,24 +127,26 @@ class Sensor:
         A number of 16 bits above 32768 counts as 1, in the C as here: it stays within the certificate.
         """
         record = self._mechanism.record(x)
-        try:
-            status = self._count()
-            if status != Status.OK:
-                return status, bytes(self.firmware.layout.bytes)
-            epoch, spent = self._known
-            number = spent - self._ahead
-            return status, self._mechanism.draw(record, self._generator.words(number, epoch), number, epoch)
-        except BaseException:
-            self.close()
-            raise
+        with self.one_at_a_time:
+            try:
+                status = self._count()
+                if status != Status.OK:
+                    return status, bytes(self.firmware.layout.bytes)
+                epoch, spent = self._known
+                number = spent - self._ahead
+                return status, self._mechanism.draw(record, self._generator.words(number, epoch), number, epoch)
+            except BaseException:
+                self.close()
+                raise
 
     def left(self) -> int:
         """Releases that the budget of this epoch still allows, as far as this sensor knows; 0 where it is closed."""
-        epoch, spent = self._known
-        if not self.is_open or self._now() < epoch:
-            return 0
-        used = spent - self._ahead if self._now() == epoch else 0
-        return max(0, self.firmware.releases - used)
+        with self.one_at_a_time:
+            epoch, spent = self._known
+            if not self.is_open or self._now() < epoch:
+                return 0
+            used = spent - self._ahead if self._now() == epoch else 0
+            return max(0, self.firmware.releases - used)
 
     def _of_the_calendar(self) -> int:
         return int(time.time()) // (self.firmware.budget_days * SECONDS_OF_A_DAY)
@@ -157,6 +186,7 @@ class Sensor:
     def _count(self) -> Status:
         """Take one release off what is counted ahead, or count some more in the journal."""
         if not self.is_open:
+            self.close()  # the key of a parent is of no use here
             return Status.NOT_OPEN
         now = self._now()
         if now < self._known[0]:

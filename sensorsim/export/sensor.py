@@ -15,8 +15,9 @@ from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.stages import Stage, stage_of
 from sensorsim.kernels import checksum, generator, health, journal, packet
 from sensorsim.language.c.files import Table, c_sources, known_tables
+from sensorsim.language.c.helpers import HOLDS
 from sensorsim.language.c.names import Names
-from sensorsim.language.c.text import C_TYPES, fold, wrap
+from sensorsim.language.c.text import C_TYPES, fold, with_prefix, wrap
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 
@@ -41,7 +42,8 @@ class SensorCode:
     def kernels(self) -> list[Kernel]:
         """The kernels that the thin layer calls."""
         layout = self.firmware.layout
-        found: list[Kernel] = [generator.absorb, generator.fresh_words, health.watch]
+        found: list[Kernel] = [generator.absorb, generator.fresh_words]
+        found += [health.watch, health.watch_patterns]
         found += [journal.read_journal, journal.write_slot, journal.spend]
         found += [*self.stage.kernels, self.firmware.kernel, packet.pack_head]
         found += [packet.pack_number] if layout.numbers else []
@@ -85,7 +87,7 @@ class SensorCode:
         """Every file below include/ and src/."""
         texts = c_sources(self.kernels, self.prefix, self.tables, banner, private=True, flash=self.flash)
         fill = self.fill()
-        for path in ("include/ss_sensor.h", "src/ss_sensor.c"):
+        for path in ("include/ss_sensor.h", "src/ss_guard.h", "src/ss_sensor.c"):
             own = path.replace("ss_", self.prefix)
             texts[own] = banner + template(f"sensor/{path}", self.prefix, fill)
         return dict(sorted(texts.items()))
@@ -99,6 +101,7 @@ class SensorCode:
             "PROTECTS": "\n * ".join(wrap(f"What a packet protects: {protects(firmware)}"))[
                 len("What a packet protects: ") :
             ],
+            "TIME": "\n * ".join(wrap(with_prefix(HOLDS, self.prefix))),
             "VERSION": version("sensorsim"),
             "FEATURES": str(firmware.n),
             "HIDDEN": self.stage.macro,
@@ -115,7 +118,9 @@ class SensorCode:
             "SEED_BYTES": str(generator.SEED_BYTES),
             "NO_BYTE": str(health.NO_BYTE),
             "HEALTH_WORDS": str(health.STATE_WORDS),
+            "RECENT_WORDS": str(health.RECENT_WORDS),
             "CLAIMED_BITS": str(health.CLAIMED_BITS),
+            "LONGEST_CYCLE": str(health.LONGEST_CYCLE),
             "WORDS": str(generator.BLOCK_WORDS * firmware.blocks),
             "BLOCKS": str(firmware.blocks),
             "MEMBERS": "\n".join(f"    {line}" for line in self._members()),

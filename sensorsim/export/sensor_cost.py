@@ -3,7 +3,6 @@
 The board's own functions are not: how long a flash takes to write, or a generator to fill a byte, is the board's.
 """
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from sensorsim.device.sensor import Clock
 from sensorsim.device.status import Status
 from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.write import fill
+from sensorsim.files import temporary_folder
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.targets import SHOWN, TARGETS, Target
@@ -53,7 +53,7 @@ def sensor_costs(
     firmware: Firmware, texts: Mapping[str, str], prefix: str, targets: Sequence[str] = SHOWN
 ) -> list[SensorCost]:
     """Compile the sensor for each core and run it there."""
-    with tempfile.TemporaryDirectory() as name:
+    with temporary_folder() as name:
         folder = Path(name)
         fill(folder, {path: text for path, text in texts.items() if path.startswith(("src/", "include/"))})
         return [_on(TARGETS[target], firmware, folder, prefix) for target in targets]

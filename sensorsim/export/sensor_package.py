@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
+from sensorsim.device.pace import pace_wait
 from sensorsim.device.sketch_file import read_sketch, sketch_text
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 DEFAULT_EPSILON = 1.6  # of the ready table that a sensor gets without --noise
 PORTS = (
+    "ports/ss_pace.h",
     "ports/host/ss_port_host.c",
     "ports/host/ss_port_host.h",
     "ports/template/ss_port_board.c",
@@ -146,6 +148,7 @@ def _build_files(texts: dict[str, str], code: SensorCode, options: Options, line
         "LIBRARY": f"{prefix}sensor".replace("_", "-"),
         "BUDGET": str(firmware.releases),
         "BUDGET_DAYS": str(firmware.budget_days),
+        "PACE_WAIT": str(pace_wait(firmware.budget_days)),
         "RESERVE": str(firmware.reserve),
         "SPDX": options.spdx,
         "DESCRIPTION": "A private sensor: records go in, packets that protect them come out.",

@@ -41,6 +41,7 @@ def sensor_readme(code: SensorCode, vectors: int, costs: Sequence[SensorCost]) -
         "LOST": counted(firmware.reserve, "release"),
         "START_UP": str(health.START_UP),
         "CLAIMED_BITS": str(health.CLAIMED_BITS),
+        "LONGEST_CYCLE": str(health.LONGEST_CYCLE),
         "BUDGET_EPSILON": str(firmware.budget),
         "EPSILON": str(firmware.epsilon),
         "PACKET_BYTES": str(firmware.layout.bytes),

@@ -16,7 +16,7 @@ from sensorsim.device.status import Status
 from sensorsim.fleet.fast import fast
 from sensorsim.kernels import checksum, generator, health, journal
 from sensorsim.kernels.generator import KEY_WORDS, SEED_BYTES
-from sensorsim.kernels.health import NO_BYTE, START_UP, STATE_WORDS
+from sensorsim.kernels.health import NO_BYTE, RECENT_WORDS, START_UP, STATE_WORDS
 from sensorsim.kernels.journal import ALONE, BLANK, COUNT, EPOCH, HOLDS, NEW, NEXT, SLOT_BYTES
 from sensorsim.language.run import compiled
 
@@ -51,6 +51,7 @@ class Device(NamedTuple):
     block: Any
     seed: Any
     health: Any
+    recent: Any
     entry: Any
     found: Any
     counts: Any
@@ -73,6 +74,7 @@ def device(firmware: "Firmware") -> Device:
         np.zeros(CIPHER_WORDS, np.uint32),
         np.zeros(SEED_BYTES, np.uint8),
         np.zeros(STATE_WORDS, np.uint32),
+        np.zeros(RECENT_WORDS, np.uint32),
         np.zeros(SLOT_BYTES, np.uint8),
         np.zeros(4, np.uint32),
         np.zeros(2, np.uint32),
@@ -100,7 +102,8 @@ class Steps(NamedTuple):
 def steps() -> Steps:
     """Compiled on first use."""
     read, spend, write = compiled(journal.read_journal), compiled(journal.spend), compiled(journal.write_slot)
-    watch, absorb, fresh_words = compiled(health.watch), compiled(generator.absorb), compiled(generator.fresh_words)
+    watch, watch_patterns = compiled(health.watch), compiled(health.watch_patterns)
+    absorb, fresh_words = compiled(generator.absorb), compiled(generator.fresh_words)
 
     @fast
     def fill(values: Any, value: int) -> None:
@@ -127,6 +130,7 @@ def steps() -> Steps:
         forget(device.block)
         forget(device.seed)
         forget(device.health)
+        forget(device.recent)
         numbers = device.numbers
         numbers[OPEN] = numbers[KNOWN_EPOCH] = numbers[KNOWN_SPENT] = numbers[AHEAD] = 0
 
@@ -153,6 +157,7 @@ def steps() -> Steps:
                 device.seed[i] = byte
             alarm = alarm or same  # a buffer that nobody fills anew
             alarm = watch(device.seed, device.health, SEED_BYTES) != 0 or alarm
+            alarm = watch_patterns(device.seed, device.recent) != 0 or alarm
             absorb(device.key, device.seed, device.state, device.block)
         forget(device.seed)
         return NO_ENTROPY if alarm else OK

@@ -17,8 +17,17 @@
  *
  * What a packet protects: @PROTECTS@
  *
- * Not reentrant: one task owns a sensor. Keep one sensor for one journal. A copy of an ss_sensor is
- * closed, and one that is restored from an image would use its key twice: never do it.
+ * @TIME@
+ *
+ * One task owns a sensor: on an RTOS define SS_ENTER() and SS_LEAVE() (src/ss_guard.h), or call it from
+ * one task. Keep one sensor for one journal. On a Unix system threads take turns, and in a forked process
+ * the sensor is closed. A copy of an ss_sensor is closed too. One that is restored from an image of the
+ * memory (a checkpoint, a snapshot of a virtual machine) is not: it would use its key twice, so close it
+ * before and open it after.
+ *
+ * The budget is one of every epoch, so it is only as good as the clock: over a lifetime a device spends at
+ * most the budget times the number of epochs that its clock shows, and who sets the clock forward a
+ * thousand times has a thousand budgets. ports/ss_pace.h bounds that by the uptime; the ports use it.
  */
 #ifndef SS_SENSOR_H
 #define SS_SENSOR_H
@@ -81,14 +90,16 @@ typedef struct {
     /** Handed to every function as it is. */
     void *board;
     /** Fill the bytes from a true random generator, at least @CLAIMED_BITS@ bits of min-entropy in each byte. Every open reads
-     *  @START_UP@ bytes and tests them (NIST SP 800-90B, 4.4). */
+     *  @START_UP@ bytes and tests them (NIST SP 800-90B, 4.4, and for patterns). Found are bytes that stick, lean to some
+     *  values, count (in 1, 2, 4 or 8 bytes) or repeat a cycle of up to @LONGEST_CYCLE@. Not found is what looks random
+     *  and is not: a seed that is known, rand(), a counter under a cipher. */
     int (*entropy)(void *board, uint8_t *bytes, uint32_t count);
     /** Read a slot (0 or 1) of non-volatile memory. Blank memory reads 0xFF. */
     int (*load)(void *board, uint32_t slot, uint8_t *bytes, uint32_t count);
     /** Write a slot, and return when it would survive a power cut. Erasing it first is fine. */
     int (*store)(void *board, uint32_t slot, const uint8_t *bytes, uint32_t count);
     /** Number of the budget period by the board's clock: days since any fixed day over SS_BUDGET_DAYS. It never runs
-     *  backward. */
+     *  backward, and each later one brings a new budget: hand it through ss_pace_epoch() of ports/ss_pace.h. */
     uint32_t (*epoch)(void *board);
 } ss_port;
 
@@ -104,6 +115,7 @@ typedef struct {
     uint32_t block[16]; /**< the generator at work */
     uint32_t word[@WORDS@];   /**< random words of a release; zeros outside of it */
     uint32_t health[@HEALTH_WORDS@]; /**< counts of the entropy's tests */
+    uint32_t recent[@RECENT_WORDS@]; /**< the last of the entropy, for its tests; zeros outside of open */
     uint32_t found[4];  /**< what the journal says */
     uint32_t entry[2];  /**< what is stored next */
 @MEMBERS@

@@ -1,6 +1,7 @@
 /* The sensor: the thin layer between the board's four functions and the kernels, which do all the arithmetic. */
 #include <stddef.h>
 
+#include "ss_guard.h"
 #include "ss_sensor.h"
 @INCLUDES@
 
@@ -54,10 +55,10 @@ static void ss_settle(ss_sensor *sensor)
     ss_wipe(sensor->block, SS_CIPHER_WORDS);
 }
 
-/* What an open sensor holds: a copy of it lies elsewhere, so it does not. */
+/* What an open sensor holds. A copy of it lies elsewhere or in another process, so it does not. */
 static uint32_t ss_mark(const ss_sensor *sensor)
 {
-    return SS_OPEN ^ (uint32_t)(uintptr_t)sensor;
+    return SS_OPEN ^ (uint32_t)(uintptr_t)sensor ^ SS_PROCESS();
 }
 
 /* Forget the key; the sensor answers SS_NOT_OPEN until it is opened again. */
@@ -81,6 +82,9 @@ static ss_status ss_seed(ss_sensor *sensor)
     for (uint32_t i = 0U; i < @HEALTH_WORDS@U; i++) {
         sensor->health[i] = 0U;
     }
+    for (uint32_t i = 0U; i < @RECENT_WORDS@U; i++) {
+        sensor->recent[i] = 0U;
+    }
     sensor->health[0] = @NO_BYTE@U;
     for (uint32_t taken = 0U; (taken < SS_START_UP) && (failed == 0); taken += SS_SEED_BYTES) {
         uint8_t *before = sensor->slots; /* not in use yet */
@@ -96,6 +100,7 @@ static ss_status ss_seed(ss_sensor *sensor)
         alarm |= (differ == 0U) ? 1U : 0U; /* a buffer that nobody fills anew */
         if (failed == 0) {
             alarm |= ss_watch(sensor->bytes, sensor->health, SS_SEED_BYTES);
+            alarm |= ss_watch_patterns(sensor->bytes, sensor->recent);
             ss_absorb(sensor->key, sensor->bytes, sensor->state, sensor->block);
         }
     }
@@ -106,6 +111,7 @@ static ss_status ss_seed(ss_sensor *sensor)
         ((volatile uint8_t *)sensor->bytes)[i] = 0U;
     }
     ss_wipe(sensor->health, @HEALTH_WORDS@U);
+    ss_wipe(sensor->recent, @RECENT_WORDS@U);
     ss_settle(sensor);
     return ((failed == 0) && (alarm == 0U)) ? SS_OK : SS_NO_ENTROPY;
 }
@@ -209,6 +215,7 @@ ss_status ss_sensor_open(ss_sensor *sensor, const ss_port *port)
     ss_status status = SS_NOT_OPEN;
     if ((sensor != NULL) && (port != NULL)) {
         uint32_t answer = SS_JOURNAL_HOLDS;
+        SS_ENTER();
         ss_close(sensor);
         sensor->port = *port;
         status = ss_seed_apart(sensor);
@@ -242,6 +249,27 @@ ss_status ss_sensor_open(ss_sensor *sensor, const ss_port *port)
             ss_close(sensor);
         }
         ss_scrub();
+        SS_LEAVE();
+    }
+    return status;
+}
+
+/* Count a release and draw it. */
+static ss_status ss_release(ss_sensor *sensor, const uint16_t x[SS_FEATURES], uint8_t packet[SS_PACKET_BYTES])
+{
+    const uint32_t now = sensor->port.epoch(sensor->port.board);
+    ss_status status = SS_OK; /* counted ahead by an earlier store */
+    if (now < sensor->epoch) {
+        status = SS_BAD_CLOCK;
+    } else if ((now != sensor->epoch) || (sensor->used >= sensor->spent)) {
+        status = ss_spend_one(sensor, now);
+    } else {
+        /* nothing to store */
+    }
+    if (status == SS_OK) {
+        sensor->used++;
+        ss_draw_apart(sensor, x, packet);
+        ss_scrub();
     }
     return status;
 }
@@ -254,19 +282,11 @@ ss_status ss_sensor_release(ss_sensor *sensor, const uint16_t x[SS_FEATURES], ui
             packet[i] = 0U;
         }
         if ((sensor != NULL) && (x != NULL) && (sensor->open == ss_mark(sensor))) {
-            const uint32_t now = sensor->port.epoch(sensor->port.board);
-            if (now < sensor->epoch) {
-                status = SS_BAD_CLOCK;
-            } else if ((now != sensor->epoch) || (sensor->used >= sensor->spent)) {
-                status = ss_spend_one(sensor, now);
-            } else {
-                status = SS_OK; /* counted ahead by an earlier store */
+            SS_ENTER(); /* not in a forked process, where another thread may hold it for ever */
+            if (sensor->open == ss_mark(sensor)) { /* still */
+                status = ss_release(sensor, x, packet);
             }
-            if (status == SS_OK) {
-                sensor->used++;
-                ss_draw_apart(sensor, x, packet);
-                ss_scrub();
-            }
+            SS_LEAVE();
         }
     }
     return status;
@@ -276,7 +296,9 @@ uint32_t ss_sensor_left(const ss_sensor *sensor)
 {
     uint32_t left = 0U;
     if ((sensor != NULL) && (sensor->open == ss_mark(sensor))) {
-        const uint32_t now = sensor->port.epoch(sensor->port.board);
+        uint32_t now = 0U;
+        SS_ENTER();
+        now = sensor->port.epoch(sensor->port.board);
         if (now > sensor->epoch) {
             left = (uint32_t)SS_BUDGET;
         } else if ((now == sensor->epoch) && (sensor->used < SS_BUDGET)) {
@@ -284,6 +306,7 @@ uint32_t ss_sensor_left(const ss_sensor *sensor)
         } else {
             /* spent, or the clock ran backward */
         }
+        SS_LEAVE();
     }
     return left;
 }
@@ -291,6 +314,8 @@ uint32_t ss_sensor_left(const ss_sensor *sensor)
 void ss_sensor_close(ss_sensor *sensor)
 {
     if (sensor != NULL) {
+        SS_ENTER();
         ss_close(sensor);
+        SS_LEAVE();
     }
 }

@@ -6,6 +6,9 @@
  * may block. A sensor is used by one thread at a time.
  */
 #include "ss_port_board.h"
+#include "../ss_pace.h"
+
+static ss_pace pace; /* zeros after every reset, as the uptime */
 
 /*
  * entropy: fill `count` bytes (32 at a time) from a true random generator; 0 when all are filled.
@@ -35,7 +38,8 @@ static int board_entropy(void *board, uint8_t *bytes, uint32_t count)
  * Memory that was never written reads 0xFF: where your memory erases to something else, or a file
  * system has no such entry, fill in 0xFF. Give what is there, torn or not: the journal has a
  * checksum and judges it. Do not answer 0xFF for a read that failed, because blank memory starts
- * a new journal and with it a new budget: return 1 (SS_NO_STORE, nothing is released).
+ * a new journal and with it a new budget: return 1 (SS_NO_STORE, nothing is released). When a slot is
+ * read, hand its bytes to ss_pace_saw(&pace, bytes).
  */
 static int board_load(void *board, uint32_t slot, uint8_t *bytes, uint32_t count)
 {
@@ -80,15 +84,21 @@ static int board_store(void *board, uint32_t slot, const uint8_t *bytes, uint32_
  * reset).
  *
  * It must never go backward. An epoch below the journal's is SS_BAD_CLOCK: nothing is released
- * until the clock has caught up. An epoch that jumps forward starts a new budget, and a date in the
- * far future closes the sensor until then: take the time from a source that you trust, and check it
- * before you set the clock. There is no failure to return: where the time is not known, do not open
- * the sensor, and answer 0, which is before every journal that was begun with a date.
+ * until the clock has caught up. An epoch that jumps forward starts a new budget, so who sets the
+ * clock would set the budget: ss_pace_epoch() hands on no more new epochs than the uptime allows. A
+ * date in the far future closes the sensor until then: take the time from a source that you trust,
+ * and check it before you set the clock. There is no failure to return: where the time is not known,
+ * do not open the sensor, and answer 0, which is before every journal that was begun with a date.
+ *
+ * A board without an uptime counter returns the clock's epoch as it is, and its budget is as good as
+ * its clock.
  */
 static uint32_t board_epoch(void *board)
 {
+    const uint32_t clock = 0U;  /* TODO: seconds since 1970 / SS_PACE_LENGTH */
+    const uint32_t uptime = 0U; /* TODO: seconds since the reset, by a counter that nobody can set */
     (void)board;
-    return 0U; /* TODO: seconds since 1970 / (SS_BUDGET_DAYS * 86400) */
+    return ss_pace_epoch(&pace, clock, uptime);
 }
 
 void ss_port_board(ss_port *port)

@@ -7,6 +7,7 @@
  * spent.
  */
 #include "ss_port_zephyr.h"
+#include "../ss_pace.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -32,13 +33,13 @@
 #endif
 #endif
 
-#define SECONDS_A_DAY 86400
 #define MOST_AT_ONCE 0xFFFFU /* bytes that the entropy driver counts */
 
 static const struct device *const generator = DEVICE_DT_GET(DT_CHOSEN(zephyr_entropy));
 static struct nvs_fs own;
 static int64_t started; /* seconds since 1970 when the uptime was 0 */
 static bool time_known;
+static ss_pace pace; /* zeros after every reset, as the uptime */
 
 static int zephyr_entropy_bytes(void *board, uint8_t *bytes, uint32_t count)
 {
@@ -60,7 +61,11 @@ static int zephyr_load(void *board, uint32_t slot, uint8_t *bytes, uint32_t coun
         (void)memset(bytes, 0xFF, count);
         return 0;
     }
-    return (got == (ssize_t)count) ? 0 : 1; /* another length is another's entry */
+    if ((got != (ssize_t)count) || (count != SS_SLOT_BYTES)) { /* another length is another's entry */
+        return 1;
+    }
+    ss_pace_saw(&pace, bytes);
+    return 0;
 }
 
 static int zephyr_store(void *board, uint32_t slot, const uint8_t *bytes, uint32_t count)
@@ -75,9 +80,10 @@ static int zephyr_store(void *board, uint32_t slot, const uint8_t *bytes, uint32
 
 static uint32_t zephyr_epoch(void *board)
 {
-    const int64_t now = started + (k_uptime_get() / MSEC_PER_SEC);
+    const int64_t uptime = k_uptime_get() / MSEC_PER_SEC;
+    const int64_t now = started + uptime;
     ARG_UNUSED(board);
-    return (now < 0) ? 0U : (uint32_t)(now / ((int64_t)SS_BUDGET_DAYS * SECONDS_A_DAY));
+    return (now < 0) ? 0U : ss_pace_epoch(&pace, (uint32_t)(now / (int64_t)SS_PACE_LENGTH), (uint32_t)uptime);
 }
 
 void ss_port_zephyr_set_time(int64_t unix_seconds)

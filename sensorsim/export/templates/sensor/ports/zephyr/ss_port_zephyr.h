@@ -15,8 +15,9 @@ extern "C" {
 /*
  * Say what time it is, in seconds since 1970 (UTC). Zephyr's uptime starts at 0 with every reset,
  * so it is no calendar: read an RTC, or take the time from the network, and set it before the port
- * is asked for, after every reset. Trust the source: a time in the future starts a new budget, and
- * one before the journal's is SS_BAD_CLOCK. Call it from the thread that uses the sensor.
+ * is asked for, after every reset. A time in the future starts a new budget, though not more often
+ * than the uptime allows (ss_pace.h, CONFIG_SS_PACE_WAIT), and one before the journal's is
+ * SS_BAD_CLOCK. Call it from the thread that uses the sensor.
  */
 void ss_port_zephyr_set_time(int64_t unix_seconds);
 
