@@ -12,8 +12,8 @@ import numba
 import numpy as np
 import pytest
 
+from sensorsim import cache as store
 from sensorsim.export import misra
-from sensorsim.language.run import store
 from sensorsim.language.run.fingerprint import UnknownError, fingerprint
 from sensorsim.language.run.jit import _Kept, callback, jit
 

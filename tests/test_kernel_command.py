@@ -171,6 +171,7 @@ BAD = {
     ("smooth.py", "--c", "smooth.py"): "is a file",
     ("broken.py",): "broken.py:1",
     ("empty.py",): "declares no kernel",
+    ("round.py",): "cannot read round.py",
 }
 
 
@@ -178,6 +179,7 @@ BAD = {
 def test_bad_questions(words, outside, capsys):
     (outside / "broken.py").write_text("def x(:\n")
     (outside / "empty.py").write_text("x = 1\n")
+    (outside / "round.py").symlink_to("round.py")
     before = sorted(outside.iterdir())
     assert BAD[words] in refused(capsys, *words)
     assert sorted(outside.iterdir()) == before
@@ -208,7 +210,7 @@ def test_a_package_of_a_kernel_that_leaks_says_so(outside):
     words = ["export", "--kernels", "leak.py:leak", "--out", "package"]
     assert said in CliRunner().invoke(group, words).output
     done = CliRunner().invoke(group, ["verify", "package", "--target", "host", "--random-host", "1000"])
-    assert done.exit_code == 0 and said in done.output
+    assert done.exit_code == 1 and "NO   secrecy of leak, for x: the branch" in done.output
 
 
 def test_the_next_step_is_one_that_works(outside, tmp_path):
@@ -319,3 +321,81 @@ def one(a: BYTE) -> BYTE:
         found = answer(f"{tmp_path}/mine.py:one")["mine.one"]["ranges"]
         assert found["proved"] is proved, rule
         assert proved or "half (mine.py:" in found["error"]["text"]
+
+
+ONES = """
+HELPER = \'\'\'\\
+/* The number of ones. */
+static inline uint32_t ss_ones(uint32_t a)
+{
+    uint32_t rest = a;
+    uint32_t count = 0U;
+    while (rest != 0U) {
+        rest &= rest - 1U;
+        count++;
+    }
+    return count;
+}
+\'\'\'
+
+
+@primitive("ONES", operands="u32", result="u32", interval=lambda a: Span(0, 32), c="ss_ones({0})", helper=HELPER%s)
+def ones(a):
+    n = 0
+    for k in range(32):
+        n += (a >> k) & 1
+    return n
+
+
+@kernel(%s)
+def counts(x: SECRET) -> SECRET:
+    return ones(x)
+"""
+
+
+def looping(tmp_path, says="", accepts=""):
+    """A file whose primitive loops on its operand, with what it says of its time and what the kernel accepts."""
+    file = tmp_path / "looping.py"
+    file.write_text(HEAD + "from sensorsim.language import Span, primitive\n" + ONES % (says, accepts), "utf-8")
+    return f"{file}:counts"
+
+
+def test_a_primitive_that_says_nothing_of_its_time_is_unknown(tmp_path):
+    done = kernel(looping(tmp_path), "--format", "json")
+    (found,) = json.loads(done.stdout)["kernels"]["looping.counts"]["secrecy"]["findings"]
+    assert done.exit_code == 1
+    assert found["kind"] == "operation" and found["text"].startswith("unknown timing of `ones`")
+    for says, accepts in ((", varies=()", ""), ("", "exposes={'operation': 'a test'}")):
+        assert kernel(looping(tmp_path, says, accepts)).exit_code == 0
+
+
+def test_every_proof_that_fails_is_printed(tmp_path, monkeypatch):
+    """The C is not compiled here: what a verification may find is made by hand."""
+    from sensorsim.verify import verification
+    from sensorsim.verify.proof import Proof
+    from sensorsim.verify.result import KernelResult
+    from sensorsim.verify.verification import Verification, paths
+
+    leaky = KernelResult(
+        "counts", "cortex-m0plus", 9, 0, secrets=("x",), sequences=5, sequences_by_secret=5, tried=9, watched=9
+    )
+    proofs = (Proof("files", True, "fine"), Proof("UBSan", False, "a shift by 40"), *paths([leaky]))
+    report = Verification("p", "clang", "-O2", None, 1, (leaky,), proofs)
+    monkeypatch.setattr(verification, "verify", lambda *given, **more: report)
+    file = looping(tmp_path, ", varies=()")
+    done = kernel(file, "--verify", "cortex-m0plus")
+    shown = " ".join(done.stdout.split())
+    assert done.exit_code == 1
+    assert "FAILED UBSan: a shift by 40" in shown
+    assert "FAILED path: counts on cortex-m0plus: secrets change the path (5 in 9 tried)" in shown
+    assert "secrecy NOT kept by the machine code" in shown and "files: fine" not in shown
+    data = json.loads(kernel(file, "--verify", "cortex-m0plus", "--format", "json").stdout)
+    assert [text.partition(":")[0] for text in data["failed"]] == ["UBSan", "path"]
+
+
+@pytest.mark.slow
+def test_a_loop_on_a_secret_in_a_helper_is_found_in_machine_code(tmp_path):
+    done = kernel(looping(tmp_path, ", varies=()"), "--verify", "host,cortex-m0plus")
+    assert done.exit_code == 1 and "FAILED    path: counts on cortex-m0plus" in done.stdout
+    accepted = looping(tmp_path, "", "exposes={'operation': 'a test'}")
+    assert kernel(accepted, "--verify", "host,cortex-m0plus").exit_code == 0

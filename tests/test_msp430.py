@@ -14,19 +14,27 @@ from sensorsim.tables import folder
 from sensorsim.cost.prices import load_chip, load_cpu
 from sensorsim.cost.rows import INTEGER_CLASSES
 from sensorsim.errors import InputError
+from sensorsim.export.levels import machine_cost
 from sensorsim.export.write import fill
 from sensorsim.language.c.files import c_sources, known_tables
 from sensorsim.language.c.names import Names
 from sensorsim.language.load import shipped
 from sensorsim.machine.avr import Signature, signature_of
+from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import Program, Section, read_elf
 from sensorsim.machine.harness import CoreRun
 from sensorsim.machine.msp430 import ARGUMENTS, EXIT, FLOOR, STACK, Msp430Machine, compile_msp430, form_of
+from sensorsim.machine.msp430_count import Msp430Counter
 from sensorsim.machine.vectors import edge_vectors, expected, random_vectors
 
 # Kernels that do not multiply: mspdebug's simulator has no MPY32.
 COMPARED = ("spof_lean.spof_lean", "chacha20.chacha20", "checksum.crc32", "journal.write_slot", "packet.pack_number",
             "rows.rows_scan", "dinar.dinar", "dpsgd.total")  # fmt: skip
+
+
+def cycles(msp):
+    """Return what ran since the last `forget`, by the table."""
+    return Msp430Counter(msp, load_cpu("msp430")).add_up(Tally()).price
 
 
 def compiled(tmp_path, name):
@@ -52,7 +60,7 @@ def test_a_kernel_has_the_same_bits_on_an_msp430(name, tmp_path):
         run = CoreRun(msp, vectors, function)
         assert list(run.calls()) == list(range(vectors.count))
         assert run.differing_bits(expected(vectors)) == 0
-    assert msp.cycles(load_cpu("msp430")) > 0
+    assert cycles(msp) > 0
 
 
 def test_arguments_lie_where_the_eabi_puts_them(tmp_path):
@@ -114,6 +122,31 @@ def test_forms_of_instructions_are_those_of_the_table():
     assert form_of(0x4130) == ("MOV", "@,pc")  # RET
 
 
+def test_classes_of_instructions():
+    """By the words of a program: where a MOV goes and comes from says what it is."""
+    words = {
+        0x5C0D: "add", 0x9C0D: "compare", 0xEC0D: "logic", 0x110C: "shift", 0x120A: "stack", 0x12B0: "call",
+        0x3C00: "branch", 0x2000: "branch", 0x4130: "call", 0x4C00: "branch", 0x413A: "stack", 0x4C2D: "load",
+        0x4C1D: "load", 0x4C0D: "move", 0x403C: "move", 0x4C8D: "store",
+    }  # fmt: skip
+    texts = [(word, 0, 0, kind) for word, kind in words.items()]
+    texts += [(0x4C82, 0x4C8, 0, "multiply"), (0x4C82, 0x4C0, 0, "store"), (0x4092, 7, 0x4E2, "multiply")]
+    for *code, kind in texts:
+        data = b"".join(word.to_bytes(2, "little") for word in code)
+        program = Program((Section(".text", 0x4400, data, False, True),), {"f": (0x4400, len(data))})
+        counter = Msp430Counter(Msp430Machine(program, {"f": Signature((), 0)}), load_cpu("msp430"))
+        assert counter.kind_at(0x4400) == kind, hex(code[0])
+
+
+def test_cost_counts_on_an_msp430():
+    """The door: `sensorsim cost --level machine --cpu msp430`, and by a chip with its core."""
+    (case,) = machine_cost(2, 1, ["msp430"], "paper").cases[:1]
+    assert case.cpu == "msp430" and case.unit == "cycles" and case.worst_case.cost is None
+    assert sum(case.machine.counts.values()) == case.instructions > 0
+    assert case.machine.total == sum(case.machine.costs.values()) > case.instructions
+    assert {"add", "load", "store", "branch"} <= set(case.machine.counts)
+
+
 def test_what_is_no_instruction_stops():
     program = Program((Section(".text", 0x4400, b"\x00\x00", False, True),), {"f": (0x4400, 2)})
     with pytest.raises(InputError, match="stopped on msp430 at address 0x4400: there is no instruction"):
@@ -149,7 +182,7 @@ def test_one_noised_value_takes_fewer_cycles_than_published_software_on_the_same
         run = CoreRun(msp, vectors, function)
         worst = 0
         for _ in run.calls():
-            worst = max(worst, msp.cycles(load_cpu("msp430")))
+            worst = max(worst, cycles(msp))
             msp.forget()
         assert run.differing_bits(expected(vectors)) == 0
         ours[name] = worst
@@ -224,4 +257,4 @@ def test_every_kernel_has_the_same_bits_on_an_msp430(tmp_path):
             run = CoreRun(msp, vectors, function)
             list(run.calls())
             assert run.differing_bits(expected(vectors)) == 0, name
-        assert msp.cycles(load_cpu("msp430")) > 0
+        assert cycles(msp) > 0

@@ -155,9 +155,9 @@ def test_a_private_package_is_verified_kernel_by_kernel(package, tmp_path, targe
 @pytest.mark.parametrize("target", ["host", "cortex-m0plus"])
 def test_a_kernel_that_was_altered_fails(tmp_path, target):
     def change(texts):
-        old = "* left) >> SS_CHOICE_BITS"
+        old = ", left) >> SS_CHOICE_BITS"
         assert texts["src/ss_choice.h"].count(old) == 1
-        texts["src/ss_choice.h"] = texts["src/ss_choice.h"].replace(old, "* (left - 1U)) >> SS_CHOICE_BITS")
+        texts["src/ss_choice.h"] = texts["src/ss_choice.h"].replace(old, ", left - 1U) >> SS_CHOICE_BITS")
 
     fill(tmp_path / "p", private_package("sampled_rows_one", change=change)[0])
     with pytest.raises(FailedProofError, match="self-test fails"):

@@ -1,6 +1,7 @@
 """Three columns by construction: a secret branch, a secret address and a secret division each show in their own."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -9,12 +10,16 @@ from sensorsim.export.choose import Options
 from sensorsim.export.manifest import open_package
 from sensorsim.export.package import make_package
 from sensorsim.export.write import fill, write_folder
+from sensorsim.machine.counting import Spread
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import AVR, SHOWN, TARGETS, Ziglang, compile_elf, targets_named
 from sensorsim.machine.watching import Watch
-from sensorsim.verify.bits import Effort, Work
-from sensorsim.verify.timing import timing_cells, timing_lines
+from sensorsim.verify.bits import Effort, KernelResult, Work
+from sensorsim.verify.calls import CallResult, Calls, timing_proofs
+from sensorsim.verify.timing import leaks_told, timing_cells, timing_lines
+from sensorsim.verify.touches import Touches
+from sensorsim.verify.verification import paths
 from sensorsim.verify.watched import TimedOperation
 
 KERNELS = """
@@ -52,6 +57,18 @@ def divides_in_public(word: WORD32, a: ENTRY, count: COUNT) -> WORD32:
 @kernel()
 def multiplies(word: WORD32, a: WORD32) -> WORD32:
     return xor(mulu(and_(word, 65535), and_(a, 65535)), a)
+
+
+@kernel(exposes={"operation": "a test"})
+def multiplies_and_divides(word: WORD32, count: COUNT) -> WORD32:
+    return divu(mulu(and_(word, 65535), and_(word, 32767)), count)
+
+
+@kernel(exposes={"branch": "a test"})
+def multiplies_on_one_way(word: WORD32, a: WORD32) -> WORD32:
+    if geu(word, 2147483648):
+        a = mulu(and_(word, 65535), and_(a, 65535))
+    return a
 
 
 @kernel()
@@ -157,14 +174,71 @@ def test_a_public_division_by_the_runtime_is_tried_and_not_proved(work, target):
     assert not result.proved_same_path
 
 
-def test_a_product_without_a_multiplier_is_a_loop_on_data(work):
+@pytest.mark.parametrize("target", ["rv32emc", "rv32ec"])
+def test_a_product_takes_one_path_without_a_multiplier_too(work, target):
+    assert timing_cells(on(work, target, "multiplies")) == ("proved", "proved", "none")
+
+
+class Called(Ziglang):
+    """A build that takes the compiler's own product where the core has no multiplier."""
+
+    def elf(self, target, sources, include, entry, out, options=()):
+        return super().elf(target, sources, include, entry, out, (*options, "-DSS_HW_MUL"))
+
+
+@pytest.mark.parametrize("name", ["multiplies", "multiplies_and_divides", "multiplies_on_one_way"])
+def test_a_product_of_the_runtime_on_secrets_fails_whatever_is_declared_beside_it(work, name, tmp_path):
     """RV32E without M: __mulsi3 runs as many rounds as the operand has bits."""
-    assert timing_cells(on(work, "rv32emc", "multiplies"))[::2] == ("proved", "none")
-    result = on(work, "rv32ec", "multiplies")
-    path, _, operations = timing_cells(result)
-    assert path.startswith("no, ")
-    assert operations == "1 __mulsi3"
-    assert any("__mulsi3 (`c.b" in line for line in result.varying)
+    (kernel,) = (kernel for kernel in work.package.kernels if kernel.name == name)
+    result = Work(work.package, tmp_path, FEW, 0, Called()).on_core(TARGETS["rv32ec"], kernel)
+    assert result.differing_bits == 0 and not result.passed and not result.proved_same_path
+    assert "time of 1 __mulsi3" in result.leaks
+    (told,) = leaks_told([result])
+    assert "on rv32ec: secrets change the " in told and "1 __mulsi3" in told
+    (proof,) = paths([result])
+    assert not proof.passed and proof.detail == told and "proved" not in proof.detail
+    if name == "multiplies":
+        assert result.leaks[0].startswith("path (") and "__mulsi3 (`c.b" in told
+    assert on(work, "rv32ec", name).leaks == ()
+
+
+def test_a_call_of_the_sensor_fails_on_what_no_kernel_declares(work):
+    """The decision alone: a path, an address or an operand that changes with the record."""
+    spread, kernels = Spread(1, 1, 1), {one.name: one for one in work.package.kernels}
+
+    def failed(path, addresses, operations, *names):
+        release = CallResult("release", 9, spread, None, "cycles", 0, path, (), ())
+        calls = Calls((release,), Touches(9, addresses, 1, "a load", operations), 0, ())
+        package = replace(work.package, kernels=tuple(kernels[name] for name in names))
+        return [one.name for one in timing_proofs(calls, package) if not one.passed]
+
+    assert failed(1, 1, (), "mixes") == []
+    assert failed(2, 1, (), "mixes", "looks_up") == ["path"]
+    assert failed(2, 1, (), "mixes", "branches") == []
+    assert failed(1, 2, (), "mixes", "branches") == ["addresses"]
+    assert failed(1, 2, (), "mixes", "looks_up") == []
+    assert failed(1, 1, ("a division",), "mixes", "looks_up") == ["operations"]
+    assert failed(1, 1, ("a division",), "mixes", "divides") == []
+
+
+def test_what_is_declared_passes_and_what_is_not_fails():
+    """The decision alone, with results made by hand."""
+    plain = KernelResult("k", "core", 1, 0, secrets=("x",), sequences=1, sequences_by_secret=1, addresses_by_secret=1)
+    product, division = (TimedOperation(name, 1, None, None, True) for name in ("__mulsi3", "__udivsi3"))
+    branch = replace(plain, sequences=3, sequences_by_secret=3)
+    address = replace(plain, addresses_by_secret=2)
+    slow, divides = replace(plain, operations=(product,)), replace(plain, operations=(division,))
+    assert plain.passed and not any(one.passed for one in (branch, address, slow, divides))
+    for one in (branch, address, slow, divides):
+        assert replace(one, secrets=()).passed  # nothing is secret
+        assert not replace(one, proved_same_path=True, proved_same_addresses=True, proved_operations=True).passed
+        assert not next(paths([one])).passed
+    declared = {"branch": (branch,), "loop": (branch,), "address": (address,), "operation": (branch, divides)}
+    for kind, allowed in declared.items():
+        for one in (branch, address, slow, divides):
+            assert replace(one, declared=(kind,)).passed == (one in allowed), (kind, one)
+    assert not replace(branch, declared=("operation",), own_sequences=2).passed  # not the runtime's division
+    assert list(paths([replace(plain, sequences=None)])) == []  # this machine's own code is not watched
 
 
 BRANCHY = """
@@ -191,7 +265,7 @@ def test_a_branch_that_another_compiler_makes_breaks_the_proof(work, target, tmp
     (kernel,) = (kernel for kernel in work.package.kernels if kernel.name == "smaller")
     result = careless.on_core(TARGETS[target], kernel)
     assert result.differing_bits == 0
-    assert result.contradicted[0] == "path"
+    assert result.leaks[0].startswith("path (")
     assert not result.passed
     assert any(re.search(r"ss_smaller \(`b\w+ .*` at 0x[0-9a-f]+", line) for line in result.varying)
     assert on(work, target, "smaller").proved_same_path

@@ -146,6 +146,42 @@ def test_any_changed_byte_is_named(made, package, again, seed):
     assert file in said or "MANIFEST.json" in said or Path(file).name in said
 
 
+@pytest.mark.parametrize("step", [149, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_changed_byte_of_the_manifest_is_found(package, step):
+    """Also one that JSON reads as the same value: white space, and the last digit of a number with too many."""
+    path = package / "MANIFEST.json"
+    content = path.read_bytes()
+    assert open_package(package)
+    for place in range(0, len(content), step):
+        for other in {*b" \t\r\n0", content[place] ^ 1} - {content[place]}:
+            path.write_bytes(content[:place] + bytes([other]) + content[place + 1 :])
+            with pytest.raises(FailedProofError):
+                open_package(package)
+                pytest.fail(f"byte {place} may be {other}: {content[max(place - 20, 0) : place + 20]!r}")
+
+
+SAME_VALUES = {
+    "a key twice": lambda text: text.replace('{\n "schema_version"', '{\n "schema_version": 4,\n "schema_version"', 1),
+    "digits too many": lambda text: re.sub(r"( \d+\.\d+)(,?\n)", r"\g<1>0\2", text, count=1),
+    "a letter": lambda text: text.replace('"sensorsim"', r'"\u0073ensorsim"', 1),
+    "one line": lambda text: json.dumps(json.loads(text)) + "\n",
+    "no end of line": lambda text: text.removesuffix("\n"),
+    "ends of lines": lambda text: text.replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("what", SAME_VALUES)
+def test_a_manifest_of_the_same_values_in_other_bytes_is_found(package, what):
+    path = package / "MANIFEST.json"
+    text = path.read_bytes().decode()
+    path.write_bytes(SAME_VALUES[what](text).encode())
+    assert path.read_bytes().decode() != text and json.loads(path.read_bytes()) == json.loads(text)
+    with pytest.raises(
+        FailedProofError, match=r"MANIFEST\.json was altered: its bytes are not those that export writes"
+    ):
+        open_package(package)
+
+
 def whole(folder, texts):
     return all((folder / name).read_bytes() == text.encode() for name, text in texts.items())
 
@@ -407,7 +443,7 @@ def test_every_draw_of_the_compiled_release(package, tmp_path):
     ("file", "old", "new", "said"),
     [
         ("src/ss_rows.h", "(drawn, cut)", "(drawn, cut + 1U)", "as compiled has epsilon"),
-        ("src/ss_choice.h", "* left) >>", "* (left - 1U)) >>", "picks other features"),
+        ("src/ss_choice.h", ", left) >>", ", left - 1U) >>", "picks other features"),
     ],
 )
 def test_a_draw_that_was_altered_is_seen_in_its_likelihoods(package, tmp_path, file, old, new, said):

@@ -7,18 +7,21 @@ import os
 import pickle
 import signal
 import subprocess
+import sys
 from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
 
 from sensorsim.errors import FailedProofError
+from sensorsim.export.manifest import open_package
 from sensorsim.export.package import Options, make_package
 from sensorsim.export.write import write_folder
+from sensorsim.machine.emulator import EndlessError, Machine
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import ready_table
 from sensorsim.verify import running
-from sensorsim.verify.bits import Effort
+from sensorsim.verify.bits import Effort, Work
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.result import KernelResult
 from sensorsim.verify.running import NOT_RUN, Run
@@ -50,6 +53,11 @@ def with_boom(texts, declared, does):
     made = dict(texts)
     name = "src/ss_tables.c"
     made[name] += BOOM.format(declared=declared, does=does)
+    return sealed(made, name)
+
+
+def sealed(made, name):
+    """The files with the hash of one that was changed."""
     manifest = json.loads(made["MANIFEST.json"])
     manifest["files"][name] = hashlib.sha256(made[name].encode()).hexdigest()
     del manifest[OWN]
@@ -130,14 +138,15 @@ def test_a_package_with_copies_of_kernels_is_opened_in_other_processes_only(aske
     assert len(steps) == 1 + 1 + 2 + 1 + 1 + 1 + 2 * 3
 
 
-def test_what_is_not_proved_is_said_where_every_proof_holds(asked):
+def test_what_is_not_proved_is_said_and_a_secret_that_shows_in_the_source_fails(asked):
     folder, _, answers = asked
     one = verify(folder, ["host"], FEW)
     assert one.left_out == () and "2 kernels, 1 target" in one.proof("bits").detail
     assert verify(folder, ["k7"], FEW).left_out == (NOT_DRAWN,)
     answers["contents"] = Contents(("one",), False, ("secrecy of one, for x: a branch",))
     told = verify(folder, ["host"], FEW)
-    assert told.passed and told.left_out == ("secrecy of one, for x: a branch", NO_TABLE)
+    assert not told.passed and told.left_out == (NO_TABLE,)
+    assert told.proof("secrecy") == Proof("secrecy", False, "secrecy of one, for x: a branch")
     assert "1 kernel, 1 target" in told.proof("bits").detail
 
 
@@ -271,6 +280,57 @@ def test_temporary_files_of_a_process_are_below_the_build_folder_and_it_prints_n
     assert started["stdout"] == subprocess.DEVNULL
 
 
+ENDLESS = "for (volatile int k = 0; k < 1; k += 0) { }"
+
+
+def endless(texts, folder):
+    """A package whose kernel never returns, all hashes repaired."""
+    made, name = dict(texts), "src/ss_rows_search.c"
+    assert "\n{\n" in made[name]
+    made[name] = made[name].replace("\n{\n", f"\n{{\n    {ENDLESS}\n")
+    write_folder(folder, sealed(made, name))
+    return folder
+
+
+def test_code_that_never_ends_is_a_failed_proof(texts, tmp_path, monkeypatch):
+    """Outside of the self-test, which does not run on this machine where a file differs."""
+    monkeypatch.setattr(Machine, "limit", 1)
+    work = Work(open_package(endless(texts, tmp_path / "p")), tmp_path, FEW, 0)
+    with pytest.raises(EndlessError, match="does not end on k7: stopped after 1 s") as caught:
+        work.without_undefined_behaviour()
+    assert caught.value.exit_code == 1
+
+
+def test_a_call_in_time_is_not_stopped(texts, tmp_path):
+    write_folder(tmp_path / "p", texts)
+    work = Work(open_package(tmp_path / "p"), tmp_path, FEW, 0)
+    assert work.without_undefined_behaviour() > 0
+
+
+@pytest.mark.slow
+def test_verify_ends_where_the_code_does_not(texts, tmp_path):
+    words = ["verify", str(endless(texts, tmp_path / "p")), "--target", "host"]
+    done = subprocess.run([sys.executable, "-m", "sensorsim", *words], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and "does not end on k7" in " ".join(done.stdout.split()), done
+    assert "undefined behaviour in " in done.stderr and "Error" not in done.stderr
+
+
+def test_c_that_does_not_return_on_this_machine_ends_its_process(tmp_path, monkeypatch):
+    program = "from sensorsim.verify.bits import _ended_after\nwith _ended_after(1):\n    {}\n"
+    for does, code in (("while True: pass", -signal.SIGPROF), ("pass", 0)):
+        assert subprocess.run([sys.executable, "-c", program.format(does)]).returncode == code
+    worker = Worker(Setup(tmp_path, tmp_path, ("host",), FEW, 0, False), "w")
+
+    def start():
+        worker.ours, theirs = Pipe()
+        worker.process = subprocess.Popen(["sh", "-c", "kill -PROF $$"], start_new_session=True)
+        theirs.close()
+
+    monkeypatch.setattr(worker, "_start", start)
+    with pytest.raises(FailedProofError, match="a step: the code does not end on host"):
+        worker.do(Step("bits", "a step", "host"))
+
+
 def test_an_image_whose_self_test_loops_for_ever_is_told(tmp_path, monkeypatch):
     from types import SimpleNamespace
 
@@ -278,10 +338,10 @@ def test_an_image_whose_self_test_loops_for_ever_is_told(tmp_path, monkeypatch):
     from sensorsim.machine.targets import TARGETS, Ziglang
     from sensorsim.verify import image
 
-    monkeypatch.setattr(image, "SECONDS", 1)
+    monkeypatch.setattr(Machine, "limit", 1)
     core, source = TARGETS["cortex-m0plus"], tmp_path / "loop.c"
     source.write_text("unsigned ss_selftest(void); unsigned ss_selftest(void) { for (volatile int k = 0;; k++) { } }\n")
     out = Ziglang().elf(core, [source], [tmp_path], "ss_selftest", tmp_path / "loop.elf")
     program = read_elf((out or tmp_path / "loop.elf").read_bytes())
     (proof,) = image.selftest_proofs(program, core, SimpleNamespace(prefix="ss_"))
-    assert not proof.passed and "did not return on cortex-m0plus within 1 s" in proof.detail
+    assert not proof.passed and "ss_selftest does not end on cortex-m0plus: stopped after 1 s" in proof.detail

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sensorsim.device.encoder import EncoderWeights, encoder_kernel
+from sensorsim.encoders import READ
 from sensorsim.language.c.files import Table
 from sensorsim.language.c.text import ascii_text, wrap
 from sensorsim.language.types import Q
@@ -14,10 +15,7 @@ SCHEMA_VERSION = 2
 MOST_TOLD = 400  # letters of a stranger's sentence
 # What a package tells of the training: how private it was. Whatever else a file says stays behind: accuracies and
 # maxima are measured on records, and from a seed the noise could be drawn again.
-TOLD = (
-    *("mechanism", "kind", "nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "reproducible"),
-    *("trust", "settings", "noise"),
-)
+TOLD = tuple(name for name in READ if name not in ("user", "quantisation"))
 
 
 def encoder_tables(encoder: EncoderWeights, prefix: str) -> list[Table]:

@@ -1,21 +1,21 @@
 """Three levels of one cost: the paper's closed form, the traced kernel with everything priced, the executed code."""
 
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.forms import forms
-from sensorsim.cost.prices import Chip, load_chip, load_cpu
+from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
 from sensorsim.cost.report import KERNEL_WIDTH, PAPER_WIDTH, CostReport, check_sizes, cost
 from sensorsim.errors import InputError
 from sensorsim.export.run import PREFIX, run_record
+from sensorsim.files import temporary_folder
 from sensorsim.language.arguments import arguments
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.decode import CLASSES
-from sensorsim.machine.targets import AVR, CORES, SHOWN_FLAGS, Target, compilers
+from sensorsim.machine.targets import COUNTED, SHOWN_FLAGS, TARGETS, Target, compilers
 from sensorsim.machine.worst import WorstCase
 from sensorsim.mechanisms import Form
 
@@ -107,7 +107,9 @@ def machine_cost(
     known_chip = load_chip(chip) if chip else None
     names = _cpus(cpus, known_chip)
     mechanisms = forms(variant)
-    with tempfile.TemporaryDirectory() as build:
+    for name in names:  # a wrong one is refused before another is compiled
+        _priced(name), target_of(name)
+    with temporary_folder() as build:
         cases = [case for name in names for case in _cases(mechanisms, n, l, name, Path(build), known_chip)]
     sensor = _sensor(n, names) if variant != "paper" else ()
     return MachineReport(n, l, compilers(names), SHOWN_FLAGS, chip, tuple(cases), sensor)
@@ -128,17 +130,17 @@ def _sensor(n: int, cpus: Sequence[str]) -> tuple["SensorCost", ...]:
             firmware,
             SensorCode(firmware, PREFIX).sources(""),
             PREFIX,
-            [target_of(cpu).name for cpu in cpus if cpu != AVR.name],
+            [target_of(cpu).name for cpu in cpus if target_of(cpu).name in TARGETS],
         )
     )
 
 
 def target_of(cpu: str) -> Target:
     """The core to compile for: that of the table, or the same one without its floating-point unit."""
-    for target in CORES.values():
+    for target in COUNTED.values():
         if cpu in (target.cpu, target.name, target.cpu + "f"):
             return target
-    known = ", ".join(dict.fromkeys(target.cpu for target in CORES.values()))
+    known = ", ".join(dict.fromkeys(target.cpu for target in COUNTED.values()))
     raise InputError(f"there is no machine code for {cpu}; at machine level there are {known}.")
 
 
@@ -153,7 +155,12 @@ def _cpus(cpus: Sequence[str], chip: Chip | None) -> list[str]:
 
 def _usual(name: str) -> str:
     """The table's name for its usual core; another core that the same table prices keeps its own."""
-    return CORES[name].cpu if name in CORES and target_of(CORES[name].cpu).name == name else name
+    return COUNTED[name].cpu if name in COUNTED and target_of(COUNTED[name].cpu).name == name else name
+
+
+def _priced(name: str) -> Cpu:
+    """Return the table of a processor or of a core."""
+    return load_cpu(COUNTED[name].cpu if name in COUNTED else name)
 
 
 def _cases(
@@ -164,7 +171,7 @@ def _cases(
     build: Path,
     chip: Chip | None,
 ) -> Iterator[Case]:
-    cpu, target = load_cpu(CORES[name].cpu if name in CORES else name), target_of(name)
+    cpu, target = _priced(name), target_of(name)
     paper = cost(n, l, cpu=cpu.name)
     full = cost(n, l, cpu=cpu.name, accounting="full", width=KERNEL_WIDTH)
     for mechanism in mechanisms:
@@ -217,7 +224,7 @@ def kernel_machine(kernel: Kernel, at: Mapping[str, int], cpu: str) -> dict[str,
         return {}
     lengths = kernel.lengths_at({name: value for name, value in at.items() if name in kernel.lengths})
     record = {**arguments(kernel, lengths, lambda name, lo, hi: lo), **at}
-    with tempfile.TemporaryDirectory() as build:
+    with temporary_folder() as build:
         run = run_record(kernel, record, load_cpu(cpu), target, Path(build))
     sums, program, stack = run.sums, run.program, run.stack_bytes
     price = None if math.isnan(sums.price) else sums.price

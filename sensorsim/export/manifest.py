@@ -13,6 +13,7 @@ from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.encoder import ENCODER
+from sensorsim.export.files import json_text
 from sensorsim.export.noise import NOISE
 from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
@@ -202,16 +203,16 @@ def _check_shape(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _check_own_hash(folder: Path, text: str, manifest: dict[str, Any]) -> None:
-    lines = [line for line in text.split("\n") if OWN_HASH not in line]
+    """Compare the bytes with those that export writes for the same values, and the hash in them with theirs."""
     rest = {key: value for key, value in manifest.items() if key != OWN_HASH}
     try:
-        whole = json.dumps(rest, indent=1, ensure_ascii=True) + "\n"
+        same, own = text == json_text(manifest), sha256(json_text(rest))
     except RecursionError:
         raise _broken(folder, "it is nested too deeply") from None
-    if sha256(whole) != manifest.get(OWN_HASH) or len(lines) != len(whole.split("\n")):
-        raise FailedProofError(
-            f"{folder / MANIFEST} was altered: its own hash does not match; export the package again."
-        )
+    if own != manifest.get(OWN_HASH):
+        raise _broken(folder, "its own hash does not match")
+    if not same:
+        raise _broken(folder, "its bytes are not those that export writes for its values")
 
 
 def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:

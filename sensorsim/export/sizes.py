@@ -1,10 +1,10 @@
 """How large the code of each kernel is on each core: object files only, so that nothing needs to be linked."""
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from sensorsim.export.write import fill
+from sensorsim.files import temporary_folder
 from sensorsim.language.c.heads import wrapper
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel, reachable
@@ -21,7 +21,7 @@ def code_sizes(texts: Mapping[str, str], names: Names) -> dict[str, dict[str, di
     A private kernel is measured as one call from a function of its own, whatever is inlined there.
     """
     sizes: dict[str, dict[str, dict[str, object]]] = {names.functions[kernel]: {} for kernel in names.entries}
-    with tempfile.TemporaryDirectory() as name:
+    with temporary_folder() as name:
         folder = Path(name)
         fill(folder, _c_files(texts) | (_wrappers(names) if names.private else {}))
         sources = sorted((folder / "calls" if names.private else folder / "src").glob("*.c"))
@@ -42,7 +42,7 @@ def code_sizes(texts: Mapping[str, str], names: Names) -> dict[str, dict[str, di
 def file_sizes(texts: Mapping[str, str], prefix: str) -> dict[str, dict[str, dict[str, object]]]:
     """By file below src/ and core: bytes of code, of constants, of variables, and what of the runtime it calls."""
     sizes: dict[str, dict[str, dict[str, object]]] = {}
-    with tempfile.TemporaryDirectory() as name:
+    with temporary_folder() as name:
         folder = Path(name)
         fill(folder, _c_files(texts))
         sources = sorted((folder / "src").glob("*.c"))

@@ -6,6 +6,7 @@ A file is loaded as Python would run it, with its folder on the search path, so 
 import ast
 import hashlib
 import linecache
+import os
 import re
 import sys
 import traceback
@@ -19,10 +20,13 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
+from sensorsim import progress
 from sensorsim.errors import InputError
+from sensorsim.files import brief_path, read_bounded
 from sensorsim.language.kernel import Kernel
 from sensorsim.suggest import did_you_mean
 
+MOST_BYTES = 1 << 24  # of a file with kernels
 OURS = Path(__file__).parent.parent
 PLACE = re.compile(r"[^\s:]+:\d+: ")  # how a message begins that says where
 FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<names>.*))?")
@@ -68,9 +72,9 @@ def find(spec: str) -> list[Kernel]:
 
 def load_file(path: Path) -> ModuleType:
     """The module of a file; InputError, in one sentence with file and line, where it cannot be loaded."""
-    full = path.resolve()
+    full = Path(os.path.realpath(path))  # where links lead in a circle, reading tells it in a sentence
     with _searching(full.parent), _in_one_sentence(path, full):
-        digest = hashlib.sha256(full.read_bytes()).hexdigest()
+        digest = hashlib.sha256(read_bounded(path, MOST_BYTES)).hexdigest()
         known, module = _loaded.get(full, ("", None))
         if module is None or known != digest:
             linecache.checkcache(str(full))
@@ -79,7 +83,8 @@ def load_file(path: Path) -> ModuleType:
             module = module_from_spec(spec_from_file_location(name, full, loader=loader))  # type: ignore[arg-type]
             sys.modules[name] = module
             try:
-                loader.exec_module(module)
+                with progress.step(f"importing {path.name}"):  # it may do anything, and for ever
+                    loader.exec_module(module)
             except BaseException:
                 del sys.modules[name]
                 raise
@@ -179,11 +184,11 @@ def _in_one_sentence(path: Path, full: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if PLACE.match(str(error)):
+        if PLACE.match(str(error)) or str(error).startswith(f"{brief_path(path)} "):
             raise  # says where already
         raise InputError(f"{_place(error, path)}: {error}") from None
     except FileNotFoundError as error:
-        if error.filename != str(full):
+        if error.filename not in (str(path), str(full)):
             raise InputError(f"{_place(error, path)}: {error}; correct the file.") from None
         raise InputError(f"cannot read {path}: there is no such file; give the path of a Python file.") from None
     except OSError as error:
@@ -191,8 +196,13 @@ def _in_one_sentence(path: Path, full: Path) -> Iterator[None]:
     except SyntaxError as error:
         file = Path(error.filename or full).name
         raise InputError(f"{file}:{error.lineno or 1}: {error.msg}; correct the file.") from None
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise InputError(f"{_place(error, path)}: {error}; install it, or put it beside the file.") from None
+    except ImportError as error:  # the module is there, and has no such name
+        said = str(error).partition(" (")[0]  # without the path of the module
+        raise InputError(f"{_place(error, path)}: {said}; correct the name in the import.") from None
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(f"while {_place(error, path)} was imported") from None
     except (Exception, SystemExit) as error:
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"{_place(error, path)}: {what[:200]}; correct the file.") from None

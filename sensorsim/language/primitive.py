@@ -30,7 +30,8 @@ class Primitive(NamedTuple):
     c_near: str  # a cheaper one, where the difference of the operands is proved to fit a signed word
     c_test: str  # of a comparison: its form as the condition of an `if`, where a branch is meant
     helpers: tuple[str, ...]  # C functions that these call, each emitted once, in this order
-    varies: tuple[tuple[str, ...], ...]  # for each operand: the processors on which the time depends on it
+    # For each operand: the processors on which the time depends on it. None: not known, so no secret may reach it.
+    varies: tuple[tuple[str, ...], ...] | None
     prices: Mapping[str, float]  # by processor, in the unit of its table: for an operation class of your own
     at: Place
 
@@ -58,10 +59,13 @@ def primitive(
     c_near: str = "",
     c_test: str = "",
     helper: str | tuple[str, ...] = (),
-    varies: tuple[tuple[str, ...], ...] = (),
+    varies: tuple[tuple[str, ...], ...] | None = None,
     prices: Mapping[str, float] = NONE,
 ) -> Callable[[Callable[..., Any]], Primitive]:
-    """Declare a primitive; see `Primitive` for what each part is. `operands` are types with spaces: "u32 u32"."""
+    """Declare a primitive; see `Primitive` for what each part is. `operands` are types with spaces: "u32 u32".
+
+    `varies=()` says that its time depends on no operand on any processor.
+    """
 
     def declare(function: Callable[..., Any]) -> Primitive:
         kinds = tuple(operands.split())
@@ -79,7 +83,7 @@ def primitive(
         helpers = (helper,) if isinstance(helper, str) else helper
         return Primitive(
             function.__name__, function, operations, kinds, result, interval, needs, wraps, c, c_near, c_test, helpers,
-            varies or ((),) * len(kinds), prices, at,
+            ((),) * len(kinds) if varies == () else varies, prices, at,
         )  # fmt: skip
 
     return declare

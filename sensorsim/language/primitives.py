@@ -12,7 +12,7 @@ come from the syntax (`a[i]`, `if`, `for`, arithmetic on loop counters) and are 
 from typing import Any
 
 from sensorsim.language import intervals
-from sensorsim.language.c.helpers import ASR, DIV, DIVU, GE, GEU, MAX, MAXU, MIN, MINU, OPAQUE, ROTLU, SELECTU
+from sensorsim.language.c.helpers import ASR, DIV, DIVU, GE, GEU, MAX, MAXU, MIN, MINU, MULU, OPAQUE, ROTLU, SELECTU
 from sensorsim.language.intervals import Mask, Span
 from sensorsim.language.primitive import primitive
 
@@ -23,6 +23,7 @@ DIVIDERS = (
 )  # fmt: skip
 NO_BARREL_SHIFTER = ("avr", "msp430")  # shifts place by place
 BY_COUNT = ((), NO_BARREL_SHIFTER)
+NEVER = ()  # the time depends on no operand; of products see MULU
 
 
 def _count(a: Span, k: Span) -> str | None:
@@ -37,31 +38,33 @@ def _divisor(a: Span, b: Span) -> str | None:
     return f"may divide by zero: the divisor is {b}" if b.lo <= 0 <= b.hi else None
 
 
-@primitive(operands="u32", result="i32", interval=intervals.signed, wraps=True, c="(int32_t){0}")
+@primitive(operands="u32", result="i32", interval=intervals.signed, wraps=True, c="(int32_t){0}", varies=NEVER)
 def i32(a: Any) -> Any:
     """`a` read as a signed word; no operation."""
     return ((int(a) + (WORD >> 1)) % WORD) - (WORD >> 1)
 
 
-@primitive(operands="i32", result="u32", interval=intervals.unsigned, wraps=True, c="(uint32_t){0}")
+@primitive(operands="i32", result="u32", interval=intervals.unsigned, wraps=True, c="(uint32_t){0}", varies=NEVER)
 def u32(a: Any) -> Any:
     """`a` read as an unsigned word; no operation."""
     return int(a) % WORD
 
 
-@primitive("ADD", operands="i32 i32", result="i32", interval=intervals.add, c="{0} + {1}")
+@primitive("ADD", operands="i32 i32", result="i32", interval=intervals.add, c="{0} + {1}", varies=NEVER)
 def add(a: Any, b: Any) -> Any:
     """a + b, signed."""
     return i32(a + b)
 
 
-@primitive("SUB", operands="i32 i32", result="i32", interval=intervals.sub, c="{0} - {1}")
+@primitive("SUB", operands="i32 i32", result="i32", interval=intervals.sub, c="{0} - {1}", varies=NEVER)
 def sub(a: Any, b: Any) -> Any:
     """a - b, signed."""
     return i32(a - b)
 
 
-@primitive("MUL", operands="i32 i32", result="i32", interval=intervals.mul, c="{0} * {1}")
+@primitive(
+    "MUL", operands="i32 i32", result="i32", interval=intervals.mul, c="ss_mul({0}, {1})", helper=MULU, varies=NEVER
+)
 def mul(a: Any, b: Any) -> Any:
     """The low word of a · b, signed."""
     return i32(a * b)
@@ -115,25 +118,29 @@ def asr(a: Any, k: Any) -> Any:
     return i32(a >> k)
 
 
-@primitive("SHIFT", operands="i32", result="u32", interval=Mask, c="(uint32_t)ss_asr({0}, 31U)", helper=ASR)
+@primitive(
+    "SHIFT", operands="i32", result="u32", interval=Mask, c="(uint32_t)ss_asr({0}, 31U)", helper=ASR, varies=NEVER
+)
 def sign_mask(a: Any) -> Any:
     """All ones when a is negative, else zero."""
     return u32(a >> 31)
 
 
-@primitive("ADD", operands="u32 u32", result="u32", interval=intervals.add, c="{0} + {1}")
+@primitive("ADD", operands="u32 u32", result="u32", interval=intervals.add, c="{0} + {1}", varies=NEVER)
 def addu(a: Any, b: Any) -> Any:
     """a + b, unsigned."""
     return u32(a + b)
 
 
-@primitive("SUB", operands="u32 u32", result="u32", interval=intervals.sub, c="{0} - {1}")
+@primitive("SUB", operands="u32 u32", result="u32", interval=intervals.sub, c="{0} - {1}", varies=NEVER)
 def subu(a: Any, b: Any) -> Any:
     """a - b, unsigned."""
     return u32(a - b)
 
 
-@primitive("MUL", operands="u32 u32", result="u32", interval=intervals.mul, c="{0} * {1}")
+@primitive(
+    "MUL", operands="u32 u32", result="u32", interval=intervals.mul, c="ss_mulu({0}, {1})", helper=MULU, varies=NEVER
+)
 def mulu(a: Any, b: Any) -> Any:
     """The low word of a · b, unsigned."""
     return u32(a * b)
@@ -184,25 +191,25 @@ def shru(a: Any, k: Any) -> Any:
     return u32(a >> k)
 
 
-@primitive("AND", operands="u32 u32", result="u32", interval=intervals.and_, c="{0} & {1}")
+@primitive("AND", operands="u32 u32", result="u32", interval=intervals.and_, c="{0} & {1}", varies=NEVER)
 def and_(a: Any, b: Any) -> Any:
     """Bitwise and."""
     return u32(a & b)
 
 
-@primitive("OR", operands="u32 u32", result="u32", interval=intervals.or_, c="{0} | {1}")
+@primitive("OR", operands="u32 u32", result="u32", interval=intervals.or_, c="{0} | {1}", varies=NEVER)
 def or_(a: Any, b: Any) -> Any:
     """Bitwise or."""
     return u32(a | b)
 
 
-@primitive("XOR", operands="u32 u32", result="u32", interval=intervals.xor, c="{0} ^ {1}")
+@primitive("XOR", operands="u32 u32", result="u32", interval=intervals.xor, c="{0} ^ {1}", varies=NEVER)
 def xor(a: Any, b: Any) -> Any:
     """Bitwise exclusive or."""
     return u32(a ^ b)
 
 
-@primitive("NOT", operands="u32", result="u32", interval=intervals.not_, c="~{0}")
+@primitive("NOT", operands="u32", result="u32", interval=intervals.not_, c="~{0}", varies=NEVER)
 def not_(a: Any) -> Any:
     """Bitwise not."""
     return u32(~a)
@@ -216,6 +223,7 @@ def not_(a: Any) -> Any:
     c="ss_ge({0}, {1})",
     c_test="{0} >= {1}",
     helper=GE,
+    varies=NEVER,
 )
 def ge(a: Any, b: Any) -> Any:
     """a >= b, signed."""
@@ -230,6 +238,7 @@ def ge(a: Any, b: Any) -> Any:
     c="ss_geu({0}, {1})",
     c_test="{0} >= {1}",
     helper=GEU,
+    varies=NEVER,
 )
 def geu(a: Any, b: Any) -> Any:
     """a >= b, unsigned."""
@@ -243,6 +252,7 @@ def geu(a: Any, b: Any) -> Any:
     interval=intervals.either,
     c="ss_selectu({0}, {1}, {2})",
     helper=(OPAQUE, SELECTU),
+    varies=NEVER,
 )
 def selectu(condition: Any, a: Any, b: Any) -> Any:
     """a where the comparison holds, else b; both are evaluated, so no branch depends on the data."""
@@ -258,6 +268,7 @@ def selectu(condition: Any, a: Any, b: Any) -> Any:
     c="ss_minu({0}, {1})",
     c_near="ss_minu_near({0}, {1})",
     helper=(ASR, OPAQUE, *MINU),
+    varies=NEVER,
 )
 def minu(a: Any, b: Any) -> Any:
     """The smaller of two unsigned words: a compare and a select."""
@@ -273,6 +284,7 @@ def minu(a: Any, b: Any) -> Any:
     c="ss_maxu({0}, {1})",
     c_near="ss_maxu_near({0}, {1})",
     helper=(ASR, OPAQUE, *MAXU),
+    varies=NEVER,
 )
 def maxu(a: Any, b: Any) -> Any:
     """The larger of two unsigned words: a compare and a select."""
@@ -288,6 +300,7 @@ def maxu(a: Any, b: Any) -> Any:
     c="ss_min({0}, {1})",
     c_near="ss_min_near({0}, {1})",
     helper=(ASR, OPAQUE, *MIN),
+    varies=NEVER,
 )
 def min_(a: Any, b: Any) -> Any:
     """The smaller of two signed words: a compare and a select."""
@@ -303,25 +316,39 @@ def min_(a: Any, b: Any) -> Any:
     c="ss_max({0}, {1})",
     c_near="ss_max_near({0}, {1})",
     helper=(ASR, OPAQUE, *MAX),
+    varies=NEVER,
 )
 def max_(a: Any, b: Any) -> Any:
     """The larger of two signed words: a compare and a select."""
     return i32(a) if a > b else i32(b)
 
 
-@primitive("ADD", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} + {1}")
+@primitive(
+    "ADD", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} + {1}", varies=NEVER
+)
 def wrapping_addu(a: Any, b: Any) -> Any:
     """a + b modulo 2^32, unsigned; meant to wrap, as ciphers do."""
     return u32(a + b)
 
 
-@primitive("SUB", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} - {1}")
+@primitive(
+    "SUB", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} - {1}", varies=NEVER
+)
 def wrapping_subu(a: Any, b: Any) -> Any:
     """a - b modulo 2^32, unsigned; meant to wrap."""
     return u32(a - b)
 
 
-@primitive("MUL", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} * {1}")
+@primitive(
+    "MUL",
+    operands="u32 u32",
+    result="u32",
+    interval=intervals.any_word,
+    wraps=True,
+    c="ss_mulu({0}, {1})",
+    helper=MULU,
+    varies=NEVER,
+)
 def wrapping_mulu(a: Any, b: Any) -> Any:
     """a · b modulo 2^32, unsigned; meant to wrap, as hashes do."""
     return u32(a * b)

@@ -3,8 +3,8 @@
 A parameter is secret when its format says so. Secrecy is followed through every assignment, store, load and call; what
 is assigned under a secret condition is secret too. A finding is a place where time may depend on a secret: the
 condition of a branch, the bound of a loop, the address of a load or store, an operand of an operation whose time
-depends on it on some core. A kernel may accept such a thing in its own lines and say why (`exposes`): then it is an
-exception, which travels with its reason into the C header.
+depends on it on some core, or that says nothing of its time. A kernel may accept such a thing in its own lines and say
+why (`exposes`): then it is an exception, which travels with its reason into the C header.
 """
 
 from collections.abc import Mapping
@@ -197,18 +197,27 @@ class _Body:
                 return self.names[name]
             case ir.Load(array=array, index=index):
                 return self.address(node, array, index) or self.walk.arrays[self.arrays[array]]
-            case ir.Apply(primitive=primitive, operands=operands):
+            case ir.Apply(operands=operands):
                 secret = [self.value(operand) for operand in operands]
-                slow = [cores for is_secret, cores in zip(secret, primitive.varies, strict=True) if is_secret and cores]
-                if slow:
-                    cores = ", ".join(dict.fromkeys(core for cores in slow for core in cores))
-                    text = f"the time of `{primitive.name}` depends on a secret operand on {cores},"
-                    self.report("operation", node, text)
+                self.operation(node, secret)
                 return any(secret)
             case ir.Call():
                 return self.call(node)
         secret = [self.value(part) for part in ir.parts(node)]  # every part is looked at
         return any(secret)
+
+    def operation(self, node: ir.Apply, secret: list[bool]) -> None:
+        """Report an operation whose time depends on a secret operand, or is not known to be independent of it."""
+        name, varies = node.primitive.name, node.primitive.varies
+        if varies is None:
+            if any(secret):
+                text = f"unknown timing of `{name}`, which a secret reaches (say on which cores it varies=…),"
+                self.report("operation", node, text)
+            return
+        slow = [cores for is_secret, cores in zip(secret, varies, strict=True) if is_secret and cores]
+        if slow:
+            cores = ", ".join(dict.fromkeys(core for cores in slow for core in cores))
+            self.report("operation", node, f"the time of `{name}` depends on a secret operand on {cores},")
 
     def address(self, node: ir.Node, array: str, index: ir.Expression) -> bool:
         if not self.value(index):

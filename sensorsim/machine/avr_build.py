@@ -1,7 +1,6 @@
 """Machine code for an AVR: by the clang of ziglang with a small runtime of ours, or by an avr-gcc that is installed."""
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -9,7 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from sensorsim.errors import InputError
-from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, compiler_version, need_firmware_tools
+from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, compiler_version, need_firmware_tools, run_compiler
 
 CORE = "atmega1284p"
 CLANG, GCC = "clang", "avr-gcc"
@@ -57,13 +56,3 @@ def need_gcc() -> str:
     if path is None:
         raise InputError("avr-gcc is not installed; install it (Debian: gcc-avr), or leave it to clang by ziglang.")
     return path
-
-
-def run_compiler(command: Sequence[str]) -> str:
-    """What it prints; InputError with its first complaint."""
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
-        lines = lines or done.stderr.splitlines()[-1:]
-        raise InputError(f"the compiler refused the code ({lines[0].strip() if lines else 'no message'}).")
-    return done.stdout

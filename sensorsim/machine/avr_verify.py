@@ -13,7 +13,6 @@ from sensorsim.machine.avr_count import AvrCounter
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.harness import CoreRun, TooLargeError, run_on_core
-from sensorsim.machine.interpreted import Signature
 from sensorsim.machine.vectors import Vectors, with_one_public_input
 
 NAME = "avr"
@@ -27,13 +26,6 @@ def avr_machine(
     out = build / f"{function}-{NAME}.elf"
     compile_avr(sources, include, function, out, compiler or usual_compiler())
     return AvrMachine(read_elf(out.read_bytes()), {function: signature_of(kernel)})
-
-
-def answer_of(sources: Sequence[Path], include: Sequence[Path], function: str, out: Path) -> int:
-    """What a function without arguments answers, a uint32_t: the self-test of a package, say."""
-    compile_avr(sources, include, function, out, usual_compiler())
-    machine = AvrMachine(read_elf(out.read_bytes()), {function: Signature((), 4)})
-    return machine.call(function, [])
 
 
 def on_avr(
@@ -106,17 +98,17 @@ def _run(
 
 
 def _by_secret(machine: AvrMachine, sets: Sequence[Vectors], function: str, watched: int) -> tuple[int, int, int]:
-    """The most ways and the most lists of addresses in one set, when only what is secret changes; how many calls."""
+    """The most ways, and the most lists of addresses on one way, when only what is secret changes; how many calls."""
     ways = places = tried = 0
     for vectors in sets:
         run = CoreRun(cast(Any, machine), with_one_public_input(vectors), function)
         seen: set[int] = set()
-        touched: set[int] = set()
+        touched: dict[int, set[int]] = {}  # by way
         for call in run.calls():
             seen.add(machine.fingerprint)
             if call < watched // len(sets):
-                touched.add(machine.addresses)
+                touched.setdefault(machine.fingerprint, set()).add(machine.addresses)
                 tried += 1
         machine.forget()
-        ways, places = max(ways, len(seen)), max(places, len(touched))
+        ways, places = max(ways, len(seen)), max(places, *map(len, touched.values()))
     return ways, places, tried

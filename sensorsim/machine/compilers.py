@@ -6,14 +6,16 @@ what is proved.
 
 import shlex
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from sensorsim import progress
 from sensorsim.errors import InputError
+from sensorsim.files import read_bounded
 from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import read_elf
+from sensorsim.machine.elf import MOST_BYTES, read_elf
 from sensorsim.machine.targets import Target
+from sensorsim.machine.tools import TimedOutError, run_tool
 
 SECONDS = 120  # for one run of the compiler
 LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections")
@@ -118,9 +120,9 @@ class OwnCompiler:
         script = out.with_suffix(".ld")
         script.write_text(SCRIPT.replace("@ENTRY@", entry), "utf-8")
         command = [*self.command, *LINK, f"-Wl,--entry={entry}", "-T", str(script), *map(str, objects), "-o", str(out)]
-        self._link(command, out.parent, options)
+        self._link(command, out, options)
         try:
-            program = read_elf(out.read_bytes())
+            program = read_elf(read_bounded(out, MOST_BYTES))
         except InputError:  # which speaks of a file, and none was given
             raise InputError(
                 f"what {self.command[0]} makes is for no core that is emulated here; give a compiler for a 32-bit "
@@ -130,12 +132,12 @@ class OwnCompiler:
             core_of(program, target.name)
         return out
 
-    def _link(self, command: Sequence[str], build: Path, options: Sequence[str]) -> None:
+    def _link(self, command: Sequence[str], out: Path, options: Sequence[str]) -> None:
         first: InputError | None = None
         for libraries in LIBRARIES:
-            more = [] if libraries else [str(self._memory(build, options))]
+            more = [] if libraries else [str(self._memory(out.parent, options))]
             try:
-                self._run([*command, *more, *libraries])
+                self._run([*command, *more, *libraries], out)
             except InputError as error:
                 if not any(sign in str(error) for sign in MISSING):
                     raise
@@ -155,20 +157,24 @@ class OwnCompiler:
         if key not in self.known:
             out = build / f"own-{len(self.known)}-{source.stem}.o"
             folders = [f"-I{folder}" for folder in include]
-            self._run([*self.command, *options, *folders, "-c", str(source), "-o", str(out)])
+            self._run([*self.command, *options, *folders, "-c", str(source), "-o", str(out)], out)
             self.known[key] = out
         return self.known[key]
 
-    def _run(self, command: Sequence[str]) -> str:
+    def _run(self, command: Sequence[str], out: Path | None = None) -> str:
+        """Return what the compiler prints; InputError where it fails, or writes no file where it was told to."""
         name = self.command[0]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            raise InputError(f"{name} took more than {SECONDS} s and was stopped; look at the --cc command.") from None
+            with progress.step(f"waiting for {name}, {SECONDS} s at most"):
+                done = run_tool(command, name, SECONDS)
+        except TimedOutError as error:
+            raise InputError(f"{str(error).rstrip('.')}; look at the --cc command.") from None
         except OSError as error:
             raise InputError(f"{name} cannot be started ({error.strerror}); look at the --cc command.") from None
         if done.returncode:
             raise InputError(f"{name} refused the code ({_first_error(done.stderr + done.stdout)}); look at --cc.")
+        if out is not None and not (out.is_file() and out.stat().st_size):
+            raise InputError(f"{name} ended without an error but wrote no code; give a C compiler with --cc.")
         return done.stdout
 
 

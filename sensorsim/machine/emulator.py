@@ -7,11 +7,14 @@ address into a fingerprint of the executed sequence.
 
 import ctypes
 import struct
+import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim.errors import FailedProofError, InputError
 from sensorsim.machine.elf import Program
 from sensorsim.machine.memory import (
     ARGUMENT_BYTES,
@@ -39,10 +42,18 @@ FINGERPRINT, SEEN, LAST, LAST_END, RANGES, FIRST = 0, 1, 2, 3, 4, 8
 HEAD = FIRST + 3 * MOST_RANGES
 COUNT, TAKEN, SIZE, LIST, STEP = 0, 1, 2, 3, 4
 HOOKED = 1 << 40  # more than the hook's memory can hold
+CALL_SECONDS = 20.0  # of processor time that one call may take: a process that was suspended is not blamed
+
+
+class EndlessError(FailedProofError):
+    """A call that was stopped because it did not return."""
 
 
 class Machine:
     """A core with a program loaded, ready to be called."""
+
+    limit = CALL_SECONDS
+    late = False  # whether the watchdog stopped the last call
 
     def __init__(self, target: Target, program: Program) -> None:
         import numpy as np
@@ -88,16 +99,19 @@ class Machine:
         address, _ = self.program.symbols[name]
         self.state[FINGERPRINT] = self.state[LAST_END] = 0
         self.interruption: Exception | None = None
+        _watchdog.begin(self)
         try:
             result = int(self.abi.call(self.uc, address, arguments))
             if self.interruption is not None:
                 raise self.interruption
-            if self.abi.limit and self.abi.program_counter(self.uc) & ~1 != self.places.exit:
-                raise InputError(f"{name} did not return on {self.target.name} within {self.abi.limit / 1e6:g} s.")
+            if self.late and self.abi.program_counter(self.uc) & ~1 != self.places.exit:
+                raise EndlessError(f"{name} does not end on {self.target.name}: stopped after {self.limit:g} s.")
             return result
         except UcError as error:
             where = self.abi.program_counter(self.uc)
             raise InputError(f"{name} stopped on {self.target.name} at address 0x{where:x}: {error}.") from None
+        finally:
+            _watchdog.end(self)
 
     def play(self, functions: Sequence[Callable[..., int]]) -> list[int]:
         """Addresses that the program may call as functions; each call is answered by the host's function.
@@ -171,11 +185,42 @@ class Machine:
         return bytes(self.uc.mem_read(address, size))
 
 
+class _Watchdog:
+    """Stop calls that take too long: one thread for all machines, as a timer of unicorn's costs 90 us in each call."""
+
+    def __init__(self) -> None:
+        self.running: dict[Machine, float] = {}  # until when
+        self.thread = threading.Thread()
+
+    def begin(self, machine: Machine) -> None:
+        """Start the clock of a call."""
+        machine.late = False
+        self.running[machine] = time.process_time() + machine.limit
+        if not self.thread.is_alive():  # none yet, or this process was forked
+            self.thread = threading.Thread(target=self._watch, daemon=True)
+            with suppress(RuntimeError):  # no thread can be started here: then nobody stops a call
+                self.thread.start()
+
+    def end(self, machine: Machine) -> None:
+        """Stop the clock of a call."""
+        self.running.pop(machine, None)
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(0.5)
+            for machine, end in list(self.running.items()):
+                if time.process_time() > end:
+                    machine.late = True
+                    machine.uc.emu_stop()
+
+
+_watchdog = _Watchdog()
+
+
 class _Abi:
     """How a function is called on a core, and where it returns to."""
 
     places: Places
-    limit = 0  # microseconds that a call may take; 0 for as long as it likes
 
     def start(self, uc: Any, program: Program) -> None:
         """Registers that a startup would set."""
@@ -205,7 +250,7 @@ class _X86(_Abi):
         ) - 4  # 16-byte aligned before the call
         uc.mem_write(stack, words)
         uc.reg_write(UC_X86_REG_ESP, stack)
-        uc.emu_start(address, self.places.exit, self.limit)
+        uc.emu_start(address, self.places.exit)
         return int(uc.reg_read(UC_X86_REG_EAX))
 
     def given(self, uc: Any, count: int) -> tuple[int, ...]:
@@ -243,7 +288,7 @@ class _Registers(_Abi):
             uc.reg_write(register, value)
         uc.reg_write(self.sp, stack)
         uc.reg_write(self.link, self.places.exit | self.thumb)
-        uc.emu_start(address | self.thumb, self.places.exit, self.limit)
+        uc.emu_start(address | self.thumb, self.places.exit)
         return int(uc.reg_read(self.inputs[0])) & 0xFFFFFFFF
 
     def given(self, uc: Any, count: int) -> tuple[int, ...]:

@@ -1,25 +1,25 @@
-"""An MSP430 with a program loaded: compile a kernel for it, call it, count its cycles by the processor's table.
+"""An MSP430 with a program loaded: compile a kernel for it and call it.
 
 Code by the clang of ziglang, with a small runtime of ours that multiplies in the hardware multiplier. A kernel's
 arguments and results follow the MSP430 EABI: r12 to r15, then the stack.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
+from sensorsim.language.kernel import Kernel
 from sensorsim.machine import msp430_core as core
-from sensorsim.machine.avr_build import run_compiler
-from sensorsim.machine.elf import Program
+from sensorsim.machine.avr import signature_of
+from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.interpreted import InterpretedMachine, Places, Signature
-from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, need_firmware_tools
+from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, need_firmware_tools, run_compiler
 
 ARGUMENTS, FLOOR, STACK, EXIT = 0x8000, 0xF000, 0xFFE0, 0xFFF0
 LIMIT = 1 << 33
+MULTIPLIER = "-DSS_HW_MUL"  # MPY32 takes the same time for all operands
 FIRST, LAST = 12, 16  # registers of arguments
 _WHY = {
     core.NO_INSTRUCTION: "there is no instruction",
@@ -39,7 +39,9 @@ def compile_msp430(sources: Sequence[Path], include: Sequence[Path], entry: str,
     made = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]
     for source, made_file in zip(sources, made, strict=True):
         folders = [f"-I{folder}" for folder in include]
-        run_compiler([*clang, *OPTIMIZE, *SECTIONS, *WARNINGS, *folders, "-c", str(source), "-o", str(made_file)])
+        run_compiler(
+            [*clang, *OPTIMIZE, *SECTIONS, *WARNINGS, MULTIPLIER, *folders, "-c", str(source), "-o", str(made_file)]
+        )
     link = ["-static", "-nostdlib", "-Wl,--gc-sections", f"-Wl,-T,{script}", f"-Wl,--entry={entry}"]
     with as_file(own / "msp430_runtime.S") as runtime:
         run_compiler([*clang, *link, *map(str, made), str(runtime), "-o", str(out)])
@@ -96,18 +98,17 @@ class Msp430Machine(InterpretedMachine):
                     rest.append(word)
         return rest
 
-    def executed(self) -> Counter[tuple[str, str]]:
-        """How often each instruction ran since the last `forget`, by name and form of its operands."""
-        import numpy as np
+    def word(self, address: int) -> int:
+        """Return the 16 bits at an address."""
+        return int(self.memory[address]) | int(self.memory[address + 1]) << 8
 
-        ran: Counter[tuple[str, str]] = Counter()
-        for place in map(int, np.flatnonzero(self.counts)):
-            ran[form_of(int(self.memory[2 * place]) | int(self.memory[2 * place + 1]) << 8)] += int(self.counts[place])
-        return ran
 
-    def cycles(self, cpu: Cpu) -> float:
-        """What ran since the last `forget`, by the table."""
-        return float(sum(count * cpu.instruction(*form, 16).typical for form, count in self.executed().items()))
+def msp430_machine(
+    sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path
+) -> Msp430Machine:
+    """Compile the kernel's function and load it."""
+    out = compile_msp430(sources, include, function, build / f"{function}-msp430.elf")
+    return Msp430Machine(read_elf(out.read_bytes()), {function: signature_of(kernel)})
 
 
 def form_of(word: int) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Protocol
 
 from sensorsim.errors import InputError
 from sensorsim.extras import need
+from sensorsim.machine.tools import run_tool
 from sensorsim.suggest import did_you_mean
 
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
@@ -56,11 +56,11 @@ TARGETS = {
 # An emulator of its own, in machine/avr*.py, and a compiler of its own: not among those that unicorn runs.
 AVR = Target("avr", "Microchip AVR (ATmega1284P)", "avr-freestanding-none", "atmega1284p", "avr")
 CORES = {**TARGETS, AVR.name: AVR}
+# Also with an emulator of its own, in machine/msp430*.py: `cost` counts on it, and `verify` does not run there.
+MSP430 = Target("msp430", "TI MSP430", "msp430-freestanding-none", "msp430", "msp430")
+COUNTED = {**CORES, MSP430.name: MSP430}
 # What a package's README and manifest tell of: one core of a kind, so that an export stays short and quick.
 SHOWN = ("k7", "cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imc")
-# What `verify` runs on unless told otherwise: every instruction set once, and the prices of CV32E40P. RV32EC, without a
-# multiplier, and Ibex in its large configuration, which runs the code of rv32imc, are for those who ask.
-USUAL = (HOST, *(name for name in TARGETS if name not in ("rv32ec", "ibex-large")))
 
 
 def targets_named(names: Iterable[str]) -> list[str]:
@@ -84,11 +84,11 @@ def need_firmware_tools() -> None:
 def compiler_version() -> str:
     """What stands beside every figure that depends on the compiler."""
     need_firmware_tools()
-    text = _run([sys.executable, "-m", "ziglang", "cc", "--version"])
+    text = run_compiler([sys.executable, "-m", "ziglang", "cc", "--version"])
     return (
         text.splitlines()[0].split(" (")[0]
         + " by ziglang "
-        + _run([sys.executable, "-m", "ziglang", "version"]).strip()
+        + run_compiler([sys.executable, "-m", "ziglang", "version"]).strip()
     )
 
 
@@ -112,11 +112,11 @@ def compile_elf(
     command += [f"-Wl,-T,{script}", f"-Wl,--entry={entry}", *(f"-I{folder}" for folder in include)]
     command += [*map(str, sources), "-o", str(out)]
     try:
-        _run(command)
+        run_compiler(command)
     except InputError as error:
         if "undefined symbol" not in str(error):
             raise
-        _run([*command, RUNTIME])  # a division, say, on a core that has none
+        run_compiler([*command, RUNTIME])  # a division, say, on a core that has none
     return out
 
 
@@ -164,14 +164,14 @@ def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[P
     command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS, *WARNINGS]
     made = [out / f"{source.stem}-{target.name}.o" for source in sources]
     for source, file in zip(sources, made, strict=True):
-        _run([*command, *(f"-I{folder}" for folder in include), "-c", str(source), "-o", str(file)])
+        run_compiler([*command, *(f"-I{folder}" for folder in include), "-c", str(source), "-o", str(file)])
     return made
 
 
 def compile_host(sources: Sequence[Path], include: Sequence[Path], out: Path, options: Sequence[str] = ()) -> Path:
     """A shared library for this machine; warnings are errors."""
     flags = [*OPTIMIZE, *WARNINGS, "-shared", "-fPIC", "-nostdlib", *options]
-    _run([*_zig(), *flags, *(f"-I{folder}" for folder in include), *map(str, sources), "-o", str(out)])
+    run_compiler([*_zig(), *flags, *(f"-I{folder}" for folder in include), *map(str, sources), "-o", str(out)])
     return out
 
 
@@ -182,8 +182,8 @@ def check_with_gcc(sources: Sequence[Path], include: Sequence[Path]) -> str | No
         return None
     for source in sources:
         options = ["-std=c99", "-O2", "-ffreestanding", *WARNINGS, *(f"-I{folder}" for folder in include)]
-        _run([gcc, *options, "-c", str(source), "-o", os.devnull])
-    return _run([gcc, "--version"]).splitlines()[0]
+        run_compiler([gcc, *options, "-c", str(source), "-o", os.devnull])
+    return run_compiler([gcc, "--version"]).splitlines()[0]
 
 
 def _zig() -> list[str]:
@@ -191,9 +191,11 @@ def _zig() -> list[str]:
     return [sys.executable, "-m", "ziglang", "cc"]
 
 
-def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True)
+def run_compiler(command: Sequence[str]) -> str:
+    """Return what a compiler prints; InputError with its first complaint."""
+    done = run_tool(command)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:]
+        lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
+        lines = lines or done.stderr.splitlines()[-1:]
         raise InputError(f"the compiler refused the code ({lines[0].strip() if lines else 'no message'}).")
     return done.stdout

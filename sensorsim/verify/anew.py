@@ -8,12 +8,11 @@ and empty folders are not.
 
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sensorsim.errors import FailedProofError, InputError
+from sensorsim.errors import FailedProofError, InputError, UnableError
 from sensorsim.export.choose import Options
 from sensorsim.export.files import MANIFEST
 from sensorsim.export.manifest import AGAIN, NUMBER, Package, files_in, read_regular
@@ -21,6 +20,7 @@ from sensorsim.export.misra import tool_version
 from sensorsim.export.origins import FOLDER
 from sensorsim.export.package import make_package
 from sensorsim.export.vet import load_vetted
+from sensorsim.files import temporary_folder
 from sensorsim.language.load import FILE
 from sensorsim.machine.targets import compiler_version
 
@@ -49,10 +49,12 @@ def differences(package: Package, make: Make = make_package, build: Path | None 
     temporary files.
     """
     check_tools(package)
-    with tempfile.TemporaryDirectory(dir=build) as name:
+    with temporary_folder(build) as name:
         options = options_of(package, Path(name))
         try:
             made = make(options)
+        except UnableError:  # which says nothing of the package
+            raise
         except InputError as error:
             return [f"{MANIFEST}: export refuses what it says was exported ({str(error).rstrip('.')})"]
     return compared(package.folder, made)

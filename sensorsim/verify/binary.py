@@ -5,7 +5,6 @@ sensor is put through a life beside the firmware model; of single kernels every 
 What the image executes is counted and priced as it stands in it.
 """
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.files import read_bounded
+from sensorsim.files import read_bounded, temporary_folder
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.compilers import OwnCompiler
 from sensorsim.machine.cores import core_of
@@ -40,6 +39,7 @@ from sensorsim.verify.image import (
 )
 from sensorsim.verify.life import Life, as_built, live
 from sensorsim.verify.proof import Proof
+from sensorsim.verify.timing import leaks_told
 from sensorsim.verify.wiped import leftovers
 
 if TYPE_CHECKING:
@@ -128,10 +128,13 @@ def verify_elf(
         program = read_elf(read_bounded(elf, MOST_BYTES))
     except OSError as error:
         raise InputError(f"{elf} cannot be read ({error.strerror}); give the linked ELF file.") from None
+    except InputError as error:
+        said = str(error)
+        raise InputError(said if elf.name in said else f"{elf.name}: {said}") from None
     program = with_symbols(program, symbols or {})
     core = core_of(program, target)
     package, say, of_package = _begun(manifest if manifest.is_dir() else manifest.parent, trust, progress)
-    with tempfile.TemporaryDirectory() as build:
+    with temporary_folder() as build:
         report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,
                               None, ())  # fmt: skip
         if package.private:
@@ -170,7 +173,7 @@ def verify_with(
     """Prove a package as a compiler of yours builds it."""
     compiler = OwnCompiler(command)
     package, say, of_package = _begun(folder, trust, progress)
-    with tempfile.TemporaryDirectory() as name:
+    with temporary_folder() as name:
         build = Path(name)
         say("compile", 0, 1)
         program, core = built_with(package, compiler, build, target)
@@ -257,13 +260,12 @@ def _sensor(report: BinaryReport, program: Program, core: Target, package: Packa
 def _of_kernels(results: list[KernelResult]) -> list[Proof]:
     wrong = [f"{one.kernel}: {one.differing_bits} bits differ" for one in results if one.differing_bits]
     count = sum(one.vectors for one in results)
-    paths = [f"{one.kernel}: not the same {' or '.join(one.contradicted)} by secrets ({', '.join(one.varying[:4])})"
-             for one in results if one.contradicted]  # fmt: skip
+    paths = leaks_told(results)
     return [
         Proof(
             "kernels",
             not wrong,
             "; ".join(wrong) or f"{counted(len(results), 'kernel')}, {count} vectors, every bit the same",
         ),
-        Proof("kernels' paths", not paths, "; ".join(paths) or "nothing that the secrecy proof forbids was seen"),
+        Proof("kernels' paths", not paths, "; ".join(paths) or "secrets change nothing but what is declared, as tried"),
     ]

@@ -1,6 +1,8 @@
 """The C of a package beside its kernels: the same bits on every target, and what each kernel executes there."""
 
+import signal
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,12 @@ from typing import Any
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.manifest import Package
+from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
-from sensorsim.machine.emulator import Machine
+from sensorsim.machine.emulator import EndlessError, Machine
 from sensorsim.machine.harness import (
     CoreRun,
     TooLargeError,
@@ -34,7 +37,8 @@ from sensorsim.verify.timing import address_reason, reasons
 from sensorsim.verify.watched import TimedOperation, Watched, watch
 
 CHUNK = 10_000
-DIVIDES = ("div", "mod", "rem")  # in the names of what the secrecy proof calls an operation whose time varies
+HOST_SECONDS = 60  # of processor time that one set of vectors may take on this machine
+SHIPPED = "sensorsim.language.primitives"  # the primitives of the language
 
 
 class Work:
@@ -72,7 +76,9 @@ class Work:
         self.check_selftest(HOST, getattr(library, f"{prefix}selftest")())
         count = bits = 0
         for vectors, want in self.host_sets(kernel):
-            bits += differing_bits(run_on_host(library, vectors, function), want)
+            with _ended_after(HOST_SECONDS):
+                got = run_on_host(library, vectors, function)
+            bits += differing_bits(got, want)
             count += vectors.count
         return KernelResult(kernel.name, HOST, count, bits)
 
@@ -114,8 +120,10 @@ class Work:
             runtime=tuple(sorted(name for name in program.symbols if not name.startswith((prefix, "compiler_rt")))),
             secrets=kernel.secrecy().secrets,
             exposed=tuple(sorted(exposed)),
+            declared=_declared(kernel, target),
             sequences=len(tally.sequences),
-            sequences_by_secret=self.sequences_by_secret(machine, kernel, tally, watched, proved),
+            sequences_by_secret=self.sequences_by_secret(machine, kernel, tally, watched),
+            own_sequences=watched.own_paths,
             varying=reasons(tally, own, prefix),
             moving=self.moving(kernel, counter, watched),
             proved_same_path=proved,
@@ -124,10 +132,10 @@ class Work:
             addresses_by_secret=watched.addresses,
             proved_same_addresses=proved and "address" not in exposed,
             operations=tuple(
-                replace(one, on_data=one.on_data or (_divides(one) and "operation" in exposed))
+                replace(one, on_data=one.on_data or (one.declarable and "operation" in exposed))
                 for one in watched.operations
             ),
-            proved_operations=secrets and "operation" not in exposed and all(map(_divides, watched.operations)),
+            proved_operations=secrets and "operation" not in exposed and all(o.declarable for o in watched.operations),
         )
 
     def on_avr(self, kernel: Kernel) -> KernelResult:
@@ -140,7 +148,10 @@ class Work:
         exposed = _exposed(kernel)
         # Divisions and shifts by a secret are loops there, of the runtime or in the code itself: the source tells.
         slow = (TimedOperation("divisions or shifts", 0, None, None, True),) if "operation" in exposed else ()
-        return KernelResult(**found, secrets=kernel.secrecy().secrets, exposed=tuple(sorted(exposed)), operations=slow)
+        secrets, declared = kernel.secrecy().secrets, _declared(kernel, AVR)
+        return KernelResult(
+            **found, secrets=secrets, exposed=tuple(sorted(exposed)), declared=declared, operations=slow
+        )
 
     def machine(self, target: Target, kernel: Kernel, options: Sequence[str] = ()) -> Machine:
         function = self.package.names.functions[kernel]
@@ -184,17 +195,13 @@ class Work:
             count += vectors.count
         return bits, count
 
-    def sequences_by_secret(
-        self, machine: Machine, kernel: Kernel, tally: Tally, watched: Watched, proved: bool
-    ) -> int:
+    def sequences_by_secret(self, machine: Machine, kernel: Kernel, tally: Tally, watched: Watched) -> int:
         """How many sequences of instructions there are when what is public stays the same.
 
-        Where it is proved that there is one, all vectors are run again with one public input each to look for another.
+        Unless the kernel declares that there are more, all vectors are run again with one public input each.
         """
-        if tally.constant_time or not kernel.secrecy().secrets:
+        if tally.constant_time or not kernel.secrecy().secrets or {"branch", "loop"} & set(_declared(kernel)):
             return len(tally.sequences)
-        if not proved:
-            return len(tally.sequences) if _exposed(kernel) & {"branch", "loop"} else watched.paths
         most = watched.paths
         for known, _ in self.sets(kernel)[-COUNTED:]:
             run = CoreRun(machine, with_one_public_input(known), self.package.names.functions[kernel])
@@ -210,11 +217,6 @@ class Work:
         if out.exists() or target is AVR:  # the self-test's vectors take more memory than an AVR has
             return
         sources, entry = [*self.package.sources, *self.package.selftest], f"{prefix}selftest"
-        if target is AVR:
-            from sensorsim.machine.avr_verify import answer_of
-
-            self.check_selftest(target.name, answer_of(sources, self.package.include, entry, out))
-            return
         self.compiler.elf(target, sources, self.package.include, entry, out)
         self.check_selftest(target.name, Machine(target, read_elf(out.read_bytes())).call(entry, []))
 
@@ -238,7 +240,7 @@ class Work:
             machine = self.machine(TARGETS["k7"], kernel, TRAP)
             try:
                 bits, ran = self.run_sets(machine, kernel, None, Tally())
-            except TooLargeError:
+            except (TooLargeError, EndlessError):
                 raise
             except InputError as error:
                 raise FailedProofError(
@@ -269,15 +271,36 @@ class Work:
         return number
 
 
+@contextmanager
+def _ended_after(seconds: int) -> Iterator[None]:
+    """Let the system end this process if C uses more processor time: Python handles no signal meanwhile."""
+    if not hasattr(signal, "setitimer"):  # nor is there a process of its own there
+        yield
+        return
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
 def _exposed(kernel: Kernel) -> set[str]:
     """What the secrecy reader found to depend on a secret, declared or not: branch, loop, address, operation."""
     read = kernel.secrecy()
     return {found.kind for found in (*read.findings, *read.exceptions)}
 
 
-def _divides(operation: TimedOperation) -> bool:
-    """Whether it is one that the secrecy reader looks for; it takes every multiplication to be as long as any other."""
-    return any(part in operation.name for part in DIVIDES)
+def _declared(kernel: Kernel, target: Target | None = None) -> tuple[str, ...]:
+    """Return the kinds of what depends on a secret and is declared: branch, loop, address, operation.
+
+    A declared operation is a loop in the package's own code where a primitive outside of the language brings its C,
+    and on AVR, which shifts place by place.
+    """
+    accepted = kernel.secrecy().exceptions
+    kinds, slow = {found.kind for found in accepted}, {found.at for found in accepted if found.kind == "operation"}
+    nodes = (node for part in reachable([kernel]) for node in part.nodes if isinstance(node, ir.Apply))
+    looping = {node.at for node in nodes if target is AVR or node.primitive.function.__module__ != SHIPPED}
+    return tuple(sorted(kinds | ({"loop"} if slow & looping else set())))
 
 
 __all__ = ["Effort", "KernelResult", "Work"]

@@ -15,6 +15,7 @@ from sensorsim.device.status import Status
 from sensorsim.errors import FailedProofError
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.export.manifest import Package
+from sensorsim.language.secrecy import TIMED
 from sensorsim.machine.counting import BlockCounter, Spread, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import Program
@@ -108,14 +109,14 @@ def watch_calls(target: Target, program: Program, firmware: Firmware, prefix: st
 
 
 def timing_proofs(calls: Calls, package: Package) -> list[Proof]:
-    """Whether secrets change what runs or which data is touched. Each fails where the package promises that they do
-    not: only places in constant tables may change, and these only where it declares that."""
-    read = [one.secrecy() for one in package.kernels if one.secrecy().secrets]
-    declared = any(found.kind == "address" for one in read for found in (*one.findings, *one.exceptions))
+    """Whether secrets change what runs, which data is touched or the operands of slow operations. Each fails unless a
+    kernel declares it, and of addresses only places in constant tables may be declared."""
+    accepted = {found.kind for one in package.kernels for found in one.secrecy().exceptions}
+    declared = "address" in accepted
     varying = [f"{one.call} takes {one.paths} paths by its secrets ({', '.join(one.varying[:SHOWN])})"
                for one in calls.results if one.paths > 1]  # fmt: skip
     if varying:  # then addresses differ anyhow
-        return [Proof("path", not all(one.same_path for one in read), "; ".join(varying))]
+        return [Proof("path", bool(accepted & set(TIMED)), "; ".join(varying))]
     trials, touches = max(one.calls for one in calls.results), calls.touches
     told = f"the same for {touches.records} records with one entropy"
     if touches.addresses > 1:
@@ -123,10 +124,14 @@ def timing_proofs(calls: Calls, package: Package) -> list[Proof]:
     if touches.addresses_in_ram > 1 or (touches.addresses > 1 and not declared):
         told = f"a release touches other data for other records, first {touches.access}"
     same = touches.addresses_in_ram == 1 and (touches.addresses == 1 or declared)
-    return [
+    proofs = [
         Proof("path", True, f"the same instructions for {trials} records and seeds of one public state"),
         Proof("addresses", same, told),
     ]
+    if slow := touches.operations:
+        named = f"other operands for other secrets: {', '.join(slow[:SHOWN])}"
+        proofs.append(Proof("operations", "operation" in accepted, named))
+    return proofs
 
 
 def _must(status: Status, what: str) -> None:

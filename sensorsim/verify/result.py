@@ -38,15 +38,17 @@ class KernelResult:
     runtime: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()  # parameters that are declared secret; where there is none, all inputs change
     exposed: tuple[str, ...] = ()  # what depends on them by the source: branch, loop, address, operation
+    declared: tuple[str, ...] = ()  # of these, what the kernel declares, with a reason
     sequences: int | None = None
     sequences_by_secret: int | None = None  # when only the secret inputs change
+    own_sequences: int = 1  # of these, how many differ outside of the compiler's runtime
     varying: tuple[str, ...] = ()  # which branches depend on data, and why
     # By the secrecy proof of the source: the same instructions for every secret. It says nothing of functions of the
     # compiler's runtime, so where one that branches was called nothing is proved.
     proved_same_path: bool = False
     tried: int = 0  # calls whose paths were compared
     watched: int = 0  # calls whose addresses and operands were compared
-    addresses_by_secret: int | None = None  # sequences of data addresses when only the secret inputs change
+    addresses_by_secret: int | None = None  # sequences of data addresses on one path when only the secrets change
     proved_same_addresses: bool = False
     moving: tuple[str, ...] = ()  # which access depends on data, and why
     operations: tuple[TimedOperation, ...] = ()  # that ran, and whose time depends on their operands
@@ -68,15 +70,19 @@ class KernelResult:
         return None if self.sequences is None else not any(operation.on_data for operation in self.operations)
 
     @property
-    def contradicted(self) -> tuple[str, ...]:
-        """What the secrecy proof says and this machine code does not do."""
-        claims = {
-            "path": (self.proved_same_path, self.constant_time),
-            "addresses": (self.proved_same_addresses, self.same_addresses),
-            "operations": (self.proved_operations, self.same_time),
-        }
-        return tuple(name for name, (proved, seen) in claims.items() if proved and seen is False)
+    def leaks(self) -> tuple[str, ...]:
+        """Name what changed with a secret in this machine code and is not declared, whatever the source proves."""
+        if not self.secrets:
+            return ()
+        found = []
+        by_runtime = "operation" in self.declared and self.own_sequences == 1
+        if self.constant_time is False and not {"branch", "loop"} & set(self.declared) and not by_runtime:
+            found.append(f"path ({self.sequences_by_secret} in {self.tried} tried)")
+        if self.same_addresses is False and "address" not in self.declared:
+            found.append(f"addresses ({self.addresses_by_secret} in {self.watched} tried)")
+        slow = [one for one in self.operations if one.on_data and not (one.declarable and "operation" in self.declared)]
+        return (*found, *(f"time of {one.text(self.unit)}" for one in slow))
 
     @property
     def passed(self) -> bool:
-        return self.differing_bits == 0 and not self.contradicted
+        return self.differing_bits == 0 and not self.leaks

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
+from sensorsim import progress
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.origins import FOLDER
 from sensorsim.verify.anew import compared
@@ -129,7 +130,8 @@ class Run:
         if self.progress:
             with self.changed:
                 self.progress(step.about, len(self.found), sum(map(len, self.groups)))
-        answer = self._answer(step, doer)
+        with progress.step(step.about):  # for a stderr that is no terminal, where no bar is seen
+            answer = self._answer(step, doer)
         with self.changed:
             self.found[step] = answer
             self.changed.notify_all()

@@ -1,6 +1,6 @@
 """What a stopwatch would learn of a kernel, in three columns, and why: which branch or address depends on what."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from sensorsim.language import ir
@@ -11,6 +11,7 @@ from sensorsim.machine.counting import Tally
 if TYPE_CHECKING:
     from sensorsim.verify.bits import KernelResult
 
+SHOWN = 2  # places that a proof names
 RUNTIME = "the compiler's runtime: its steps depend on the operands"
 DIVISION = " (define SS_NO_HW_DIV for a division that does not)"
 TIMING_HEAD = ("same path", "same addresses", "operations timed by data")
@@ -59,10 +60,18 @@ def timing_lines(result: "KernelResult") -> list[str]:
     lines = [f"not the same path for all inputs: {reason}" for reason in result.varying]
     whose = "secrets" if result.secrets else "inputs"
     lines += [f"not the same addresses for all {whose}: {reason}" for reason in result.moving]
-    lines += [
-        f"FAILED: proved from the source, and not so in this machine code: {name}" for name in result.contradicted
-    ]
+    lines += [f"FAILED: changes with a secret and is not declared: {name}" for name in result.leaks]
     return [f"{result.target}: {line}" for line in lines]
+
+
+def leaks_told(results: "Iterable[KernelResult]") -> list[str]:
+    """Name for each kernel and target what changes with a secret and is not declared, and the first branches of it."""
+    found = []
+    for one in results:
+        if one.leaks:
+            where = f" ({'; '.join((*one.varying, *one.moving)[:SHOWN])})" if one.varying or one.moving else ""
+            found.append(f"{one.kernel} on {one.target}: secrets change the {', the '.join(one.leaks)}{where}")
+    return found
 
 
 def reasons(tally: Tally, functions: Mapping[Kernel, str], prefix: str) -> tuple[str, ...]:
@@ -86,6 +95,8 @@ def reasons(tally: Tally, functions: Mapping[Kernel, str], prefix: str) -> tuple
 
 
 def _runtime(function: str, prefix: str) -> str:
+    if function.startswith(prefix):
+        return "a choice without a branch in the source, of which the compiler made one"
     return RUNTIME + (with_prefix(DIVISION, prefix) if "div" in function else "")
 
 
@@ -110,4 +121,4 @@ def _conditions(kernel: Kernel) -> str:
         for node in part.nodes
         if isinstance(node, ir.If) or (isinstance(node, ir.For) and node.last.type in ("u32", "i32"))
     ]
-    return "depends on " + ", ".join(found) if found else "a division or comparison that became a branch"
+    return "depends on " + ", ".join(found) if found else "an operation that became a branch"

@@ -1,7 +1,6 @@
 """Verify a package: every file as export writes it, the table certified from the compiled bytes, every draw counted,
 the self-test and every bit on every target, and what the code executes there."""
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import files_in
+from sensorsim.files import temporary_folder
 from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_named
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
@@ -18,6 +18,7 @@ from sensorsim.verify.proof import Proof
 from sensorsim.verify.result import KernelResult
 from sensorsim.verify.running import NOT_RUN, Progress, Run, failed
 from sensorsim.verify.steps import Contents, Setup, Step
+from sensorsim.verify.timing import leaks_told
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +88,7 @@ def verify(
     InputError where the question is wrong.
     """
     names = targets_named(targets)
-    with tempfile.TemporaryDirectory() as build:
+    with temporary_folder() as build:
         setup = Setup(folder, Path(build), tuple(names), effort or Effort(), seed, trust, made)
         run = Run(setup, progress, jobs)
         return _Report(setup, run, run.all()).whole()
@@ -138,7 +139,9 @@ class _Report:
         told = f"{count} vectors, {counted(kernels, 'kernel')}, {counted(len(targets), 'target')}"
         if targets:
             yield Proof("bits", not wrong, "; ".join(wrong) or f"every bit is the same: {told}")
-        yield from _paths(results)
+        if unproved := self.contents.unproved:
+            yield Proof("secrecy", False, "; ".join(unproved))
+        yield from paths(results)
         stops = self._errors("ubsan") + self._errors("gcc")
         if any(self.found[step] is None for step in self.run.of("ubsan")) and not stops:
             stops = ["not run, because the self-test fails"]
@@ -157,7 +160,6 @@ class _Report:
 
     def _left_out(self) -> Iterator[str]:
         """What was not proved, and why."""
-        yield from self.contents.unproved
         if not self.run.of("draw"):
             yield NOT_DRAWN if self.contents.table else NO_TABLE
         names = [name for what, name in SORTS.items() if any(map(self._not_run, self.run.of(what)))]
@@ -173,11 +175,14 @@ class _Report:
         return list(dict.fromkeys(str(answer).rstrip(".") for answer in found if failed(answer)))
 
 
-def _paths(results: Sequence[KernelResult]) -> Iterator[Proof]:
-    """What the secrecy proof says that secrets never change, and the code as it ran."""
-    proved = [result for result in results if result.proved_same_path]
-    if not proved:
+def paths(results: Sequence[KernelResult]) -> Iterator[Proof]:
+    """Tell whether secrets change a path, an address or a time that is not declared, in the code as it ran."""
+    watched = [result for result in results if result.secrets and result.sequences is not None]
+    if not watched:
         return
-    wrong = [f"{r.kernel} on {r.target}: {name} is proved and not so" for r in proved for name in r.contradicted]
-    kernels = counted(len({result.kernel for result in proved}), "kernel")
-    yield Proof("path", not wrong, "; ".join(wrong) or f"secrets change no instruction of {kernels}, as proved")
+    tried = {result.kernel for result in watched if not result.proved_same_path}
+    proved = {result.kernel for result in watched} - tried
+    told = [f"secrets change no instruction of {counted(len(proved), 'kernel')}, as proved"] if proved else []
+    told += [f"of {counted(len(tried), 'kernel')} they change nothing but what is declared, as tried"] if tried else []
+    wrong = leaks_told(watched)
+    yield Proof("path", not wrong, "; ".join(wrong or told))

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Instruction
@@ -12,6 +13,7 @@ from sensorsim.machine.vectors import Vectors
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
 
 BY_LENGTH = ("mem", "__aeabi_mem")  # functions of the runtime whose steps depend on lengths and addresses
+DIVIDES = ("div", "mod", "rem", "shift")  # in the names of what the secrecy reader calls an operation whose time varies
 TWO_WORDS = re.compile("di[34]|l(div|mul|lsl|lsr|asr|cmp)")  # in the names of those that take 64-bit operands
 
 
@@ -24,6 +26,11 @@ class TimedOperation:
     min: float | None  # in the unit of the core's table; None for a function
     max: float | None
     on_data: bool  # whether the operands changed with the secrets (with any input where none is declared secret)
+
+    @property
+    def declarable(self) -> bool:
+        """Whether a kernel can declare it. The secrecy reader takes all multiplications to be equally long."""
+        return any(part in self.name for part in DIVIDES)
 
     def text(self, unit: str) -> str:
         """As in `36 divisions (2–12 cycles)`."""
@@ -40,7 +47,8 @@ class Watched:
 
     vectors: int
     paths: int
-    addresses: int
+    own_paths: int  # that differ outside of the compiler's runtime
+    addresses: int  # on one of these
     operations: tuple[TimedOperation, ...]
     branch: Instruction | None = None  # the first that went another way
     access: Instruction | None = None  # the first that touched another address on the same path
@@ -56,22 +64,50 @@ def watch(sets: Sequence[Vectors], counter: BlockCounter, tally: Tally, function
     places = _places(counter, prefix)
     slow: set[str] = set()
     seen: set[int] = set()
-    paths = addresses = count = 0
+    paths = own_paths = addresses = count = 0
     branch = access = None
     for vectors in sets:
         run = CoreRun(counter.machine, vectors, function)
         with Watch(counter.machine, {place: registers for place, (_, registers) in places.items()}) as watching:
             touched = [watching.take() for _ in run.calls()]
         count += vectors.count
-        paths = max(paths, len({t.path for t in touched}))
-        addresses = max(addresses, len({t.addresses for t in touched}))
-        slow |= {name for place, (name, _) in places.items() if len({t.operands.get(place) for t in touched}) > 1}
+        ways = _by_own_path(run, counter, touched, prefix)
+        paths, own_paths = max(paths, len({t.path for t in touched})), max(own_paths, len(ways))
+        addresses = max(addresses, *(len({t.addresses for t in way}) for way in ways))
+        slow |= {name for place, (name, _) in places.items() for way in ways
+                 if len({t.operands.get(place) for t in way}) > 1}  # fmt: skip
         seen |= {place for one in touched for place in one.operands}
         branch = branch or _first_branch(run, counter, touched)
         access = access or _first_access(run, counter, touched)
     # operands that were not seen: they are not in registers, or no watched call came by
     slow |= {name for place, (name, registers) in places.items() if not registers or place not in seen}
-    return Watched(count, paths, addresses, _operations(counter, tally, places.values(), slow), branch, access)
+    operations = _operations(counter, tally, places.values(), slow)
+    return Watched(count, paths, own_paths, addresses, operations, branch, access)
+
+
+def _by_own_path(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched], prefix: str) -> list[list[Touched]]:
+    """Group the calls by their path outside of the compiler's runtime.
+
+    What a function of the runtime does follows from its operands, which are compared where it is entered.
+    """
+    own = {start: counter.owner(start).startswith((prefix, *BY_LENGTH)) for start in counter.known}
+    differ = len({(one.path, *one.operands.values()) for one in touched}) > 1
+    if differ and not all(own.values()):
+        inside = {one.address for start, block in counter.known.items() if not own[start] for one in block}
+        with Steps(counter.machine) as steps:
+            touched = [_outside(inside, steps, touched[call].operands) for call in run.calls()]
+    ways: dict[int, list[Touched]] = {}
+    for one in touched:
+        ways.setdefault(one.path, []).append(one)
+    return list(ways.values())
+
+
+def _outside(inside: Container[int], steps: Steps, operands: Mapping[int, int]) -> Touched:
+    """Return what the last call touched by instructions that are not among these, or where it entered them."""
+    blocks, accesses = steps.take()
+    entered = {to for (start, _), (to, _) in pairwise(blocks) if start not in inside}
+    path, data = (hash(tuple(one for one in some if one[0] not in inside)) for some in (blocks, accesses))
+    return Touched(path, data, {at: one for at, one in operands.items() if at not in inside or at in entered})
 
 
 def _places(counter: BlockCounter, prefix: str) -> dict[int, tuple[str, tuple[str, ...]]]:

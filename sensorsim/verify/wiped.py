@@ -16,7 +16,7 @@ from sensorsim.device.sensor import Sensor
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.kernels.formats import ONE
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
-from sensorsim.kernels.health import STATE_WORDS
+from sensorsim.kernels.health import RECENT_WORDS, STATE_WORDS
 from sensorsim.machine.elf import Program
 from sensorsim.machine.emulator import PAINT
 from sensorsim.machine.memory import PAGE, STACK_BYTES
@@ -130,7 +130,7 @@ def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
     stack, parts = core.machine.places.stack, core.machine.program.sections
     if _holds(core, core.sensor, ROOM, secrets):
         return "in the sensor's state"
-    size = WORD * (2 * CIPHER_WORDS + BLOCK_WORDS * core.firmware.blocks + STATE_WORDS)
+    size = WORD * (2 * CIPHER_WORDS + BLOCK_WORDS * core.firmware.blocks + STATE_WORDS + RECENT_WORDS)
     if set(core.machine.uc.mem_read(core.sensor + AT_WORK, size)) - {0, GARBAGE}:  # what no call touched is garbage
         return "in the sensor's state, which is not all wiped"
     if _holds(core, stack, STACK_BYTES, secrets + key):

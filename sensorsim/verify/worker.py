@@ -19,6 +19,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError
+from sensorsim.files import FULL, name_temporary, no_room
+from sensorsim.machine import tools
 from sensorsim.verify.steps import SELFTEST_SECONDS, Setup, Step, Steps
 
 SECONDS = 1200  # that one step may take
@@ -55,6 +57,8 @@ class Worker:
             code = self.process.wait() if self.process else 0
             self.end()
             where = " on host" if step.on_host else ""
+            if code == -signal.SIGPROF:
+                raise FailedProofError(f"{step.about}: the code does not end{where}.") from None
             raise FailedProofError(
                 f"{step.about}: the code ended the process that ran it{where} (exit {code})."
             ) from None
@@ -83,7 +87,12 @@ class Worker:
         command = [sys.executable, "-m", "sensorsim.verify.worker", str(theirs.fileno())]
         temporary = self.setup.build / f"{self.name}-{self.started}-temporary"  # goes with the folder it is in
         temporary.mkdir()
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(temporary)}
+        environment = {
+            **os.environ,
+            **tools.environment(),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "TMPDIR": str(temporary),
+        }
         self.process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
@@ -108,6 +117,8 @@ class _Answer(pickle.Unpickler):
 def serve(connection: Connection) -> None:
     """The other side: do what comes until nobody is there any more."""
     setup, name, parent = connection.recv()
+    tools.stay_in_group()
+    name_temporary(setup.build.parent)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     steps: Steps | None = None
     while True:
@@ -118,6 +129,10 @@ def serve(connection: Connection) -> None:
         try:
             steps = steps or Steps(setup, name)
             answer: tuple[bool, Any] = (True, steps.do(step))
+        except OSError as error:
+            full = error.errno in FULL
+            told = InputError(str(no_room(error))) if full else RuntimeError(f"{step.about}: {error!r}")
+            answer = (False, told)
         except InputError as error:
             answer = (False, (FailedProofError if isinstance(error, FailedProofError) else InputError)(str(error)))
         except Exception as error:  # named by the other side, which knows whether the package was altered

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from sensorsim.language.c.comments import about, remark, title
 from sensorsim.language.c.functions import function
 from sensorsim.language.c.heads import has_loop, signature
-from sensorsim.language.c.helpers import HEADER, LOCAL
+from sensorsim.language.c.helpers import HEADER, HOLDS, LOCAL
 from sensorsim.language.c.names import Constants, Names, spelled
 from sensorsim.language.c.private import PrivatePlan
 from sensorsim.language.c.tables import (
@@ -167,6 +167,8 @@ def _intro(entries: Iterable[Kernel]) -> list[str]:
         "",
         "No function allocates, recurses, keeps state between calls or calls anything outside this package",
         "(but see SS_NO_HW_DIV in the README). Arrays must not overlap.",
+        "",
+        *wrap(HOLDS),
     ]
 
 

@@ -169,6 +169,64 @@ static inline uint32_t ss_rotlu(uint32_t a, uint32_t k)
 }
 """
 
+# The assembly in ss_opaque also keeps a compiler from seeing that the loop is a product, of which it would make a call.
+MULU = (
+    ASR,
+    OPAQUE,
+    """\
+/*
+ * Whether the core has a multiplier that takes the same time for all operands: known of these, by what
+ * their compilers define. Define SS_HW_MUL for another core that has one, SS_NO_HW_MUL where it ends early.
+ */
+#if defined(__i386__) || defined(__x86_64__) || defined(_M_IX86) || defined(_M_X64)
+#define SS_KNOWN_MUL
+#elif defined(__riscv_mul) || defined(__riscv_zmmul) || defined(__AVR_HAVE_MUL__)
+#define SS_KNOWN_MUL
+#elif defined(__ARM_ARCH)
+#if __ARM_ARCH >= 6
+#define SS_KNOWN_MUL
+#endif
+#endif
+
+#if (defined(SS_KNOWN_MUL) || defined(SS_HW_MUL)) && !defined(SS_NO_HW_MUL)
+
+/* The low word of a * b. */
+static inline uint32_t ss_mulu(uint32_t a, uint32_t b)
+{
+    return a * b;
+}
+
+/* The same, signed; the product is proved to fit. */
+static inline int32_t ss_mul(int32_t a, int32_t b)
+{
+    return a * b;
+}
+
+#else
+
+/* The low word of a * b: one bit of b in each of 32 steps, the highest first, no branch on data. */
+static inline uint32_t ss_mulu(uint32_t a, uint32_t b)
+{
+    uint32_t rest = b;
+    uint32_t product = 0U;
+    for (uint32_t bit = 0U; bit < 32U; bit++) {
+        product = (product << 1) + (a & ss_opaque((uint32_t)ss_asr((int32_t)rest, 31U)));
+        rest <<= 1;
+    }
+    return product;
+}
+
+/* The same, signed; the product is proved to fit. */
+static inline int32_t ss_mul(int32_t a, int32_t b)
+{
+    const uint32_t product = ss_mulu((uint32_t)a, (uint32_t)b);
+    return (int32_t)product;
+}
+
+#endif
+""",
+)
+
 DIVU = """\
 #ifdef SS_NO_HW_DIV
 
@@ -229,10 +287,23 @@ static inline int32_t ss_div(int32_t a, int32_t b)
 }
 """
 
+# For the public header: on which cores the statements about time hold.
+HOLDS = (
+    "What is said of time is proved of the source. It holds on cores that add, shift and multiply in the same time for "
+    "all operands: x86, Arm (ARMv6 or later, so every Cortex-M) and RISC-V. It does not hold on AVR and MSP430, which "
+    "shift one bit at a time: their compilers make loops and branches of shifts and comparisons, some of them on "
+    "secrets. On x86, Arm, RISC-V with M or Zmmul and AVR with MUL, products are the core's own: define SS_NO_HW_MUL "
+    "where its multiplier ends early (Ibex with the slow multiplier does). On all other cores a product is 32 steps of "
+    "C, unless SS_HW_MUL is defined. A division on secrets is named where there is one; only with SS_NO_HW_DIV does it "
+    "take the same time for all operands. Your compiler may still make a branch: verification with your compiler, or "
+    "of your image, looks for it."
+)
+
 HEADER = """\
 /*
  * The few operations that C leaves open, made exact: shifts of negative numbers, division by zero,
- * INT32_MIN / -1. Every other operation of the kernels is a plain C operator.
+ * INT32_MIN / -1, and those whose time may depend on their operands: comparisons, products. Every other
+ * operation of the kernels is a plain C operator.
  *
  * Define SS_NO_HW_DIV on cores without a divider (Cortex-M0, M0+): division is then done here, in a
  * number of steps that does not depend on the operands, and no compiler runtime is linked.

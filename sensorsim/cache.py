@@ -61,7 +61,7 @@ def save(name: str, data: bytes) -> None:
         return
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_ours(place):
+        if not is_ours(place):
             return
         handle, new = tempfile.mkstemp(prefix=BEGUN, dir=place)
         try:
@@ -88,7 +88,8 @@ def _opened(place: Path, name: str, flags: int) -> int:
         os.close(room)
 
 
-def _is_ours(place: Path) -> bool:
+def is_ours(place: Path) -> bool:
+    """Return whether it is a folder that nobody else can have put something into."""
     try:
         return _is_private(place.lstat(), stat.S_ISDIR)
     except OSError:

@@ -1,0 +1,156 @@
+"""Run a compiler or a checker: within a time limit, with a folder for what it leaves, ended with all it started.
+
+The compiler of ziglang keeps what it builds (the arithmetic of a core, which takes it some ten seconds) in a folder of
+its own inside ours, so that it needs no HOME. Where ours cannot be used, it gets a temporary one for this process.
+"""
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from sensorsim import cache as store
+from sensorsim.errors import UnableError
+from sensorsim.files import is_full_message, no_room, temporary_folder
+
+SECONDS = 600  # for one run of a tool of ours; the first link for a core takes the compiler some ten seconds
+VARIABLES = ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")
+MOST_BYTES = 512 << 20  # of the compiler's folder; it is emptied when it holds more
+LOCK = "in-use"
+LITTLE_ROOM = 4 << 20  # bytes free in the temporary folder: a tool that ends without a word may have lacked them
+_group = {"own": True}
+
+
+class TimedOutError(UnableError):
+    """A tool that was stopped because it took too long."""
+
+
+def run_tool(
+    command: Sequence[str], name: str = "the compiler", seconds: float = SECONDS, cwd: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a tool and return what it printed; OSError where it cannot be started, TimedOutError where it does not end.
+
+    Whatever ends the wait, Ctrl-C too, ends the tool and everything that it started. What it writes to its temporary
+    folder goes with it.
+    """
+    with temporary_folder() as room, _in_use():
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**os.environ, **environment(), "TMPDIR": room},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0 if os.name == "posix" and _group["own"] else None,
+        )
+        try:
+            out, said = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise TimedOutError(f"{name} took more than {seconds:g} s and was stopped.") from None
+        finally:
+            _end(process)
+        if process.returncode and (is_full_message(said + out) or _lacked_room(process.returncode, said + out, room)):
+            raise no_room()
+    return subprocess.CompletedProcess(command, process.returncode, out, said)
+
+
+def _lacked_room(code: int, said: str, folder: str) -> bool:
+    """Return whether a tool that a signal ended, or that said nothing, has failed for want of space in the folder."""
+    return (code < 0 or not said.strip()) and shutil.disk_usage(folder).free < LITTLE_ROOM
+
+
+def stay_in_group() -> None:
+    """Start tools in the process group of this process from now on: somebody else ends the whole group."""
+    _group["own"] = False
+
+
+def environment() -> Mapping[str, str]:
+    """Return the variables that tell the compiler of ziglang where to keep what it builds; the user's own stand."""
+    place = os.environ.get(VARIABLES[0]) or str(_folder())
+    return {VARIABLES[0]: place, VARIABLES[1]: os.environ.get(VARIABLES[1]) or place}
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """End the tool and what it started, if anything is left."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if os.name == "posix" and _group["own"]:
+            os.killpg(process.pid, signal.SIGKILL)
+        elif process.poll() is None:
+            process.kill()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    process.wait()
+
+
+@cache
+def _folder() -> Path:
+    """Return the compiler's folder: inside ours where that can be written, else one that goes with this process."""
+    kept = store.folder()
+    if kept is not None:
+        place = kept.absolute() / "zig"
+        with contextlib.suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if store.is_ours(kept) and store.is_ours(place):
+                (place / LOCK).touch()
+                _trim(place)
+                return place
+    try:
+        made = Path(tempfile.mkdtemp(prefix="sensorsim-zig-"))
+    except OSError:
+        raise no_room() from None
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+@contextlib.contextmanager
+def _in_use() -> Iterator[None]:
+    """Keep others from emptying the compiler's folder meanwhile."""
+    with _locked(Path(environment()[VARIABLES[0]]), exclusive=False):
+        yield
+
+
+@contextlib.contextmanager
+def _locked(place: Path, exclusive: bool) -> Iterator[bool]:
+    """Lock the folder, shared or alone, and tell whether that worked; alone only where nobody has it."""
+    if sys.platform == "win32" or not (place / LOCK).is_file():
+        yield False
+        return
+    import fcntl
+
+    with (place / LOCK).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
+        except OSError:
+            yield False
+        else:
+            yield True
+
+
+def _trim(place: Path) -> None:
+    """Empty the folder once it holds too much and nobody uses it: its parts name each other, so none can stay."""
+    with _locked(place, exclusive=True) as alone:
+        if not alone or _size(place) <= MOST_BYTES:
+            return
+        for part in place.iterdir():
+            if part.name != LOCK:
+                shutil.rmtree(part, ignore_errors=True)
+
+
+def _size(place: Path) -> int:
+    total = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.stat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH116, PTH118
+    return total
