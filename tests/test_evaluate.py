@@ -340,6 +340,12 @@ def test_a_model_survives_its_file(models, tmp_path, suffix):
         assert np.array_equal(save.tensors_of(again)[name], value)
 
 
+def test_noise_that_no_float_can_square_is_refused(models, capsys):
+    words = ["evaluate", "--model", models / "linear.npz", "--data", models / "north.csv", "--sigma", "1e300"]
+    code, out, said = run(capsys, *words)
+    assert (code, out) == (2, "") and "sigma = 1e+300; give a number from 0" in said and said.count("\n") == 1, said
+
+
 @pytest.mark.slow
 def test_evaluate_needs_no_torch(models):
     program = "import sys\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\nassert 'torch' not in sys.modules\n"

@@ -118,13 +118,13 @@ def test_a_file_of_ones_own(tmp_path):
 
 HOSTILE = {
     "empty": ("", "line 1: the header is missing"),
-    "no header": ("a,0,1,s\n", "line 1: the header is a,0,1,s; it must be name,low,high,unit"),
-    "another order": ("name,high,low,unit\n", "line 1: the header is name,high,low,unit"),
+    "no header": ("a,0,1,s\n", "line 1: the header is 'a,0,1,s'; it must be name,low,high,unit"),
+    "another order": ("name,high,low,unit\n", "line 1: the header is 'name,high,low,unit'"),
     "nothing below": (HEADER, "holds no range"),
     "few cells": (HEADER + "a,0,1\n", "line 2 has 3 cells"),
     "many cells": (HEADER + "a,0,1,s,x\n", "line 2 has 5 cells"),
     "decimal comma": (HEADER + "a,0,36,5,s\n", "line 2 has 5 cells"),
-    "semicolons": ("name;low;high;unit\na;0;1;s\n", "the header is name;low;high;unit"),
+    "semicolons": ("name;low;high;unit\na;0;1;s\n", "the header is 'name;low;high;unit'"),
     "no name": (HEADER + ",0,1,s\n", "line 2: nothing is no name"),
     "long name": (HEADER + "a" * 5000 + ",0,1,s\n", "line 2: a{40}… is no name"),
     "strange name": (HEADER + "a\x1b[31m,0,1,s\n", r"line 2: a\?\[31m is no name"),

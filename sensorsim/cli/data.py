@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sensorsim.cli.choices import FILE, FOLDER
+from sensorsim.cli.choices import FILE, FOLDER, WRITTEN
 from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.extras import need
 from sensorsim.files import check_targets, write_all, write_whole
@@ -54,7 +54,7 @@ def ranges(file: str | None, fmt: str) -> None:
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed gives the same file."
 )
-@click.option("--out", required=True, type=FILE, help="CSV file to write.")
+@click.option("--out", required=True, type=WRITTEN, help="CSV file to write.")
 def make(rows: int, persons: int, seed: int, out: str) -> None:
     """Write a synthetic set in the columns of the Fitbit file.
 
@@ -74,13 +74,16 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
 def compare(file: str, seed: int, fmt: str) -> None:
     """How far the synthetic set is from a real file: marginals and rank correlations.
 
+    The figures are measured on raw records, so they are not private.
+
     Example: sensorsim data compare dailyActivity.csv
     """
     need("scipy")
     from sensorsim.train.synthetic import distance
 
     rows = distance(file, seed=seed)
-    emit(fmt, lambda: _table(rows), lambda: {"schema_version": SCHEMA_VERSION, "columns": rows}, lambda: rows)
+    said = {"schema_version": SCHEMA_VERSION, "private": False, "columns": rows}
+    emit(fmt, lambda: _table(rows), lambda: said, lambda: rows)
 
 
 @command.command(short_help="The two tables of the generator, fitted to a real file.")
@@ -89,11 +92,13 @@ def compare(file: str, seed: int, fmt: str) -> None:
 def fit(file: str, out: str) -> None:
     """Write the two tables that the generator draws from, fitted to a real file.
 
+    They hold exact quantiles of raw records, the smallest and largest readings among them: they are not private.
+
     Example: sensorsim data fit dailyActivity.csv --out tables
     """
     need("scipy")
     from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
-    from sensorsim.train.synthetic import as_tables, need_fitbit
+    from sensorsim.train.synthetic import NOT_PRIVATE, as_tables, need_fitbit
     from sensorsim.train.synthetic import fit as fit_frame
     from sensorsim.train.table import PERSON, read_table
 
@@ -105,6 +110,7 @@ def fit(file: str, out: str) -> None:
     prepare(frame, m=1, columns=NUMERIC_COLUMNS, person=PERSON, normalise=MAXIMA, source=name)  # the checks of training
     marginals, correlations = as_tables(fit_frame(frame), f"{name}, {len(frame)} rows")
     write_all(dict(zip(targets, (marginals, correlations), strict=True)))
+    tell(f"{' and '.join(targets)}: {NOT_PRIVATE}")
 
 
 def _ranges_table(rows: list[dict[str, Any]], file: str | None) -> str:
@@ -119,7 +125,7 @@ def _ranges_table(rows: list[dict[str, Any]], file: str | None) -> str:
 
 def _table(rows: list[dict[str, float | str]]) -> str:
     lines = [
-        "Real file against the synthetic set (means as shares of the real maximum)",
+        "Real file against the synthetic set (means as shares of the real maximum); not private",
         f" {'column':<25}{'mean':>7}{'made':>7}{'zeros':>7}{'made':>7}{'KS':>7}{'rank corr. error':>18}",
     ]
     for row in rows:

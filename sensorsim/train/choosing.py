@@ -41,7 +41,7 @@ def chosen_records(
     counts: bool = True,
     told: Told = warn,
 ) -> Dataset:
-    """The data set; what was done to it is told, with `counts` or without."""
+    """Return the data set. What was done to it is told; of readings only with `counts`, for what is not private."""
     need(*needs)
     from sensorsim.train.data import load
 
@@ -83,30 +83,23 @@ def column_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def data_notes(dataset: Dataset, normalise: str, counts: bool = True) -> Iterable[str]:
-    """What the reader of a result must know of its data. Counts are exact, so only what is not private tells them."""
+    """Say what the reader of a result must know of its data.
+
+    Without `counts` nothing depends on a reading, not even whether one lies outside of its range: who chooses the
+    ranges would find the largest reading by bisection. That a cell is empty is public.
+    """
     from sensorsim.ranges import brief
 
     if normalise == "public":
         yield "Note: --normalise public is now called ranges."
     if not dataset.persons_known:
         yield f"Note: no column of {dataset.source} names persons (--person), so every row counts as one."
-    if not counts:
-        yield from _uncounted(dataset)
-        return
     if dataset.dropped:
-        rows = dataset.dropped + len(dataset.x)
-        yield f"Note: {dataset.dropped} of {rows} rows have a missing cell and are left out."
-    if dataset.clipped and dataset.ranges:
+        rows = f"{dataset.dropped} of {dataset.dropped + len(dataset.x)}" if counts else "some"
+        yield f"Note: {rows} rows have a missing cell and are left out."
+    if counts and dataset.clipped and dataset.ranges:
         most, known = max(zip(dataset.clipped_in, dataset.ranges, strict=True), key=lambda pair: pair[0])
         yield (
             f"Note: {dataset.clipped} of {dataset.x.size} readings lie outside of their ranges and are clipped, "
             f"{most} of them in {brief(known.name)} ({known})."
         )
-
-
-def _uncounted(dataset: Dataset) -> Iterable[str]:
-    """That something was done, not how often: an exact count tells of the records."""
-    if dataset.dropped:
-        yield "Note: some rows have a missing cell and are left out."
-    if dataset.clipped:
-        yield "Note: some readings lie outside of their ranges and are clipped; check the ranges."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -19,6 +18,18 @@ SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every 
 MOST_SIGMA = 1000.0  # of a normalised range: beyond it nothing is left of a record
 MOST_USERS = 65_536
 MOST_OF_ANY = 10**9  # users, runs, records of a step, passes
+# The least and the most that a real number of a training may be. Networks compute in 32-bit floats: a product of two
+# of these fits them, and so does what a rate makes of a step.
+REALS: dict[str, tuple[float, float]] = {
+    "epsilon": (1e-9, 1e9),
+    "sigma": (0.0, MOST_SIGMA),
+    "c": (0.0, 1e9),
+    "C": (1e-9, 1e9),
+    "lr": (1e-12, 1e6),
+    "delta": (1e-300, 0.99),
+    "share": (0.0, 1.0),
+}
+WHY = {"epsilon": "a privacy budget is a number above 0", "sigma": "a column's range is 1"}
 OWN: Any = None  # the mechanism's own setting; a checked configuration has it in place of this
 
 CHOICES = {
@@ -122,15 +133,10 @@ def checked(config: Config, n: int, records: int | None = None) -> Config:
     `records` is how many records the largest user trains on (`records_of`); tuned settings and Poisson sampling ask.
     """
     mechanism = find(config.mechanism)
-    reals = ("epsilon", "sigma", "c", "C", "lr", "delta", "share")  # 4 and 4.0 are the same run, with the same key
-    given: dict[str, Any] = {name: float(value) for name in reals if (value := getattr(config, name)) is not None}
+    # 4 and 4.0 are the same run, with the same key
+    given: dict[str, Any] = {name: float(value) for name in REALS if (value := getattr(config, name)) is not None}
     config = replace(config, mechanism=mechanism.name, records=records or config.records, features=n, **given)
-    for name, allowed in CHOICES.items():
-        value = getattr(config, name)
-        if value is not None and value not in allowed:
-            raise InputError(f"{name} is {value!r}{did_you_mean(value, allowed)}; choose from {', '.join(allowed)}.")
-    if mechanism.private and (config.epsilon is None or not (0 < config.epsilon < math.inf)):
-        raise InputError(f"epsilon is {config.epsilon} for {config.mechanism}; a privacy budget is a number above 0.")
+    check_settings(config)
     config = with_settings(replace(config, map=config.map or mechanism.own_map(config)))
     check_numbers(config, n)
     if config.forward is not None and config.forward not in mechanism.may_read:
@@ -140,6 +146,39 @@ def checked(config: Config, n: int, records: int | None = None) -> Config:
     if config.k is not None and not 1 <= config.k <= n:
         raise InputError(f"k = {config.k} features per record; give --k between 1 and n = {n}.")
     return _without_the_unused(config, mechanism, n)
+
+
+def check_settings(config: Config) -> None:
+    """Refuse settings that are wrong for any data: it takes no time, so it is done before anything is loaded."""
+    for name, allowed in CHOICES.items():
+        value = getattr(config, name)
+        if value is not None and value not in allowed:
+            raise InputError(f"{name} is {value!r}{did_you_mean(value, allowed)}; choose from {', '.join(allowed)}.")
+    mechanism = find(config.mechanism)
+    if mechanism.private and config.epsilon is None:
+        raise InputError(f"epsilon is {config.epsilon} for {mechanism.name}; a privacy budget is a number above 0.")
+    check_numbers(config)
+
+
+def check_axes(base: Config, mechanisms: Iterable[str], **axes: Iterable[float]) -> None:
+    """Refuse a grid if no value of an axis is right for any data; a cell that cannot run does not end the others.
+
+    An axis is a field of the configuration, checked for the first mechanism that has an epsilon.
+    """
+    names = list(mechanisms)
+    base = replace(base, mechanism=next((name for name in names if find(name).private), names[0]), epsilon=1.0)
+    for axis, values in axes.items():
+        wrong = []
+        for count, value in enumerate(values, 1):
+            try:
+                given: dict[str, Any] = {axis: value}
+                check_settings(replace(base, **given))
+            except InputError as error:
+                wrong.append(error)
+            if len(wrong) < count:
+                break
+        else:
+            raise wrong[0]
 
 
 def refuse_idle(mechanisms: Iterable[str], base: Config, given: Mapping[str, str]) -> None:
@@ -194,9 +233,11 @@ def _without_the_unused(config: Config, mechanism: Mechanism, n: int) -> Config:
     return Config(**AUTHORS | {"map": SIGMOID} | kept | mechanism.adjusted(config, n))
 
 
-def check_numbers(config: Config, n: int) -> None:
-    """Refuse sizes and rates that no training has."""
-    if not 1 <= config.l <= n:
+def check_numbers(config: Config, n: int | None = None) -> None:
+    """Refuse sizes and rates that no training has; a setting that is None is the mechanism's own."""
+    if n is None and config.l < 1:
+        raise InputError(f"l = {config.l}; give --l 1 or more, and no more than there are features.")
+    if n is not None and not 1 <= config.l <= n:
         raise InputError(
             f"l = {config.l} is not between 1 and n = {n}; an encoder compresses, so give --l between 1 and {n}."
         )
@@ -206,20 +247,28 @@ def check_numbers(config: Config, n: int) -> None:
         ("batch", 1, MOST_OF_ANY),
         ("epochs", 0, MOST_OF_ANY),
     ):
-        if getattr(config, name) < least:
-            raise InputError(f"{name} = {getattr(config, name)}; give --{name} {least} or more.")
-        if getattr(config, name) > most:  # a number of any length, so it is not said again
+        value = getattr(config, name)
+        if value is None:
+            continue
+        if value < least:
+            raise InputError(f"{name} = {value}; give --{name} {least} or more.")
+        if value > most:  # a number of any length, so it is not said again
             raise InputError(f"{name} is too large; give --{name} {most} or less.")
     if config.seed is not None and config.seed < 0:
         raise InputError(f"seed = {config.seed}; give --seed 0 or more, or none for secret noise.")
-    for name in ("lr", "C"):
-        if not 0 < getattr(config, name) < math.inf:
-            raise InputError(f"{name} = {getattr(config, name)}; give a number above 0.")
-    if not 0 <= config.sigma <= MOST_SIGMA:
-        raise InputError(f"sigma = {config.sigma}; give a number from 0 to {MOST_SIGMA:g}: a column's range is 1.")
-    if not 0 <= config.c < math.inf:
-        raise InputError(f"c = {config.c}; give a number of at least 0.")
-    if config.share is not None and not 0 <= config.share <= 1:
-        raise InputError(f"share = {config.share}; give the share of the records that sketch, between 0 and 1.")
-    if not 0 < config.delta < 1:
-        raise InputError(f"delta = {config.delta}; give a number between 0 and 1, such as 1e-6.")
+    check_reals(config)
+
+
+def check_reals(config: Config) -> None:
+    """Refuse a real number of the configuration that is out of bounds; None stands for one that is not given."""
+    for name in REALS:
+        if getattr(config, name) is not None:
+            check_real(name, getattr(config, name))
+
+
+def check_real(name: str, value: float) -> None:
+    """Refuse a real number outside of what a training computes with; `name` is that of a field."""
+    least, most = REALS[name]
+    if not least <= value <= most:
+        why = f": {WHY[name]}" if name in WHY else ""
+        raise InputError(f"{name} = {value}; give a number from {least:g} to {most:g}{why}.")

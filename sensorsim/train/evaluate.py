@@ -18,6 +18,7 @@ from sensorsim.errors import InputError
 from sensorsim.privacy.spending import Covers
 from sensorsim.ranges import Range, read_ranges
 from sensorsim.train.about import ranges_of
+from sensorsim.train.config import check_real
 from sensorsim.train.trivial import Predictor, Summary, trivial_scores
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ def evaluate(
     found: list[dict[str, Any]] = []
     ours = integer_predictor(model) if integers else model.trained.predict
     for sigma in sigmas:
-        if not 0 <= sigma < math.inf:
-            raise InputError(f"sigma = {sigma}; give a number of at least 0.")
+        check_real("sigma", sigma)
         again = runs if sigma else 1  # without noise of the environment nothing is drawn
         scores = [score(dataset, ours, sigma, run) for run in range(again)]
         found.append(
@@ -197,6 +197,6 @@ def _composed(about: dict[str, Any], many: int) -> float | None:
     epsilon, mechanism = about["spent_epsilon"], find(about["mechanism"])
     if epsilon is None or not mechanism.releases or about["delta"]:
         return None
-    use = Use(epsilon=epsilon, certified=True, features=about["n"], forward="released", delta=PERSON_DELTA)
+    use = Use(epsilon=epsilon, features=about["n"], forward="released", delta=PERSON_DELTA)
     reached = float(mechanism.spend(replace(use, records=many)).epsilon)
     return reached if math.isfinite(reached) else None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sensorsim.errors import InputError
-from sensorsim.files import check_target, read_bounded, strict_json, write_whole
+from sensorsim.files import check_target, read_bounded, strict_json, suffix_of, write_whole
 from sensorsim.privacy.rounded import epsilon_to
 from sensorsim.results import TITLE, Result
 from sensorsim.train.about import SENSORS, checked_about
@@ -98,7 +98,7 @@ def check_path(path: str) -> None:
 
 
 def _check_form(path: str) -> None:
-    if Path(path).suffix not in FORMATS:
+    if suffix_of(path, FORMATS[0]) not in FORMATS:
         raise InputError(f"{path} ends in {Path(path).suffix or 'nothing'}; a model is saved as .safetensors or .npz.")
 
 
@@ -118,7 +118,7 @@ def content_of(path: str, model: Model) -> bytes:
             "the model has numbers that no file of a model may hold, so training went astray; try a smaller --lr."
         ) from None
     text = json.dumps(about, sort_keys=True)
-    if Path(path).suffix == ".npz":
+    if suffix_of(path, FORMATS[0]) == ".npz":
         buffer = io.BytesIO()
         np.savez(buffer, **{ABOUT: np.frombuffer(text.encode(), np.uint8)}, **tensors)  # type: ignore[arg-type]
         return buffer.getvalue()
@@ -144,15 +144,16 @@ def load(path: str) -> Model:
     _check_form(path)
     try:
         content = read_bounded(path, MOST_BYTES)
-        read = _npz if Path(path).suffix == ".npz" else _safetensors
-        text, tensors = read(content)
-        return _checked(strict_json(text), tensors)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; make one with sensorsim train --out {path}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; give a model of sensorsim train.") from None
+    try:
+        read = _npz if Path(path).suffix.lower() == ".npz" else _safetensors
+        text, tensors = read(content)
+        return _checked(strict_json(text), tensors)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except Exception:  # two libraries and JSON, each with errors of its own for a damaged file
         raise InputError(
             f"{path} is not a model of this sensorsim, or was altered; make it again with sensorsim train --out."

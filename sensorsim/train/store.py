@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sensorsim.errors import InputError
-from sensorsim.files import brief_path, check_target
+from sensorsim.files import brief_path, check_target, no_space
 from sensorsim.ranges import brief
 
 RESULTS_VERSION = 3  # raise it whenever a stored number could change
@@ -32,33 +32,54 @@ Sound = Callable[[dict[str, Any]], bool]  # whether a row holds what its reader 
 
 
 class Store:
-    """A results file for one data set; use as a context manager."""
+    """A results file for one data set; use as a context manager, which opens it.
+
+    A file of something else is refused when the store is made, and nothing is written then.
+    """
 
     def __init__(self, path: str | Path, digest: str) -> None:
         self.path = Path(path)
-        identity = {"results_version": str(RESULTS_VERSION), "torch": _torch_version(), "data": digest}
+        self._identity = {"results_version": str(RESULTS_VERSION), "torch": _torch_version(), "data": digest}
         check_target(path)
-        if self.path.exists() and self.path.stat().st_size:
-            self._look(identity)
+        self._is_new = not self.path.exists() or not self.path.stat().st_size
+        if not self._is_new:
+            self._look(self._identity)
+
+    def __enter__(self) -> Store:
         try:
             self._database = sqlite3.connect(self.path, timeout=60)
         except sqlite3.Error as error:
             raise self._unusable(error) from None
         try:
-            self._open(identity)
+            self._open(self._identity)
         except BaseException as error:
-            self._database.close()
+            self._close(failed=True)
             if isinstance(error, sqlite3.Error):
                 raise self._unusable(error) from None
             raise
-
-    def __enter__(self) -> Store:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._database.close()
+        self._close(failed=error is not None)
         if isinstance(error, sqlite3.Error):
             raise self._unusable(error) from None
+
+    def _close(self, failed: bool) -> None:
+        """Close the file; one that this run made is removed if the run failed before any result was in it."""
+        empty = failed and self._is_new and not self._holds_results()
+        self._database.close()
+        if empty:
+            for ending in ("", "-journal"):
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
+
+    def _holds_results(self) -> bool:
+        """Return whether a run is kept; a file that cannot be asked may be another process's by now."""
+        try:
+            if not self._database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
+                return False
+            return bool(self._database.execute("SELECT 1 FROM runs LIMIT 1").fetchall())
+        except sqlite3.Error as error:
+            return not _is_full(error)
 
     def get(self, key: str, sound: Sound = bool) -> dict[str, Any] | None:
         """What is kept under that key, if it is sound."""
@@ -159,10 +180,18 @@ class Store:
                 )
 
     def _unusable(self, error: sqlite3.Error) -> InputError:
+        if _is_full(error):
+            return no_space(self.path)
         return InputError(
             f"{self.path} is not a results file that can be read and written ({brief(error)}); give another file with "
             "--results."
         )
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    """Return whether a disk is full; SQLite calls some of these an input or output error."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code == sqlite3.SQLITE_FULL
 
 
 def _read(text: object, sound: Sound) -> dict[str, Any] | None:

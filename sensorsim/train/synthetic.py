@@ -16,10 +16,12 @@ import pandas as pd
 
 from sensorsim.errors import InputError
 from sensorsim.tables import folder
+from sensorsim.terminal import counted
 from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
 from sensorsim.train.table import PERSON, listed, read_table
 
 ROWS, PERSONS = 457, 35
+NOT_PRIVATE = "NOT PRIVATE: exact quantiles of raw records, the smallest and largest readings among them"
 LEVELS = (0, 1, 2.5, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 97.5, 99, 100)  # per cent, of the values above zero
 FIT_ROUNDS, FIT_ROWS = 12, 40_000
 FIRST_DAY = date(2016, 3, 12)
@@ -40,7 +42,9 @@ class Marginals:
 def make(rows: int = ROWS, persons: int = PERSONS, seed: int = 0, marginals: Marginals | None = None) -> pd.DataFrame:
     """`rows` synthetic days of `persons` people, in the columns of the Fitbit file."""
     if persons < 1 or rows < persons:
-        raise InputError(f"{rows} rows for {persons} persons; give at least one person and one row for each.")
+        raise InputError(
+            f"{counted(rows, 'row')} for {counted(persons, 'person')}; give at least one person and one row for each."
+        )
     known = marginals or shipped()
     if type(seed) is not int or seed < 0:
         raise InputError(f"seed is {seed}; give a whole number of at least 0.")
@@ -90,15 +94,16 @@ def fit(frame: pd.DataFrame, columns: tuple[str, ...] = NUMERIC_COLUMNS) -> Marg
 
 
 def as_tables(known: Marginals, source: str) -> tuple[str, str]:
-    """The two CSV texts that `shipped` reads."""
-    first = f"# {source}: share of zeros, quantiles of the values above zero (in the column's own unit), person share\n"
+    """Return the two CSV texts that `shipped` reads; each says first that it is not private."""
+    first = f"# {NOT_PRIVATE}\n# {source}: share of zeros, quantiles of the values above zero "
+    first += "(in the column's own unit), person share\n"
     first += (
         ",".join(["column", "zero_share", "person_share", *(f"quantile_{level:g}_percent" for level in LEVELS)]) + "\n"
     )
     for row, name in enumerate(known.columns):
         numbers = (known.zero_share[row], known.person_share[row], *known.quantiles[row])
         first += ",".join([name, *(f"{number:.6g}" for number in numbers)]) + "\n"
-    second = f"# {source}: correlations of the latent normals of the Gaussian copula\n"
+    second = f"# {NOT_PRIVATE}\n# {source}: correlations of the latent normals of the Gaussian copula\n"
     second += ",".join(["column", *known.columns]) + "\n"
     for row, name in enumerate(known.columns):
         second += ",".join([name, *(f"{number:.4f}" for number in known.correlation[row])]) + "\n"

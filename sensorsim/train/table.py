@@ -35,7 +35,7 @@ def read_table(path: str, person: str | None = None) -> pd.DataFrame:
         with Path(path).open("rb") as file:
             frame = _read(file, path, person or PERSON)
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}; {ADVICE}, or leave --data out.") from None
+        raise InputError(f"there is no file {path}; {ADVICE}.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text; {ADVICE}.") from None
     except (OSError, ValueError, csv.Error, pd.errors.ParserWarning) as error:
