@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.files import write_whole
+from sensorsim.files import suffix_of, write_whole
 from sensorsim.hospital.expected import REASONS, STAIRS_COLUMNS, Expected
 from sensorsim.hospital.parquet import need_arrow
 from sensorsim.hospital.reading import CSV, PARQUET
@@ -43,7 +43,7 @@ Row = list[int | str]
 
 def form_to_write(path: str | os.PathLike[str]) -> str:
     """What the end of its name says; JSON if nothing else."""
-    return {".parquet": PARQUET, ".csv": CSV}.get(Path(path).suffix.lower(), JSON)
+    return {".parquet": PARQUET, ".csv": CSV}.get(suffix_of(path, ".json"), JSON)
 
 
 def check_out(path: str | os.PathLike[str]) -> None:

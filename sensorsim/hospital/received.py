@@ -75,7 +75,7 @@ class Received(Result):
 
     @cached_property
     def features(self) -> tuple[FeatureMean, ...]:
-        """A row for each feature; the interval holds whatever x was: see `hospital/intervals.py`. None for a sketch."""
+        """Return a row for each feature, its interval of the records that came, whatever x was; none for a sketch."""
         if self.sketch is not None:
             return ()
         totals, counts = self.total_and_count()

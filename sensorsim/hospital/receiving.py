@@ -72,7 +72,7 @@ def receive(
         given = [source for source in given if not isinstance(source, bytes)]
     seen: dict[Mark, str] = {}
     for source in given:
-        with opened(source) as (file, name), progress.step("reading packets"):
+        with opened(source) as (file, name):
             _once(seen, _place(file), name)
             heard = _Heard(file, name)
             found = _receive(heard, form, expected)
@@ -171,17 +171,28 @@ def _counted(expected: Expected, tally: Tally) -> Statistics:
 
 @contextmanager
 def opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
-    """A source as a file, with its name for messages."""
+    """Open a source as a file, with its name for messages; what has to be waited for is told as a step."""
     if isinstance(source, bytes):
         yield io.BytesIO(source), "the packets"
-    elif source == "-":
-        yield sys.stdin.buffer, "standard input"
-    else:
+        return
+    stream, name = is_stream(source), "standard input" if source == "-" else str(source)
+    with progress.step(f"waiting for packets from {name}, up to its end" if stream else "reading packets"):
+        if source == "-":
+            yield sys.stdin.buffer, name
+            return
         try:
             mode = Path(source).stat().st_mode
             if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
                 raise InputError(f"{source} is a device and has no end; give a file or a pipe of packets, or - .")
-            with Path(source).open("rb") as file:
-                yield file, str(source)
+            with Path(source).open("rb") as file:  # of a pipe that nobody writes to this waits
+                yield file, name
         except OSError as error:
             raise InputError(f"cannot read {source}: {error.strerror}; give a file of packets.") from None
+
+
+def is_stream(source: Source) -> bool:
+    """Return whether a source can be read once only, and may have to be waited for: standard input, or a pipe."""
+    try:
+        return source == "-" or (not isinstance(source, bytes) and Path(source).is_fifo())
+    except (OSError, ValueError):
+        return False
