@@ -43,6 +43,24 @@ def checked(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
     return made
 
 
+def one_sentence(method: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Return the constructor of a class with a missing or an unknown argument refused in one sentence."""
+    from inspect import signature
+
+    takes = signature(method)
+    name, names = method.__qualname__.partition(".")[0], ", ".join([*takes.parameters][1:])
+
+    @wraps(method)
+    def made(*given: Given.args, **named: Given.kwargs) -> Answer:
+        try:
+            takes.bind(*given, **named)
+        except TypeError as error:
+            raise InputError(f"{name}: {error}; it takes {names}.") from None
+        return method(*given, **named)
+
+    return made
+
+
 def checked_call(function: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> "BoundArguments":
     """Refuse a value of another type than the function takes, and a number that no sentence could say.
 
@@ -51,12 +69,15 @@ def checked_call(function: Callable[..., Any], given: tuple[Any, ...], named: di
     from inspect import signature
 
     takes = signature(function)
-    call = takes.bind_partial(*given, **named)  # what is missing the call itself will tell
-    for name, value in call.arguments.items():
-        one = hasattr(value, "dtype") and getattr(value, "shape", None) == ()
-        call.arguments[name] = made = value.item() if one else value
-        check_value(name, made, takes.parameters[name].annotation)
-    return call
+    try:
+        call = takes.bind_partial(*given, **named)
+        for name, value in call.arguments.items():
+            one = hasattr(value, "dtype") and getattr(value, "shape", None) == ()
+            call.arguments[name] = made = value.item() if one else value
+            check_value(name, made, takes.parameters[name].annotation)
+        return takes.bind(*call.args, **call.kwargs)  # refuses what is missing
+    except TypeError as error:
+        raise InputError(f"{function.__name__}: {error}; see help(sensorsim.{function.__name__}).") from None
 
 
 def check_value(name: str, value: Any, annotation: Any) -> None:

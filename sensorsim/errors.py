@@ -5,7 +5,7 @@ names the parameter: "give records_per_day=". `in_python` translates, and `Input
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 # Parameters that are not called as their options are: words that Python keeps, and the paper's own name.
@@ -41,6 +41,11 @@ _OPTION = re.compile(
     r"(?: (?P<value>-?[0-9](?:[\w.^+-]*[\w^+-])?|[A-Za-z_]\w*(?:=[\w….]*[\w…])?))?"
 )
 _told = {"command line": False}
+MOST_LETTERS = 290  # of a sentence on the command line, with what stands before it
+MOST_IN_PYTHON = 400  # of one in Python, which names parameters: beyond it a value was repeated whole
+LONG = 120  # letters of a word in Python: a longer one is a value that was repeated whole
+SHORT = 60  # letters that are left of what was typed, at most, where the sentence is too long
+LEAST = 24  # letters that are left of any word
 
 
 def in_python(text: str) -> str:
@@ -70,6 +75,36 @@ def on_the_command_line() -> Iterator[None]:
         _told["command line"] = before
 
 
+def shortened(sentence: str, words: Iterable[str] = ()) -> str:
+    """Return one printable line below 300 characters.
+
+    What was typed (`words`) is cut first, then the longest words, then the middle.
+    """
+    text = one_line(sentence)
+    for word in sorted({one_line(word) for word in words}, key=len, reverse=True):
+        if len(text) <= MOST_LETTERS:
+            return text
+        if len(word) > SHORT:
+            text = text.replace(word, cut(word, SHORT))
+    while len(text) > MOST_LETTERS:
+        longest = max(text.split(" "), key=len)
+        if len(longest) <= LEAST:
+            return cut(text, MOST_LETTERS)
+        text = text.replace(longest, cut(longest, max(LEAST, len(longest) - len(text) + MOST_LETTERS)))
+    return text
+
+
+def one_line(text: str) -> str:
+    """Return one line, without what a terminal would obey; a letter that stands for no character is none."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def cut(text: str, most: int) -> str:
+    """Return both ends of a text, `most` characters in all."""
+    tail = most // 3
+    return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[len(text) - tail :]}"
+
+
 class InputError(ValueError):
     """Bad input. The message is one sentence: what was wrong, what is allowed, what to do.
 
@@ -78,10 +113,17 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return text if _told["command line"] else in_python(text)
+        if _told["command line"]:  # there the words that were typed are known, and are shortened first
+            return text
+        text = " ".join(cut(word, SHORT) if len(word) > LONG else word for word in in_python(text).split(" "))
+        return text if len(text) <= MOST_IN_PYTHON else shortened(text)
 
 
 class FailedProofError(InputError):
     """What was to be proved does not hold: no fault of the input, so the command line exits with code 1."""
 
     exit_code = 1
+
+
+class UnableError(InputError):
+    """This machine cannot do the work now: a folder without room, a tool that does not end. It proves nothing."""

@@ -1,19 +1,24 @@
 """Files of others are read with a bound; our own are written so that a reader never sees half of one."""
 
+import errno
 import json
 import os
+import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim.errors import InputError, UnableError
 
 if TYPE_CHECKING:
     import sqlite3
 
 Name = str | os.PathLike[str]
+STANDARD_STREAM = "-"  # standard input where a file is read, standard output where one is written
+PROBE_BYTES = 4096  # that a folder must have space for
+_standard_output: "dict[str, Callable[[bytes], None] | None]" = {"write": None}
 
 
 def read_bounded(path: Name, most: int) -> bytes:
@@ -95,14 +100,17 @@ def _no_number(word: str) -> Any:
 
 
 def check_target(path: Name) -> Path:
-    """Refuse a place that no file can be written to, before anything is computed; returns where it leads."""
+    """Refuse a place that no file can be written to, before anything is computed; return where it leads."""
+    if is_standard_output(path):
+        return Path(path)
+    if os.fspath(path) == "":
+        raise InputError("cannot write a file without a name; give its path.")
     try:
-        place = Path(path).resolve()
+        place = _followed(path)
         taken, folder = place.is_dir(), place.parent.is_dir()
         # of the path as it is given: /dev/stdout of a pipe leads to a name that is nowhere
         other = Path(path).exists() and not Path(path).is_file() and not taken
-        writable = folder and os.access(place.parent, os.W_OK)
-    except (OSError, RuntimeError, ValueError):  # links in a circle, a name that is too long or holds a zero
+    except (OSError, ValueError):  # links in a circle, a name that is too long or holds a zero
         raise InputError(
             f"cannot write {brief_path(path)}: it is no path that can lead to a file; give another."
         ) from None
@@ -116,11 +124,76 @@ def check_target(path: Name) -> Path:
         raise InputError(
             f"cannot write {brief_path(path)}: there is no folder for it; make it first, or give another path."
         )
-    if not writable:
-        raise InputError(
-            f"cannot write {brief_path(path)}: its folder takes no files; give a path in a folder you can write to."
-        )
+    check_takes_files(place.parent, path)
     return place
+
+
+def check_takes_files(folder: Path, path: Name) -> None:
+    """Refuse `path` if no file can be written to `folder`: by rights, by its file system, or for want of space.
+
+    A file without a name is written there: rights alone say nothing of a read-only or full disk, nor of /proc.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        raise cannot_write(path, error, folder) from None
+
+
+def cannot_write(path: Name, error: OSError, folder: Path | None = None) -> InputError:
+    """Return the sentence for a file that the system does not let us write."""
+    if error.errno == errno.ENOSPC:
+        return no_space(path, folder)
+    reason = f"its folder takes no files ({error.strerror})" if folder else error.strerror
+    return InputError(f"cannot write {brief_path(path)}: {reason}; give a path in a folder you can write to.")
+
+
+def no_space(path: Name, folder: Path | None = None) -> InputError:
+    """Return the sentence for a full disk."""
+    where = brief_path(folder or Path(path).absolute().parent)
+    return InputError(
+        f"cannot write {brief_path(path)}: No space left on device in {where}; make room, or give another folder."
+    )
+
+
+def check_folder_target(path: Name) -> None:
+    """Refuse a folder that is not there and cannot be made, or that takes no files."""
+    if os.fspath(path) == "":
+        raise InputError("cannot write a folder without a name; give its path.")
+    try:
+        place = Path(path).absolute()
+        while not place.exists() and not place.is_symlink():
+            place = place.parent
+        is_folder = place.is_dir()
+    except (OSError, RuntimeError, ValueError):
+        raise InputError(
+            f"cannot write {brief_path(path)}: it is no path that can lead to a folder; give another."
+        ) from None
+    if not is_folder:
+        own = "is a link that leads nowhere" if not place.exists() else "is a file"
+        what = own if place == Path(path).absolute() else f"would be in {brief_path(place)}, which is no folder"
+        raise InputError(f"{brief_path(path)} {what}; give the name of a folder.")
+    check_takes_files(place, path)
+
+
+def is_standard_output(path: Name) -> bool:
+    """Return whether the path is `-` and a command line says where standard output is."""
+    return _standard_output["write"] is not None and os.fspath(path) == STANDARD_STREAM
+
+
+@contextmanager
+def standard_output(write: Callable[[bytes], None]) -> Iterator[None]:
+    """Let `-` stand for standard output: what is written to it within goes to `write`."""
+    before, _standard_output["write"] = _standard_output["write"], write
+    try:
+        yield
+    finally:
+        _standard_output["write"] = before
+
+
+def suffix_of(path: Name, standard: str) -> str:
+    """Return the ending of a path in lower case; that of standard output is `standard`."""
+    return standard if is_standard_output(path) else Path(path).suffix.lower()
 
 
 def brief_path(path: Name) -> str:
@@ -165,12 +238,72 @@ def folder_made(folder: Path) -> Iterator[None]:
                 place.rmdir()
 
 
+_named: dict[str, str] = {}
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FULL_SIGNS = ("No space left on device", "NoSpaceLeft", "Disk quota exceeded", "DiskQuota", "File too large")
+
+
+@contextmanager
+def temporary_folder(within: Name | None = None) -> Iterator[str]:
+    """Yield a folder that is gone afterwards; InputError where there is no place for it, or no room in it."""
+    try:
+        with tempfile.TemporaryDirectory(dir=within, ignore_cleanup_errors=True) as name:
+            yield name
+    except OSError as error:
+        if error.errno in FULL or _is_temporary(error.filename, within):
+            raise no_room(error) from None
+        raise
+
+
+def name_temporary(path: Name) -> None:
+    """Name this folder where there is no room: the one that the user knows, around those that we made."""
+    _named["temporary"] = os.fspath(path)
+
+
+def no_room(error: OSError | None = None) -> UnableError:
+    """Return the sentence for a temporary folder that cannot be written to."""
+    try:
+        where = _named.get("temporary") or tempfile.gettempdir()
+    except OSError:  # of all places where one is looked for
+        where = os.environ.get("TMPDIR") or "/tmp"
+    why = error.strerror if error is not None and error.strerror else "No space left on device"
+    return UnableError(
+        f"cannot write to the temporary folder {brief_path(where)}: {why}; make room there, or set TMPDIR to a folder "
+        "that has some."
+    )
+
+
+def is_full_message(text: str) -> bool:
+    """Return whether a program says that it found no room to write."""
+    return any(sign in text for sign in FULL_SIGNS)
+
+
+def _is_temporary(path: object, within: Name | None) -> bool:
+    """Return whether no folder could be made: the path is none, or one in the place for temporary ones."""
+    try:
+        place = os.fspath(within) if within is not None else tempfile.gettempdir()
+    except OSError:
+        return True
+    return isinstance(path, str) and Path(path).parent == Path(place)
+
+
 def _place(path: Name) -> Path | None:
     """Where a path leads, if anywhere; what cannot be read is told by who reads it."""
-    try:
-        return Path(path).resolve()
-    except (OSError, RuntimeError, ValueError):
+    if os.fspath(path) == STANDARD_STREAM:
         return None
+    try:
+        return _followed(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _followed(path: Name) -> Path:
+    """Follow a path's links; OSError where they lead in a circle, which Python tells otherwise from 3.13 on."""
+    place = Path(os.path.realpath(path))
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if stat.S_ISLNK(place.lstat().st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+    return place
 
 
 def write_whole(path: Name, data: bytes | str) -> None:
@@ -185,20 +318,24 @@ def write_all(files: Mapping[str, bytes | str]) -> None:
     """
     check_targets(list(files))
     beside: dict[Path, Path] = {}
-    target = Path()
+    target, shown = Path(), b""
     try:
         for path, data in files.items():
-            target = Path(path).resolve()
-            _write_beside(target, data.encode() if isinstance(data, str) else data, beside)
+            content = data.encode() if isinstance(data, str) else data
+            if is_standard_output(path):
+                shown = content
+            else:
+                target = Path(path).resolve()
+                _write_beside(target, content, beside)
         for target, written in beside.items():
             written.replace(target)
     except OSError as error:
-        raise InputError(
-            f"cannot write {brief_path(target)}: {error.strerror}; give a path in a folder you can write to."
-        ) from None
+        raise cannot_write(target, error) from None
     finally:
         for written in beside.values():
             written.unlink(missing_ok=True)
+    if shown and _standard_output["write"] is not None:
+        _standard_output["write"](shown)
 
 
 def _write_beside(target: Path, payload: bytes, beside: dict[Path, Path]) -> None:

@@ -75,7 +75,8 @@ def read_ranges(path: str | os.PathLike[str]) -> dict[str, Range]:
     number, cells = next(lines, (1, []))
     if tuple(cells) != HEADER:
         raise InputError(
-            f"{path} line {number}: the header is {brief(','.join(cells)) or 'missing'}; it must be {','.join(HEADER)}."
+            f"{path} line {number}: the header is {repr(brief(','.join(cells))) if cells else 'missing'}; it must be "
+            f"{','.join(HEADER)}."
         )
     for number, cells in lines:
         made = _range(cells, f"{path} line {number}")

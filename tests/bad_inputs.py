@@ -99,18 +99,39 @@ ARCHIVES = ("days.csv.gz", "zipped.csv")
 TEXT = ("", " ", "nonsense", "-", "--", "ü", "😀", "\udcff", "a,,b", ",", "1", "nan", "../..", "x" * 300, *NEVER)
 WHOLE = ("", " ", "x", "1.5", "1e3", "nan", "inf", "0x10", "99999999999999999999", "-99999999999999999999", "9" * 5000,
          "½", "1 2", "--", "1;2", *NEVER)  # fmt: skip
-REAL = ("", " ", "x", "nan", "inf", "-inf", "1e400", "-1e400", "1,5", "0x10", "½", "1 2", "9" * 5000, *NEVER)
-LISTS = ("", " ", "x", "nan", "inf", "1,nan", "1:2", "1:0:1", "0:1:0", "0:1:-1", "0:1e300:1e-9", "1:2:3:4", ",", "1;2",
-         "0:inf:1", "9" * 5000, *NEVER)  # fmt: skip
-OUT = ("", "full", "to_full", "loop", "round", "nowhere", "missing/x", "table.txt/x", *DEVICES, *NEVER)
+REAL = ("", " ", "x", "nan", "inf", "-inf", "1e300", "1e400", "-1e400", "1,5", "0x10", "½", "1 2", "9" * 5000, *NEVER)
+LISTS = ("", " ", "x", "nan", "inf", "1e300", "1,nan", "1:2", "1:0:1", "0:1:0", "0:1:-1", "0:1e300:1e-9", "1:2:3:4",
+         ",", "1;2", "0:inf:1", "9" * 5000, *NEVER)  # fmt: skip
+OUT = ("", "/", "/proc/x", "full", "to_full", "loop", "round", "nowhere", "missing/x", "table.txt/x", *DEVICES, *NEVER)
 
 OWN_TABLES = ("missing.csv", "loop.csv", "full.csv", "pipe.csv", "words.csv", "noise.csv", "empty.csv", "deep.csv",
               "days.csv", "table.txt/x.csv", ".csv", HUGE)  # fmt: skip
 CLUSTERS = ("", " ", "nonsense", "127.0.0.1:x", "tcp://", "tcp://127.0.0.1:99999", "smb://127.0.0.1:9", *NEVER)
-COMPILERS = ("", " ", "missing-compiler -O2", "'open", "/dev/null", "full", "table.txt", "./noise.bin", *NEVER)
+COMPILERS = ("", " ", "true", "missing-compiler -O2", "'open", "/dev/null", "full", "table.txt", "./noise.bin", *NEVER)
 PLACES = ("", "x", "=", "x=", "=1", "x=1=2", "x=0x", "x=-1", "x=1.5", "x=99999999999999999999", "x=nan", *NEVER)
-FOLDER = ("", "full", "to_full", "table.txt", "loop", "round", "nowhere", "missing/x", "table.txt/x", *DEVICES, *NEVER)
-FAMILY = ("full", "to_full", "missing/x", "")  # what takes files of ours beside others, and is made where it is not
+FOLDER = (
+    "",
+    "-",
+    "/",
+    "/proc/x",
+    "full",
+    "to_full",
+    "table.txt",
+    "loop",
+    "round",
+    "nowhere",
+    "missing/x",
+    "table.txt/x",
+    *DEVICES,
+    *NEVER,
+)
+FAMILY = (
+    "full",
+    "to_full",
+    "missing/x",
+    "",
+    "/",
+)  # what takes files of ours beside others, and is made where it is not
 
 # What a text is: a file that is read or written, a folder, a list, one of some names; in one command, or everywhere.
 KINDS = {
@@ -140,7 +161,7 @@ VALUES = {
     "compiler": COMPILERS,
     "places": PLACES,
     "written": OUT,
-    "store": (*OUT, "foreign.sqlite", "noise.bin", "words.txt"),
+    "store": (*OUT, "-", "foreign.sqlite", "noise.bin", "words.txt"),
     "folder": FOLDER,
     "family": tuple(value for value in FOLDER if value not in FAMILY),
     "named": TEXT,

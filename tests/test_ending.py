@@ -12,7 +12,8 @@ import pytest
 from command import run
 
 from sensorsim import extras
-from sensorsim.cli.ending import CODES, MOST_LETTERS, shortened, without_debug
+from sensorsim.cli.ending import CODES, without_debug
+from sensorsim.errors import MOST_LETTERS, shortened
 
 PROGRAM = [sys.executable, "-m", "sensorsim"]
 FAULTS = [KeyError("x"), RuntimeError("a\nb " + "c" * 9000), RecursionError("deep"), MemoryError(), OSError(5, "I/O")]

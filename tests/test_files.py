@@ -62,7 +62,7 @@ def test_a_file_that_is_closed_to_others_stays_so() -> None:
 REFUSED = {
     "folder": "is a folder",
     "to folder": "is a folder",
-    "": "is a folder",
+    "": "without a name",
     "pipe": "device or a pipe",
     "to pipe": "device or a pipe",
     "/dev/null": "device or a pipe",
@@ -195,11 +195,12 @@ def test_commands_do_not_write_over_what_they_read(capsys: pytest.CaptureFixture
         Path(name).write_text("a,b\n1,2\n")
         refused("data", "fit", name, "--out", ".")
         assert f"{name} is read, and would be written over" in capsys.readouterr().err
+    Path("to.json").symlink_to("to file")
     for given in (["to file", "--table", "t"], ["p", "--table", "to file"], ["p", "--table", "t", "--sketch", "file"]):
         for option in ("--out", "--write-sketch"):
             if "--sketch" not in given or option == "--out":
-                refused("receive", *given, option, "to link")
-                assert "to link is read, and would be written over" in capsys.readouterr().err
+                refused("receive", *given, option, "to.json")
+                assert "to.json is read, and would be written over" in capsys.readouterr().err
     for option in ("--data", "--table", "--ranges", "--packets"):
         Path("m.npz").symlink_to("file")
         refused("train", option, "to file", "--out", "m.npz")

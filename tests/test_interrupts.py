@@ -161,3 +161,32 @@ def test_a_sweep_that_was_broken_off_and_goes_on_is_the_same_to_the_bit(folder: 
 def test_no_worker_of_a_sweep_stays_behind(number: int, folder: Path) -> None:
     code, _ = stopped(LONG["sweep"], 10, number, folder)
     assert code == (143 if number == signal.SIGTERM else -9)
+
+
+WAITING = {  # for ever, as nobody writes to the pipe
+    "receive": (["receive", "pipe", "--table", "table.txt"], "waiting for packets from pipe, up to its end"),
+    "decode": (
+        ["decode", "--model", "two.npz", "--packets", "pipe", "--table", "two.txt"],
+        "waiting for packets from pipe, up to its end",
+    ),
+    "kernel": (["kernel", "endless.py:twice"], "importing endless.py"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("what", WAITING)
+def test_what_waits_says_so_and_ends_at_once(what: str, number: int, folder: Path) -> None:
+    (folder / "endless.py").write_text("while True:\n    pass\n")
+    if what == "decode":
+        for words in (
+            ["noise", "make", "--epsilon", "6.4", "--features", "2", "--release", "1", "--out", "two.txt"],
+            ["train", "--l", "2", "--m", "1", "--epsilon", "6.4", "--out", "two.npz"],
+        ):
+            subprocess.run([*PROGRAM, *words], cwd=folder, check=True, capture_output=True)
+    words, said = WAITING[what]
+    after = 4.0  # a command says what it waits for after two seconds
+    began = time.monotonic()
+    code, found = stopped(words, after, number, folder)
+    assert code == 128 + number and f"{said} …\n" in found, (code, found)
+    assert time.monotonic() - began < after + 5

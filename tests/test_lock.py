@@ -241,8 +241,8 @@ def test_a_lock_of_another_size(lock, run, no_tools):
         (["--check", "."], "cannot read"),
         (["--check", "/dev/zero"], "device"),
         (["--lock", "no/folder/x"], "no folder"),
-        (["--lock", "/dev/null"], "not an ordinary file"),
-        (["--lock", "."], "not an ordinary file"),
+        (["--lock", "/dev/null"], "device or a pipe"),
+        (["--lock", "."], "is a folder"),
     ],
 )
 def test_wrong_questions(words, told, lock, run):
@@ -380,7 +380,7 @@ def test_not_through_a_link_nor_into_a_pipe(lock, run):
     Path("link").symlink_to(lock)
     os.mkfifo("pipe")
     assert "is a link" in refused(run("cost", "--lock", "link"))
-    assert "not an ordinary file" in refused(run("cost", "--lock", "pipe"))
+    assert "device or a pipe" in refused(run("cost", "--lock", "pipe"))
     assert "device or a pipe" in refused(run("cost", "--check", "pipe"))
 
 

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_packets import EMPTY, Form, bits_of, from_bits, packed, summed
 
+from sensorsim import progress
 from sensorsim.cli import main
 from sensorsim.device import Firmware, Sensor
 from sensorsim.device.encoder import read_encoder
@@ -530,7 +531,7 @@ def test_refusals_are_counted_by_reason(command: Any) -> None:
         (("packets.bin", "--table", "table.txt", "--out", "a.json", "--write-sketch", "."), "is a folder"),
         (
             ("packets.bin", "--table", "table.txt", "--out", "a.json", "--write-sketch", "s.json", "--root", "nan"),
-            "a bound R above 0",
+            "give a number from 0.5 to 4096",
         ),
     ],
 )
@@ -558,9 +559,12 @@ def test_a_pipe_is_read_to_its_end(command: Any) -> None:
     os.mkfifo("pipe")
     writer = threading.Thread(target=Path("pipe").write_bytes, args=(Path("packets.bin").read_bytes(),))
     writer.start()
-    code, text, _ = command("pipe", "--table", "table.txt", "--format", "json")
+    steps: list[str] = []
+    with progress.heard(steps.append):
+        code, text, _ = command("pipe", "--table", "table.txt", "--format", "json")
     writer.join()
     assert code == 0 and json.loads(text)["accepted"] == 300
+    assert "waiting for packets from pipe, up to its end" in steps
 
 
 def test_sums_with_a_key_twice_or_a_broken_version_are_refused(command: Any) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -414,6 +415,30 @@ def test_people_a_little() -> None:
         [("0.4", 100, "beta"), ("1.6", 10, "rare ones"), ("1.6", 1000, "zeros and ones"), ("6.4", 100, "some ones")]
     ):
         assert missed_a_side(ready_table(epsilon, 1), PEOPLE[name], count, runs, seed) <= most(runs)
+
+
+def held(table: NoiseTable, people: Shares, came: Shares, count: int, runs: int = 20_000) -> float:
+    """Return the share of intervals that hold the mean of all people, where the records that came are others."""
+    truth, found = picked(table, people)[0], picked(table, came)[1]
+    drawn = np.random.default_rng(1).multinomial(count, np.array([*found.values()]) / sum(found.values()), runs)
+    means = drawn @ np.array([float(value) for value in found]) / count
+    low, high = left_out(table, truth, count, "people")
+    return float(np.mean((means >= low - 1e-9) & (means <= high + 1e-9)))
+
+
+def test_what_an_interval_of_people_does_not_hold_for() -> None:
+    """docs/fleet.md: wearers who behave otherwise on the day they know, and high values that do not answer.
+
+    1,167 values at epsilon 1, as in the plan on that page, and people who are uniform over the lower half of the range.
+    """
+    table, people = ready_table("1", 1), {x: 1.0 for x in EVEN if x <= Fraction(1, 2)}
+    others = [{x + Fraction(1, shift): 1.0 for x in people} for shift in (10, 5)]
+    silent = {x: 0.5 if x > Fraction(1, 4) else 1.0 for x in people}
+    assert held(table, people, people, 1167) >= 0.95
+    page = (Path(__file__).parent.parent / "docs" / "fleet.md").read_text("utf-8")
+    tenth, fifth = (f"{100 * held(table, people, came, 1167):.0f} %" for came in others)
+    assert f"by a tenth of the range, {tenth} of the 95 % intervals held; by a fifth, {fifth}." in page
+    assert f"do not answer, {100 * held(table, people, silent, 1167):.0f} % held." in page
 
 
 def test_an_interval_of_the_records_is_none_of_people() -> None:

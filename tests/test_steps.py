@@ -91,13 +91,13 @@ def test_a_bar_takes_the_line_away(soon, monkeypatch):
     assert shown_of(work, monkeypatch, Terminal()).startswith(f"{steps.CLEAR}auditing …{steps.CLEAR}")
 
 
-def test_beside_a_bar_nothing_is_shown(soon, monkeypatch):
-    stream = io.StringIO()
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
+def test_beside_a_bar_steps_are_shown_only_where_the_bar_is_not(soon, monkeypatch, stream):
     monkeypatch.setattr(sys, "stderr", stream)
-    with steps.shown(), progress_bar("sweep", "cells") as bar, progress.step("compiling"):
+    with steps.shown(), progress_bar("sweep", "cells", transient=False) as bar, progress.step("compiling"):
         bar.add_task("", total=1)
         time.sleep(0.2)
-    assert "compiling" not in stream.getvalue() and "sweep" in stream.getvalue()
+    assert "sweep" in stream.getvalue() and ("compiling" in stream.getvalue()) != stream.isatty()
 
 
 def test_a_refused_command_leaves_the_step(soon, monkeypatch):

@@ -150,7 +150,7 @@ def verify(
 ) -> "Verification | BinaryReport":
     """Prove a C package on real machine code, bit for bit, and count what it executes; `passed` says if all holds.
 
-    `target` are the places to run it; all: host and every core. With `cc` a compiler of yours builds it,
+    `target` are the places to run it; all: host and every core but avr. With `cc` a compiler of yours builds it,
     with `elf` and `manifest` an image of yours is proved as it stands.
 
         >>> import sensorsim as ss

@@ -1,7 +1,6 @@
 """`fleet`: many private sensors over many days, simulated."""
 
 import os
-import tempfile
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -11,8 +10,9 @@ from sensorsim.api.noise import Table, read_table
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
+from sensorsim.files import temporary_folder
 from sensorsim.fleet.result import FleetResult
-from sensorsim.fleet.settings import Faults, Settings
+from sensorsim.fleet.settings import Faults, Settings, check_numbers
 from sensorsim.train.choosing import Told, column_names, warn
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def fleet(
     from sensorsim.fleet.run import simulate
 
     number_of(settings, every)  # that they are not too many, before anything is simulated
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         counts = simulate(settings, Path(folder) / "fleet.sqlite" if out is None else out, jobs=jobs, dask=dask)
     return FleetResult(settings, counts, every, board)
 
@@ -105,6 +105,7 @@ def fleet_settings(
     from sensorsim.device.sketch_file import read_sketch
     from sensorsim.fleet.energy import board_of
 
+    check_numbers(devices, days, records_per_day, seed, schedule)
     firmware = Firmware(
         read_table(noise),
         budget_epsilon=budget_epsilon,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.calls import checked, listed
 from sensorsim.cost.kernel import KernelReport
-from sensorsim.errors import FailedProofError, InputError
+from sensorsim.errors import InputError
+from sensorsim.files import temporary_folder
 from sensorsim.results import Result, bars
 
 if TYPE_CHECKING:
@@ -26,26 +27,28 @@ class KernelReports(Result):
     kernels: Mapping[str, KernelReport]
     package: Mapping[str, str] | None = None  # the C that was made of them, by path
     unverified: bool = False  # C is made of proved kernels only, and one is not
+    failed: tuple[str, ...] = ()  # the proofs of the C that do not hold, each with its reason
 
     @property
     def holds(self) -> bool:
-        """Whether all ranges are proved, nothing secret shows, and every compared bit is the same."""
-        return all(report.holds for report in self.kernels.values())
+        """Whether all ranges are proved, nothing secret shows, and every proof of the C holds."""
+        return all(report.holds for report in self.kernels.values()) and not self.failed
 
     def title(self) -> str:
         return "; ".join(report.title() for report in self.kernels.values())
 
     def facts(self) -> dict[str, str]:
         several = len(self.kernels) > 1
-        return {
+        found = {
             f"{report.kernel.name}: {name}" if several else name: text
             for report in self.kernels.values()
             for name, text in report.facts().items()
         }
+        return found | {f"FAILED {number}": text for number, text in enumerate(self.failed, 1)}
 
     def to_dict(self) -> dict[str, Any]:
         made = {name: report.to_dict() for name, report in self.kernels.items()}
-        return {"schema_version": SCHEMA_VERSION, "kernels": made}
+        return {"schema_version": SCHEMA_VERSION, "kernels": made, "failed": list(self.failed)}
 
     def rows(self) -> list[dict[str, Any]]:
         return [row for report in self.kernels.values() for row in report.rows()]
@@ -81,8 +84,10 @@ def kernel(
         True
     """
     from sensorsim.cost.kernel import kernel_report
+    from sensorsim.cost.prices import load_cpu
     from sensorsim.export.choose import choose
     from sensorsim.language import Kernel
+    from sensorsim.machine.targets import targets_named
 
     if c is not None:
         from sensorsim.export.write import check_folder
@@ -97,14 +102,18 @@ def kernel(
         raise InputError("--verify names no target; give host, a core, or several with commas.")
     if level not in ("kernel", "machine"):
         raise InputError(f"level {level!r} is not known; give --level kernel or machine.")
+    if isinstance(kernel, Kernel) and (c is not None or targets):
+        raise InputError("C is made of kernels in a file; give FILE.py:name in place of the kernel.")
+    for name in cpus:
+        load_cpu(name)
+    targets = targets_named(targets) if targets else []
     _each_length_is_someones(kernels, lengths)
     reports = {one.qualified: kernel_report(one, _own(one, lengths), cpus, accounting) for one in kernels}
     if level == "machine":
         reports = {name: _with_machine(report) for name, report in reports.items()}
     if c is None and not targets:
         return KernelReports(reports)
-    if isinstance(kernel, Kernel):
-        raise InputError("C is made of kernels in a file; give FILE.py:name in place of the kernel.")
+    assert not isinstance(kernel, Kernel)
     return _with_package(os.fspath(kernel), reports, None if c is None else Path(c), targets)
 
 
@@ -145,9 +154,7 @@ def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None,
     """Write the C package, and verify it where that is asked for."""
     from sensorsim.export.package import Options, make_package
     from sensorsim.export.write import write_folder
-    from sensorsim.machine.targets import targets_named
 
-    targets = targets_named(targets) if targets else []
     unproved = [report for report in reports.values() if report.proof_error is not None]
     if unproved and out is not None:
         raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
@@ -156,27 +163,23 @@ def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None,
     texts = make_package(Options(kernels=tuple(listed(file)), variant="paper"))
     if out is not None:
         write_folder(out, texts)
-    return KernelReports(_verified(reports, texts, targets) if targets else reports, texts)
+    return _verified(reports, texts, targets) if targets else KernelReports(reports, texts)
 
 
-def _verified(
-    reports: dict[str, KernelReport], texts: Mapping[str, str], targets: list[str]
-) -> dict[str, KernelReport]:
-    import tempfile
-
+def _verified(reports: dict[str, KernelReport], texts: Mapping[str, str], targets: list[str]) -> KernelReports:
+    """Verify the package and add to each report what was found, with every proof that does not hold."""
     from sensorsim.export.write import fill
     from sensorsim.verify.verification import verify
 
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         fill(Path(folder), texts)
         found = verify(Path(folder), targets, trust=True, made=texts)  # the user's own file, loaded already
-    failing = next((proof for proof in found.proofs if not proof.passed), None)
-    if failing is not None and all(result.passed for result in found.results):  # those are in the report
-        raise FailedProofError(f"{failing.name}: {failing.detail}.")
     made = f"{found.compiler}, {found.flags}"
     rows = {name: tuple(_row(result, made) for result in found.results if result.kernel == report.kernel.name)
             for name, report in reports.items()}  # fmt: skip
-    return {name: replace(report, verified=rows[name]) for name, report in reports.items()}
+    failed = tuple(f"{proof.name}: {proof.detail}" for proof in found.proofs if not proof.passed)
+    verified = {name: replace(report, verified=rows[name]) for name, report in reports.items()}
+    return KernelReports(verified, texts, failed=failed)
 
 
 def _row(result: Any, compiler: str) -> dict[str, Any]:
@@ -189,6 +192,7 @@ def _row(result: Any, compiler: str) -> dict[str, Any]:
         "cost": price.mean if price else None,
         "unit": result.unit or None,
         "same_path": result.constant_time,
+        "leaks": list(result.leaks),
         "passed": result.passed,
         "compiler": compiler,
     }

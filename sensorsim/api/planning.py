@@ -13,7 +13,7 @@ from sensorsim.train.choosing import column_names
 if TYPE_CHECKING:
     from sensorsim.plan.plan import Plan
 
-OPEN = "?"
+OPEN = ("?", "solve")  # either leaves a number open; a shell takes a bare ? for a file of one letter
 
 
 def plan(
@@ -40,8 +40,8 @@ def plan(
 ) -> "Plan":
     """Design, interval, epsilon and energy of a deployment, all of it settled and the table proved.
 
-    One of `devices`, `records_per_day`, `budget_epsilon`, `budget_days`, `every` and `accuracy` may be None or "?":
-    the plan solves for it. `told` hears what takes long.
+    One of `devices`, `records_per_day`, `budget_epsilon`, `budget_days`, `every` and `accuracy` may be None, "?" or
+    "solve": the plan solves for it. `told` hears what takes long.
 
         >>> import sensorsim as ss
         >>> found = ss.plan(features=14, devices=5000, budget_epsilon=1, budget_days=30)
@@ -63,7 +63,7 @@ def plan(
         "accuracy": accuracy,
     }
     asked = Asked(
-        **{name: None if value == OPEN else value for name, value in open_.items()},
+        **{name: None if value in OPEN else value for name, value in open_.items()},
         goal=goal,
         features=features,
         columns=names,

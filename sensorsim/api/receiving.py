@@ -24,7 +24,9 @@ def receive(
     sketch: "Sketch | str | os.PathLike[str] | None" = None,
     form: str | None = None,
 ) -> "Received":
-    """The mean of every feature, with an interval that holds whatever the records are, from packets of sensors.
+    """Return the mean of every feature over the records that came, with its interval, from packets of sensors.
+
+    The interval holds whatever these records are. It is not of records that did not come.
 
     `packets` are bytes, a file or several: packets that follow each other, or one a line in hex, or a CSV or Parquet
     with a column packet, or what `sensorsim receive --out` wrote. `form` is binary or hex where the content does not

@@ -13,7 +13,7 @@ from sensorsim.errors import RENAMED, InputError
 from sensorsim.extras import need
 from sensorsim.mechanisms import resolve
 from sensorsim.train.choosing import TRAINING, Told, chosen_records, column_names, warn
-from sensorsim.train.config import Config, refuse_idle
+from sensorsim.train.config import Config, check_settings, refuse_idle
 
 if TYPE_CHECKING:
     from sensorsim.ranges import Range
@@ -93,6 +93,8 @@ def train(
     inputs = [path for path in (data, ranges, table, sketch, *files, *sketched) if isinstance(path, str | os.PathLike)]
     check_paths(out, encoder, [os.fspath(path) for path in inputs if path != "-"])
     check_users(m)
+    if not of_packets:
+        check_settings(Config(**{**given, "runs": 1}))
     if of_packets:
         choice = {name: given[name] for name in ("m", "l", "bias", "map", "sigma")}
         model = model_of_packets(files, table, sketch, sketched, columns, ranges, choice)
@@ -138,8 +140,6 @@ def _of_data(
 ) -> "Model":
     """Train on the persons of a file that are not held out."""
     need(*TRAINING)
-    from sensorsim.train.cell import ready
-    from sensorsim.train.fit import fit
 
     def records(users: int) -> Any:  # who is held out is public, and evaluate must find the same persons
         return chosen_records(
@@ -147,6 +147,9 @@ def _of_data(
         )
 
     dataset = records(m)
+    from sensorsim.train.cell import ready  # with torch, so only for records that can be read
+    from sensorsim.train.fit import fit
+
     asked = Config(**{**given, "runs": 1})
     config, ready_dataset = ready(asked, dataset)
     if config.m != dataset.m:  # a mechanism of one user, whatever m is

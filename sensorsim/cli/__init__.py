@@ -57,10 +57,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        from sensorsim.cli.ending import refuse_empty
+        from sensorsim.cli.ending import prepare
 
         command: click.Command = importlib.import_module(COMMANDS[name][0]).command
-        return refuse_empty(command)
+        return prepare(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         from click.shell_completion import CompletionItem
@@ -148,7 +148,8 @@ def _run(args: list[str]) -> Any:
                 import traceback
 
                 click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-            code, sentence = ending_of(KeyboardInterrupt() if heard.code else error, words)
+            stopped = heard.code is not None and not isinstance(error, KeyboardInterrupt | click.Abort)
+            code, sentence = ending_of(KeyboardInterrupt() if stopped else error, words)
             click.echo(sentence, err=True)
             sys.exit(heard.code or code)
 

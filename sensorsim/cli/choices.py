@@ -60,6 +60,18 @@ class Paths(click.types.StringParamType):
         return _files(incomplete, self.kind)
 
 
+class Output(Paths):
+    """A path that a command writes to. `sensorsim.cli.writing` checks it before the command begins.
+
+    `form` says what is written: a file, which `-` sends to standard output, or what cannot be sent there. With
+    `endings` a file must have one of them; the first is that of standard output.
+    """
+
+    def __init__(self, form: str = "file", endings: tuple[str, ...] = (), name: str = "file") -> None:
+        super().__init__(name, "dir" if form == "folder" else "file")
+        self.form, self.endings = form, endings
+
+
 def _files(incomplete: str, kind: str = "file") -> list[CompletionItem[Any]]:
     """The shell itself looks for files or folders."""
     return [CompletionItem(incomplete, type=kind)]
@@ -173,5 +185,8 @@ KERNEL, EXPORTED = Names(kernels, files=True), Names(exported, several=True, fil
 TARGETS, KIND, CLAIM = Names(targets, several=True), Names(kinds), Names(claims)
 PACKET_NUMBERS = Names(packet_numbers, several=True)
 COLUMN, COLUMNS = Columns(several=False, name="column"), Columns(several=True, name="names")
-FILE, TABLE = Paths("file"), Paths("table")
-FOLDER, DIR = Paths("folder", "dir"), Paths("dir", "dir")
+FILE, TABLE, DIR = Paths("file"), Paths("table"), Paths("dir", "dir")
+WRITTEN, FIGURE = Output(), Output(endings=(".svg", ".png", ".pdf"))
+SUMS = Output(endings=(".json", ".csv", ".parquet"))
+MODEL, ENCODERS = Output(endings=(".safetensors", ".npz")), Output("several", endings=(".json",))
+DATABASE, FOLDER = Output("database"), Output("folder", name="folder")

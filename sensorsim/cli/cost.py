@@ -11,7 +11,7 @@ import click
 
 from sensorsim import progress
 from sensorsim.calls import listed
-from sensorsim.cli.choices import CHIP, CPUS, FILE, RADIO
+from sensorsim.cli.choices import CHIP, CPUS, FIGURE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option, refuse_idle
@@ -71,7 +71,7 @@ option = options_of(cost)
 )
 @option("--battery-mah", type=float, help="Also whole records that a battery pays for.")
 @click.option("--sweep", metavar="n=1:256", help="A range of n or l: one row for each value.")
-@click.option("--plot", type=FILE, help="Draw the costs into an .svg, .png or .pdf file.")
+@click.option("--plot", type=FIGURE, help="Draw the costs into an .svg, .png or .pdf file.")
 @lock_options("cost")
 @format_option
 def command(
@@ -93,10 +93,6 @@ def command(
     Example: sensorsim cost --n 14 --l 7 --cpu cortex-m4 --accounting full
     """
     choices["width"] = int(width) if width else None
-    if plot:
-        from sensorsim.drawing import check_figure
-
-        check_figure(plot)
     if level == "machine":
         _machine(locks, sweep, plot, fmt, battery_mah, choices)
         return
@@ -226,7 +222,8 @@ def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, cho
         from sensorsim.cost.plot import plot_sweep
 
         plot_sweep(rows, name, report, plot)
-    of_one_case = ("n", "l", "mechanisms", "sensor_release", "record")
+    of_one_case = {"n", "l", "mechanisms", "sensor_release", "record", "published"}
+    of_one_case |= {"printed_by_operands", "break_even_division"}
     whole_report = report.to_dict().items()
     head = {key: value for key, value in whole_report if key not in of_one_case and not key.startswith("saving_")}
     whole = report.record.to_dict()

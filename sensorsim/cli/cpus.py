@@ -61,6 +61,7 @@ def show(name: str, fmt: str) -> None:
 
 
 MOST_BYTES = 1 << 22  # of a table
+MOST_LETTERS = 300  # of a line that tells of a fault
 
 
 @command.command(short_help="Validate tables of yours, or every table of the package.")
@@ -73,6 +74,7 @@ def check(files: tuple[Path, ...]) -> None:
     from sensorsim.cost.published import check_published, is_published, published_file
     from sensorsim.cost.tablecheck import check_file, table_files
     from sensorsim.files import check_readable
+    from sensorsim.ranges import brief
 
     for path in files:
         check_readable(path, MOST_BYTES)
@@ -80,7 +82,7 @@ def check(files: tuple[Path, ...]) -> None:
     results = [check_published(path) if is_published(path) else check_file(path) for path in every]
     faults = [fault for _, found in results for fault in found]
     for fault in faults:
-        click.echo(fault)
+        click.echo(brief(fault, MOST_LETTERS))
     read = f"{counted(len(results), 'file')}, {counted(sum(rows for rows, _ in results), 'row')}"
     click.echo(f"{read}, {counted(len(faults), 'fault') if faults else 'no faults'}", err=bool(faults))
     if faults:

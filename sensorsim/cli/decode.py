@@ -138,8 +138,9 @@ def _print_each(model: Model, packets: Any, table: Any, encoder: Any, codes: Cod
     from sensorsim.hospital import receive
     from sensorsim.hospital.decode import each_record, told_by
     from sensorsim.hospital.expected import Expected
+    from sensorsim.hospital.receiving import is_stream
 
-    if "-" not in packets:
+    if not any(map(is_stream, packets)):
         received = receive(packets, table, encoder)
         if not received.accepted:
             return 0, received.rejected

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sensorsim.errors import InputError
+from sensorsim.errors import SHORT, InputError, cut, one_line, shortened
 from sensorsim.suggest import did_you_mean
 
 DONE, FAILED, REFUSED, FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
@@ -20,9 +20,6 @@ CODES = {
     INTERRUPTED: "interrupted by Ctrl-C; what is written is whole",
     TERMINATED: "the same by a signal to end",
 }
-MOST_LETTERS = 290  # of a sentence, with what stands before it
-SHORT = 60  # letters that are left of what was typed, at most, where the sentence is too long
-LEAST = 24  # letters that are left of any word
 DEBUG = "--debug"
 NUMBERS = re.compile(r"\d+")
 MOST_DIGITS = 1000
@@ -39,10 +36,10 @@ def check_words(words: list[str]) -> None:
     """Refuse a number that Python itself would not read: no range that follows has to think of it."""
     for word in words:
         if "\0" in word:
-            raise InputError(f"{_cut(_line(word), SHORT)!r} holds a zero byte, which no name and no number has.")
+            raise InputError(f"{cut(one_line(word), SHORT)!r} holds a zero byte, which no name and no number has.")
         digits = max(map(len, NUMBERS.findall(word)), default=0)
         if digits > MOST_DIGITS:
-            shown = _cut(_line(word), SHORT)
+            shown = cut(one_line(word), SHORT)
             raise InputError(f"{shown} holds a number of {digits} digits; none here takes more than {MOST_DIGITS}.")
 
 
@@ -56,7 +53,8 @@ def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
         hint = f"; see `{where} --help`."
         return error.exit_code, shortened(f"Error: {_said(error)}{hint}", words)
     if isinstance(error, click.Abort | KeyboardInterrupt):
-        return INTERRUPTED, "Interrupted."
+        what = error.__cause__ or error  # click makes an Abort of Ctrl-C
+        return INTERRUPTED, shortened(f"Interrupted {what}".strip() + ".", words)
     if isinstance(error, ModuleNotFoundError):
         from sensorsim.extras import extra_of, how_to_get
 
@@ -86,53 +84,33 @@ def _is_typed(path: object, words: list[str]) -> bool:
     return isinstance(path, str) and os.path.normpath(path) in map(os.path.normpath, words)
 
 
-def refuse_empty(command: click.Command) -> click.Command:
-    """An option that may be left out takes no empty text: it would pass for one that was not given."""
+def prepare(command: click.Command) -> click.Command:
+    """Give a command what all have in common: its outputs are checked first, and no option takes an empty text.
+
+    An empty text would pass for an option that was not given, and an empty path for the folder one is in.
+    """
+    from sensorsim.cli.writing import Checked
+
+    command.context_class = Checked
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
-        refuse_empty(inner)
+        prepare(inner)
     for option in command.params:
-        is_text = isinstance(option.type, click.types.StringParamType)
-        if is_text and option.nargs == 1 and not isinstance(option.default, str):
+        if isinstance(option.type, click.types.StringParamType) and not isinstance(option.default, str):
             option.callback = option.callback or _not_empty
     return command
 
 
 def _not_empty(_: click.Context, option: click.Parameter, value: Any) -> Any:
-    if value == "":
-        raise InputError(f"{option.opts[0]} is empty; give it a value, or leave it out.")
+    if value == "" or (isinstance(value, tuple) and "" in value):
+        name = option.opts[0] if isinstance(option, click.Option) else option.human_readable_name.strip("[].")
+        do = "give it a value" if option.required else "give it a value, or leave it out"
+        raise InputError(f"{name} is empty; {do}.")
     return value
 
 
 def _fault(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this; ask for less at once, or run again with {DEBUG} to see where."
-    said = f"{type(error).__name__}: {_line(str(error))}".rstrip(": ")
+    said = f"{type(error).__name__}: {one_line(str(error))}".rstrip(": ")
     said = said if len(said) <= 2 * SHORT else f"{said[: 2 * SHORT]}…"
     return f"{said}; this is a fault of sensorsim, not of what you asked: run again with {DEBUG} for the traceback."
-
-
-def shortened(sentence: str, words: list[str]) -> str:
-    """One printable line below 300 letters: what was typed is cut first, then the longest words, then the middle."""
-    text = _line(sentence)
-    for word in sorted({_line(word) for word in words}, key=len, reverse=True):
-        if len(text) <= MOST_LETTERS:
-            return text
-        if len(word) > SHORT:
-            text = text.replace(word, _cut(word, SHORT))
-    while len(text) > MOST_LETTERS:
-        longest = max(text.split(" "), key=len)
-        if len(longest) <= LEAST:
-            return _cut(text, MOST_LETTERS)
-        text = text.replace(longest, _cut(longest, max(LEAST, len(longest) - len(text) + MOST_LETTERS)))
-    return text
-
-
-def _line(text: str) -> str:
-    """One line, without what a terminal would obey; a letter that stands for no character is none."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-
-
-def _cut(text: str, most: int) -> str:
-    """Both ends of it, so many letters in all."""
-    tail = most // 3
-    return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[len(text) - tail :]}"

@@ -1,12 +1,10 @@
 """`sensorsim export`."""
 
-from pathlib import Path
-
 import click
 
 from sensorsim.api.firmware import Exported, export
 from sensorsim.calls import listed
-from sensorsim.cli.choices import EXPORTED, PACKET_NUMBERS
+from sensorsim.cli.choices import EXPORTED, FILE, FOLDER, PACKET_NUMBERS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cli.verify_binary import wrapped
@@ -15,18 +13,16 @@ option = options_of(export)
 
 
 @click.command()
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="Folder to write; new, empty, or an earlier package."
-)
+@click.option("--out", required=True, type=FOLDER, help="Folder to write; new, empty, or an earlier package.")
 @option(
     "--noise",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A noise table, as `sensorsim noise make` writes it. For the sensor: else the ready one at epsilon 1.6.",
 )
-@option("--encoder", type=click.Path(path_type=Path), help="A trained encoder: its hidden units are what is released.")
+@option("--encoder", type=FILE, help="A trained encoder: its hidden units are what is released.")
 @option(
     "--sketch",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A sketch, as `sensorsim receive --write-sketch` writes it: one number of the whole record is released.",
 )
 @option("--budget-epsilon", help="Epsilon that a person may spend in a period; else that of one release.")
@@ -46,10 +42,10 @@ option = options_of(export)
 @option("--allow-uncertified", is_flag=True, help="Single kernels with a table that protects nothing.")
 @format_option
 def command(
-    out: Path,
-    noise: Path | None,
-    encoder: Path | None,
-    sketch: Path | None,
+    out: str,
+    noise: str | None,
+    encoder: str | None,
+    sketch: str | None,
     budget_epsilon: str | None,
     budget_days: int | None,
     reserve: int | None,

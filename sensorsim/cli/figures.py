@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sensorsim.calls import listed
-from sensorsim.cli.choices import FILE, FOLDER, MECHANISMS, Names
+from sensorsim.cli.choices import DATABASE, FOLDER, MECHANISMS, Names
 from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import refuse_idle
 from sensorsim.cli.sweep import run_with_progress
 from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
-from sensorsim.files import check_target, folder_made
+from sensorsim.files import folder_made
 from sensorsim.mechanisms import every
 from sensorsim.suggest import did_you_mean
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sensorsim.train.config import Config
     from sensorsim.train.data import Dataset
 
+MOST_RECORDS = 10**7
 C_RANGE = "0:2.5:0.25"
 C_EPSILON = 1.6  # the paper names no epsilon for its sweep of c
 FIGURES = (
@@ -67,7 +69,7 @@ Row = dict[str, Any]
 @click.option("--records-runs", type=int, default=5, show_default=True, help="accuracy_records: runs of each cell.")
 @data_options
 @seed_option
-@click.option("--results", type=FILE, help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
+@click.option("--results", type=DATABASE, help="Where finished cells are kept.  [default: FOLDER/results.sqlite]")
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
 @dask_option
 def command(out: str, only: str | None, **chosen: Any) -> None:
@@ -82,8 +84,7 @@ def command(out: str, only: str | None, **chosen: Any) -> None:
     refuse_idle(chosen.keys() - set().union(*map(read_by, wanted)), f"{', '.join(wanted)} would not read it")
     folder = Path(out)
     work = Work(folder, chosen)
-    if chosen["results"] is not None:
-        check_target(chosen["results"])
+    work.check(wanted)
     with folder_made(folder):
         _draw_all(wanted, work, folder)
 
@@ -126,6 +127,30 @@ class Work:
         given = chosen["mechanism"]
         asked = [each.name for each in every()] if given is None else [word.strip() for word in given.split(",")]
         self.mechanisms = [mechanism_name(word) for word in asked]
+
+    def check(self, wanted: list[str]) -> None:
+        """Refuse what no figure could be drawn with, and read the records that one asks for, before anything runs."""
+        from sensorsim.train.config import MOST_OF_ANY, Config, check_axes
+
+        read = set().union(*map(read_by, wanted))
+        base = Config("none", runs=self.chosen["runs"], m=self.chosen["m"])
+        check_axes(base, self.mechanisms, epsilon=self.epsilons, sigma=self.sigmas)
+        if read & RECORDS:
+            epsilon, runs = self.chosen["records_epsilon"], self.chosen["records_runs"]
+            if not (0 < epsilon < inf and 1 <= runs <= MOST_OF_ANY):
+                raise InputError(
+                    f"--records-epsilon is {epsilon} and --records-runs {runs}; give a number above 0, and runs from 1 "
+                    f"to {MOST_OF_ANY}."
+                )
+        if not read & OF_C:
+            return
+        from sensorsim.train.store import Store
+
+        digest = self.dataset.digest
+        if self.results.exists():
+            Store(self.results, digest)  # refuses a file of something else
+        if read & OVER_EPSILON:
+            self._grid(self.dataset, self.mechanisms, self.epsilons, self.sigmas)
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -204,6 +229,8 @@ class Work:
 
 def _sizes(text: str) -> list[int]:
     sizes = numbers(text, "records")
+    if max(sizes) > MOST_RECORDS:
+        raise InputError(f"--records {text} is more than fits in memory; give at most {MOST_RECORDS} records.")
     if any(size != int(size) or size < 1 for size in sizes):
         raise InputError(f"--records {text} has a part of a record; give whole numbers such as 1000,10000.")
     return sorted({int(size) for size in sizes})

@@ -1,20 +1,20 @@
 """`sensorsim kernel`."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sensorsim.api.kernels import kernel
 from sensorsim.calls import listed
-from sensorsim.cli.choices import CPUS, KERNEL, TARGETS
+from sensorsim.cli.choices import CPUS, FOLDER, KERNEL, TARGETS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_kernel
 from sensorsim.cli.output import emit, format_option
 from sensorsim.terminal import columns, fold, hung
 
 if TYPE_CHECKING:
+    from sensorsim.api.kernels import KernelReports
     from sensorsim.cost.kernel import KernelReport
 
 option = options_of(kernel)
@@ -38,12 +38,12 @@ option = options_of(kernel)
     type=click.Choice(["kernel", "machine"]),
     help="machine: also compile it, run the machine code and count what it executes.",
 )
-@option("--c", "out", type=click.Path(path_type=Path), help="Write a C package into this folder, as `export` does.")
+@option("--c", "out", type=FOLDER, help="Write a C package into this folder, as `export` does.")
 @option("--verify", "targets", type=TARGETS, metavar="host,cortex-m0plus", help="Prove its C there, bit for bit.")
 @lock_options("kernel")
 @format_option
 def command(
-    file: str, at: str, cpu: str, accounting: str, level: str, out: Path | None, targets: str, fmt: str, locks: Locks
+    file: str, at: str, cpu: str, accounting: str, level: str, out: str | None, targets: str, fmt: str, locks: Locks
 ) -> None:
     """All that can be said of a kernel in a file of your own, or of one that ships, by name.
 
@@ -64,7 +64,7 @@ def command(
         settle_kernel(locks, with_machine_code(data, reports, cpus, level, locks.also), found.holds)
     emit(
         fmt,
-        lambda: "\n\n".join(_text(report, file, out) for report in reports.values()),
+        lambda: "\n\n".join([*(_text(report, file, out) for report in reports.values()), *_failed(found)]),
         lambda: data,
         found.rows,
     )
@@ -72,7 +72,7 @@ def command(
         sys.exit(1)
 
 
-def _text(report: "KernelReport", file: str, out: Path | None) -> str:
+def _text(report: "KernelReport", file: str, out: str | None) -> str:
     kernel = report.kernel
     sizes = ", ".join(f"{name} = {value}" for name, value in report.at.items())
     lines = [f"{kernel.name} ({kernel.at})" + (f"   {sizes}" if sizes else "")]
@@ -80,7 +80,10 @@ def _text(report: "KernelReport", file: str, out: Path | None) -> str:
     counts = _counts(report)
     lines += ["", *counts, ""] if counts else [""]
     lines += _ranges(report)
-    lines += _paragraph("secrecy", report.secrecy.verdict)
+    leaks = any(row["leaks"] for row in report.verified)
+    lines += _paragraph(
+        "secrecy", ("NOT kept by the machine code; of the source " if leaks else "") + report.secrecy.verdict
+    )
     for row in report.verified:
         same = "every bit is the same" if not row["differing_bits"] else f"{row['differing_bits']} BITS DIFFER"
         ran = f", {row['instructions']:g} instructions on average" if row["instructions"] else ""
@@ -90,6 +93,12 @@ def _text(report: "KernelReport", file: str, out: Path | None) -> str:
     elif report.proof is not None and not report.verified:
         lines.append(f" {'C':<9} sensorsim kernel {_alone(file, kernel.name)} --c DIR --verify host")
     return hung("\n".join(lines), columns())
+
+
+def _failed(found: "KernelReports") -> list[str]:
+    """Every proof of the C that does not hold, as one block of text."""
+    lines = [line for text in found.failed for line in _paragraph("FAILED", text)]
+    return ["\n".join(lines)] if lines else []
 
 
 def _alone(file: str, name: str) -> str:

@@ -1,13 +1,14 @@
 """`--lock` and `--check`, the same for every command that has figures."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.choices import FILE, WRITTEN
 from sensorsim.cli.output import emit
 from sensorsim.errors import InputError
 from sensorsim.locking.choices import KEPT
@@ -56,9 +57,13 @@ class Locks:
         self.choices[name] = chosen
         return chosen
 
-    def settle(self, take: Callable[[], "Taken"], holds: bool = True) -> None:
-        """Write the lock, or compare with it: that prints what changed and ends the command."""
+    def settle(self, take: Callable[[], "Taken"], holds: bool = True, kernels: Collection[str] = ()) -> None:
+        """Write the lock, or compare with it: that prints what changed and ends the command.
+
+        `kernels` are those that figures are named by, where they are; a lock of none of them is refused.
+        """
         if self.old is not None:
+            self._refuse_others(self.old, kernels)
             from sensorsim.locking.compare import compare
 
             found = compare(self.old.taken, take())
@@ -82,6 +87,18 @@ class Locks:
         for name in REFUSED[self.command]:
             if _is_given(ctx, name):
                 raise InputError(f"{_shown(ctx, name)} does not go with --lock and --check; leave it out.")
+
+    def _refuse_others(self, old: "Lock", kernels: Collection[str]) -> None:
+        """Refuse a lock of other kernels: that all figures differ would be no answer.
+
+        A kernel of the same name in another file may be a copy, and is compared.
+        """
+        figures = old.taken.figures
+        locked = [name.partition("/")[0] for name in figures if name.endswith(("/ranges/proved", "/differing_bits"))]
+        alone = [{name.rpartition(".")[2] for name in names} for names in (locked, kernels)]
+        if all(alone) and not set.intersection(*alone):
+            theirs, ours = (", ".join(list(dict.fromkeys(names))[:3])[:80] for names in (locked, kernels))
+            raise InputError(f"{self.check} is a lock of {theirs}, not of {ours}; check it with what it was made of.")
 
     def _agreed(self, ctx: click.Context, kept: "dict[str, Value | None]") -> dict[str, Any]:
         """The lock's options, as the command line takes them; InputError where one is given that says otherwise."""
@@ -141,7 +158,7 @@ def settle_verify(locks: Locks, report: dict[str, Any]) -> None:
 
         return of_verify(report)
 
-    locks.settle(take, report["passed"])
+    locks.settle(take, report["passed"], [result["kernel"] for result in report.get("results", ())])
 
 
 def settle_kernel(locks: Locks, report: dict[str, Any], holds: bool) -> None:
@@ -152,21 +169,22 @@ def settle_kernel(locks: Locks, report: dict[str, Any], holds: bool) -> None:
 
         return of_kernel(report)
 
-    locks.settle(take, holds)
+    locks.settle(take, holds, report["kernels"])
 
 
 def lock_options(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command --lock and --check; its function gets `locks` and calls `locks.settle` before it prints."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @click.option("--lock", type=click.Path(path_type=Path), metavar="FILE",
+        @click.option("--lock", type=WRITTEN,
                       help="Write every figure, the choices and the toolchain to a file, for --check.")  # fmt: skip
-        @click.option("--check", type=click.Path(path_type=Path), metavar="FILE",
+        @click.option("--check", type=FILE,
                       help="Compare with a lock, under its own choices: a Markdown table and exit code 1 if any figure "
                       "differs.")  # fmt: skip
         @wraps(function)
-        def run(lock: Path | None, check: Path | None, **given: Any) -> None:
-            locks = Locks(command, lock, check, given["fmt"])
+        def run(lock: str | None, check: str | None, **given: Any) -> None:
+            written, read = (None if path is None else Path(path) for path in (lock, check))
+            locks = Locks(command, written, read, given["fmt"])
             function(locks=locks, **locks.open(click.get_current_context(), given))
 
         return run

@@ -1,17 +1,19 @@
 """sensorsim noise: make and check tables of noise. Each further subcommand is a module of its own, added below."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from sensorsim.api.noise import certify, noise_table, write_table
 from sensorsim.cli import noise_audit, noise_peers, noise_show
-from sensorsim.cli.choices import FILE, KIND
+from sensorsim.cli.choices import FILE, KIND, WRITTEN
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
+from sensorsim.files import check_takes_files
 from sensorsim.privacy.kinds import KINDS
 from sensorsim.terminal import columns, hung
 
@@ -56,7 +58,7 @@ def command() -> None:
 )
 @option("--limit", type=float, help="naive, quantile: clamp outputs to this many noise scales.")
 @option("--seed", type=click.IntRange(min=0), help="naive: of its samples.  [default: 0]")
-@click.option("--out", type=FILE, help="File to write. [default: KIND-epsEPSILON-RELEASE.txt]")
+@click.option("--out", type=WRITTEN, help="File to write. [default: KIND-epsEPSILON-RELEASE.txt]")
 @format_option
 def make(
     kind: str,
@@ -78,10 +80,8 @@ def make(
 
     Example: sensorsim noise make --epsilon 1.6 --release 1
     """
-    from sensorsim.files import check_target
-
-    if out is not None:
-        check_target(out)
+    if out is None:
+        check_takes_files(Path.cwd(), "the table")
     table = noise_table(
         epsilon,
         features,

@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
 from sensorsim.api.auditing import audit
-from sensorsim.cli.choices import FILE, OBSERVED
+from sensorsim.cli.choices import DIR, FILE, OBSERVED
 from sensorsim.cli.defaults import default_of, options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import text
@@ -49,10 +48,10 @@ class Draws(click.ParamType[int]):
 @option(
     "--samples",
     nargs=2,
-    type=click.Path(),
+    type=FILE,
     help="Two files of packets of a real board, one a line in hex, for two records that differ.",
 )
-@option("--package", type=click.Path(path_type=Path), help="Run the C of this exported package in place of the kernel.")
+@option("--package", type=DIR, help="Run the C of this exported package in place of the kernel.")
 @option("--draws", type=Draws(), default=DRAWS, show_default=True, help="Values to draw at most, over all inputs.")
 @option("--confidence", help="Of the whole audit: all tests, all looks.")
 @option(
@@ -67,7 +66,7 @@ def command(
     mechanism: str | None,
     epsilon: str | None,
     samples: tuple[str, str] | None,
-    package: Path | None,
+    package: str | None,
     draws: int,
     confidence: float,
     threads: int,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sensorsim.cli.choices import FILE
+from sensorsim.cli.choices import FIGURE
 from sensorsim.cli.output import emit, format_option
 from sensorsim.terminal import columns, hung, table
 
@@ -25,7 +25,7 @@ COLUMNS = (
 
 @click.command(short_help="The ready tables beside other ways to release a number.")
 @click.option(
-    "--plot", type=FILE, help="Draw to this .png, .svg or .pdf how many records each needs for the same accuracy."
+    "--plot", type=FIGURE, help="Draw to this .png, .svg or .pdf how many records each needs for the same accuracy."
 )
 @format_option
 def command(plot: str | None, fmt: str) -> None:
@@ -33,11 +33,8 @@ def command(plot: str | None, fmt: str) -> None:
 
     Example: sensorsim noise peers --plot records.png
     """
-    from sensorsim.drawing import check_figure
     from sensorsim.privacy.peers import peers
 
-    if plot is not None:
-        check_figure(plot)
     found = peers()
     if plot:
         from sensorsim.privacy.figures import records_figure, save

@@ -4,6 +4,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -93,7 +94,10 @@ def progress_bar(name: str, unit: str, transient: bool = False) -> "Progress":
 
 
 def bar(*columns: Any, transient: bool = True) -> "Progress":
-    """A bar on stderr with these columns. Beside it no step is shown; one that never began leaves no line."""
+    """A bar on stderr with these columns; one that never began leaves no line.
+
+    Beside it no step is shown on a terminal. Elsewhere a bar shows nothing before its end, so that steps are.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
@@ -101,9 +105,12 @@ def bar(*columns: Any, transient: bool = True) -> "Progress":
 
     class Bar(Progress):
         def start(self) -> None:
-            if not self.live.is_started:
+            if transient and not self.console.is_terminal:
+                return  # nothing of it would stay but an empty line
+            if not self.live.is_started and self.console.is_terminal:
                 progress.hide(self)
-            super().start()
+            with suppress(RuntimeError):  # where no thread can be started, the bar stands still
+                super().start()
 
         def stop(self) -> None:
             if self.live.is_started:

@@ -7,7 +7,7 @@ import click
 
 from sensorsim import progress
 from sensorsim.api.planning import OPEN, plan
-from sensorsim.cli.choices import CHIP, COLUMNS, FILE, RADIO, TABLE
+from sensorsim.cli.choices import CHIP, COLUMNS, FIGURE, FILE, RADIO, TABLE, WRITTEN
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
@@ -21,22 +21,22 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class OrOpen(click.ParamType[Any]):
-    """A number, or ? for what the plan is to solve for."""
+    """Take a number, or '?' or the word solve for what the plan is to solve for."""
 
-    name = "number|?"
+    name = "number|'?'"
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == OPEN:
-            return OPEN
+        if value in OPEN:
+            return value
         try:
             return self.kind(value)
         except ValueError:
             what = param.name.replace("_", " ") if param and param.name else "it"
             kind = "whole number" if self.kind is int else "number"
-            raise InputError(f"{what} is {value}; give a {kind}, or ? to solve for it.") from None
+            raise InputError(f"{what} is {value}; give a {kind}, or '?' or solve to have it solved for.") from None
 
 
 def _option(name: str, kind: type, text: str) -> Callable[[Decorated], Decorated]:
@@ -69,8 +69,8 @@ def _option(name: str, kind: type, text: str) -> Callable[[Decorated], Decorated
 @click.option("--battery-mah", type=float, help="Also what the releases take of a battery.")
 @option("--delta", help="Of the epsilon by distributions.")
 @option("--loss", help="Share of the packets that are lost.")
-@click.option("--write-table", type=FILE, help="Write the noise table, for `fleet` and `export`.")
-@click.option("--plot", type=FILE, help="Draw interval against devices into an .svg, .png or .pdf file.")
+@click.option("--write-table", type=WRITTEN, help="Write the noise table, for `fleet` and `export`.")
+@click.option("--plot", type=FIGURE, help="Draw interval against devices into an .svg, .png or .pdf file.")
 @click.option("--compare", is_flag=True, help="Also other ways to spend the budget, by simulation.")
 @format_option
 def command(
@@ -85,22 +85,21 @@ def command(
 ) -> None:
     """What a fleet can reach under a budget per person: design, interval, epsilon and energy, before it is built.
 
-    One of --devices, --records-per-day, --budget-epsilon, --budget-days, --every and --accuracy may be ?, and the plan
-    solves for it; an accuracy that is not given is. Exit code 2 where an accuracy is not reached, with what would.
+    One of --devices, --records-per-day, --budget-epsilon, --budget-days, --every and --accuracy may be '?', quoted for
+    the shell, or solve, and the plan solves for it; an accuracy that is not given is. Exit code 2 where an accuracy is
+    not reached, with what would.
+    The interval is of the mean of these devices' records, for people who do not know the day that is released and for
+    packets that are lost independently of the value.
 
     \b
     Example: sensorsim plan --columns TotalSteps --devices 5000 --accuracy 0.02 \\
                --budget-epsilon 1 --budget-days 30
-             sensorsim plan --devices ? --accuracy 0.02 --write-table noise.txt
+             sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt
     """
-    from sensorsim.cost.own import own_files
-    from sensorsim.files import check_targets
-
-    check_targets([write_table, plot], read=[noise, ranges, *own_files(chosen["chip"])])
     if plot:
-        from sensorsim.plan.figure import check_figure
+        from sensorsim.plan.figure import check_goal
 
-        check_figure(plot, chosen["goal"])
+        check_goal(chosen["goal"])
     found = _made({**chosen, "columns": columns, "ranges": ranges, "noise": noise, "compare": compare})
     if write_table:
         from sensorsim.api.noise import write_table as write

@@ -1,12 +1,12 @@
 """sensorsim receive: packets in, means with their intervals out."""
 
 import sys
-from pathlib import Path
+from math import floor
 from typing import TYPE_CHECKING
 
 import click
 
-from sensorsim.cli.choices import FILE
+from sensorsim.cli.choices import FILE, SUMS, WRITTEN
 from sensorsim.cli.output import emit, format_option
 from sensorsim.terminal import columns, counted, hung
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("packets", type=FILE, nargs=-1, required=True)
 @click.option("--table", type=FILE, required=True, help="Noise table that the sensors were made with.")
-@click.option("--encoder", type=click.Path(path_type=Path), help="Encoder that they were made with, if any.")
-@click.option("--sketch", type=click.Path(path_type=Path), help="Sketch that they were made with, if any.")
+@click.option("--encoder", type=FILE, help="Encoder that they were made with, if any.")
+@click.option("--sketch", type=FILE, help="Sketch that they were made with, if any.")
 @click.option("--hex/--binary", "lines", default=None, help="Form of the packets.  [default: as their content says]")
 @click.option(
     "--out",
-    type=FILE,
-    help="Write what was received, exact sums included: as JSON, or as a table where it ends in .csv or .parquet; it "
-    "can be given as PACKETS again.",
+    type=SUMS,
+    help="Write what was received, exact sums included: a .json, or as a table a .csv or .parquet; it can be given as "
+    "PACKETS again.",
 )
-@click.option("--write-sketch", type=FILE, help="Write the sketch that the means received here are the centre of.")
+@click.option("--write-sketch", type=WRITTEN, help="Write the sketch that the means received here are the centre of.")
 @click.option(
     "--root", type=float, help="With --write-sketch: its bound R.  [default: from how much the features vary]"
 )
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 def command(
     packets: tuple[str, ...],
     table: str,
-    encoder: Path | None,
-    sketch: Path | None,
+    encoder: str | None,
+    sketch: str | None,
     lines: bool | None,
     out: str | None,
     write_sketch: str | None,
@@ -48,7 +48,10 @@ def command(
     direction_bits: int | None,
     fmt: str,
 ) -> None:
-    """Mean of every feature, with an interval that holds whatever the records are, from the packets of sensors.
+    """Mean of every feature over the records that came, with its interval, from the packets of sensors.
+
+    The interval holds whatever these records are. It is not of records that did not come: those of people who do not
+    answer, or whose packets are lost, may be others.
 
     PACKETS are files, or - for standard input: packets that follow each other, or one a line in hex, or a CSV or
     Parquet with a column packet, or what --out or `sensorsim fleet --statistics` wrote: sums of several files, clinics
@@ -67,11 +70,10 @@ def command(
                --sketch sketch.json
     """
     from sensorsim.api.receiving import receive
-    from sensorsim.files import check_targets, write_all
+    from sensorsim.files import write_all
     from sensorsim.hospital.columnar import check_out, received_content
 
     _check(encoder, sketch, write_sketch, {"--root": root, "--direction-bits": direction_bits})
-    check_targets([out, write_sketch], read=[*packets, table, encoder, sketch])
     check_out(out or "")
     form = None if lines is None else "hex" if lines else "binary"
     received = receive(packets, table, encoder, sketch, form)
@@ -88,8 +90,10 @@ def command(
         sys.exit(1)
 
 
-def _check(encoder: Path | None, sketch: Path | None, writes: str | None, shape: dict[str, float | None]) -> None:
+def _check(encoder: str | None, sketch: str | None, writes: str | None, shape: dict[str, float | None]) -> None:
+    from sensorsim.device.sketch import LEAST_ROOT, MOST_ROOT
     from sensorsim.errors import InputError
+    from sensorsim.kernels.formats import DIRECTION_BITS
 
     if writes and (encoder or sketch):
         raise InputError(
@@ -99,6 +103,13 @@ def _check(encoder: Path | None, sketch: Path | None, writes: str | None, shape:
     for name, value in shape.items():
         if value is not None and not writes:
             raise InputError(f"{name} shapes a new sketch; give it with --write-sketch FILE, or leave it out.")
+    for name, least, most in (
+        ("--root", floor(10 * LEAST_ROOT) / 10, MOST_ROOT),
+        ("--direction-bits", DIRECTION_BITS.lo, DIRECTION_BITS.hi),
+    ):
+        value = shape[name]
+        if value is not None and not least <= value <= most:
+            raise InputError(f"{name} is {value:g}; give a number from {least:g} to {most:g}.")
 
 
 def _sketch_file(received: "Received", root: float | None, direction_bits: int | None) -> str:

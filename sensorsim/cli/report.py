@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from sensorsim import progress
-from sensorsim.cli.choices import CHIP, DIR, FILE, RADIO, TABLE
+from sensorsim.cli.choices import CHIP, DIR, FILE, RADIO, TABLE, WRITTEN
 from sensorsim.report.asked import Wanted
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -21,7 +21,7 @@ def _option(name: str, text: str, **more: Any) -> Callable[[Decorated], Decorate
 
 
 @click.command()
-@click.option("--out", required=True, type=FILE, help="The page, as in report.html.")
+@click.option("--out", required=True, type=WRITTEN, help="The page, as in report.html.")
 @_option("sweep", "Results of `sensorsim sweep`: accuracies beside trivial predictors.", type=FILE)
 @_option("package", "A package of `sensorsim export`: its sizes, its table proved again.", type=DIR)
 @_option("fleet", "What `sensorsim fleet --out` wrote: estimates, and how many intervals hold.", type=FILE)
@@ -41,14 +41,13 @@ def command(out: str, **chosen: Any) -> None:
     """One page on what a private record costs, protects and delivers, for people who run no commands.
 
     A single HTML file, without script and without any request: for a phone, for print, for a screen reader. All of it
-    is computed or proved now, or read from the files that are given; below each part stands the command that computes
-    it again. The same input gives the same bytes.
+    is computed or proved now, or read from the files that are given; below each section stands the command that
+    computes it again, but for what was read from a file. The same input gives the same bytes.
 
     Example: sensorsim report --out report.html --fleet fleet.sqlite --package firmware/privacy
     """
-    from sensorsim.report.result import check_page, report
+    from sensorsim.report.result import report
 
-    check_page(out, Wanted(**chosen))
     with progress.phases("starting") as told:
         made = report(told=told, **chosen)
     made.write(out)

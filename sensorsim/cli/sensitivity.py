@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import click
 
-from sensorsim.cli.choices import FILE
+from sensorsim.cli.choices import FIGURE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cost.report import cost
@@ -25,7 +25,7 @@ MOST = 1e9  # of C and c: their squares are printed
 @options_of(cost)("--l", "hidden", help="Hidden units.")
 @click.option("--clip", "C", default=AUTHORS["C"], show_default=True, help="Clipping norm C of DP-SGD.")
 @click.option("--constant", "c", default=Config.c, show_default=True, help="Stabilization constant c.")
-@click.option("--plot", type=FILE, help="Draw sensitivity against a to this .png, .svg or .pdf.")
+@click.option("--plot", type=FIGURE, help="Draw sensitivity against a to this .png, .svg or .pdf.")
 @format_option
 def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None, fmt: str) -> None:
     """Sensitivities of SPOF and DP-SGD, with the reason for each difference.
@@ -43,10 +43,6 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
         raise InputError(f"l is {hidden} and n is {n}; an encoder compresses, so give --l between 1 and {max(n, 1)}.")
     if not (0 < C <= MOST and 0 <= c <= MOST):
         raise InputError(f"C is {C} and c is {c}; give --clip above 0, --constant of 0 or more, both up to {MOST:g}.")
-    if plot is not None:
-        from sensorsim.drawing import check_figure
-
-        check_figure(plot)
     rows = sensitivity.table(a, n, C, c, hidden)
     if plot:
         from sensorsim.privacy.figures import save, sensitivity_figure

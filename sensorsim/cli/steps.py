@@ -36,7 +36,11 @@ class Steps:
                 self.since = time.monotonic()
                 self.timer = Timer(max(0.0, SECONDS_OF_SILENCE - self.worked), self._show, [text])
                 self.timer.daemon = True
-                self.timer.start()
+                try:
+                    self.timer.start()
+                except RuntimeError:  # no thread can be started here: what comes late is shown as it begins
+                    if self.worked >= SECONDS_OF_SILENCE:
+                        self._show(text)
             else:
                 self.clear()
 

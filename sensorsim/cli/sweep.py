@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim.calls import listed
-from sensorsim.cli.choices import FILE, MECHANISMS
+from sensorsim.cli.choices import DATABASE, MECHANISMS
 from sensorsim.cli.clusters import dask_option
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import emit, format_option, progress_bar, tell
@@ -27,8 +27,7 @@ from sensorsim.cli.training import (
     shown,
 )
 from sensorsim.errors import InputError
-from sensorsim.files import check_target
-from sensorsim.mechanisms import every, names, resolve
+from sensorsim.mechanisms import every, names
 from sensorsim.privacy.rounded import epsilon_to
 from sensorsim.terminal import columns, fold
 from sensorsim.terminal import table as columned
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from sensorsim.train.store import Store
 
 SCHEMA_VERSION = 3
+Axes = tuple[list[str], list[float], list[float], list[float]]  # mechanisms, epsilons, sigmas, constants
 
 
 @click.command()
@@ -57,7 +57,7 @@ SCHEMA_VERSION = 3
 @seed_option
 @model_options
 @click.option(
-    "--results", type=FILE, default="results.sqlite", show_default=True, help="Where finished cells are kept."
+    "--results", type=DATABASE, default="results.sqlite", show_default=True, help="Where finished cells are kept."
 )
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Processes.  [default: the processors of this machine]")
 @dask_option
@@ -70,15 +70,12 @@ def command(fmt: str, **chosen: Any) -> None:
 
     Example: sensorsim sweep --mechanism dpsgd,sampled --epsilon 0.1,1.6 --sigma 0 --runs 20
     """
-    check_target(chosen["results"])
-    for word in chosen["mechanism"].split(","):
-        if word.strip():
-            resolve(word.strip())  # before anything heavy is loaded
+    axes, base = axes_of(chosen)
     dataset = load_data(chosen)
-    cells = cells_of(chosen, dataset)
     from sensorsim.train import sweep
     from sensorsim.train.store import Store
 
+    cells = sweep.grid(base, *axes, dataset.n, dataset)
     with Store(chosen["results"], dataset.digest) as store:
         results = run_with_progress(dataset, cells, store, chosen["jobs"], chosen["dask"])
         trivial = sweep.trivial(dataset, cells, store)
@@ -98,19 +95,20 @@ def command(fmt: str, **chosen: Any) -> None:
     )
 
 
-def cells_of(chosen: dict[str, Any], dataset: Dataset) -> list[Config]:
+def axes_of(chosen: dict[str, Any]) -> tuple[Axes, Config]:
+    """Return the axes of the grid and what all cells have in common, checked before any data is read."""
     from dataclasses import replace
 
-    from sensorsim.train import sweep
+    from sensorsim.train.config import check_axes
 
     mechanisms = [mechanism_name(name) for name in listed(chosen["mechanism"])]
     if not mechanisms:
         raise InputError(f"--mechanism {chosen['mechanism']} names none; give some of {names()}, with commas.")
     epsilons, sigmas, constants = (numbers(chosen[name], name) for name in ("epsilon", "sigma", "c"))
     base = base_config({name: value for name, value in chosen.items() if name not in SWEPT}, chosen["runs"])
-    cells = sweep.grid(base, mechanisms, epsilons, sigmas, constants, dataset.n, dataset)
+    check_axes(base, mechanisms, epsilon=epsilons, sigma=sigmas, c=constants)
     refuse_unread(mechanisms, replace(base, sigma=max(sigmas), c=max(constants)))  # of options that hold
-    return cells
+    return (mechanisms, epsilons, sigmas, constants), base
 
 
 SWEPT = ("mechanism", "epsilon", "sigma", "c", "runs")
@@ -169,8 +167,8 @@ def table(
     lines += fold(
         f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of the "
         "person with the median number of records, against replacing them, with secret noise: the sweep itself draws "
-        "from a seed, so that it can go on; reproducible, so not private. Local: raw records stay on the body. "
-        "Epsilons of cells that were finished before are as the results file states them.",
+        "from a seed, so that it can go on, and is scored on raw records: its figures are not private. Local: raw "
+        "records stay on the body. Epsilons of cells that were finished before are as the results file states them.",
         width,
     )
     left_out: list[str] = []

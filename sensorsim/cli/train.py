@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sensorsim.api.training import refuse_beside_packets, train
-from sensorsim.cli.choices import FILE, MECHANISM
+from sensorsim.cli.choices import ENCODERS, FILE, MECHANISM, MODEL
 from sensorsim.cli.output import emit, format_option, given_options, tell
 from sensorsim.cli.training import (
     MOST_SEED,
@@ -37,10 +37,10 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
     type=click.IntRange(0, MOST_SEED),
     help="Draw all noise from this seed: reproducible, so not private.  [default: secret noise]",
 )
-@option("--out", type=FILE, help="Where to save: .safetensors or .npz.  [default: nowhere]")
+@option("--out", type=MODEL, help="Where to save: .safetensors or .npz.  [default: nowhere]")
 @option(
     "--encoder",
-    type=FILE,
+    type=ENCODERS,
     help="Write encoders in the kernels' integers, as JSON for export: FILE, or FILE with -0, -1 … where users differ.",
 )
 @option(
@@ -105,4 +105,5 @@ def table(result: dict[str, Any]) -> str:
 def _scaled(result: dict[str, Any]) -> str:
     if result["normalise"] == "max":
         return "divided by private column maxima, as printed: no epsilon holds"
-    return "in public ranges, which are in the file" if result["ranges"] else "0 … 1; no ranges are known (--ranges)"
+    known = "in public ranges, kept in the file; what lies outside is clipped"
+    return known if result["ranges"] else "0 … 1; no ranges are known (--ranges)"

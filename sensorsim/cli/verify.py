@@ -1,13 +1,12 @@
 """`sensorsim verify`."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sensorsim.api.firmware import ALL, MOST_ON_CORE, MOST_ON_HOST, verify
-from sensorsim.cli.choices import Names, targets
+from sensorsim.cli.choices import DIR, Names, targets
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
 from sensorsim.cli.output import bar, emit, format_option, refuse_idle
@@ -28,11 +27,11 @@ option = options_of(verify)
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.argument("folder", type=DIR, required=False)
 @option(
     "--target",
     type=Names(lambda: [ALL, *targets()], several=True),
-    help="Where to run it, with commas; all: host and every core.",
+    help="Where to run it, with commas; all: host and every core but avr.",
 )
 @option("--random-host", type=click.IntRange(1, MOST_ON_HOST), help="Random vectors for each kernel on the host.")
 @option("--random-core", type=click.IntRange(1, MOST_ON_CORE), help="Random vectors for each kernel on each core.")
@@ -48,7 +47,7 @@ option = options_of(verify)
 @format_option
 def command(
     locks: Locks,
-    folder: Path | None,
+    folder: str | None,
     target: str,
     random_host: int,
     random_core: int,
@@ -56,8 +55,8 @@ def command(
     trust: bool,
     jobs: int | None,
     cc: str | None,
-    elf: Path | None,
-    manifest: Path | None,
+    elf: str | None,
+    manifest: str | None,
     symbol: tuple[str, ...],
     fmt: str,
 ) -> None:

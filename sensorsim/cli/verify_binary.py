@@ -1,11 +1,11 @@
 """`sensorsim verify --cc …` and `sensorsim verify --elf …`: their options, and how their report reads."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim.cli.choices import FILE
 from sensorsim.terminal import columns, fold, table
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def binary_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--manifest",
-            type=click.Path(path_type=Path),
+            type=FILE,
             help="Of the package that the image was built from: its MANIFEST.json.",
         ),
-        click.option("--elf", type=click.Path(path_type=Path), help="A linked image of yours, proved as it stands."),
+        click.option("--elf", type=FILE, help="A linked image of yours, proved as it stands."),
         click.option("--cc", help="A compiler of yours with its flags, proved in place of the targets."),
     ):
         command = option(command)

@@ -32,6 +32,17 @@ def by_width(report: CostReport) -> dict[str, dict[str, Number]]:
     return found
 
 
+def compared(report: CostReport) -> dict[str, Any]:
+    """Return what a screen compares, for JSON: the printed lists by their operands, and the division where they turn.
+
+    Empty and None where there is no printed list, or no price in macro-operations.
+    """
+    listed = report.pricing.accounting == "paper"
+    panel = by_width(report) if listed and _printed(report) else {}
+    turns = panel and report.pricing.metric == "macro-ops"
+    return {"printed_by_operands": panel, "break_even_division": round(break_even(report), 2) if turns else None}
+
+
 def break_even(report: CostReport) -> float:
     """The price of a division below which DP-SGD, as printed, is the cheaper one."""
     pricing = report.pricing

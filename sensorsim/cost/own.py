@@ -1,9 +1,8 @@
 """The files of a stranger's board: a chip, its core's table beside it, and the tables that this one builds on."""
 
-import csv
 from pathlib import Path
 
-from sensorsim.cost.prices import CHIP_COLUMNS, base_file, cpu_folder, cpu_names, is_own
+from sensorsim.cost.prices import CHIP_COLUMNS, base_file, base_name, cpu_folder, cpu_names, is_own
 from sensorsim.cost.rows import read_cells
 
 
@@ -25,9 +24,9 @@ def own_files(name: str | None) -> list[Path]:
 def _built_on(path: Path) -> list[Path]:
     try:
         header, columns, lines = read_cells(path)
-    except (OSError, ValueError, csv.Error):
+    except (OSError, ValueError):
         return []
-    names = [header.get("extends") or header.get("alters") or ""]
+    names = [base_name(header)]
     if columns == list(CHIP_COLUMNS):
         cores = {cells[columns.index("cpu")] for _, cells in lines if len(cells) == len(columns)}
         names = sorted(cores - set(cpu_names()))  # ours first, as the chip's reader has it

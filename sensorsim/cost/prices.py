@@ -6,6 +6,7 @@
 
 import csv
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -195,6 +196,11 @@ def own_table(name: str, what: str) -> Path:
     return path
 
 
+def base_name(header: Mapping[str, str]) -> str:
+    """Return the name of the table that another with this header extends or alters, or ""."""
+    return header.get("extends") or header.get("alters") or ""
+
+
 def base_file(path: Path, base: str) -> Path | None:
     """The table that another extends or alters: beside it, or one of the package; None where there is none."""
     if not re.fullmatch(r"[\w-]{1,60}", base) or base == path.stem:
@@ -211,8 +217,7 @@ def read_cpu(path: Path) -> Cpu:
     header, columns, lines = read_cells(path)
     if tuple(columns) != COLUMNS:
         raise InputError(f"{path.name} does not have the columns of a processor table; run `sensorsim cpus check`.")
-    other = header.get("extends") or header.get("alters")
-    found = base_file(path, other) if other else None
+    found = base_file(path, base_name(header))
     base = read_cpu(found).rows if found else ()
     try:
         own = tuple(parse(path, line, dict(zip(COLUMNS, cells, strict=True))) for line, cells in lines)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sensorsim.cost.rows import STATUSES, read_cells
+from sensorsim.cost.rows import STATUSES, number, read_cells
 from sensorsim.tables import folder
 
 BESIDE = "release-stairs"  # of ours: one value, one draw from a certified table, as theirs is one value and one draw
@@ -48,6 +48,13 @@ def published_line(cpu: str) -> list[str]:
     return [f" One noised value: {ours(cpu):.0f} cycles, random words left out; {by}: {theirs}."]
 
 
+def beside_published(cpu: str) -> dict[str, object] | None:
+    """Return our cycles for one noised value and those of others, for JSON; None where nobody published any."""
+    rows = load_published(cpu)
+    others = [{"what": row.what, "cycles": row.cycles, "cited": row.cited} for row in rows]
+    return {"ours_cycles": ours(cpu), "others": others} if rows else None
+
+
 def ours(cpu: str) -> float:
     """Cycles of our kernel for one value, every operation priced; its random word is not in it."""
     from sensorsim.cost.forms import forms
@@ -64,7 +71,7 @@ def is_published(path: Path) -> bool:
     """Whether a file is such a table, by the names of its columns."""
     try:
         return read_cells(path)[1][:2] == list(PUBLISHED_COLUMNS[:2])
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):  # told by who reads it next
         return False
 
 
@@ -93,7 +100,7 @@ def _row_faults(cells: Mapping[str, str]) -> list[str]:
     faults = [f"empty {name}" for name in PUBLISHED_COLUMNS if not cells[name] and name != "note"]
     if cells["cpu"] and cells["cpu"] not in cpu_names():
         faults.append(f"unknown cpu {cells['cpu']!r}")
-    if cells["cycles"] and not (cells["cycles"].isdecimal() and int(cells["cycles"]) > 0):
+    if cells["cycles"] and not _is_count(cells["cycles"]):
         faults.append(f"cycles {cells['cycles']!r} is not a whole number from 1 on")
     if cells["what"] and ", " not in cells["what"]:
         faults.append("what has no comma; after it stands what tells it from others, as `…, half-precision float`")
@@ -102,3 +109,11 @@ def _row_faults(cells: Mapping[str, str]) -> list[str]:
     if cells["status"] in ("disputed", "estimate") and not cells["note"]:
         faults.append(f"status {cells['status']} without a note that says why")
     return faults
+
+
+def _is_count(text: str) -> bool:
+    """Return whether the text is a whole number from 1 on that a table may hold."""
+    try:
+        return text.isdecimal() and number(text) > 0
+    except ValueError:
+        return False

@@ -69,6 +69,9 @@ class CostReport(Result):
         return whole_record(self)
 
     def to_dict(self) -> dict[str, Any]:
+        from sensorsim.cost.compare import compared
+        from sensorsim.cost.published import beside_published
+
         pricing = self.pricing
         return {
             "schema_version": SCHEMA_VERSION,
@@ -85,6 +88,8 @@ class CostReport(Result):
             "saving_percent": _rounded(self.saving()),
             "saving_percent_executed": _rounded(self.saving("traced")),
             "saving_percent_derived": _rounded(self.saving("symbolic")),
+            **compared(self),
+            "published": beside_published(pricing.cpu.name),
             "executed": self.executed,
             "flags": list(pricing.flags.values()),
             "mechanisms": {name: self._mechanism(cost) for name, cost in self.mechanisms.items()},

@@ -3,6 +3,8 @@
 import csv
 import re
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,16 +110,35 @@ class Row(NamedTuple):  # not a dataclass: those take milliseconds to build at i
         return Span(self.min + extra, self.typical + extra, self.max + extra)
 
 
+class UnreadableTableError(ValueError):
+    """Say which line of a file makes it no table, and why."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(f"line {line}: {what}")
+        self.line, self.what = line, what
+
+
 def read_cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, list[str]]]]:
-    """A table file as text: what its `# key: value` lines say, its column names, its lines with their numbers."""
-    lines = read_bounded(path, MOST_BYTES).decode("utf-8").splitlines()
+    """A table file as text: what its `# key: value` lines say, its column names, its lines with their numbers.
+
+    UnreadableTableError where it is no such text.
+    """
+    try:
+        lines = read_bounded(path, MOST_BYTES).decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise UnreadableTableError(1, "cannot be read: it is not UTF-8 text") from None
     header: dict[str, str] = {}
-    while lines[len(header) : len(header) + 1] and lines[len(header)].startswith("#"):
-        key, _, value = lines[len(header)].lstrip("# ").partition(":")
+    for number, line in enumerate(takewhile(lambda line: line.startswith("#"), lines), 1):
+        key, _, value = line.lstrip("# ").partition(":")
         header[key.strip()] = value.strip()
+        if len(header) < number:
+            raise UnreadableTableError(number, f"a second line `# {key.strip()[:LONGEST]}`; keep one of them")
     reader = csv.reader(lines[len(header) :])
-    columns = next(reader, [])
-    return header, columns, [(reader.line_num + len(header), cells) for cells in reader]
+    try:
+        columns = next(reader, [])
+        return header, columns, [(reader.line_num + len(header), cells) for cells in reader]
+    except csv.Error as error:  # a cell that is too long, say
+        raise UnreadableTableError(reader.line_num + len(header), f"not CSV ({error})") from None
 
 
 def read_checked(text: str) -> Checked | None:
@@ -169,11 +190,26 @@ def number(text: str) -> Number:
     above, slash, below = text.partition("/")
     digits = above.replace(".", "", 1) if not text.isdecimal() else above
     if len(text) > LONGEST or not (digits.isdecimal() and (not slash or below.strip("0").isdecimal())):
-        raise ValueError(f"{text[:LONGEST]!r} is not a number")
+        raise ValueError(_no_number(text))
     value = int(text) if text.isdecimal() else int(above) / int(below) if slash else float(above)
     if value > LARGEST:
         raise ValueError(f"{text} is larger than {LARGEST}")
     return value
+
+
+def _no_number(text: str) -> str:
+    """Return why a cell is not taken."""
+    shown = repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
+    try:
+        value = float(text)
+    except ValueError:
+        return f"{shown} is not a number"
+    if not isfinite(value) and len(text) <= LONGEST:
+        return f"{shown} is not a number"
+    if value < 0:
+        return f"{shown} is below 0; give 0 or more"
+    many = f"has more than {LONGEST} characters" if len(text) > LONGEST else "is not written plainly"
+    return f"{shown} {many}; write it like 4, 0.5 or 1/3"
 
 
 def span(text: str) -> Span | None:

@@ -1,10 +1,9 @@
 """Finds what is wrong with a table of a processor, of chips or of radios; one line per fault, `file:line: what`."""
 
-import csv
 import re
 from pathlib import Path
 
-from sensorsim.cost.prices import CHIP_COLUMNS, base_file, chip_names, cpu_folder, cpu_names, energy_file
+from sensorsim.cost.prices import CHIP_COLUMNS, base_file, base_name, chip_names, cpu_folder, cpu_names, energy_file
 from sensorsim.cost.radio import radio_files
 from sensorsim.cost.rows import (
     CLASSES,
@@ -15,6 +14,7 @@ from sensorsim.cost.rows import (
     UNITS,
     WIDTHS,
     Number,
+    UnreadableTableError,
     keys,
     number,
     parse,
@@ -41,8 +41,10 @@ def check_file(path: Path) -> tuple[int, list[str]]:
     """The number of rows of a table and its faults. Its first column says what is in it: chips, radios, operations."""
     try:
         header, columns, lines = read_cells(path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
         return 0, [f"{path.name}:1: cannot be read: {error}"]
+    except UnreadableTableError as error:
+        return 0, [f"{path.name}:{error.line}: {error.what}"]
     if columns[:1] == ["radio"]:
         return len(lines), [f"{path.name}:{line}: {what}" for line, what in radio_faults(header, columns, lines)]
     expected = CHIP_COLUMNS if columns[:1] == ["chip"] else COLUMNS
@@ -61,7 +63,10 @@ def check_file(path: Path) -> tuple[int, list[str]]:
 
 def check_own(path: Path, what: str) -> list[str]:
     """Every fault of a stranger's table of a processor or a chip, and of the tables that it builds on."""
-    header, columns, lines = _cells(path)
+    try:
+        header, columns, lines = read_cells(path)
+    except UnreadableTableError as error:
+        return [f"{path.name}:{error.line}: {error.what}"]
     kind = {"chip": "chip", "operation": "processor"}.get("".join(columns[:1]), "")
     if kind != what:
         return [f"{path.name}:{len(header) + 1}: no table of a {what}, whose first column is {FIRST[what]}"]
@@ -75,29 +80,32 @@ def check_own(path: Path, what: str) -> list[str]:
             faults += check_own(path.with_name(f"{core}.csv"), "processor")
     else:
         taken = path.stem in cpu_names()
-        faults += _base_faults(path, header, {path.stem})
+        bases = [base for base in _built_on(path, header)[0] if base.parent != cpu_folder()]
+        faults += [fault for base in bases for fault in check_file(base)[1]]
     return [f"{path.name}:1: there is one of ours with this name; give it another"] if taken else faults
 
 
 FIRST = {"chip": "chip", "processor": "operation"}
 
 
-def _cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, list[str]]]]:
-    try:
-        return read_cells(path)
-    except (UnicodeDecodeError, csv.Error):
-        return {}, [], []
-
-
-def _base_faults(path: Path, header: dict[str, str], seen: set[str]) -> list[str]:
-    """The faults of the tables below a stranger's, which may lie beside it; a table may not build on itself."""
-    name = header.get("extends") or header.get("alters") or ""
-    base = base_file(path, name)
-    if base is None or base.parent == cpu_folder():
-        return []
-    if name in seen or len(seen) > DEEPEST:
-        return [f"{path.name}:1: tables that build on each other without an end"]
-    return check_file(base)[1] + _base_faults(base, _cells(base)[0], {*seen, name})
+def _built_on(path: Path, header: dict[str, str]) -> tuple[list[Path], str]:
+    """Return the tables below this one, the nearest first, and what is wrong with their order, or ""."""
+    found: list[Path] = []
+    place = base_file(path, base_name(header))
+    while place is not None:
+        if place in (path, *found):
+            return found, f"builds on {place.stem}, which builds on itself"
+        if len(found) == DEEPEST:
+            return found, f"builds on more than {DEEPEST} tables, one upon the other"
+        try:
+            below, columns, _ = read_cells(place)
+        except (OSError, UnreadableTableError) as error:
+            return found, f"builds on {place.stem}, which cannot be read ({error})"
+        if tuple(columns) != COLUMNS:
+            return found, f"builds on {place.stem}, which has not the columns of a table of a processor"
+        found.append(place)
+        place = base_file(place, base_name(below))
+    return found, ""
 
 
 def _columns_fault(columns: tuple[str, ...], expected: tuple[str, ...]) -> str:
@@ -113,6 +121,8 @@ def _header_faults(path: Path, header: dict[str, str]) -> list[tuple[int, str]]:
     for how in (how for how in BASES if how in header):
         if base_file(path, header[how]) is None:
             faults.append((1, f"{how} {header[how][:60]}, which is no table beside it, nor one of ours"))
+    order = _built_on(path, header)[1]
+    faults += [(1, order)] if order else []
     if all(how in header for how in BASES):
         faults.append((1, "extends one table and alters another; a table does one of them"))
     try:
@@ -131,10 +141,9 @@ def _cpu_faults(path: Path, header: dict[str, str], rows: list[tuple[int, dict[s
     broken = {line for line, _ in faults}
     sound = [(line, cells) for line, cells in rows if line not in broken]
     own = {id(cells) for _, cells in sound}
-    base = base_file(path, header.get("extends") or header.get("alters") or "")
+    base = next(iter(_built_on(path, header)[0]), None)
     if base is not None:
-        _, columns, lines = read_cells(base)
-        others = [dict(zip(columns, cells, strict=False)) for _, cells in lines]
+        others = [cells for cells in _rows_of(base) if not _cell_faults(cells)]
         if "alters" in header:
             others = [cells for cells in others if not _same_form(cells, sound)]
         sound = [(0, cells) for cells in others] + sound
@@ -156,6 +165,12 @@ def _cpu_faults(path: Path, header: dict[str, str], rows: list[tuple[int, dict[s
                 faults.append((line, f"duplicate of {' '.join(filter(None, form))}; the first is {forms[form]}"))
             forms.setdefault(form, where)
     return faults
+
+
+def _rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the whole rows of a readable processor table."""
+    lines = read_cells(path)[2]
+    return [dict(zip(COLUMNS, cells, strict=True)) for _, cells in lines if len(cells) == len(COLUMNS)]
 
 
 def _same_form(cells: dict[str, str], rows: list[tuple[int, dict[str, str]]]) -> bool:

@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import zip_longest
 
-from sensorsim.cost.compare import break_even, by_width
+from sensorsim.cost.compare import compared
 from sensorsim.cost.ledger import describe
 from sensorsim.cost.pricing import Total
 from sensorsim.cost.published import published_line
@@ -209,7 +209,8 @@ def _lean_panel(lean: list[MechanismCost], width: int = FILE) -> list[str]:
 
 
 def _width_panel(report: CostReport) -> list[str]:
-    panel = by_width(report)
+    found = compared(report)
+    panel, price = found["printed_by_operands"], found["break_even_division"]
     if len(panel) < 2:
         return []
     cell = max(8, *(1 + len(number(value)) for totals in panel.values() for value in totals.values()))
@@ -217,8 +218,7 @@ def _width_panel(report: CostReport) -> list[str]:
     for name in next(iter(panel.values())):
         title = report.mechanisms[name].mechanism.title
         lines.append(f" {title:<34}" + "".join(f"{number(totals[name]):>{cell}}" for totals in panel.values()))
-    if report.pricing.metric == "macro-ops":
-        price = break_even(report)
+    if price is not None:
         never = " DP-SGD as printed is cheaper at no price of a division."
         below = f" DP-SGD is cheaper only where a division costs less than {price:.2f} macro-operations."
         lines.append(below if price > 0 else never)

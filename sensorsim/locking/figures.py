@@ -7,12 +7,14 @@ from typing import Any
 from sensorsim.locking.lock import Figure, Value
 
 DIGITS = 12  # of a float: more than any figure here means, fewer than machines may differ in
-# What is not a figure: words for readers, what `choices` and `toolchain` say, and what follows from other figures.
+# What is not a figure: words for readers, what `choices` and `toolchain` say, what follows from other figures, and what
+# is of other choices.
 LEFT_OUT = {
     *("schema_version", "title", "about", "notes", "estimates", "table_notes", "machine_notes", "machine_text"),
     *("verdict", "findings", "exceptions", "varying", "moving", "folder", "image", "file", "line", "lines", "seconds"),
     *("unit", "cost_unit", "compiler", "gcc", "flags", "level", "costs", "classes", "machine_classes"),
     *("total_all_users", "share_percent", "uJ_per_day", "missing", "unsettled", "variant", "chip_given"),
+    *("printed_by_operands", "break_even_division", "published"),
 }
 TRANSPARENT = {"mechanisms", "results", "cases", "machine", "kernels"}  # what every path would begin with
 IDENTIFY = ("kernel", "cpu", "target", "mechanism", "call", "part", "name")  # what tells the items of a list apart

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sensorsim.errors import InputError
-from sensorsim.files import read_bounded, write_whole
+from sensorsim.files import check_target, is_standard_output, read_bounded, write_whole
 from sensorsim.locking.choices import KEPT
 
 SCHEMA_VERSION = 1
@@ -69,12 +69,9 @@ def check_place(path: Path) -> None:
     """Refuse a place where a lock would end something else."""
     if path.is_symlink():
         raise InputError(f"{path} is a link; give the file itself.")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it, or give another path.")
-    if not path.exists():
+    check_target(path)
+    if is_standard_output(path) or not path.exists():
         return
-    if not path.is_file():
-        raise InputError(f"{path} is not an ordinary file; give the name of a new file or of an older lock.")
     try:
         _read(path, whole=False)  # one of an older version may lack a choice, and is there to be written anew
     except InputError:

@@ -78,7 +78,7 @@ class Asked:
         if self.budget_epsilon is not None:
             from sensorsim.privacy.tables import budget_of
 
-            object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon))
+            object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon, "budget epsilon"))
         if self.accuracy is not None and not (_real(self.accuracy) and 0 < self.accuracy < 0.5):
             raise InputError(
                 f"accuracy is {self.accuracy}; give the half width of an interval as a share of the range, above 0 and "

@@ -1,6 +1,6 @@
 """The design of a plan: how many releases a period, of how many features, by which table.
 
-For a mean over people the search ranks by the interval that holds whatever the people are. One value has a variance
+For a mean over people the search ranks by the interval at the worst people. One value has a variance
 about their mean that is that of its noise and that of their spread together; a period has p = releases · features of
 them, each with a share budget/p of the epsilon, and the interval goes with sqrt(variance(budget/p)/p). Up to a share of
 about 3 one value is best (time sampling: one cell of all slots and features, with the whole budget on it); from there

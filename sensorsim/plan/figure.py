@@ -26,11 +26,12 @@ GREY, BLACK = "0.45", "black"
 
 def check_figure(path: str, goal: str) -> None:
     """Refuse what cannot be drawn, before anything is computed."""
-    _check_goal(goal)
+    check_goal(goal)
     drawing.check_figure(path)
 
 
-def _check_goal(goal: str) -> None:
+def check_goal(goal: str) -> None:
+    """Refuse a goal that has no curve over devices."""
     if goal == MODEL:
         raise InputError("a model is simulated for one number of devices and has no curve; leave --plot out.")
 
@@ -71,7 +72,7 @@ def _of_given(asked: Asked) -> tuple[int, int, float]:
 
 def plan_figure(plan: Plan) -> Any:
     """The figure; a model has none."""
-    _check_goal(plan.asked.goal)
+    check_goal(plan.asked.goal)
     from matplotlib.figure import Figure
 
     asked, scale = plan.asked, 1.0 if plan.asked.goal == COVARIANCE else 100.0

@@ -31,6 +31,11 @@ SHOWN_LINES, SHOWN_LETTERS = 16, 60  # of a repr
 CONTENT = "plan"
 PRIVACY = "local, per person"
 FIRMWARE = "sensorsim.device.firmware.Firmware"
+HOLDS_FOR = (
+    "an interval is of the mean of these devices' records, for people who do not know the day that is released (the "
+    "schedule is public: who knows it may behave otherwise on it) and for packets that are lost independently of the "
+    "value"
+)
 ON_AVERAGE = "a half width is that of the packets expected: half of all estimates have fewer, and are a little wider"
 STRATEGIES_PEOPLE = "people who are uniform in the range and change once"
 SKETCH_WITH = "for receive --write-sketch FILE --root R; of other people as much more as they spread more"
@@ -104,7 +109,7 @@ class Plan(Result):
         made = [ADAPTIVE, ANY_START]
         made.append(f"the shuffled epsilon holds {WITHOUT_IDENTITY}; it is no part of the local one")
         if self.asked.goal != MODEL:
-            made.append(ON_AVERAGE)
+            made += [HOLDS_FOR, ON_AVERAGE]
         if self.asked.goal == COVARIANCE:
             made.append(f"clipping is simulated on {PEOPLE}, {ON_OTHERS}; a half width is a forecast, not proved")
         if self.strategies:

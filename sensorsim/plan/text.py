@@ -18,6 +18,7 @@ WIDTH, HEIGHT = 80, 24
 MOST_UNITS = 2  # columns whose interval is told in their unit; all are in the JSON
 MOST_YEARS = 100
 MOST_WRITTEN = 10**9  # larger numbers by their power of ten
+HOLDS = "  holds for     these devices' records; day of release unknown, loss by chance"
 NAMES = {"record": "a record", "budget period": "a person, budget period", "month": "a person, month"}
 FIRST_LEFT_OUT = ("record", "whole run", "month")  # all are in the JSON
 NAMES |= {"year": "a person, year", "whole run": "a person, whole run"}
@@ -65,7 +66,7 @@ def _reached(plan: Plan) -> list[str]:
         lines.append(_cut(f"  in its unit   {', '.join(told[:fitting])}{more}"))
     each = f", {_number(settled.count)} of a feature" if settled.table.sampled else ""
     error = "" if settled.sd is None else f"; standard error {100 * settled.sd:.3g} %"
-    return [*lines, f"{packets}{each}{error}"]
+    return [*lines, f"{packets}{each}{error}", HOLDS]
 
 
 def _of_correlation(plan: Plan, often: str) -> list[str]:
