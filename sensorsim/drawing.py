@@ -74,7 +74,7 @@ def check_figure(path: str) -> None:
     from sensorsim.errors import InputError
     from sensorsim.files import check_target
 
-    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
+    if _form(path) not in FORMATS:
         raise InputError(f"{path} is not a figure; give a name that ends in {', '.join('.' + f for f in FORMATS)}.")
     check_target(path)
 
@@ -83,7 +83,13 @@ def write_figure(figure: Any, path: str, dpi: int = 150) -> None:
     """The figure in a file, in the form that its name says."""
     from sensorsim.files import write_whole
 
-    write_whole(path, picture(figure, Path(path).suffix.lstrip(".").lower(), dpi))
+    write_whole(path, picture(figure, _form(path), dpi))
+
+
+def _form(path: str) -> str:
+    from sensorsim.files import suffix_of
+
+    return suffix_of(path, f".{FORMATS[0]}").lstrip(".")
 
 
 def save_both(figure: Any, stem: Path, dpi: int = 160) -> list[Path]:

@@ -9,12 +9,12 @@ SAID = {"nominal_epsilon": 1.6, "spent_epsilon": 1.599958023791, "epsilon_person
         "with_secret_noise": "weights too"}  # fmt: skip
 
 
-def write_sweep(path, mechanism="sampled", source="mine.csv", accuracies=(97.0, 98.0, 99.0), said=SAID):
+def write_sweep(path, mechanism="sampled", source="mine.csv", accuracies=(97.0, 98.0, 99.0), said=SAID, n=14):
     """As `sensorsim sweep` writes it: one cell of three runs, and two trivial predictors."""
     config = {"mechanism": mechanism, "sigma": 0.0, "c": 0.0, "epsilon": 1.6}
     scores = {"accuracy": 90.0, "accuracy_held_out": 89.0, "r2": None}
     cells = {
-        ABOUT_DATA: {"source": source, "n": 14, "normalise": "ranges", "rows": 456},
+        ABOUT_DATA: {"source": source, "n": n, "normalise": "ranges", "rows": 456},
         f"{CONFIG}one": config,
         "one": said,
         f"{CONFIG}plain": config | {"mechanism": "none"},
@@ -31,18 +31,18 @@ def write_sweep(path, mechanism="sampled", source="mine.csv", accuracies=(97.0, 
     return path
 
 
-def write_fleet(path, devices=40, days=14, noise=None, finished=True):
+def write_fleet(path, devices=40, days=14, noise=None, finished=True, budget="1"):
     """Sums as `sensorsim fleet` keeps them, of devices that made their records and released none."""
     from sensorsim.fleet.store import Store
 
-    settings = fleet_settings(devices, days, noise)
+    settings = fleet_settings(devices, days, noise, budget)
     with Store(path, settings, devices if finished else devices // 2) as store:
         store.claim()
         store.add(0, silent_counts(settings, store.range_of(0)[1]))
     return path
 
 
-def fleet_settings(devices=40, days=14, noise=None):
+def fleet_settings(devices=40, days=14, noise=None, budget="1"):
     import numpy as np
 
     from sensorsim.device.firmware import Firmware
@@ -53,7 +53,7 @@ def fleet_settings(devices=40, days=14, noise=None):
     table = noise or ready_table("1", 1)
     names = [f"feature {place}" for place in range(table.features)]
     people = People.of(names, np.full((2, table.features), 0.5), [0, 1], "two people")
-    return Settings(Firmware(table, budget_epsilon="1", budget_days=30), people, devices, days)
+    return Settings(Firmware(table, budget_epsilon=budget, budget_days=30), people, devices, days)
 
 
 def silent_counts(settings, devices):

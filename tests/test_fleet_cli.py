@@ -107,7 +107,7 @@ BAD = {
     "devices": (("--devices", "0"), "devices is 0; give a whole number from 1"),
     "days": (("--days", "-3"), "days is -3; give a whole number from 1"),
     "too long": (("--days", "10000000"), "days is 10000000; give a whole number from 1"),
-    "records": (("--records-per-day", "0"), "0 records a day; give a whole number"),
+    "records": (("--records-per-day", "0"), "records per day is 0; give a whole number"),
     "period": (("--records-per-day", "70000"), "a budget period of 70000 records"),
     "budget": (("--budget-epsilon", "0.1"), "allows no release that costs"),
     "budget text": (("--budget-epsilon", "much"), "budget"),
@@ -128,7 +128,8 @@ BAD = {
     "data": (("--data", "nowhere.csv"), "nowhere.csv"),
     "out": (("--out", "."), "it is a folder"),
     "out device": (("--out", "/dev/null"), "is a device or a pipe"),
-    "plot": (("--plot", "page.doc"), "is not a figure"),
+    "plot": (("--plot", "page.doc"), "ends in .doc; give a name that ends in .svg, .png or .pdf"),
+    "statistics as text": (("--statistics", "x.txt"), "give a name that ends in .json, .csv or .parquet"),
     "plot folder": (("--plot", "no/page.svg"), "there is no folder"),
     "statistics": (("--statistics", "no/sums.csv"), "there is no folder"),
     "one file": (("--statistics", "f.sqlite"), "are one file"),
@@ -149,7 +150,7 @@ BAD = {
     "long dask": (("--dask", "x" * 4000), "is no address of a Dask scheduler"),
     "many estimates": (("--days", "36525", "--every", "1"), "511350 estimates; at most"),
 } | {
-    f"empty {name}": ((f"--{name}", ""), f"--{name} is empty; give it a value, or leave it out")
+    f"empty {name}": ((f"--{name}", ""), f"--{name} is empty; give it a value")
     for name in ("sketch", "statistics", "plot", "columns", "data", "person", "ranges", "dask", "noise", "out", "chip")
 }
 

@@ -24,7 +24,7 @@ from sensorsim.fleet.settings import Prices, Settings
 from sensorsim.fleet.spread import Spread
 from sensorsim.fleet.text import text
 from sensorsim.privacy.spending import of_releases
-from sensorsim.privacy.tables import certified, ready_table
+from sensorsim.privacy.tables import certified, make_table, ready_table
 from sensorsim.ranges import Range
 
 ONE = 2**15
@@ -253,7 +253,8 @@ def by_two_answers(epsilon: float, times: int, delta: float) -> float:
 
 @pytest.mark.parametrize("epsilon, releases", [("0.4", 12), ("1.6", 17), ("0.1", 365)])
 def test_epsilon_by_distributions(epsilon: str, releases: int) -> None:
-    firmware = Firmware(ready_table(epsilon, 1))
+    bit = make_table("rows", epsilon, release=1, knots=2, symbols=2)  # randomised response
+    firmware = Firmware(bit)
     each = float(firmware.epsilon)
     basic, at_delta = of_releases(firmware.table, releases, 1e-6)
     assert basic == pytest.approx(releases * each)
@@ -374,15 +375,57 @@ def test_ticks_of_histograms_can_be_told_apart(spent: int, energy: int) -> None:
     """However few devices there are, and however much they use."""
     drawn = page(one_device(spent, energy))
     assert "1 device over 1 day:" in drawn.get_suptitle() and "s over" not in drawn.get_suptitle()
-    for place in (3, 4):
-        axis = drawn.axes[place].xaxis
-        low, high = axis.get_view_interval()
-        ticks = axis.get_major_formatter().format_ticks([at for at in axis.get_majorticklocs() if low <= at <= high])
-        assert 2 <= len(set(ticks)) == len(ticks) <= 7 and max(map(len, ticks)) <= 8
-        assert not any(word in "".join(ticks) for word in ("e", "+")) and axis.get_major_formatter().get_offset() == ""
-    (bar,) = drawn.axes[3].patches
-    epsilon = 3.2
-    assert bar.get_x() <= spent * epsilon <= bar.get_x() + bar.get_width() <= (spent + 1) * epsilon
+    axis = drawn.axes[4].xaxis
+    low, high = axis.get_view_interval()
+    ticks = axis.get_major_formatter().format_ticks([at for at in axis.get_majorticklocs() if low <= at <= high])
+    assert 2 <= len(set(ticks)) == len(ticks) <= 7 and max(map(len, ticks)) <= 8
+    assert not any(word in "".join(ticks) for word in ("e", "+")) and axis.get_major_formatter().get_offset() == ""
+    assert spends(drawn) == [(spent * 3.2, 1)]
+
+
+def spends(drawn: Any) -> list[tuple[float, float]]:
+    """Return value and height of every bar of the spends; check that each is thin, labels stand at values, all fit."""
+    axes = drawn.axes[3]
+    found = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in axes.patches]
+    assert all(bar.get_width() <= 3.2 / 4 for bar in axes.patches)
+    values, (low, high) = [value for value, _ in found], axes.get_xlim()
+    assert low < min(values) and max(values) < high
+    ticks = dict(zip(axes.get_xticks(), axes.get_xticklabels(), strict=True))
+    assert 1 <= len(ticks) <= 7 and all(min(abs(tick - value) for value in values) < 1e-9 for tick in ticks)
+    assert all(float(label.get_text()) == pytest.approx(tick, rel=1e-3) for tick, label in ticks.items())
+    return [(pytest.approx(value), height) for value, height in found]
+
+
+def with_spends(people: dict[int, int], days: int = 1) -> Any:
+    """Draw a page of people by their numbers of releases, of epsilon 3.2 each."""
+    firmware = Firmware(made().settings.firmware.table, budget_epsilon="900", budget_days=1)
+    settings = Settings(firmware, made().settings.people, sum(people.values()), days, 281, prices=PRICES)
+    counts = Counts.empty(settings)
+    for releases, number in people.items():
+        counts.spent[releases // settings.spent_step] += number
+    counts.records[:], counts.outcomes[: OUTCOMES.index("lost")] = 1, 1
+    return page(FleetResult(settings, counts, 1, BOARD)), settings.spent_step
+
+
+@pytest.mark.parametrize(
+    "people", [{1: 30, 2: 20}, {0: 3, 2: 1}, {5: 1, 100: 7, 280: 2}, {n: n + 1 for n in range(281)}]
+)
+def test_a_spend_is_drawn_at_its_value(people: dict[int, int]) -> None:
+    """Whole releases, so an epsilon between two of them is nobody's."""
+    drawn, step = with_spends(people)
+    assert step == 1 and spends(drawn) == [(releases * 3.2, number) for releases, number in people.items()]
+
+
+def test_spends_without_room_are_grouped_from_their_least_to_their_most() -> None:
+    people = {0: 5, 3: 1, 2000: 4, 8399: 2}
+    drawn, step = with_spends(people, 30)
+    epsilon = float(made().settings.firmware.epsilon)
+    axes, each = drawn.axes[3], int(words_of(drawn).split("a bar: ")[1].split(" ")[0])
+    assert sum(bar.get_height() for bar in axes.patches) == 12 and each % step == 0
+    for bar in axes.patches:
+        low, high = bar.get_x() / epsilon, (bar.get_x() + bar.get_width()) / epsilon
+        assert low == pytest.approx(round(low), abs=1e-6) and high == pytest.approx(low + each - 1)
+        assert bar.get_height() == sum(number for one, number in people.items() if low - 0.1 <= one <= high + 0.1)
 
 
 def test_what_is_beyond_the_last_bin_is_said() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sqlite3
+from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
 from inspect import signature
@@ -15,6 +16,8 @@ from report_files import SAID, write_fleet, write_sweep
 import sensorsim as ss
 import sensorsim.claims
 from sensorsim.claims import Claim
+from sensorsim.claims.claim import VERDICTS
+from sensorsim.claims.result import Claims
 from sensorsim.cli import main
 from sensorsim.cli.report import command
 from sensorsim.cost.prices import energy_file
@@ -25,7 +28,9 @@ from sensorsim.errors import InputError
 from sensorsim.language.secrecy import NOT_PROVED
 from sensorsim.plan import Asked, plan
 from sensorsim.privacy.rounded import epsilon
+from sensorsim.privacy.tables import ready_table
 from sensorsim.report import Wanted, report
+from sensorsim.report.opening import headlines
 from sensorsim.report.page import page
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=//x.example onerror=a>&amp;"
@@ -98,7 +103,7 @@ def test_nothing_of_a_stranger_is_markup(seen, made):
     assert {one["tag"] for one in seen.elements} == TAGS
     assert all(not name.startswith("on") for one in seen.elements for name in one)
     shown = HOSTILE[:40]
-    assert sum(shown in one["text"] for one in seen.all("p")) >= 2  # the mechanism in the lead, the source
+    assert sum(shown in one["text"] for one in seen.all("p")) >= 2  # the setting, the source
     assert "a <b>.sqlite" in [row[1] for row in seen.cells("Files that were read")]
     assert seen.cells("Printed beside computed")[1][1] == HOSTILE
 
@@ -178,7 +183,6 @@ def test_a_sweep_stands_beside_trivial_predictors(seen):
     assert row[6] == f"98.00 ± {half:.2f}" and row[-1] == "3"
     trivial = seen.cells("Trivial predictors on the same data")
     assert ["column mean", "0", "97.60", "–", "89.00"] in trivial
-    assert "column mean 97.60 %" in seen.all("dl")[0]["text"]
 
 
 def test_a_fleet_is_told_from_its_sums(seen, made):
@@ -192,6 +196,65 @@ def test_a_fleet_is_told_from_its_sums(seen, made):
 
 def test_claims_say_their_verdict_in_words(seen):
     assert seen.cells("Printed beside computed")[1][::4] == ["cost-x", "✗ does not hold"]
+
+
+def test_no_two_verdicts_have_one_mark(made):
+    """On the page, in the terminal and in the rows of JSON and CSV."""
+    each = [Claim(f"c{place}", "here", "1", "2", verdict, "by hand") for place, verdict in enumerate(VERDICTS)]
+    cells = Page(page(replace(made.findings, claims=tuple(each)))).cells("Printed beside computed")
+    marks = [row[-1].removesuffix(verdict).strip() for row, verdict in zip(cells[1:], VERDICTS, strict=True)]
+    assert len(set(marks)) == len(VERDICTS) and all(marks)
+    found = Claims(tuple(each), False, "none", 0)
+    assert {row["verdict"] for row in found.rows()} == set(VERDICTS)
+    assert [line for line in found.text().splitlines() if line.startswith("c")] == [
+        f"{one.id}: {one.verdict}" for one in each
+    ]
+
+
+# ---- parts of other settings
+
+
+def parts_of(html):
+    """Return the opening, and the text of every part that begins with its setting, by its heading."""
+    opening, _, rest = html.partition('<section id="costs"')
+    headings = re.findall(r"<h[23][^>]*>([^<]*)</h[23]><p class=\"setting\">([^<]*)</p>", rest)
+    return opening, dict(headings)
+
+
+def test_a_sweep_of_other_features_is_kept_apart_and_never_a_headline(tmp_path):
+    """Nine features beside a plan of one: each says what it is of, and the headline is the plan's."""
+    sweep = write_sweep(tmp_path / "results.sqlite", n=9, accuracies=(91.25, 91.25))
+    bare = report(n=1, l=1, budget_epsilon=2, claims=False)
+    found = report(n=1, l=1, budget_epsilon=2, claims=False, sweep=sweep)
+    assert headlines(found.findings) == headlines(bare.findings) and found.facts() == bare.facts()
+    opening, parts = parts_of(found.html)
+    assert "91.25" not in opening and "91.25" in found.html and "91.25" not in found._repr_html_()
+    assert parts == {
+        "Accuracy of a sweep": "Setting of the sweep: 9 features, epsilon 1.6, mechanism sampled, 456 rows of "
+        "mine.csv. It is not the plan&#x27;s (features 1, epsilon 2, mechanism release): its numbers do not belong "
+        "beside those of the plan."
+    }
+    rows = Page(found.html).cells("Settings: the numbers above are of the plan alone")[1:]
+    assert [row[:4] for row in rows] == [["the plan", "1", "2", "release"], ["the sweep", "9", "1.6", "sampled"]]
+    assert [one["features"] for one in found.to_dict()["settings"]] == [1, 9]
+    assert "Settings:" not in bare.html and parts_of(bare.html)[1] == {}
+
+
+def test_parts_of_the_same_setting_say_so(made):
+    """A fleet of the plan's own table is of its setting; the sweep beside it is not."""
+    _, parts = parts_of(made.html)
+    assert "It is not the plan" not in parts["A fleet, simulated"]
+    assert "It is not the plan" in parts["Accuracy of a sweep"]
+
+
+@pytest.mark.parametrize("epsilon, other", [("3.2", True), ("1", False)])
+def test_a_fleet_of_another_table_is_kept_apart(epsilon, other, tmp_path):
+    noise = ready_table(epsilon, 1)
+    fleet = write_fleet(tmp_path / "fleet.sqlite", noise=noise, budget=epsilon)
+    found = report(fleet=fleet, claims=False)
+    _, parts = parts_of(found.html)
+    assert ("It is not the plan&#x27;s (epsilon 1)" in parts["A fleet, simulated"]) == other
+    assert headlines(found.findings) == headlines(report(claims=False).findings)
 
 
 def test_the_same_input_gives_the_same_bytes(made, tmp_path):

@@ -141,9 +141,10 @@ def opening_operations() -> Counter[str]:
     from sensorsim.kernels import generator, health
 
     found: Counter[str] = Counter()
-    for kernel, lengths in ((health.watch, {"count": generator.SEED_BYTES}), (generator.absorb, {})):
+    taken = generator.SEED_BYTES  # at once
+    for kernel in (health.watch, health.watch_patterns, generator.absorb):
         for (_, operation), polynomial in kernel.formula().items():  # they branch on nothing
-            found[operation] += polynomial.value(lengths) * (_bytes_of_an_opening() // generator.SEED_BYTES)
+            found[operation] += polynomial.value({"count": taken}) * (_bytes_of_an_opening() // taken)
     return found + _reading()
 
 

@@ -16,6 +16,7 @@ SIZE = (9.5, 13.0)
 MOST_FEATURES = 20
 NAME = 28  # letters of a feature's name
 MOST_BARS = 60  # of a histogram
+MOST_SPENDS = 300  # releases, from the least to the most of a person, that each have room for a bar of their own
 OF_RECORDS = ("passed over", "released", "spent", "no entropy", "no store", "bad journal", "bad clock", "cut")
 OF_PACKETS = ("lost", "received")
 NANOJOULES_PER_MICROJOULE = 1000
@@ -107,13 +108,40 @@ def _coverages(axes: Any, result: "FleetResult") -> None:
 
 
 def _spent(axes: Any, result: "FleetResult") -> None:
-    firmware = result.settings.firmware
-    _histogram(axes, result.spent, float(firmware.epsilon))
-    wear = result.wear
-    axes.set(xlabel="ε of a person over all days, basic composition", ylabel="people")
+    wear, each = result.wear, _spends(axes, result.spent, float(result.settings.firmware.epsilon))
+    together = f"; a bar: {each} numbers of releases" if each > 1 else ""
+    axes.set(xlabel=f"ε of a person over all days, basic composition{together}", ylabel="people")
     composed = f"{epsilon(wear.median_at_delta)} and {epsilon(wear.most_at_delta)}"
     basic = f"median ε {epsilon(wear.median_basic)}, most {epsilon(wear.most_basic)}"
     _entitle(axes, f"spent: {basic}\nat delta {wear.delta:g}: {composed}")
+
+
+def _spends(axes: Any, spread: "Spread", unit: float) -> int:
+    """Draw each spend as a thin bar at its value, or group spends that have no room; return the spends of a bar.
+
+    A spend is a whole number of releases, so a bar never covers an epsilon that nobody can have spent: a thin one marks
+    a value, and a bar of a group reaches from its least spend to its most.
+    """
+    held = np.flatnonzero(spread.devices)
+    if not len(held):
+        return 1
+    first, last = int(held[0]), int(held[-1])
+    bins = 1 if last - first < MOST_SPENDS else -(-(last - first + 1) // MOST_BARS)
+    each, bars = bins * spread.step, np.arange(first, last + 1, bins)
+    counts = np.add.reduceat(spread.devices[: last + 1], bars)
+    bars, counts = bars[counts > 0], counts[counts > 0]
+    low = bars * spread.step * unit
+    width = unit / 4 if each == 1 else (each - 1) * unit
+    middle = low if each == 1 else low + width / 2
+    axes.bar(middle, counts, width, color=LIGHT, edgecolor=INK, linewidth=0.6)
+    begin, end = float(low[0]) - unit / 2, float(low[-1]) + (each - 0.5) * unit
+    axes.set_xlim(begin, end)
+    marked: list[float] = []
+    for value in map(float, low):
+        if not marked or value - marked[-1] >= (end - begin) / 6:  # room for its label
+            marked.append(value)
+    axes.set_xticks(marked, [epsilon(value) for value in marked])
+    return each
 
 
 def _energy(axes: Any, result: "FleetResult") -> None:
@@ -143,7 +171,7 @@ def _histogram(axes: Any, spread: "Spread", unit: float) -> None:
     width = max(widest, -(-(spread.begins(last + 1) - begin) // MOST_BARS))
     bars = np.array([(spread.begins(int(place)) - begin) // width for place in held], np.int64)
     counts = np.bincount(bars, spread.devices[held])
-    left = (begin + width * np.arange(len(counts)) - (0.5 if spread.step == 1 else 0.0)) * spread.step * unit
+    left = (begin + width * np.arange(len(counts))) * spread.step * unit
     axes.bar(left, counts, width * spread.step * unit, align="edge", color=LIGHT, edgecolor=INK, linewidth=0.6)
     axes.set_xlim(*_room(float(left[0]), float(left[-1]) + width * spread.step * unit) if len(left) else (0, 1))
     axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -153,7 +181,7 @@ def _histogram(axes: Any, spread: "Spread", unit: float) -> None:
 def _room(first: float, last: float) -> tuple[float, float]:
     """Ends of an axis around bars, however thin they are: a hundredth of what is drawn, so that ticks differ."""
     spare = max(0.05 * (last - first), 0.01 * max(abs(first), abs(last)))
-    return max(first - spare, 0.0), last + spare  # neither epsilon nor energy is below 0
+    return max(first - spare, 0.0), last + spare  # no energy is below 0
 
 
 def _packets(axes: Any, result: "FleetResult") -> None:

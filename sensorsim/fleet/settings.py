@@ -55,6 +55,22 @@ class Prices(NamedTuple):
     step: int = 1
 
 
+def check_numbers(devices: int, days: int, records_per_day: int, seed: int, schedule: str) -> None:
+    """Refuse numbers that no fleet has; it needs no data, so it is done before any is read."""
+    for name, value, most in (
+        ("devices", devices, MOST_DEVICES),
+        ("days", days, MOST_DAYS),
+        ("records per day", records_per_day, MOST_DEVICES),
+    ):
+        if type(value) is not int or not 1 <= value <= most:
+            raise InputError(f"{name} is {value}; give a whole number from 1 to {most}.")
+    if type(seed) is not int or not 0 <= seed <= MOST_SEED:
+        raise InputError(f"seed is {seed}; give a whole number from 0 to 2^64-1.")
+    if schedule not in SCHEDULES:
+        hint = did_you_mean(schedule, SCHEDULES)
+        raise InputError(f"schedule {schedule!r} is not known{hint}; give one of {', '.join(SCHEDULES)}.")
+
+
 @dataclass(frozen=True)
 class Settings:
     """A firmware on many devices, the people who wear them, how long, and what goes wrong."""
@@ -70,15 +86,7 @@ class Settings:
     prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
-        for name, most in (("devices", MOST_DEVICES), ("days", MOST_DAYS), ("records_per_day", MOST_DEVICES)):
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= most:
-                raise InputError(f"{name.replace('_', ' ')} is {value}; give a whole number from 1 to {most}.")
-        if type(self.seed) is not int or not 0 <= self.seed <= MOST_SEED:
-            raise InputError(f"seed is {self.seed}; give a whole number from 0 to 2^64-1.")
-        if self.schedule not in SCHEDULES:
-            hint = did_you_mean(self.schedule, SCHEDULES)
-            raise InputError(f"schedule {self.schedule!r} is not known{hint}; give one of {', '.join(SCHEDULES)}.")
+        check_numbers(self.devices, self.days, self.records_per_day, self.seed, self.schedule)
         if self.firmware.encoder is not None:
             raise InputError("a fleet releases features or a sketch, not hidden units; leave the encoder out.")
         if self.people.n != self.firmware.n:

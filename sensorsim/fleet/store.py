@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.files import Name, check_target, strict_json
+from sensorsim.files import Name, brief_path, check_target, strict_json
 from sensorsim.ranges import brief
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class Store:
         self.done: set[int] = set()
         self.sums: Counts = Counts.empty(settings)
         self._database: sqlite3.Connection | None = None
-        if self._is_there():
+        self._is_new = not self._is_there()
+        if not self._is_new:
             self._guarded(self._look)
 
     def __enter__(self) -> "Store":
@@ -111,12 +112,18 @@ class Store:
             self._database = None
 
     def _guarded(self, step: Any) -> None:
-        """A step that ends whole or not at all; one that fails leaves the file closed and as it was."""
+        """Run a step that ends whole or not at all; one that fails leaves the file closed and as it was.
+
+        A file that this run made and that a full disk leaves without a batch is removed.
+        """
         try:
             step()
         except BaseException as error:
             self._close()
             if isinstance(error, sqlite3.Error):
+                if self._is_new and not self.done and _code(error) == sqlite3.SQLITE_FULL:
+                    for ending in ("", "-journal"):
+                        Path(f"{self.path}{ending}").unlink(missing_ok=True)
                 raise self._unusable(error) from None
             raise
 
@@ -238,16 +245,23 @@ class Store:
         return InputError(f"{self._named} is damaged ({why}); remove it, or give another file with {self.option}.")
 
     def _unusable(self, error: sqlite3.Error) -> InputError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
+        code = _code(error)
         if code == sqlite3.SQLITE_BUSY:
             other = f"let that one end, or give another file with {self.option}."
             return InputError(f"{self._named} is being written by another run; {other}")
         if code in UNWRITABLE:
+            where = f"No space left on device in {brief_path(self.path.absolute().parent)}"
+            reason = where if code == sqlite3.SQLITE_FULL else brief(error)
             return InputError(
-                f"cannot write {self._named} ({brief(error)}); {self.kept}: make room or see to its rights, and give "
+                f"cannot write {self._named} ({reason}); {self.kept}: make room or see to its rights, and give "
                 "the same command again to go on."
             )
         return self._refused(f"is not a file of a fleet that can be read ({brief(error)})")
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return the error code of SQLite, without what it adds to it."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def check_store(path: Name) -> None:

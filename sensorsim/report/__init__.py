@@ -3,6 +3,7 @@
 asked.py                     what the page is about; all defaults
 gather.py, inputs.py         the values, from the functions that every command uses, and from files of others
 package.py                   what a C package says of itself, its table proved again
+settings.py                  features, epsilon, mechanism and records of each part, which keep the parts apart
 parts.py, words.py           HTML and SVG by small functions that escape whatever they are given; numbers in words
 figures.py                   the figures
 opening.py, sections.py, delivered.py   the text, section by section

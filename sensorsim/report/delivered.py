@@ -8,6 +8,7 @@ from sensorsim.report.figures import reach_curve, rival_bars
 from sensorsim.report.gather import Findings
 from sensorsim.report.parts import Column, Markup, command, figure, paragraph, section, table, tag
 from sensorsim.report.sections import plan_command
+from sensorsim.report.settings import FLEET, SWEEP, setting_of
 from sensorsim.report.words import number, percent, score
 from sensorsim.terminal import counted
 
@@ -27,7 +28,7 @@ def delivers(found: Findings) -> Markup:
         f"{settled.schedule.allowed:,} of {counted(settled.schedule.slots, 'record')} in "
         f"{counted(wanted.budget_days, 'day')}. About {float(settled.packets):,.0f} packets make an estimate "
         f"{span(wanted.every)}, {settled.count:,} of each feature: ±{percent(plan.half)} of its range, "
-        "whatever the people are."
+        "if nobody knows the day that is released and packets are lost independently of the value."
     )
     value = float(plan.table.epsilon) / plan.table.release
     nothing = "; ±50 % tells nothing" if found.curve[0][1] >= NOTHING else ""
@@ -41,9 +42,9 @@ def delivers(found: Findings) -> Markup:
         figure(rival_bars(found.rivals), "Standard deviation at the worst x, in ranges of x: less is better."),
     ]
     if found.sweep is not None:
-        parts += _sweep(found.sweep)
+        parts += [tag("h3", "Accuracy of a sweep"), *setting_of(found, SWEEP), *_sweep(found.sweep)]
     if found.fleet is not None:
-        parts += _fleet(found.fleet)
+        parts += [tag("h3", "A fleet, simulated"), *setting_of(found, FLEET), *_fleet(found.fleet)]
     return section("delivers", "What it delivers", *parts, command(plan_command(wanted), "sensorsim noise peers"))
 
 
@@ -66,7 +67,7 @@ def _sweep(sweep: "KeptSweep") -> list[Markup]:
         "seed. “–”: no bound holds."
     )
     return [
-        tag("h3", "Accuracy of a sweep"), paragraph(said),
+        paragraph(said),
         table("Accuracies", columns, map(_cell_row, sweep.cells)),
         table("Trivial predictors on the same data", trivial, rows), paragraph(note, class_="note"),
     ]  # fmt: skip
@@ -89,7 +90,6 @@ def _fleet(fleet: "FleetResult") -> list[Markup]:
     settings = fleet.settings
     days = counted(fleet.every, "day")
     held = fleet.coverage
-    parts = [tag("h3", "A fleet, simulated")]
     received, released = fleet.counts.outcome("received"), fleet.counts.outcome("released")
     said = (
         f"{counted(settings.devices, 'device')} over {counted(settings.days, 'day')}: {received:,} of {released:,} "
@@ -110,5 +110,5 @@ def _fleet(fleet: "FleetResult") -> list[Markup]:
         half = "–" if one.half is None else f"±{percent(one.half)}"
         rows.append([one.name, half, f"{one.coverage.covered} of {one.coverage.intervals}", number(one.count, 3)])
     caption = f"Estimates over {days}, as shares of a range"
-    return [*parts, paragraph(said), table(caption, columns, rows),
+    return [paragraph(said), table(caption, columns, rows),
             paragraph(f"The most epsilon of a person in a period: {spent}.{over}")]  # fmt: skip

@@ -9,6 +9,10 @@ from sensorsim.report.parts import Markup, joined, paragraph, tag, text
 from sensorsim.terminal import counted
 
 TITLE = "What a private record costs, protects and delivers"
+AGAIN = (
+    "Made by sensorsim. A number can be computed again by the command below its section, or by the one that wrote the "
+    "file it was read from."
+)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 LINKS = {"costs": "Costs", "protects": "Protects", "delivers": "Delivers", "firmware": "Firmware", "claims": "Claims",
          "made": "How it was made"}  # fmt: skip
@@ -35,7 +39,7 @@ def page(found: Findings) -> str:
             tag("header", tag("h1", TITLE), paragraph(about, class_="about"),
                 tag("nav", tag("ul", *links), aria_label="Sections")),
             tag("main", opening(found), *(make(found) for make in shown.values()), id="main", tabindex="-1"),
-            tag("footer", paragraph("Made by sensorsim. Every number can be computed again by the command below it.")),
+            tag("footer", paragraph(AGAIN)),
         ],
         "\n",
     )  # fmt: skip

@@ -38,6 +38,8 @@ class Report(Result):
         return [{"name": name, "value": value, "unit": unit} for name, value, unit in lines]
 
     def to_dict(self) -> dict[str, Any]:
+        from sensorsim.report.settings import settings
+
         found = self.findings
         claims = None if found.claims is None else [asdict(one) for one in found.claims]
         return {
@@ -47,6 +49,7 @@ class Report(Result):
             "cores": [asdict(one) for one in found.cores],
             "rivals": [asdict(one) for one in found.rivals],
             "claims": claims,
+            "settings": [one.to_dict() for one in settings(found).values()],
             "versions": dict(found.versions),
         }
 

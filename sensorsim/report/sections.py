@@ -5,7 +5,7 @@ from collections import Counter
 from os import fspath
 from typing import TYPE_CHECKING
 
-from sensorsim.claims.claim import VERDICTS
+from sensorsim.claims.claim import MARKS, VERDICTS
 from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
 from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
 from sensorsim.plan.protects import Spent
@@ -15,14 +15,13 @@ from sensorsim.report.figures import energy_bars
 from sensorsim.report.gather import Findings
 from sensorsim.report.package import PackageFacts
 from sensorsim.report.parts import Column, Markup, command, figure, joined, listed, paragraph, section, table, tag
+from sensorsim.report.settings import PACKAGE, setting_of
 from sensorsim.report.words import many, number, percent, power
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.privacy.certificate import Certificate
     from sensorsim.privacy.tables import NoiseTable
-
-MARKS = dict(zip(VERDICTS, ("✓", "✓", "✗", "~"), strict=True))  # beside the words, which say it
 
 
 def costs(found: Findings) -> Markup:
@@ -109,7 +108,8 @@ def _spent_row(one: Spent, names: list[str]) -> list[object]:
 
 def firmware(found: Findings) -> Markup:
     if found.package is not None:
-        return section("firmware", "The firmware, core by core", *_of_package(found.package, found.wanted))
+        told = _of_package(found.package, found.wanted)
+        return section("firmware", "The firmware, core by core", *setting_of(found, PACKAGE), *told)
     columns = [Column("core"), Column("processor"), Column("one release", True), Column("range", True), Column("unit")]
     rows = [
         [core.name, core.title, number(core.typical), f"{number(core.least)} … {number(core.most)}", core.unit]
@@ -163,7 +163,8 @@ def _of_table(table: "NoiseTable", proof: "Certificate | None") -> str:
 def claims(found: Findings) -> Markup:
     assert found.claims is not None
     counted = Counter(one.verdict for one in found.claims)
-    said = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in VERDICTS if counted[verdict])
+    said = ", ".join(f"{MARKS[one]} {one}: {counted[one]}" for one in VERDICTS if counted[one])
+    said += ". What holds as arithmetic follows from what is printed before it, which does not hold"
     columns = [
         Column("claim", whole=True), Column("where"), Column("printed"), Column("computed"),
         Column("verdict", whole=True),
@@ -174,7 +175,7 @@ def claims(found: Findings) -> Markup:
             one.where,
             one.printed,
             one.computed,
-            f"{MARKS.get(one.verdict, '')} {one.verdict}".strip(),
+            f"{MARKS[one.verdict]} {one.verdict}",
         ]
         for one in found.claims
     ]
