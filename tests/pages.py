@@ -101,7 +101,9 @@ class Console:
         return raws[0].getvalue().decode(), raws[1].getvalue().decode()
 
     def _shell(self, line: str) -> tuple[str, str]:
-        done = subprocess.run(["bash", "-c", line], cwd=self.folder, capture_output=True, text=True, timeout=LONGEST)
+        bare = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # of this run
+        asked = {"cwd": self.folder, "env": bare, "capture_output": True, "text": True, "timeout": LONGEST}
+        done = subprocess.run(["bash", "-c", line], **asked)
         self.code = done.returncode
         return done.stdout, done.stderr
 
