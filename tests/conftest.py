@@ -4,24 +4,38 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import shipped
+from sensorsim.machine import tools
 
 ALL_KERNELS = sorted(shipped().values(), key=lambda kernel: kernel.name)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What is compiled is kept for this session, and shared by its processes; the user's own store is not touched."""
+    """What is compiled is kept for this session, and shared by its processes; the user's own store is not touched.
+
+    The compiler keeps its parts where it always does: to build them anew takes it some ten seconds a core.
+    """
     if not hasattr(config, "workerinput"):
+        os.environ.update(tools.environment())
         os.environ["SENSORSIM_CACHE"] = tempfile.mkdtemp(prefix="sensorsim-tests-")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ["SENSORSIM_CACHE"], ignore_errors=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file on one worker, unless --dist says otherwise: what they share is then made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.fixture(params=ALL_KERNELS, ids=lambda kernel: kernel.name)

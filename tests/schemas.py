@@ -57,7 +57,7 @@ def nulls(*keys: str) -> dict[str, Any]:
 PRICES = {"accounting": ACCOUNTINGS, "metric": METRICS}
 RECORD = data("mechanisms", "parts") | fractions("duty_percent_allowed")
 MARKS: dict[str, dict[str, Any]] = {
-    "cost": PRICES | RECORD | data("steps", "operations"),
+    "cost": PRICES | RECORD | data("steps", "operations", "printed_by_operands", "printed_by_operands.*"),
     "cost-sweep": PRICES,
     "cost-machine": RECORD | data("costs", "counts"),
     "cpus": {"cpus[].unit": UNITS, "status": STATUSES}

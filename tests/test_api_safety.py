@@ -204,7 +204,7 @@ def test_a_value_of_another_type_is_one_sentence():
             ss.Sensor(odd)
     with pytest.raises(ss.InputError, match="encoder= is of type str; give a EncoderWeights or None"):
         ss.Firmware(ONE_OF, "encoder.txt")
-    with pytest.raises(ss.InputError, match="at least 0"):
+    with pytest.raises(ss.InputError, match="a whole number from 0"):
         ss.fleet(2, 1, ONE_OF, seed=-1)
     with pytest.raises(ss.InputError, match="zero byte"):
         ss.read_table("a\0b")

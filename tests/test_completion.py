@@ -16,10 +16,9 @@ from sensorsim.claims.run import statements
 from sensorsim.cli import COMMANDS, COMPLETE, group, main
 from sensorsim.cli.choices import Names, Paths
 from sensorsim.cli.completion import SHELLS, script
-from sensorsim.cli.ending import MOST_LETTERS
 from sensorsim.cost.prices import chip_names, cpu_names
 from sensorsim.cost.radio import radio_names
-from sensorsim.errors import InputError
+from sensorsim.errors import MOST_LETTERS, InputError
 from sensorsim.machine.targets import CORES, HOST
 from sensorsim.mechanisms import every
 from sensorsim.privacy.kinds import KINDS

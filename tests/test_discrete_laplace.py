@@ -202,7 +202,7 @@ def test_uniform_and_normal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_word_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     private, seeded = Words(), Words(seed=1)
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="not copied"):
         copy.deepcopy(private)
     forked = Words.__new__(Words)  # as a forked process finds it
     forked.__dict__.update(private.__dict__, _state=private._state.copy(), _block=private._block.copy())

@@ -224,7 +224,8 @@ def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):
     rows = [[1, -2, 3], [-4, 5, 32767]]
     formats = {"weights": {"storage": "i16", "frac_bits": 11}, "bias": {"storage": "i32", "frac_bits": 13}}
     path = tmp_path / "encoder.json"
-    path.write_text(json.dumps({"formats": formats, "weights": rows, "bias": [7, -7]}))
+    own = {"schema_version": 2, "formats": formats, "columns": None, "ranges": None, "provenance": {}, "bias": [7, -7]}
+    path.write_text(json.dumps({**own, "weights": rows}))
     texts = make_package(Options(("encoder",), encoder=path))
     assert (
         "const int16_t ss_encoder_weights[SS_ENCODER_WEIGHTS_ENTRIES] = { 1, -2, 3, -4, 5, 32767 };"
@@ -232,7 +233,7 @@ def test_a_trained_encoder_comes_as_constant_arrays(tmp_path):
     )
     assert "#define SS_ENCODER_N 3" in texts["include/ss_kernels.h"]
     rows[1][2] = 32768
-    path.write_text(json.dumps({"formats": formats, "weights": rows, "bias": [7, -7]}))
+    path.write_text(json.dumps({**own, "weights": rows}))
     with pytest.raises(InputError, match="outside the kernel's range"):
         make_package(Options(("encoder",), encoder=path))
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,11 +19,11 @@ FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 # Single modules that anyone may use.
 SMALL = {
     *("errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"),
-    *("terminal", "suggest", "calls"),
+    *("terminal", "suggest", "calls", "single", "cache"),
 }
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked
-    "language": {"language", "errors", "progress", "suggest", "kernels"},
+    "language": {"language", "errors", "files", "cache", "progress", "suggest", "kernels"},
     "kernels": {"kernels", "language"},
     "tables": set(),
     "privacy": {"privacy", "language", "kernels", "tables", *SMALL},
@@ -75,6 +76,57 @@ def test_imports_go_one_way(folder):
     wrong = [f"{path.relative_to(ROOT)}:{line} imports {part}" for path in files for part, line in imported(path)
              if part not in ALLOWED[folder] and part != "__version__" and (path.name, part) not in DOORS]  # fmt: skip
     assert wrong == []
+
+
+def upward():
+    """Return (file, folder) of every import of a folder that stands above the file's own in the picture."""
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    order = [line.split()[0] for line in page.split("```text\n")[1].split("```")[0].splitlines()]
+    assert set(order) == set(FOLDERS)
+    return {
+        (path.relative_to(ROOT / "sensorsim").as_posix(), part)
+        for folder, place in FOLDERS.items()
+        for path in place.rglob("*.py")
+        for part, _ in imported(path)
+        if part in order and order.index(part) < order.index(folder)
+    }
+
+
+def test_the_page_names_every_import_that_goes_up():
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    told = {
+        (file, folder)
+        for line in page.splitlines()
+        if (found := re.fullmatch(r"- (.*) import `(\w+)`.*", line))
+        for file, folder in [(file, found[2]) for file in re.findall(r"`(\S+\.py)`", found[1])]
+    }
+    assert told == upward()
+
+
+def test_the_page_names_every_package_whose_call_leads_up():
+    from sensorsim.doors import FUNCTIONS
+
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    line = next(line for line in page.splitlines() if "sensorsim/doors.py" in line)
+    up = {name.split(".")[1] for name, place in FUNCTIONS.items() if place.startswith("sensorsim.api.")}
+    assert set(re.findall(r"`(\w+)`", line)) - {"api"} == up
+    words = {8: "eight"}
+    assert f"{words[len(FUNCTIONS)]} packages callable" in line
+
+
+ASKS_FOR_A_KIND = re.compile(r"isinstance\(\w+, (Rows|Stairs|Sample|Counted)Table\)|table\.kind (==|!=)|given\.kind !=")
+
+
+def test_the_kinds_say_who_asks_which_one_a_table_is():
+    asking = {
+        path.relative_to(ROOT / "sensorsim").with_suffix("").as_posix()
+        for path in (ROOT / "sensorsim").rglob("*.py")
+        if path.parent.name != "kinds" and ASKS_FOR_A_KIND.search(path.read_text("utf-8"))
+    }
+    told = (ROOT / "sensorsim/privacy/kinds/__init__.py").read_text("utf-8").split('"""')[1]
+    places = {name.removeprefix("privacy/") if name.startswith("privacy/") else name.split("/")[0] for name in asking}
+    assert places == {"verify", "export", "shuffle", "plan"}
+    assert all(re.search(rf"\b{name}s?\b", told) for name in places)
 
 
 LOOKS_FOR_KERNELS = {

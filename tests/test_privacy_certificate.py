@@ -13,7 +13,6 @@ import pytest
 
 from sensorsim.privacy import pld
 from sensorsim.privacy.certificate import EVERY_PAIR, certify
-from sensorsim.privacy.holes import _dominating
 from sensorsim.privacy.kinds.stairs import StairsTable
 from sensorsim.privacy.rational import exp_bounds, log_above
 from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
@@ -168,7 +167,7 @@ def test_the_dominating_curve_lies_above_that_of_every_pair() -> None:
     rng = np.random.default_rng(3)
     runs = [rng.multinomial(1000, rng.dirichlet(np.ones(6)) * 0.9 + 0.1 / 6) for _ in range(4)]
     pairs = [*itertools.permutations(runs, 2), (runs[0], runs[0])]
-    above = _dominating(pairs, 0.01, 4.0)
+    above = pld.from_counts(*pld.dominating(pairs), 0.01)
     for k in range(-100, 200):
         curves = [
             naive.hockey_stick(Counter(dict(enumerate(p))), Counter(dict(enumerate(q))), k / 100) for p, q in pairs

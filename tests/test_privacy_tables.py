@@ -181,7 +181,7 @@ def test_a_hostile_file_with_a_right_checksum_is_one_sentence(
 def test_hostile_counts_are_refused(body: str) -> None:
     lines = (NOISE / "stairs-eps1.6-1.txt").read_text()
     text = (lines[: lines.index("counts ")] + body + "\n").encode()
-    with pytest.raises(InputError, match="malformed"):
+    with pytest.raises(InputError, match=r"t line \d+: .* expected|t line \d+: what begins here does not fit"):
         parse_table(text + f"sha256 {hashlib.sha256(text).hexdigest()}\n".encode(), "t")
 
 

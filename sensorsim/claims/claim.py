@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 HOLDS, ARITHMETIC, NOT, DEPENDS = "holds", "holds as arithmetic", "does not hold", "depends"
 VERDICTS = (HOLDS, ARITHMETIC, NOT, DEPENDS)
+# One mark for each: what holds as arithmetic rests on something that does not hold, so it is not marked as holding.
+MARKS = {HOLDS: "✓", ARITHMETIC: "◐", NOT: "✗", DEPENDS: "~"}
 QUICK, DATA, FULL = "quick", "data", "full"  # needs nothing, records, or training; the last only when asked for
 OURS = "This project: "  # how the place of our own statements begins
 

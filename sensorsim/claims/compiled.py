@@ -4,10 +4,11 @@ import ctypes
 import random
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sensorsim.files import temporary_folder
 
 if TYPE_CHECKING:
     from sensorsim.language import Kernel
@@ -34,7 +35,7 @@ def calls_that_agree(kernels: Sequence["Kernel"], command: str) -> tuple[int, in
     from sensorsim.language.c.files import c_sources
 
     rng, same, made = random.Random(0), 0, 0
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         library = _build(folder, c_sources(list(kernels), "ss_", (), ""), command)
         for kernel in kernels:
             for lengths in lengths_to_check(kernel):

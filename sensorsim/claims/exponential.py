@@ -1,13 +1,13 @@
 """What an exponential costs where no table is looked up: the C library's, compiled now, on cores without floats."""
 
 import struct
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 from sensorsim.claims.claim import DEPENDS, FULL, Found, across, agrees, claim
 from sensorsim.claims.costs import APPENDIX
 from sensorsim.claims.setting import Setting
+from sensorsim.files import temporary_folder
 
 CORES = ("cortex-m0plus", "rv32imc")
 TENTHS = range(-40, 41)  # the values of a, times ten
@@ -26,7 +26,7 @@ def cycles(core: str) -> tuple[float, float]:
     from sensorsim.machine.targets import TARGETS, compile_elf
 
     target = TARGETS[core]
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         source = Path(folder, f"{NAME}.c")
         source.write_text(SOURCE, "utf-8")
         program = read_elf(compile_elf(target, [source], [], NAME, Path(folder, f"{NAME}.elf")).read_bytes())

@@ -11,6 +11,7 @@ sha256 4d2c…                   of every byte before this line
 
 import hashlib
 import os
+import re
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
@@ -21,10 +22,20 @@ from sensorsim.files import read_bounded, write_whole
 from sensorsim.privacy.certificate import Certificate
 from sensorsim.privacy.kinds import KINDS, kind_of
 from sensorsim.privacy.tables import MOST_FEATURES, NoiseTable, budget_of
+from sensorsim.ranges import brief
 
 MAGIC = "sensorsim-noise-table"
 NEWEST = 2
+LIMITS = {"release": (1, MOST_FEATURES), "features": (1, MOST_FEATURES), "frac_bits": (2, 30)}
 MOST_BYTES = 1 << 27  # a table of 2^24 entries, each in a line of its own, is no larger
+
+
+class MalformedError(ValueError):
+    """A line of a table's file that is not as it must be."""
+
+    def __init__(self, line: int, expected: str) -> None:
+        super().__init__(expected)
+        self.line = line
 
 
 def _decimal(text: str) -> Decimal:
@@ -35,7 +46,14 @@ def _decimal(text: str) -> Decimal:
     return value
 
 
-_CERTIFICATE: dict[str, Any] = {f.name: _decimal for f in fields(Certificate)} | {"ratio": Fraction, "neighbours": str}
+def _ratio(text: str) -> Fraction:
+    """Return a ratio of two counts as it is written; an exponent would let a short text stand for a vast number."""
+    if not re.fullmatch(r"\d{1,40}(/\d{1,40})?", text):
+        raise ValueError("ratio")
+    return Fraction(text)
+
+
+_CERTIFICATE: dict[str, Any] = {f.name: _decimal for f in fields(Certificate)} | {"ratio": _ratio, "neighbours": str}
 
 
 def write_table(path: str | os.PathLike[str], table: NoiseTable) -> None:
@@ -81,29 +99,64 @@ def parse_table(content: bytes, name: str) -> NoiseTable:
         raise InputError(f"{name} was altered: its checksum does not match; copy it again or make it again.")
     try:
         return _parse(int(words[1]), body.decode("ascii").splitlines())
-    except (ValueError, KeyError, IndexError, ArithmeticError, TypeError):
-        raise InputError(f"{name} has a valid checksum but a malformed line; make the table again.") from None
+    except UnicodeDecodeError as error:
+        line = body[: error.start].count(b"\n") + 1
+        raise InputError(f"{name} line {line}: a character is not ASCII; make the table again.") from None
+    except MalformedError as error:
+        raise InputError(f"{name} line {error.line}: {error}; make the table again.") from None
 
 
 def _parse(version: int, lines: list[str]) -> NoiseTable:
-    key, _, kind = lines[1].partition(" ")
+    key, _, kind = (lines[1] if len(lines) > 1 else "").partition(" ")
     if key != "kind" or kind not in KINDS:
-        raise ValueError("kind")
+        raise MalformedError(2, f"`kind` and one of {', '.join(KINDS)} is expected")
     made = kind_of(kind)
     if version != made.file_version:
-        raise ValueError("version")
+        raise MalformedError(1, f"a {kind} table has version {made.file_version}, not {version}")
     readers = made.parameters | _CERTIFICATE
     found: dict[str, Any] = {}
-    for name, line in zip(readers, lines[2:], strict=False):
-        key, text = line.split(" ", 1)
-        if key != name:
-            raise ValueError(f"expected {name}")
-        found[name] = None if text == "none" else readers[name](text)
+    for number, name in enumerate(readers, 3):
+        key, _, text = (lines[number - 1] if number <= len(lines) else "").partition(" ")
+        try:
+            if key != name:
+                raise ValueError(name)
+            found[name] = None if text == "none" else readers[name](text)
+        except (ValueError, ArithmeticError):
+            what = "a word" if readers[name] is str else "a whole number" if readers[name] is int else "a number"
+            raise MalformedError(number, f"`{name}` and {what} is expected") from None
+        least, most = LIMITS.get(name, (None, None))
+        if least is not None and not (found[name] is not None and least <= found[name] <= most):
+            raise MalformedError(number, f"{name} is {brief(text)}, outside {least} … {most}")
     certificate = Certificate(**{name: found.pop(name) for name in _CERTIFICATE})
-    whole = 1 <= found["release"] <= found["features"] <= MOST_FEATURES and 2 <= found["frac_bits"] <= 30
-    if not whole or budget_of(found["epsilon"]) != found["epsilon"]:
-        raise ValueError("parameters")
-    return made.parse(found | {"certificate": certificate}, lines[2 + len(readers) :])
+    if found["release"] > found["features"]:
+        raise MalformedError(3 + list(readers).index("release"), "release is larger than features")
+    _check_epsilon(found["epsilon"], 3 + list(readers).index("epsilon"))
+    start = 2 + len(readers)
+    _check_whole_numbers(lines[start:], start)
+    try:
+        return made.parse(found | {"certificate": certificate}, lines[start:])
+    except (ValueError, KeyError, IndexError, ArithmeticError, TypeError):
+        raise MalformedError(start + 1, "what begins here does not fit itself or the lines above") from None
+
+
+def _check_epsilon(epsilon: Decimal | None, number: int) -> None:
+    """Refuse what is no budget, or is not written as one is."""
+    try:
+        if epsilon is not None and budget_of(epsilon) == epsilon:
+            return
+    except InputError:
+        pass
+    raise MalformedError(number, "an epsilon above 0, from 0.000001 to 1000, is expected")
+
+
+def _check_whole_numbers(lines: list[str], start: int) -> None:
+    """Refuse a line of the body that is not made of whole numbers; the first one says how many there are."""
+    if not lines:
+        raise MalformedError(start + 1, "the counts are missing")
+    for number, line in enumerate(lines[1:], start + 2):
+        words = line.split()
+        if not words or not all(word.removeprefix("-").isdecimal() and len(word) <= 12 for word in words):
+            raise MalformedError(number, "whole numbers with spaces between them are expected")
 
 
 def _line(name: str, value: object) -> str:

@@ -31,6 +31,7 @@ OTHERS = (
     *("rows_search.sampled_rows_search", "rows_lookup.sampled_rows_lookup", "rows_bit.sampled_rows_bit"),
     *("rows_mirrored.sampled_rows_mirrored", "rows_mirrored.release_rows_mirrored", "stairs.sampled_stairs"),
     *("encoder.encoder", "generator.fresh_words", "generator.absorb", "health.watch", "checksum.crc32"),
+    "health.watch_patterns",
     *("journal.write_slot", "journal.read_journal", "journal.spend"),
     *("packet.pack_head", "packet.pack_chosen", "packet.pack_symbols", "packet.pack_values"),
 )
