@@ -39,6 +39,11 @@ def test_after_a_fork_the_child_releases_nothing_and_the_parent_its_budget(host,
     assert lines[1] == f"status {Status.NOT_OPEN.value} left 0 open {Status.NO_ENTROPY.value} port 1"
 
 
+def test_a_port_that_leaves_a_call_by_a_jump_does_not_stop_the_next(host, tmp_path):
+    lines = host("jump", tmp_path / "journal", START, 100).splitlines()
+    assert [line.split()[0] for line in lines] == ["after"] * BUDGET
+
+
 def test_threads_take_turns(host, tmp_path):
     for number in range(5):
         assert len(host("threads", tmp_path / f"{number}", START, 100).splitlines()) == BUDGET

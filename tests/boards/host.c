@@ -1,5 +1,6 @@
 /* What happens to a sensor on a computer: forks, threads, a clock that jumps. Time and uptime are the test's own. */
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,31 @@ static void after_a_fork(const char *folder)
     (void)release("parent", TRIES, &last);
 }
 
+static jmp_buf cut;
+
+static int cut_store(void *board, uint32_t slot, const uint8_t *bytes, uint32_t count)
+{
+    (void)board;
+    (void)slot;
+    (void)bytes;
+    (void)count;
+    longjmp(cut, 1);
+}
+
+/* A port that leaves a call, as tests simulate a power cut: the next call must not wait for it. */
+static void after_a_jump(void)
+{
+    ss_status last = SS_OK;
+    ss_port leaves = port;
+    leaves.store = cut_store;
+    (void)ss_sensor_open(&sensor, &leaves);
+    if (setjmp(cut) == 0) {
+        (void)release("before", 1, &last);
+    }
+    (void)ss_sensor_open(&sensor, &port);
+    (void)release("after", TRIES, &last);
+}
+
 static void *in_a_thread(void *unused)
 {
     ss_status last = SS_OK;
@@ -161,6 +187,8 @@ int main(int argc, char **argv)
         (void)printf("closed %d\n", (int)opened);
     } else if (strncmp(argv[1], "fork", 4) == 0) {
         after_a_fork(argv[2]);
+    } else if (strcmp(argv[1], "jump") == 0) {
+        after_a_jump();
     } else if (strcmp(argv[1], "threads") == 0) {
         with_threads();
     } else {

@@ -33,8 +33,24 @@ static uint32_t ss_process(void)
 #define SS_PROCESS() ss_process()
 #ifndef SS_ENTER
 static pthread_mutex_t ss_turn = PTHREAD_MUTEX_INITIALIZER;
-#define SS_ENTER() ((void)pthread_mutex_lock(&ss_turn))
-#define SS_LEAVE() ((void)pthread_mutex_unlock(&ss_turn))
+static __thread uint32_t ss_turn_is_mine; /* also where a port left a call by longjmp: the next call goes on */
+
+static void ss_enter(void)
+{
+    if (ss_turn_is_mine == 0U) {
+        (void)pthread_mutex_lock(&ss_turn);
+        ss_turn_is_mine = 1U;
+    }
+}
+
+static void ss_leave(void)
+{
+    ss_turn_is_mine = 0U;
+    (void)pthread_mutex_unlock(&ss_turn);
+}
+
+#define SS_ENTER() ss_enter()
+#define SS_LEAVE() ss_leave()
 #endif
 #endif
 
