@@ -47,7 +47,9 @@ SLOT = Length("slot", 0, 1, "one of the two slots", typical=0, tests=(0, 1))
 STATE = Q("slot state", "u32", 0, 0, SLOT_FOREIGN, "what a slot holds: nothing known, blank, begun, good, foreign")
 ANSWER = Q("answer", "u32", 0, 0, BACKWARD, "0 it holds, 1 spent, 2 blank, 4 in doubt, 5 the clock ran backward")
 RESERVE = Q("reserve", "u32", 0, 1, 255, "releases that one store counts ahead")
-BUDGET = Q("budget", "u32", 0, 1, 2**31 - 1, "releases that an epoch allows")
+MOST = 2**31 - 1  # releases of an epoch
+BUDGET = Q("budget", "u32", 0, 1, MOST, "releases that an epoch allows")
+COUNTED = Q("counted", "u32", 0, 0, MOST, "releases of an epoch")
 
 
 @kernel(step="journal")
@@ -253,7 +255,7 @@ def read_journal(
 
 
 @kernel(step="journal")
-def spend(found: NUMBER["4"], entry: out(NUMBER["2"]), now: NUMBER, budget: BUDGET, reserve: RESERVE) -> ANSWER:
+def spend(found: NUMBER["4"], entry: out(COUNTED["2"]), now: NUMBER, budget: BUDGET, reserve: RESERVE) -> ANSWER:
     """What to store before a release: 0 and the counts, 1 where the epoch's budget is spent, 5 for a clock gone back.
 
     `entry` is how many releases of this epoch are spent already and how many the store must say. A new epoch starts at

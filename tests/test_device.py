@@ -107,7 +107,7 @@ def refuses(made: Sensor, status: Status) -> None:
 
 
 def is_wiped(made: Sensor) -> bool:
-    return not made.is_open and not made._generator.key.any() and not made._generator._word.any() and made.left() == 0
+    return not made.is_open and not made._memory.key.array.any() and not made._words._word.any() and made.left() == 0
 
 
 # ── packet for packet ──
@@ -221,7 +221,7 @@ def test_lives_are_those_of_the_reference(data: st.DataObject) -> None:
 
 def test_a_sensor_left_alone_is_private() -> None:
     made = Sensor(ONE)
-    assert isinstance(made._generator._entropy, SystemEntropy) and made.flash.image == b"\xff" * 48
+    assert isinstance(made._memory.port.source, SystemEntropy) and made.flash.image == b"\xff" * 48
     assert made.firmware.releases == 1 and made.open() == Status.OK and made.left() == 1
     status, packet = made.release(X)
     assert status == Status.OK and len(packet) == 4 and any(packet)
@@ -252,7 +252,7 @@ def test_a_record_is_checked_before_anything_is_counted() -> None:
 def test_a_clock_beyond_its_range_is_refused_and_closes() -> None:
     for epoch in (-1, 2**32):
         made = opened()
-        made._clock.epoch = epoch
+        made._memory.port.clock.epoch = epoch
         with pytest.raises(InputError, match="epoch"):
             made.release(X)
         assert is_wiped(made)
@@ -264,7 +264,7 @@ def test_what_is_left_counts_down() -> None:
         assert made.left() == left
         assert made.release(X)[0] == Status.OK
     assert made.left() == 0
-    made._clock.epoch += 1
+    made._memory.port.clock.epoch += 1
     assert made.left() == 5
 
 
@@ -289,10 +289,10 @@ def test_reserves_spare_the_flash() -> None:
 def test_the_words_are_wiped_and_the_key_moves_on() -> None:
     encoder = read_encoder(ENCODER)
     for made in (opened(), opened(Firmware(certified(replace(ONE, features=7)), encoder))):
-        before = made._generator.key.copy()
+        before = made._memory.key.array.copy()
         made.release(X)
-        assert made.is_open and not made._generator._word.any() and not made._mechanism._hidden.any()
-        assert not set(before) & set(made._generator.key)
+        assert made.is_open and not made._words._word.any() and not made._mechanism._hidden.any()
+        assert not set(before) & set(made._memory.key.array)
         assert made._mechanism._arguments["x"] is None
 
 
@@ -580,14 +580,14 @@ def test_every_flipped_bit_of_a_journal_is_caught_while_running() -> None:
 def test_a_clock_that_runs_backward_is_refused() -> None:
     made = opened(firmware(5, 2))
     assert made.release(X)[0] == Status.OK
-    made._clock.epoch = 99
+    made._memory.port.clock.epoch = 99
     assert made.left() == 0
     refuses(made, Status.BAD_CLOCK)
     made.flash.fail_load = True  # the clock is looked at first, and the flash not at all
     refuses(made, Status.BAD_CLOCK)
     made.flash.fail_load = False
     assert made.open() == Status.BAD_CLOCK and is_wiped(made)
-    made._clock.epoch = 100
+    made._memory.port.clock.epoch = 100
     assert made.open() == Status.OK and made.left() == 3
 
 
@@ -595,7 +595,7 @@ def test_a_clock_that_runs_backward_is_refused() -> None:
 def test_a_new_epoch_brings_a_new_budget(first: int) -> None:
     made = opened(firmware(5, 2), epoch=first)
     for epoch in (first, first + 1):
-        made._clock.epoch = epoch
+        made._memory.port.clock.epoch = epoch
         for left in range(5, 0, -1):
             assert made.left() == left and made.release(X)[0] == Status.OK
         refuses(made, Status.SPENT)
@@ -607,7 +607,7 @@ def test_after_the_last_epoch_nothing_is_released() -> None:
     """A clock that wraps from 2^32-1 to 0 runs backward."""
     made = opened(epoch=2**32 - 1)
     assert made.release(X)[0] == Status.OK
-    made._clock.epoch = 0
+    made._memory.port.clock.epoch = 0
     refuses(made, Status.BAD_CLOCK)
     assert made.open() == Status.BAD_CLOCK
 
@@ -615,7 +615,7 @@ def test_after_the_last_epoch_nothing_is_released() -> None:
 def test_what_was_counted_ahead_does_not_pass_to_the_next_epoch() -> None:
     made = opened(firmware(5, 4))
     made.release(X)
-    made._clock.epoch += 1
+    made._memory.port.clock.epoch += 1
     done = 0
     while made.release(X)[0] == Status.OK:
         done += 1

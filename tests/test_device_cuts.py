@@ -66,7 +66,7 @@ class Life:
 
     def after_cut(self) -> None:
         self.cuts[self.clock.epoch] += 1
-        assert not self.sensor.is_open and not self.sensor._generator.key.any()
+        assert not self.sensor.is_open and not self.sensor._memory.key.array.any()
         self.look()
         self.next_cut()
         self.power_up()
@@ -242,11 +242,12 @@ class DrawsFirst(Sensor):
     def release(self, x: Any) -> tuple[Status, bytes]:
         if self.left() == 0:
             return super().release(x)
-        now, (epoch, spent) = self._now(), self._known
-        number = 1 + (spent - self._ahead if now == epoch else 0)
-        packet = self._mechanism.draw(self._mechanism.record(x), self._generator.words(number, now), number, now)
+        memory = self._memory
+        now = memory.port.epoch()
+        number = 1 + (memory.used if now == memory.epoch else 0)
+        packet = self._mechanism.draw(self._mechanism.record(x), self._words.draw(number, now), number, now)
         try:
-            return self._count(), packet
+            return Status(self._count(memory, *self._bound)), packet
         except PowerCut:
             self.close()
             raise
@@ -255,13 +256,19 @@ class DrawsFirst(Sensor):
 class Forgets(Sensor):
     """Writes the slot that it should keep."""
 
-    def _spend(self, now: int) -> Status:
-        journal, right = self._journal, self._journal.write
-        journal.write = lambda slot, epoch, spent: right(1 - slot, epoch, spent)  # type: ignore[method-assign]
+    def release(self, x: Any) -> tuple[Status, bytes]:
+        board = self._memory.port
+        store, load = board.store, board.load
+
+        def other(slot: int, bytes: Any) -> int:
+            board.load = lambda slot, bytes: load(1 - slot, bytes)
+            return int(store(1 - slot, bytes))
+
+        board.store = other
         try:
-            return super()._spend(now)
+            return super().release(x)
         finally:
-            journal.write = right  # type: ignore[method-assign]
+            board.store, board.load = store, load
 
 
 class Trusts(Sensor):
@@ -273,15 +280,30 @@ class Trusts(Sensor):
         return super().open()
 
 
-class Lavish(Sensor):
+class Changed(Sensor):
+    """A sensor whose step that counts a release is followed by `after`."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        count = self._count
+
+        def changed(memory: Any, *bound: Any) -> int:
+            ahead = memory.used < memory.spent
+            status = count(memory, *bound)
+            self.after(memory, status, ahead)
+            return int(status)
+
+        self._count = changed
+
+    def after(self, memory: Any, status: int, ahead: bool) -> None: ...
+
+
+class Lavish(Changed):
     """Counts one release in the journal where it draws two."""
 
-    def _count(self) -> Status:
-        counted = self._ahead
-        status = super()._count()
-        if status == Status.OK and counted == 0 and self._ahead == 0 and self._known[1] % 2:
-            self._ahead = 1
-        return status
+    def after(self, memory: Any, status: int, ahead: bool) -> None:
+        if status == Status.OK and not ahead and memory.used == memory.spent and memory.spent % 2:
+            memory.used -= 1
 
 
 class Wasteful(Sensor):
@@ -289,20 +311,18 @@ class Wasteful(Sensor):
 
     def open(self) -> Status:
         status = super().open()
-        if status == Status.OK and self._known[1]:
-            self._spend(self._now())
-            self._ahead = 0
+        if status == Status.OK and self._memory.spent:
+            self._count(self._memory, *self._bound)
+            self._memory.used = self._memory.spent
         return status
 
 
-class Repeats(Sensor):
+class Repeats(Changed):
     """Draws the words of a power-up from the key alone."""
 
-    def _count(self) -> Status:
-        status = super()._count()
-        words = self._generator.words
-        self._generator.words = lambda number, epoch: words(0, 0)  # type: ignore[method-assign]
-        return status
+    def after(self, memory: Any, status: int, ahead: bool) -> None:
+        words = self._words.draw
+        self._words.draw = lambda number, epoch: words(0, 0)  # type: ignore[method-assign]
 
 
 class Timid(Sensor):

@@ -16,7 +16,6 @@ import pytest
 
 from sensorsim.device import Clock, Firmware, Flash, ListedEntropy, Sensor, Status
 from sensorsim.device.running import plain
-from sensorsim.device.sensor import Generator
 from sensorsim.errors import InputError
 from sensorsim.privacy.tables import ready_table
 from sensorsim.privacy.words import Words
@@ -72,7 +71,7 @@ def often() -> Iterator[None]:
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps, lambda made: pickle.dumps(made, 0)])
 def test_nothing_that_a_sensor_holds_is_copied(how: Callable[[Any], Any]) -> None:
     sensor = opened()
-    for held in (sensor, sensor.flash, sensor._generator, [sensor], ListedEntropy(b""), Words()):
+    for held in (sensor, sensor.flash, [sensor], ListedEntropy(b""), Words()):
         if isinstance(held, list) and how is copy.copy:
             continue  # another list of the same sensor
         with pytest.raises(InputError, match=r"is not copied or pickled, because .*; .*\.$"):
@@ -88,7 +87,7 @@ def test_a_forked_process_releases_nothing_and_the_parent_all(reserve: int) -> N
 
     def child() -> Any:
         said = sensor.release(X)
-        wiped = not sensor._generator.key.any()
+        wiped = not sensor._memory.key.array.any()
         return [said[0], said[1].hex(), sensor.left(), sensor.is_open, wiped, sensor.open(), len(released(sensor))]
 
     assert forked(child) == [Status.NOT_OPEN, "00" * len(sensor.release(X)[1]), 0, False, True, Status.NO_STORE, 0]
@@ -124,13 +123,11 @@ def test_a_forked_process_may_open_a_sensor_on_a_flash_that_is_no_copy() -> None
 
 
 @needs_fork
-def test_the_generator_and_listed_entropy_are_of_one_process() -> None:
-    source = ListedEntropy(os.urandom(4096))
-    generator = Generator(source, 1, plain)
-    assert generator.seed() == Status.OK
-    assert "was not seeded by this process" in forked(lambda: generator.words(1, 1).tolist())
-    assert forked(generator.seed) == Status.NO_ENTROPY
-    assert generator.words(1, 1).any()
+def test_listed_entropy_is_of_one_process() -> None:
+    sensor = Sensor(ready_table(1.6, 1), entropy=ListedEntropy(os.urandom(4096)), runs=plain)
+    assert sensor.open() == Status.OK
+    assert forked(sensor.open) == Status.NO_ENTROPY
+    assert sensor.release(X)[0] == Status.OK
 
 
 @needs_fork

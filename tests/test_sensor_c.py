@@ -237,14 +237,14 @@ def test_the_key_and_the_words_are_wiped(built: Any) -> None:
     """After a release no word that it drew with is left in the sensor's memory, after a failure no key."""
     _, model, theirs, core = pair(built, "rows", "cortex-m0plus")
     drawn: list[bytes] = []
-    words = model._generator.words
+    words = model._words.draw
 
     def spy(number: int, epoch: int) -> Any:
         made_words = words(number, epoch)
         drawn.extend(word.tobytes() for word in made_words)
         return made_words
 
-    model._generator.words = spy  # type: ignore[method-assign]
+    model._words.draw = spy  # type: ignore[method-assign]
     assert model.open() == core.open() == Status.OK
     for k in range(3):
         assert model.release(record(14, k)) == core.release(record(14, k))
@@ -252,8 +252,8 @@ def test_the_key_and_the_words_are_wiped(built: Any) -> None:
     assert len(drawn) == 3 * 8 and not any(word in memory for word in drawn)
     stack = bytes(core.machine.uc.mem_read(STACK, STACK_BYTES))
     assert not any(word in stack for word in drawn)
-    assert not any(model._generator.key[i].tobytes() in stack for i in range(8))
-    key = model._generator.key.tobytes()
+    assert not any(model._memory.key.array[i].tobytes() in stack for i in range(8))
+    key = model._memory.key.array.tobytes()
     assert key in memory  # so the look-up above can find something
     theirs.entropy = StuckEntropy()
     assert core.open() == Status.NO_ENTROPY
@@ -266,18 +266,18 @@ def test_nothing_that_was_drawn_with_stays_on_the_stack(built: Any, name: str, t
     """After open no key, after a release no word and no key, and of the record no two features beside each other."""
     _, model, _, core = pair(built, name, target)
     seen: list[bytes] = []
-    words = model._generator.words
+    words = model._words.draw
 
     def spy(number: int, epoch: int) -> Any:
-        seen.extend(word.tobytes() for word in model._generator.key)
+        seen.extend(word.tobytes() for word in model._memory.key.array)
         made_words = words(number, epoch)
-        seen.extend(word.tobytes() for word in [*made_words, *model._generator.key])
+        seen.extend(word.tobytes() for word in [*made_words, *model._memory.key.array])
         return made_words
 
-    model._generator.words = spy  # type: ignore[method-assign]
+    model._words.draw = spy  # type: ignore[method-assign]
     assert model.open() == core.open() == Status.OK
     after_open = bytes(core.machine.uc.mem_read(STACK, STACK_BYTES))
-    assert not any(word.tobytes() in after_open for word in model._generator.key)
+    assert not any(word.tobytes() in after_open for word in model._memory.key.array)
     assert model.release(record(model.firmware.n, 1)) == core.release(record(model.firmware.n, 1))
     after = bytes(core.machine.uc.mem_read(STACK, STACK_BYTES))
     assert seen and not any(word in after for word in seen)

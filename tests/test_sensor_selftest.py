@@ -70,7 +70,7 @@ def without_its_hash(texts: dict[str, str]) -> None:
     texts["test/ss_selftest.c"] = re.sub(r"hash\(\) != 0x\w+U", "hash() == 0U", texts["test/ss_selftest.c"])
 
 
-SENSOR = "src/ss_sensor.c"
+SENSOR, KERNELS = "src/ss_sensor.c", "src/ss_sensor_kernels.h"
 BROKEN = {
     "a table entry": (another_entry, {TABLE}),
     "a table entry and the hash": (without_its_hash, {COUNTS}),
@@ -80,25 +80,22 @@ BROKEN = {
         set(range(1, 200)) | {PACKET, PACKET + 1},
     ),
     "a count that is not stored": (
-        replaced(
-            SENSOR,
-            "status = ss_store(sensor, sensor->found[SS_FOUND_NEXT], now, sensor->entry[1]);\n    }\n    if",
-            "status = SS_OK;\n    }\n    if",
-        ),
+        replaced(KERNELS, "status = ss_store_entry(sensor, identity, crc, slot, now, sensor->entry[1U], reserve,\n"
+                 "                                crc_size);\n        if", "status = slot & 0U;\n        if"),
         {JOURNAL, *range(PACKET, PACKET + 9)},
     ),
-    "a budget of one more": (replaced(SENSOR, "now, SS_BUDGET, SS_RESERVE);\n        }\n    }\n    if",
-                             "now, SS_BUDGET + 1U, SS_RESERVE);\n        }\n    }\n    if"), {BUDGET}),
-    "entropy that is not tested": (
-        replaced(SENSOR, "return ((failed == 0) && (alarm == 0U))", "return ((failed == 0) && (alarm < 2U))"),
-        {ENTROPY},
-    ),
+    "a budget of one more": (replaced(KERNELS, "uint32_t status = ss_spend(sensor->found, sensor->entry, now, budget,",
+                                      "uint32_t status = ss_spend(sensor->found, sensor->entry, now, budget + 1U,"),
+                             {BUDGET}),
+    "entropy that is not tested": (replaced(KERNELS, "return ss_judge(alarm);", "return ss_judge(alarm & 0U);"),
+                                   {ENTROPY}),
     "no reading back": (
-        replaced(SENSOR, "differ |= (uint32_t)entry[i] ^ (uint32_t)back[i];", "differ &= 1U;"),
+        replaced(KERNELS, "differ = differ | ((uint32_t)sensor->slots[i] ^ (uint32_t)sensor->slots[24U + i]);",
+                 "differ &= 1U;"),
         {WEAR},
     ),
-    "doubt that opens": (replaced(SENSOR, "status = SS_BAD_JOURNAL;\n            } else if (now",
-                                  "status = SS_OK;\n            } else if (now"), {DAMAGE}),
+    "doubt that opens": (replaced(KERNELS, "if (answer != 0U) {\n            return SS_BAD_JOURNAL_;\n        }",
+                                  "if (answer > 6U) {\n            return SS_BAD_JOURNAL_;\n        }"), {DAMAGE}),
 }  # fmt: skip
 
 

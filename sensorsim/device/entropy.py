@@ -9,13 +9,8 @@ import os
 import random
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Any
 
-from sensorsim.device.running import Runs, compiled
-from sensorsim.device.status import Status
 from sensorsim.errors import InputError
-from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
-from sensorsim.kernels.health import NO_BYTE, RECENT_WORDS, START_UP, STATE_WORDS
 from sensorsim.single import Single, process
 
 CIPHER_WORDS = 16
@@ -105,62 +100,3 @@ class ListedEntropy(Single):
             raise OSError(f"{count} bytes were asked for and {len(self.left)} are left of the list")
         given, self.left = self.left[:count], self.left[count:]
         return given
-
-
-class Generator(Single):
-    """ChaCha20 with fast key erasure, seeded from the board's entropy under the health tests.
-
-    Its key is for the process that seeded it: a forked one would draw the same words.
-    """
-
-    def __init__(self, entropy: Entropy, blocks: int, runs: Runs = compiled) -> None:
-        import numpy as np
-
-        from sensorsim.kernels import generator, health
-
-        self._entropy, self._blocks = entropy, blocks
-        self._watch, self._watch_patterns = runs(health.watch), runs(health.watch_patterns)
-        self._absorb, self._fresh_words = runs(generator.absorb), runs(generator.fresh_words)
-        self.key, self._word = np.zeros(KEY_WORDS, np.uint32), np.zeros(BLOCK_WORDS * blocks, np.uint32)
-        self._state, self._block = np.zeros(CIPHER_WORDS, np.uint32), np.zeros(CIPHER_WORDS, np.uint32)
-        self._seed, self._health = np.zeros(SEED_BYTES, np.uint8), np.zeros(STATE_WORDS, np.uint32)
-        self._recent = np.zeros(RECENT_WORDS, np.uint32)
-
-    @property
-    def is_ours(self) -> bool:
-        """Return whether this process seeded it."""
-        return self._process == process()
-
-    def wipe(self) -> None:
-        self._process: tuple[int, int] | None = None
-        for secret in (self.key, self._word, self._state, self._block, self._seed, self._health, self._recent):
-            secret.fill(0)
-
-    def seed(self) -> Status:
-        """Start from a key of zeros and take in all start-up bytes, each looked at first."""
-        self.wipe()
-        self._health[0] = NO_BYTE
-        alarm, before = 0, bytes(SEED_BYTES)
-        for _ in range(START_UP // SEED_BYTES):
-            try:
-                given = self._entropy(SEED_BYTES)
-            except OSError:
-                return Status.NO_ENTROPY
-            if len(given) != SEED_BYTES:
-                return Status.NO_ENTROPY
-            alarm |= given == before  # a buffer that nobody fills anew
-            before = given
-            self._seed[:] = bytearray(given)
-            alarm |= self._watch(self._seed, self._health, SEED_BYTES)
-            alarm |= self._watch_patterns(self._seed, self._recent)
-            self._absorb(self.key, self._seed, self._state, self._block)
-        self._seed.fill(0)
-        self._process = process()
-        return Status.NO_ENTROPY if alarm else Status.OK
-
-    def words(self, number: int, epoch: int) -> Any:
-        """The random words of a release; who draws with them wipes them."""
-        if not self.is_ours:
-            raise InputError("the generator was not seeded by this process; open a sensor in it.")
-        self._fresh_words(self.key, self._word, self._state, self._block, number, epoch, self._blocks)
-        return self._word

@@ -146,6 +146,16 @@ class Firmware:
         known = self.table.arguments() | {"n": 1 if self.sketch else self.features, "k": self.k}
         return {name: value for name, value in known.items() if name in self.kernel.parameters}
 
+    def journal_arguments(self) -> tuple[Any, ...]:
+        """Return what the kernels of a sensor take beside its record."""
+        import numpy as np
+
+        from sensorsim.kernels.checksum import CRC
+
+        crc = np.array(CRC.contents, np.uint32)
+        identity = np.array(list(self.journal_identity), np.uint8)
+        return identity, crc, self.releases, self.reserve, len(crc)
+
     @cached_property
     def words(self) -> int:
         """Random words of a release; the first one picks the direction where there is a sketch."""

@@ -6,14 +6,12 @@ raises PowerCut through everything, as a cut stops a board: open a sensor again 
 
 from typing import TYPE_CHECKING
 
-from sensorsim.device.running import Runs, compiled
 from sensorsim.errors import InputError
-from sensorsim.kernels.journal import ALONE, COUNT, EPOCH, NEXT, SLOT_BYTES
+from sensorsim.kernels.journal import SLOT_BYTES
 from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
-    from sensorsim.device.firmware import Firmware
-    from sensorsim.device.pace import Paced
+    pass
 
 SLOTS = 2
 BLANK = bytes([0xFF] * SLOT_BYTES)
@@ -109,63 +107,6 @@ class Flash(Single):
         for place, byte in enumerate(entry):
             stuck = self.stuck_bits.get((slot, place), 0)
             held[place] = held[place] & stuck | byte & ~stuck
-
-
-class Journal:
-    """The two slots of the flash, as the kernels read and write them."""
-
-    def __init__(self, firmware: "Firmware", flash: "Flash | Paced", runs: Runs = compiled) -> None:
-        import numpy as np
-
-        from sensorsim.kernels import checksum, journal
-
-        self._flash, self._budget, self._reserve = flash, firmware.releases, firmware.reserve
-        self._read, self._spend = runs(journal.read_journal), runs(journal.spend)
-        self._write = runs(journal.write_slot)
-        self._identity = np.array(list(firmware.journal_identity), np.uint8)
-        self._crc = np.array(checksum.CRC.contents, np.uint32)
-        self._slots, self._entry = np.zeros(SLOTS * SLOT_BYTES, np.uint8), np.zeros(SLOT_BYTES, np.uint8)
-        self._found, self._counts = np.zeros(4, np.uint32), np.zeros(2, np.uint32)
-
-    def load(self) -> bool:
-        """Whether both slots could be read."""
-        try:
-            self._slots[:] = bytearray(b"".join(self._flash.load(slot) for slot in range(SLOTS)))
-        except OSError:
-            return False
-        return True
-
-    def read(self) -> int:
-        """What the two slots say together; `found` and `next_slot` hold where they hold."""
-        return int(self._read(self._slots, self._identity, self._crc, self._found, len(self._crc)))
-
-    @property
-    def found(self) -> tuple[int, int]:
-        return int(self._found[EPOCH]), int(self._found[COUNT])
-
-    @property
-    def next_slot(self) -> int:
-        return int(self._found[NEXT])
-
-    @property
-    def alone(self) -> bool:
-        """Whether the other slot is bad: it may have been the newer one."""
-        return bool(self._found[ALONE])
-
-    def spend(self, now: int) -> tuple[int, int, int]:
-        """The answer to a release, what is counted before it and what after."""
-        answer = self._spend(self._found, self._counts, now, self._budget, self._reserve)
-        return int(answer), int(self._counts[0]), int(self._counts[1])
-
-    def write(self, slot: int, epoch: int, spent: int) -> bool:
-        """Whether an entry was stored and reads back as it is."""
-        self._write(self._entry, self._identity, self._crc, self._reserve, epoch, spent, len(self._crc))
-        entry = self._entry.tobytes()
-        try:
-            self._flash.store(slot, entry)
-            return self._flash.load(slot) == entry
-        except OSError:
-            return False
 
 
 def _torn(old: bytes, new: bytes, after: int, mode: str, bits: int) -> bytes:

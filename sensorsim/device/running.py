@@ -5,9 +5,12 @@ time, and a release in plain Python milliseconds.
 """
 
 from collections.abc import Callable
+from functools import cache
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import Struct, numpy_name
 
 Runs = Callable[[Kernel], Callable[..., Any]]  # a kernel as a function of numpy arrays and numbers
 
@@ -30,5 +33,57 @@ def plain(kernel: Kernel) -> Callable[..., Any]:
             if changed:
                 array[:] = value
         return result
+
+    return call
+
+
+class Cells:
+    """A numpy array whose elements are Python's numbers, as the kernels' own functions want them."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, place: int | slice) -> Any:
+        return Cells(self.array[place]) if isinstance(place, slice) else int(self.array[place])
+
+    def __setitem__(self, place: int | slice, value: Any) -> None:
+        self.array[place] = value
+
+
+def new_record(record: Struct, **boards: Any) -> SimpleNamespace:
+    """Return a record of zeros, as a kernel's own function takes it, with these boards."""
+    import numpy as np
+
+    made = SimpleNamespace(**boards)
+    for name, kind in record.fields.items():
+        if kind.cell:
+            setattr(made, name, 0)
+        elif not kind.ports:
+            setattr(made, name, Cells(np.zeros(int(kind.length), numpy_name(kind.storage))))
+    return made
+
+
+@cache
+def hosted(kernel: Kernel, runs: Runs) -> Callable[..., Any]:
+    """Return the function of a kernel that takes records: Python itself, over other kernels as `runs` runs them.
+
+    Python asks the board, and does the few steps between; the arithmetic is that of the kernels below.
+    """
+    function = kernel.declared
+    assert isinstance(function, FunctionType)
+
+    def meaning(value: Any) -> Any:
+        if not isinstance(value, Kernel):
+            return value
+        return hosted(value, runs) if value.records else _over_arrays(runs(value))
+
+    names = {name: meaning(value) for name, value in kernel.read.used.items()}
+    return FunctionType(function.__code__, {**names, "__builtins__": __builtins__}, function.__name__)
+
+
+def _over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*given: Any) -> Any:
+        result = function(*(one.array if isinstance(one, Cells) else one for one in given))
+        return result if result is None else int(result)
 
     return call

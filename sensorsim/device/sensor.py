@@ -1,4 +1,4 @@
-"""A private sensor as its firmware runs: the same kernels, the same steps and the same answers as the C that ships.
+"""A private sensor as its firmware runs: the kernels of kernels/sensor.py over a simulated board.
 
     sensor = Sensor(firmware)
     sensor.open()                        Status.OK, or why it stays closed
@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.calls import one_sentence
 from sensorsim.device.drawing import Drawing
-from sensorsim.device.entropy import Entropy, Generator, SystemEntropy
+from sensorsim.device.entropy import Entropy, SystemEntropy
 from sensorsim.device.firmware import Firmware
-from sensorsim.device.flash import SLOTS, Flash, Journal
+from sensorsim.device.flash import Flash
 from sensorsim.device.pace import SECONDS_OF_A_DAY, Paced
-from sensorsim.device.running import Runs, compiled
+from sensorsim.device.running import Cells, Runs, compiled, hosted, new_record
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
-from sensorsim.kernels.journal import HOLDS, NEW
-from sensorsim.single import Single
+from sensorsim.kernels.generator import BLOCK_WORDS, SEED_BYTES, fresh_words
+from sensorsim.kernels.sensor import SENSOR, close_sensor, count_release, left, open_sensor
+from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
@@ -76,12 +77,16 @@ class Sensor(Single):
                 raise InputError(f"{name} is of type {type(given).__name__}; give {wanted}, or none.")
         if not (hasattr(self.flash, "load") and hasattr(self.flash, "store")):
             raise InputError(f"flash is of type {type(flash).__name__}; give a Flash, or what loads and stores as one.")
-        board: Flash | Paced = self.flash
+        flash: Flash | Paced = self.flash
         if epoch is None:
-            epoch = board = Paced(self.flash, self._of_the_calendar, self.firmware.budget_days)
-        self._clock = epoch
-        self._generator = Generator(SystemEntropy() if entropy is None else entropy, self.firmware.blocks, runs)
-        self._journal = Journal(self.firmware, board, runs)
+            epoch = flash = Paced(self.flash, self._of_the_calendar, self.firmware.budget_days)
+        board = _Board(flash, SystemEntropy() if entropy is None else entropy, epoch)
+        self._memory = new_record(SENSOR, port=board)
+        self._bound = self.firmware.journal_arguments()
+        self._open, self._count, self._left, self._close = (
+            hosted(kernel, runs) for kernel in (open_sensor, count_release, left, close_sensor)
+        )
+        self._words = RandomWords(self._memory, self.firmware.blocks, runs)
         self._mechanism = Drawing(self.firmware, runs)
         self.close()
 
@@ -96,28 +101,31 @@ class Sensor(Single):
     def close(self) -> None:
         """Forget everything that only memory holds, the key first. The journal stays."""
         with self.one_at_a_time:
-            self._generator.wipe()
+            self._close(self._memory)
+            self._process: tuple[int, int] | None = None
+            for value in vars(self._memory).values():
+                if isinstance(value, Cells):
+                    value.array.fill(0)
+            self._words.wipe()
             self._mechanism.wipe()
-            self._open = False
-            self._known = (0, 0)  # epoch and releases spent in it, as the journal last said
-            self._ahead = 0  # of those, how many are counted and not drawn yet
 
     @property
     def is_open(self) -> bool:
         """Return whether it was opened, by this process."""
-        return self._open and self._generator.is_ours
+        return bool(self._memory.open) and self._process == process()
 
     def open(self) -> Status:
         """Seed the generator and read the journal; on blank flash, begin it."""
         with self.one_at_a_time:
             self.close()
             try:
-                status = self._generator.seed() or self._begin()
+                status = Status(self._open(self._memory, *self._bound))
             except BaseException:  # a power cut takes the memory with it
                 self.close()
                 raise
-            self._open = status == Status.OK
-            if not self._open:
+            if status == Status.OK:
+                self._memory.open, self._process = 1, process()
+            else:
                 self.close()
             return status
 
@@ -129,12 +137,13 @@ class Sensor(Single):
         record = self._mechanism.record(x)
         with self.one_at_a_time:
             try:
-                status = self._count()
+                status = Status(self._count(self._memory, *self._bound)) if self.is_open else Status.NOT_OPEN
+                if not self.is_open:  # any more; and the key of a parent is of no use here
+                    self.close()
                 if status != Status.OK:
                     return status, bytes(self.firmware.layout.bytes)
-                epoch, spent = self._known
-                number = spent - self._ahead
-                return status, self._mechanism.draw(record, self._generator.words(number, epoch), number, epoch)
+                number, epoch = self._memory.used, self._memory.epoch
+                return status, self._mechanism.draw(record, self._words.draw(number, epoch), number, epoch)
             except BaseException:
                 self.close()
                 raise
@@ -142,76 +151,64 @@ class Sensor(Single):
     def left(self) -> int:
         """Releases that the budget of this epoch still allows, as far as this sensor knows; 0 where it is closed."""
         with self.one_at_a_time:
-            epoch, spent = self._known
-            if not self.is_open or self._now() < epoch:
-                return 0
-            used = spent - self._ahead if self._now() == epoch else 0
-            return max(0, self.firmware.releases - used)
+            return int(self._left(self._memory, self.firmware.releases)) if self.is_open else 0
 
     def _of_the_calendar(self) -> int:
         return int(time.time()) // (self.firmware.budget_days * SECONDS_OF_A_DAY)
 
-    def _now(self) -> int:
-        now = self._clock()
+
+class RandomWords:
+    """Words of a release, drawn with the key that a sensor holds."""
+
+    def __init__(self, memory: Any, blocks: int, runs: Runs) -> None:
+        import numpy as np
+
+        self._memory, self._blocks, self._run = memory, blocks, runs(fresh_words)
+        self._word = np.zeros(BLOCK_WORDS * blocks, np.uint32)
+
+    def wipe(self) -> None:
+        """Overwrite them."""
+        self._word.fill(0)
+
+    def draw(self, number: int, epoch: int) -> Any:
+        """Return the random words of a release; who draws with them wipes them."""
+        memory = self._memory
+        self._run(memory.key.array, self._word, memory.state.array, memory.block.array, number, epoch, self._blocks)
+        return self._word
+
+
+class _Board:
+    """The ports of a sensor over a simulated flash, a source of entropy and a clock; what fails returns 1."""
+
+    def __init__(self, flash: Flash | Paced, entropy: Entropy, clock: Callable[[], int]) -> None:
+        self.flash, self.source, self.clock = flash, entropy, clock
+
+    def entropy(self, bytes: Any) -> int:
+        try:
+            given = self.source(SEED_BYTES)
+        except OSError:
+            return 1
+        if len(given) != SEED_BYTES:
+            return 1
+        bytes[:] = bytearray(given)
+        return 0
+
+    def load(self, slot: int, bytes: Any) -> int:
+        try:
+            bytes[:] = bytearray(self.flash.load(slot))
+        except OSError:
+            return 1
+        return 0
+
+    def store(self, slot: int, bytes: Any) -> int:
+        try:
+            self.flash.store(slot, bytes.array.tobytes())
+        except OSError:
+            return 1
+        return 0
+
+    def epoch(self) -> int:
+        now = self.clock()
         if not 0 <= now <= LAST_EPOCH:
             raise InputError(f"the clock says epoch {now}; give a whole number from 0 to 2^32-1.")
         return now
-
-    def _begin(self) -> Status:
-        """What `open` finds in the journal."""
-        if not self._journal.load():
-            return Status.NO_STORE
-        now, state = self._now(), self._journal.read()
-        if state == NEW:
-            self._known = (now, 0)
-            written = all(self._journal.write(slot, now, 0) for slot in range(SLOTS))
-            return Status.OK if written else Status.NO_STORE
-        if state != HOLDS:
-            return Status.BAD_JOURNAL
-        self._known = self._journal.found
-        if now < self._known[0]:
-            return Status.BAD_CLOCK
-        return self._count_on(now) if self._journal.alone else Status.OK
-
-    def _count_on(self, now: int) -> Status:
-        """One slot is bad and may have been the newer one: count what it may have counted."""
-        answer, _, after = self._journal.spend(now)
-        if answer != HOLDS:
-            return Status.OK  # all is counted already
-        if not self._journal.write(self._journal.next_slot, now, after):
-            return Status.NO_STORE
-        self._known = (now, after)
-        return Status.OK
-
-    def _count(self) -> Status:
-        """Take one release off what is counted ahead, or count some more in the journal."""
-        if not self.is_open:
-            self.close()  # the key of a parent is of no use here
-            return Status.NOT_OPEN
-        now = self._now()
-        if now < self._known[0]:
-            return Status.BAD_CLOCK
-        if now > self._known[0] or self._ahead == 0:
-            status = self._spend(now)
-            if status != Status.OK:
-                return status
-        self._ahead -= 1
-        return Status.OK
-
-    def _spend(self, now: int) -> Status:
-        """Store the next count in the slot whose turn it is; what it counts may be drawn afterwards."""
-        journal = self._journal
-        if not journal.load():
-            return Status.NO_STORE
-        if journal.read() != HOLDS or journal.found < self._known:  # it was put back to what it said before
-            self.close()
-            return Status.BAD_JOURNAL
-        if journal.found > self._known:  # another sensor counted on the same flash
-            self._known, self._ahead = journal.found, 0
-        answer, before, after = journal.spend(now)
-        if answer != HOLDS:
-            return Status(answer)
-        if not journal.write(journal.next_slot, now, after):
-            return Status.NO_STORE
-        self._known, self._ahead = (now, after), after - before
-        return Status.OK

@@ -13,16 +13,19 @@ from sensorsim.export.files import template
 from sensorsim.export.noise import Noise, for_package
 from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.stages import Stage, stage_of
-from sensorsim.kernels import checksum, generator, health, journal, packet
+from sensorsim.kernels import checksum, generator, health, journal, packet, sensor
 from sensorsim.language.c.files import Table, c_sources, known_tables
 from sensorsim.language.c.helpers import HOLDS
 from sensorsim.language.c.names import Names
+from sensorsim.language.c.records import header_of, members
 from sensorsim.language.c.text import C_TYPES, fold, with_prefix, wrap
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 
 if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
+
+STEPS = (sensor.open_sensor, sensor.count_release, sensor.left, sensor.close_sensor, sensor.settle, sensor.wipe)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class SensorCode:
 
     @cached_property
     def names(self) -> Names:
-        return Names(self.kernels, self.prefix, self.flash, private=True)
+        return Names([*self.kernels, *STEPS], self.prefix, self.flash, private=True)
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -85,7 +88,8 @@ class SensorCode:
 
     def sources(self, banner: str) -> dict[str, str]:
         """Every file below include/ and src/."""
-        texts = c_sources(self.kernels, self.prefix, self.tables, banner, private=True, flash=self.flash)
+        texts = c_sources([*self.kernels, *STEPS], self.prefix, self.tables, banner, private=True, flash=self.flash)
+        del texts[f"src/{header_of(sensor.SENSOR, self.prefix)}"]  # the public header has it
         fill = self.fill()
         for path in ("include/ss_sensor.h", "src/ss_guard.h", "src/ss_sensor.c"):
             own = path.replace("ss_", self.prefix)
@@ -115,19 +119,13 @@ class SensorCode:
             "RESERVE": str(firmware.reserve),
             "STATUS": "\n".join(self._status()),
             "START_UP": str(health.START_UP),
-            "SEED_BYTES": str(generator.SEED_BYTES),
-            "NO_BYTE": str(health.NO_BYTE),
-            "HEALTH_WORDS": str(health.STATE_WORDS),
-            "RECENT_WORDS": str(health.RECENT_WORDS),
             "CLAIMED_BITS": str(health.CLAIMED_BITS),
             "LONGEST_CYCLE": str(health.LONGEST_CYCLE),
             "WORDS": str(generator.BLOCK_WORDS * firmware.blocks),
             "BLOCKS": str(firmware.blocks),
-            "MEMBERS": "\n".join(f"    {line}" for line in self._members()),
+            "MEMBERS": "\n".join(f"    {line}" for line in members(sensor.SENSOR, self.prefix, self._members())),
             "X_ABOUT": f"{firmware.n} features in UQ15, 32768 for 1; larger values count as 1",
             "INCLUDES": "\n".join(f'#include "{name}"' for name in self._headers()),
-            "HOLDS": str(journal.HOLDS),
-            "NEW": str(journal.NEW),
             "IDENTITY_BYTES": str(journal.IDENTITY_BYTES),
             "IDENTITY": ", ".join(f"0x{byte:02X}U" for byte in firmware.journal_identity),
             "CRC": crc,
@@ -154,10 +152,11 @@ class SensorCode:
             for name, size, about in members
             if name in kernel.parameters
         ]
-        return [*lines, *self.stage.members]
+        word = f"uint32_t word[{generator.BLOCK_WORDS * self.firmware.blocks}];"
+        return [f"{word} /**< random words of a release; zeros outside of it */", *lines, *self.stage.members]
 
     def _headers(self) -> list[str]:
-        own = {self.names.header(kernel) for kernel in self.kernels}
+        own = {self.names.header(kernel) for kernel in [*self.kernels, *STEPS]}
         return sorted(own | {f"{self.prefix}tables.h"})
 
     def _order(self) -> str:

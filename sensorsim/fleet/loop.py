@@ -97,7 +97,7 @@ def loop(made: Draw) -> Callable[..., Any]:
     @fast
     def counted(device: Any, run: Any, room: Any, t: int) -> Any:
         """What the sensor answers before it draws: a status, or that the power went."""
-        if not device.numbers[board.OPEN]:
+        if not device.open[0]:
             status = open_(device)
             wipe(room)
             if status != board.OK:

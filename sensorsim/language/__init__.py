@@ -40,7 +40,7 @@ from sensorsim.language.primitives import (
     wrapping_subu,
     xor,
 )
-from sensorsim.language.types import Array, Below, Length, Q, out
+from sensorsim.language.types import Array, Below, Length, Port, Q, Struct, board, out, struct
 
 __all__ = [
     "Array",
@@ -48,13 +48,16 @@ __all__ = [
     "Kernel",
     "LanguageError",
     "Length",
+    "Port",
     "Primitive",
     "Q",
     "Span",
+    "Struct",
     "add",
     "addu",
     "and_",
     "asr",
+    "board",
     "div",
     "divu",
     "ge",
@@ -77,6 +80,7 @@ __all__ = [
     "shlu",
     "shru",
     "sign_mask",
+    "struct",
     "sub",
     "subu",
     "u32",

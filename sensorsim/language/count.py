@@ -235,6 +235,8 @@ def _value(node: ir.Node, operations: list[str]) -> Value:
             return _applied(node.primitive.function, below)
         case ir.Call():
             return _call(node, tuple(_value(argument, operations) for argument in node.arguments))
+        case ir.Ask():
+            return _ask(node, tuple(_value(argument, operations) for argument in node.arguments))
     raise AssertionError(node)
 
 
@@ -275,6 +277,23 @@ def _call(node: ir.Call, below: tuple[Value, ...]) -> Value:
         given = {name: value(names) for name, value in zip(parameters, below, strict=True)}
         own = names[""]
         return own.kernel(kernel, given, own.step)
+
+    return run
+
+
+def _ask(node: ir.Ask, below: tuple[Value, ...]) -> Value:
+    """Ask the board, whose own part costs nothing here: it is the chip's, and priced with it."""
+    array, part = node.array, slice(node.first, node.last)
+
+    def run(names: Names) -> int:
+        given = [value(names) for value in below]
+        ask = getattr(names[node.board], node.port.name)
+        if array is None:
+            return int(ask(*given))
+        bytes = names[array][part]
+        answer = int(ask(*given, bytes))
+        names[array][part] = bytes
+        return answer
 
     return run
 

@@ -1,22 +1,25 @@
 """The kernel language, whole. Every reader walks these nodes and nothing else.
 
     kernel      ::=  @kernel(…)  def name(parameter: kind, …) -> format | None:  docstring  statement…
-    kind        ::=  format | Below("p") | length | format["size"] | out(format["size"])
+    kind        ::=  format | Below("p") | length | format["size"] | out(format["size"]) | record
 
     statement   ::=  name = expression                                   Let
-                  |  array[index] = expression                           Store
+                  |  array[index] = expression | record.field = …        Store
                   |  for i in range([first,] last): statement…           For
                   |  if flag: statement… [else: statement…]              If
-                  |  kernel(argument, …)                                 Do
+                  |  kernel(argument, …) | record.board.port(…)          Do
                   |  return [expression]                                 Return
 
     expression  ::=  5 | NAME_OF_A_NUMBER                                Const
                   |  name                                                Name
-                  |  array[index]                                        Load
+                  |  array[index] | record.field                         Load
                   |  index + index | - | * | << | >> | -index            Index
                   |  primitive(expression, …)                            Apply
                   |  kernel(argument, …)                                 Call
-    argument    ::=  expression | array                                  Whole
+                  |  record.board.port(expression, … [array[5:9]])       Ask
+    argument    ::=  expression | array | record                         Whole
+
+A record is read as its fields: `sensor.key` is an array, `sensor.epoch` an array of one cell.
 
 Types. A value is a 32-bit word, `u32` or `i32`, whatever width its memory has; a comparison is a `flag`; lengths, loop
 counters and what is computed from them with Python's operators are an `index`, which fits a signed word. A number takes
@@ -35,6 +38,7 @@ from sensorsim.language.record import Record
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
     from sensorsim.language.primitive import Primitive
+    from sensorsim.language.types import Port
 
 
 class Place(NamedTuple):
@@ -106,6 +110,17 @@ class Call(Node):
     arguments: tuple[Union["Expression", Whole], ...]
 
 
+class Ask(Node):
+    """A call of a port of the board, with a part of an array where the port takes bytes."""
+
+    port: "Port"
+    board: str
+    arguments: tuple["Expression", ...]
+    array: str | None
+    first: int
+    last: int  # behind the last cell of the part
+
+
 class Let(Node):
     """A name gets a value."""
 
@@ -141,7 +156,7 @@ class If(Node):
 class Do(Node):
     """A call for what it writes."""
 
-    call: Call
+    call: Call | Ask
 
 
 class Return(Node):
@@ -150,7 +165,7 @@ class Return(Node):
     value: "Expression | None"
 
 
-Expression = Const | Name | Load | Index | Apply | Call
+Expression = Const | Name | Load | Index | Apply | Call | Ask
 Statement = Let | Store | For | If | Do | Return
 
 
@@ -159,6 +174,7 @@ _PARTS: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Index: lambda node: node.operands,
     Apply: lambda node: node.operands,
     Call: lambda node: node.arguments,
+    Ask: lambda node: node.arguments,
     Let: lambda node: (node.value,),
     Store: lambda node: (node.value, node.index),
     For: lambda node: (node.first, node.last, *node.body),
@@ -202,6 +218,9 @@ def shown(node: Node) -> str:
             return f"{target.name}({', '.join(map(shown, below))})"
         case Call(kernel=called, arguments=below):
             return f"{called.name}({', '.join(map(shown, below))})"
+        case Ask(port=port, board=board, arguments=below, array=array):
+            part = () if array is None else (f"{array}[{node.first}:{node.last}]",)
+            return f"{board}.{port.name}({', '.join((*map(shown, below), *part))})"
         case Let(name=name, value=value):
             return f"{name} = {shown(value)}"
         case Store(array=array, index=index, value=value):

@@ -20,9 +20,9 @@ from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.language.ir import Call, Expression, Node, Place, Statement, walk
+from sensorsim.language.ir import Ask, Call, Expression, Node, Place, Statement, walk
 from sensorsim.language.parse import LanguageError, Parsed, parse
-from sensorsim.language.types import Array, Below, Kind, Length, Q
+from sensorsim.language.types import Array, Below, Kind, Length, Q, Struct
 
 if TYPE_CHECKING:
     from sensorsim.language.count import Counts
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sensorsim.language.secrecy import Secrecy
 
 MOST_ROUNDS = 5_000_000  # of loops that are counted one by one
-EXPOSURES = ("branch", "loop", "address", "operation")
+EXPOSURES = ("branch", "loop", "address", "operation", "port", "result")
 OURS = "sensorsim.kernels."
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -42,14 +42,24 @@ class Kernel:
     `step` is the step of the algorithm that its operations belong to; a kernel without one counts toward its caller's.
     `split` names a parameter whose range the range check takes apart: a word one bit length at a time, an index one
     value at a time. `exposes` says what of its secrets the kernel's own lines show, and why that is accepted: a reason
-    for each of branch, loop, address, operation.
+    for each of branch, loop, address, operation, port, or result: what it returns is public.
+
+    `lasting` and `apart` are for C alone: stores that stay although nobody reads them again, and a call whose stack
+    lies below that of its caller, where it can be overwritten.
     """
 
     def __init__(
-        self, function: Callable[..., Any], step: str | None, split: str | None, exposes: Mapping[str, str]
+        self,
+        function: Callable[..., Any],
+        step: str | None,
+        split: str | None,
+        exposes: Mapping[str, str],
+        lasting: bool = False,
+        apart: bool = False,
     ) -> None:
         self.declared, self.name, self.module = function, function.__name__, function.__module__
         self.step, self.split, self.exposes = step, split, dict(exposes)
+        self.lasting, self.apart = lasting, apart
         self.doc = function.__doc__ or ""
         if not (self.module or "").startswith(OURS):  # a stranger's is refused where it is declared
             _ = self.read
@@ -132,6 +142,16 @@ class Kernel:
     def nodes(self) -> tuple[Node, ...]:
         """Every node of the body."""
         return tuple(walk(*self.body))
+
+    @cached_property
+    def records(self) -> dict[str, Struct]:
+        """Return the parameters that are records; `parameters` has their fields."""
+        return self.read.records
+
+    @cached_property
+    def asks(self) -> bool:
+        """Return whether it asks the board for something, itself or in a kernel that it calls."""
+        return any(isinstance(node, Ask) for node in self.nodes) or any(one.asks for one in self.called)
 
     @cached_property
     def called(self) -> tuple["Kernel", ...]:
@@ -223,7 +243,11 @@ class Kernel:
 
 
 def kernel(
-    step: str | None = None, split: str | None = None, exposes: Mapping[str, str] = NOTHING
+    step: str | None = None,
+    split: str | None = None,
+    exposes: Mapping[str, str] = NOTHING,
+    lasting: bool = False,
+    apart: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Declare a kernel; see `Kernel` for what may be said of it."""
     if callable(step):
@@ -231,7 +255,7 @@ def kernel(
         raise LanguageError(f"{Place(code.co_filename, code.co_firstlineno)}: write @kernel(), with parentheses.")
 
     def declare(function: Callable[..., Any]) -> Kernel:
-        return Kernel(function, step, split, exposes)
+        return Kernel(function, step, split, exposes, lasting, apart)
 
     return declare
 

@@ -11,7 +11,7 @@ from sensorsim.language.ir import Place
 from sensorsim.language.primitive import Primitive
 from sensorsim.language.refusals import BUILTINS, C_WORDS, INSTEAD, OPERATORS, SYMBOLS, instead, words
 from sensorsim.language.source import assigned, find, scope
-from sensorsim.language.types import STORAGE, Array, Below, Kind, Length, Q, word
+from sensorsim.language.types import STORAGE, Array, Below, Kind, Length, Q, Struct, grouped, word
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -41,6 +41,7 @@ class Parsed(NamedTuple):
     names: dict[str, str]  # the type of every scalar name
     written: frozenset[str]  # the arrays that are stored to, here or in a kernel that is called
     used: dict[str, Any]  # what the global names mean
+    records: dict[str, Struct]  # the parameters that are records; `parameters` has their fields, as `sensor.key`
 
 
 def parse(function: Callable[..., Any]) -> Parsed:
@@ -64,6 +65,7 @@ class _Parser:
         self.used: dict[str, Any] = {}
         self.places: dict[int, Place] = {}
         self.tree = self.found()
+        self.records: dict[str, Struct] = {}
         self.names: dict[str, str] = {}
         self.counters: set[str] = set()
         self.written: set[str] = set()
@@ -92,7 +94,8 @@ class _Parser:
         given, statements = self.block(body, set(self.names))
         if result is not None and given is not None:
             self.refuse(self.tree, "does not return a value on every way through", "end each way with `return …`")
-        return Parsed(at, self.parameters, result, sizes, statements, self.names, frozenset(self.written), self.used)
+        written = frozenset(self.written)
+        return Parsed(at, self.parameters, result, sizes, statements, self.names, written, self.used, self.records)
 
     # what is declared
 
@@ -104,6 +107,10 @@ class _Parser:
         for parameter in given.args:
             self.plain_name(parameter.arg, parameter)
             kind = self.annotation(parameter.arg, parameter)
+            if isinstance(kind, Struct):
+                self.records[parameter.arg] = kind
+                found |= {f"{parameter.arg}.{field}": of for field, of in kind.fields.items()}
+                continue
             if not isinstance(kind, Q | Below | Length | Array):
                 what = "a format (Q), a Length, Below(…), or an array as X['n']"
                 self.refuse(parameter, f"has the parameter {parameter.arg} without a format", f"declare it with {what}")
@@ -191,14 +198,12 @@ class _Parser:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 return given | {name}, self.let(node, name, self.expression(value, given))
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=place)], value=value):
-                made = self.word(value, self.expression(value, given))
-                kind = self.array(node, name)
-                if kind.contents is not None:
-                    self.refuse(node, f"stores to {name}, a constant table", "store to another array")
-                self.number(value, made, kind.storage)
-                self.written.add(name)
-                return given, ir.Store(at, "none", name, self.place(place, given), made)
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name() | ast.Attribute() as array, slice=place)], value=value
+            ):
+                return given, self.store(node, array, place, value, given)
+            case ast.Assign(targets=[ast.Attribute() as field], value=value):
+                return given, self.store(node, field, None, value, given)
             case ast.For(target=ast.Name(id=name), orelse=[]):
                 return given, self.loop(node, name, given)
             case ast.If(test=test, body=body, orelse=orelse):
@@ -211,7 +216,7 @@ class _Parser:
                 return both, ir.If(at, "none", flag, then, otherwise)
             case ast.Expr(value=ast.Call() as value):
                 call = self.expression(value, given)
-                if not isinstance(call, ir.Call):
+                if not isinstance(call, ir.Call | ir.Ask):
                     self.refuse(node, f"computes {ir.shown(call)} and drops it", "give it a name or take it out")
                 return given, ir.Do(at, "none", call)
             case ast.Return(value=value):
@@ -222,14 +227,19 @@ class _Parser:
         """A call that writes stands alone: C does not say when it would run among the parts of an expression."""
         alone = made.value if isinstance(made, ir.Let | ir.Return) else made.call if isinstance(made, ir.Do) else None
         for part in ir.walk(*(part for part in ir.parts(made) if not isinstance(part, ir.Statement))):
-            if isinstance(part, ir.Call) and part.kernel.written and part is not alone:
-                what = f"calls {part.kernel.name}, which writes an array, inside an expression"
+            if part is alone:
+                continue
+            if isinstance(part, ir.Call) and (part.kernel.written or part.kernel.asks):
+                what = f"calls {part.kernel.name}, which writes an array or asks the board, inside an expression"
                 self.refuse(node, what, f"give its result a name first, as t = {part.kernel.name}(…)")
+            if isinstance(part, ir.Ask):
+                what = f"asks the board for {part.port.name} inside an expression"
+                self.refuse(node, what, f"give its answer a name first, as t = {part.board}.{part.port.name}(…)")
 
     def let(self, node: ast.Assign, name: str, value: ir.Expression) -> ir.Let:
         self.plain_name(name, node)
         known = self.names.get(name)
-        if name in self.arrays or isinstance(self.parameters.get(name), Length):
+        if name in self.arrays or name in self.records or isinstance(self.parameters.get(name), Length):
             self.refuse(node, f"gives a new value to the parameter {name}", "use another name")
         if name in self.counters:
             self.refuse(node, f"gives a new value to the loop counter {name}", "use another name")
@@ -246,6 +256,21 @@ class _Parser:
         self.number(node, value, self.names[name])
         return ir.Let(self.at(node), self.names[name], name, value)
 
+    def store(
+        self, node: ast.Assign, target: ast.expr, place: ast.expr | None, value: ast.expr, given: set[str]
+    ) -> ir.Store:
+        made = self.word(value, self.expression(value, given))
+        name, kind = self.array(node, target)
+        if kind.contents is not None:
+            self.refuse(node, f"stores to {name}, a constant table", "store to another array")
+        if (place is None) != kind.cell:
+            self.refuse(node, f"stores to {name} as what it is not", "write record.field = …, or array[i] = …")
+        self.number(value, made, kind.storage)
+        self.written.add(name)
+        at = self.at(node)
+        index = ir.Const(at, "const", 0) if place is None else self.place(place, given)
+        return ir.Store(at, "none", name, index, made)
+
     def loop(self, node: ast.For, name: str, given: set[str]) -> ir.For:
         match node.iter:
             case ast.Call(func=ast.Name(id="range"), args=[_] | [_, _] as ends, keywords=[]):
@@ -259,7 +284,12 @@ class _Parser:
         first = bounds[0] if len(bounds) == 2 else ir.Const(self.at(node), "const", 0)
         if name != "_":
             self.plain_name(name, node)
-            if name in self.parameters or self.names.get(name, "index") != "index" or name in given:
+            if (
+                name in self.parameters
+                or name in self.records
+                or self.names.get(name, "index") != "index"
+                or name in given
+            ):
                 self.refuse(node, f"uses {name}, which has another value, as a loop counter", "use another name")
             self.names[name] = "index"
         self.counters.add(name)
@@ -285,11 +315,19 @@ class _Parser:
                 return ir.Const(at, "const", value)
             case ast.Name(id=name):
                 return self.name_of(node, name, given)
+            case ast.Attribute() if (name := self.field(node)) is not None:
+                if not self.arrays[name].cell:
+                    self.refuse(node, f"uses the array {name} as a value", f"read one element, as {name}[i]")
+                return ir.Load(at, word(self.arrays[name]), name, ir.Const(at, "const", 0))
             case ast.Attribute():
                 return self.constant(node, self.meaning(node), ast.unparse(node))
-            case ast.Subscript(value=ast.Name(id=name), slice=place):
-                kind = self.array(node, name)
+            case ast.Subscript(value=ast.Name() | ast.Attribute() as array, slice=place):
+                name, kind = self.array(node, array)
                 return ir.Load(at, word(kind), name, self.place(place, given))
+            case ast.Call(func=ast.Attribute(value=ast.Attribute() as owner, attr=port), args=values, keywords=[]) if (
+                board := self.field(owner)
+            ) is not None:
+                return self.ask(node, board, port, values, given)
             case ast.UnaryOp(op=ast.USub(), operand=below):
                 return self.index(node, "-", [below], given)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
@@ -308,7 +346,7 @@ class _Parser:
     def name_of(self, node: ast.Name, name: str, given: set[str]) -> ir.Expression:
         if name in given:
             return ir.Name(self.at(node), self.names[name], name)
-        if name in self.arrays:
+        if name in self.arrays or name in self.records:
             self.refuse(node, f"uses the array {name} as a value", f"read one element, as {name}[i]")
         if name in self.locals:
             self.refuse(node, f"reads {name}, which has no value on some way here", "give it one on every way before")
@@ -365,7 +403,7 @@ class _Parser:
         if isinstance(target, ast.Name) and target.id in self.locals | set(self.parameters):
             self.refuse(node, f"calls {target.id}, a name of its own", "use another name for the value")
         called = self.meaning(target)
-        wanted = called.operands if isinstance(called, Primitive) else getattr(called, "parameters", ())
+        wanted = called.operands if isinstance(called, Primitive) else grouped(getattr(called, "parameters", {}))
         if not isinstance(called, Primitive | Kernel):
             what = f"calls `{ast.unparse(target)}`, which is neither a kernel nor a primitive"
             self.refuse(node, what, "declare it with @kernel(), or write it with primitives")
@@ -373,8 +411,12 @@ class _Parser:
             self.refuse(node, f"calls {called.name} with {len(values)} arguments", f"give it {len(wanted)}")
         if isinstance(called, Primitive):
             return self.apply(node, called, values, given)
-        pairs = zip(called.parameters.items(), values, strict=True)
-        passed = [self.argument(called, name, kind, value, given) for (name, kind), value in pairs]
+        passed: list[ir.Expression | ir.Whole] = []
+        for (owner, names), value in zip(grouped(called.parameters).items(), values, strict=True):
+            if owner in called.records:
+                passed += self.record(called, owner, names, value)
+            else:
+                passed.append(self.argument(called, owner, called.parameters[owner], value, given))
         self.no_alias(node, called, passed)
         kind = word(called.result) if called.result is not None else "none"
         return ir.Call(self.at(node), kind, called, tuple(passed))
@@ -388,27 +430,62 @@ class _Parser:
             self.number(value, operand, kind if called.operations else None)
         return ir.Apply(self.at(node), called.result, called, tuple(operands))
 
+    def record(self, called: "Kernel", owner: str, names: list[str], value: ast.expr) -> list[ir.Whole]:
+        """Return the fields of a record that is passed on."""
+        if not (isinstance(value, ast.Name) and self.records.get(value.id) == called.records[owner]):
+            what = f"passes `{ast.unparse(value)}` as the record {owner} of {called.name}"
+            self.refuse(value, what, f"pass a {called.records[owner].name}")
+        own = [value.id + name.removeprefix(owner) for name in names]
+        self.written |= {mine for mine, name in zip(own, names, strict=True) if name in called.written}
+        return [ir.Whole(self.at(value), "array", name) for name in own]
+
+    def ask(self, node: ast.Call, board: str, port: str, values: list[ast.expr], given: set[str]) -> ir.Ask:
+        """Return a call of the board, checked against its contract."""
+        known = {one.name: one for one in self.arrays[board].ports}
+        if port not in known:
+            self.refuse(node, f"asks {board} for {port}", f"ask for {', '.join(known) or 'a field of its own'}")
+        asked = known[port]
+        if len(values) != len(asked.takes) + (asked.buffer is not None):
+            self.refuse(node, f"asks for {port} with {len(values)} arguments", f"give what {port} takes")
+        passed = [self.word(value, self.expression(value, given)) for value in values[: len(asked.takes)]]
+        for value, made, kind in zip(values, passed, asked.takes, strict=False):
+            self.number(value, made, kind.storage)
+        at, result = self.at(node), word(asked.result)
+        if asked.buffer is None:
+            return ir.Ask(at, result, asked, board, tuple(passed), None, 0, 0)
+        match values[-1]:
+            case ast.Subscript(value=array, slice=ast.Slice(lower=lower, upper=upper, step=None)) if lower and upper:
+                name, kind = self.array(node, array)
+                ends = [self.expression(end, given) for end in (lower, upper)]
+            case _:
+                self.refuse(values[-1], f"passes `{ast.unparse(values[-1])}` to {port}", "pass a part, as bytes[0:32]")
+        numbers = [end.value for end in ends if isinstance(end, ir.Const)]
+        if len(numbers) != 2 or not 0 <= numbers[0] < numbers[1] or kind.storage != asked.buffer.storage:
+            self.refuse(values[-1], f"passes `{ast.unparse(values[-1])}` to {port}", "pass a part, as bytes[0:32]")
+        if asked.buffer.written:
+            self.written.add(name)
+        return ir.Ask(at, result, asked, board, tuple(passed), name, numbers[0], numbers[1])
+
     def argument(
         self, called: "Kernel", name: str, kind: Kind, value: ast.expr, given: set[str]
     ) -> ir.Expression | ir.Whole:
         if isinstance(kind, Array):
-            if not (isinstance(value, ast.Name) and value.id in self.arrays):
+            passed = self.field(value) if isinstance(value, ast.Attribute) else getattr(value, "id", None)
+            if passed not in self.arrays or self.arrays[passed].cell:
                 self.refuse(
                     value, f"passes `{ast.unparse(value)}` as the array {name} of {called.name}", "name an array"
                 )
-            own = self.arrays[value.id]
+            own = self.arrays[passed]
             if own.storage != kind.storage:
-                what = f"passes {value.id} ({own.storage}) as {name} of {called.name}, which is {kind.storage}"
+                what = f"passes {passed} ({own.storage}) as {name} of {called.name}, which is {kind.storage}"
                 self.refuse(value, what, "use the same storage")
             if kind.contents is not None and own.contents != kind.contents:
-                self.refuse(value, f"passes {value.id} as the constant table {name} of {called.name}", "pass the same")
+                self.refuse(value, f"passes {passed} as the constant table {name} of {called.name}", "pass the same")
             if name in called.written:
                 if own.contents is not None:
-                    self.refuse(
-                        value, f"lets {called.name} write to {value.id}, a constant table", "pass another array"
-                    )
-                self.written.add(value.id)
-            return ir.Whole(self.at(value), "array", value.id)
+                    self.refuse(value, f"lets {called.name} write to {passed}, a constant table", "pass another array")
+                self.written.add(passed)
+            return ir.Whole(self.at(value), "array", passed)
         made = self.word(value, self.expression(value, given))
         if isinstance(kind, Length) and made.type not in ("index", "const"):
             what = f"passes {ir.shown(made)}, a value, as the length {name} of {called.name}"
@@ -440,10 +517,24 @@ class _Parser:
         if isinstance(made, ir.Const) and kind is None and not -(2**31) <= made.value < 2**32:
             self.refuse(node, f"uses {made.value}, which is no 32-bit word", "use a smaller number")
 
-    def array(self, node: ast.AST, name: str) -> Array:
-        if name not in self.arrays:
-            self.refuse(node, f"indexes {name}, which is no array of it", "make it a parameter, as X['n']")
-        return self.arrays[name]
+    def array(self, node: ast.AST, target: ast.expr) -> tuple[str, Array]:
+        """Return the array that an expression names, and its kind."""
+        name = self.field(target) if isinstance(target, ast.Attribute) else getattr(target, "id", None)
+        if name not in self.arrays or self.arrays[name].ports:
+            self.refuse(
+                node, f"indexes {ast.unparse(target)}, which is no array of it", "make it a parameter, as X['n']"
+            )
+        return name, self.arrays[name]
+
+    def field(self, node: ast.expr) -> str | None:
+        """Return the name of a record's field, as sensor.key; None where the expression is none."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=field) if owner in self.records:
+                if f"{owner}.{field}" not in self.parameters:
+                    own = ", ".join(self.records[owner].fields)
+                    self.refuse(node, f"uses {owner}.{field}, which the record has not", f"its fields are {own}")
+                return f"{owner}.{field}"
+        return None
 
     def plain_name(self, name: str, node: ast.AST) -> None:
         if name == "range":

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.language import ir
 from sensorsim.language.ir import Place
-from sensorsim.language.types import Array, Length
+from sensorsim.language.types import Array, Length, Q
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
 
 TIMED = ("branch", "loop", "operation")  # what changes the instructions that run, or how long one takes
 
-PLURAL = {"branch": "branches", "loop": "loops", "address": "addresses", "operation": "operations"}
+PLURAL = {
+    **{"branch": "branches", "loop": "loops", "address": "addresses", "operation": "operations"},
+    **{"port": "calls of the board", "result": "results"},
+}
 
 
 class Finding(NamedTuple):
@@ -133,6 +136,10 @@ class _Body:
     def result(self) -> bool:
         """Whether what it returns is secret."""
         self.block(self.kernel.body)
+        if self.returned and "result" in self.kernel.exposes:
+            at, text = self.kernel.at, f"the result of {self.kernel.name} is public"
+            self.walk.found[Finding("result", at, text, self.kernel.exposes["result"])] = None
+            return False
         return self.returned
 
     def block(self, body: tuple[ir.Statement, ...]) -> None:
@@ -203,6 +210,8 @@ class _Body:
                 return any(secret)
             case ir.Call():
                 return self.call(node)
+            case ir.Ask():
+                return self.ask(node)
         secret = [self.value(part) for part in ir.parts(node)]  # every part is looked at
         return any(secret)
 
@@ -236,6 +245,20 @@ class _Body:
             else:
                 names[name] = self.value(argument)
         return _Body(self.walk, called, names, arrays, self.under or self.called_under).result()
+
+    def ask(self, node: ir.Ask) -> bool:
+        """Report a secret that is given to the board; follow those that it gives."""
+        port, array = node.port, None if node.array is None else self.arrays[node.array]
+        given = [self.value(argument) for argument in node.arguments]
+        if array is not None and port.buffer is not None:
+            if port.buffer.written:
+                assert isinstance(port.buffer.element, Q)
+                self.walk.arrays[array] |= port.buffer.element.secret or self.under or self.called_under
+            else:
+                given.append(self.walk.arrays[array])
+        if any(given):
+            self.report("port", node, f"`{ir.shown(node)}` gives a secret to the board")
+        return port.result.secret
 
     def report(self, kind: str, node: ir.Node, text: str) -> None:
         self.walk.found[Finding(kind, node.at, text, self.kernel.exposes.get(kind, ""))] = None

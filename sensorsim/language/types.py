@@ -11,6 +11,7 @@ from sensorsim.errors import InputError
 from sensorsim.language.record import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
 STORAGE = {
@@ -89,6 +90,8 @@ class Array(Record):
     length: str
     contents: tuple[int, ...] | None = None  # known entries, for constant tables
     written: bool = False  # the kernel writes a cell before it reads it
+    cell: bool = False  # a field of a record that is one value
+    ports: tuple["Port", ...] = ()  # a field of a record that stands for the board: what can be asked of it
 
     def check(self) -> None:
         if not isinstance(self.element, Q | Below) or not isinstance(self.length, str):
@@ -126,6 +129,55 @@ class Length(Record):
         if not all(self.lo <= value <= self.hi for value in (typical, *tests)):
             raise InputError(f"length {self.name}: a typical or test value is outside {self.lo} … {self.hi}.")
         self.__dict__.update(typical=typical, tests=tests)
+
+
+class Port(Record):
+    """A call that only the board can answer, and all that may be assumed of it.
+
+    `buffer` is the format of the bytes that it is given, as out(…) where it may write them: as many as are passed and
+    no more, each within the format, whether or not it fails. What it returns lies within `result`. What it costs is the
+    board's, and no operation of the kernel.
+    """
+
+    name: str
+    takes: tuple[Q, ...]
+    buffer: Array | None
+    result: Q
+    about: str
+    fails: bool = True  # it returns 0, or anything else where it failed: an int in C
+
+
+class Struct(Record):
+    """A record: named fields, each a format, an array of a fixed size or a `board`; passed by reference."""
+
+    name: str
+    fields: dict[str, Array]
+    about: dict[str, str]  # of each field
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def struct(name: str, **fields: "tuple[Q | Array, str]") -> Struct:
+    """Declare a record: for each field its format or array, and what it is for."""
+    kinds = {field: Array(kind, "1", cell=True) if isinstance(kind, Q) else kind for field, (kind, _) in fields.items()}
+    for field, kind in kinds.items():
+        if not isinstance(kind, Array) or not (kind.ports or kind.length.isdigit()):
+            raise InputError(f"field {field} of {name} is no format (Q) and no array of a fixed size, as X['16'].")
+    return Struct(name, kinds, {field: about for field, (_, about) in fields.items()})
+
+
+def board(*ports: Port) -> Array:
+    """Declare the field of a record that stands for the board."""
+    return Array(Q("board", "u32", 0, 0, 0, "the board"), "1", ports=ports)
+
+
+def grouped(parameters: "Mapping[str, Kind]") -> dict[str, list[str]]:
+    """Return the parameters as they were declared: a record with the names of all its fields, others with their own."""
+    found: dict[str, list[str]] = {}
+    for name in parameters:
+        found.setdefault(name.partition(".")[0], []).append(name)
+    return found
 
 
 Scalar = Q | Below | Length

@@ -35,7 +35,7 @@ class _Model(Sensor):
     @property
     def key(self) -> bytes:
         """Of the next release."""
-        return bytes(self._generator.key.tobytes())
+        return bytes(self._memory.key.array.tobytes())
 
     def use(self, table: Any) -> None:
         self._mechanism._arguments["table"] = table

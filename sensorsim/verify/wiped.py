@@ -10,13 +10,14 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from sensorsim.device.entropy import CIPHER_WORDS, SeededEntropy
+from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.kernels.formats import ONE
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
-from sensorsim.kernels.health import RECENT_WORDS, STATE_WORDS
+from sensorsim.kernels.sensor import SENSOR
+from sensorsim.language.types import Q
 from sensorsim.machine.elf import Program
 from sensorsim.machine.emulator import PAINT
 from sensorsim.machine.memory import PAGE, STACK_BYTES
@@ -25,9 +26,22 @@ from sensorsim.verify.life import core_sensor
 from sensorsim.verify.life_steps import Board
 
 WORD, HALF = 4, 2
-# Of an ss_sensor on a core of 32 bits: open, the port's five words, epoch, spent and used, the key; then what is at
-# work in a call and zero outside of it: the cipher's state and block, the random words, the health tests.
-AT_WORK = WORD * (1 + 5 + 3 + KEY_WORDS)
+
+
+def at_work(blocks: int) -> list[tuple[int, int]]:
+    """Return where an ss_sensor on a core of 32 bits is zero outside of a call, and how many bytes.
+
+    Those are its secret fields but the key, and the random words, which follow the fields of the record.
+    """
+    places, at = [], 0
+    for name, kind in SENSOR.fields.items():
+        width = WORD if kind.ports else int(kind.storage[1:]) // 8
+        size = WORD * (1 + len(kind.ports)) if kind.ports else width * int(kind.length)
+        at += -at % width
+        if isinstance(kind.element, Q) and kind.element.secret and name != "key":
+            places.append((at, size))
+        at += size
+    return [*places, (at + -at % WORD, WORD * BLOCK_WORDS * blocks)]
 
 
 class _Told(Sensor):
@@ -36,7 +50,7 @@ class _Told(Sensor):
     @property
     def key(self) -> bytes:
         """Of the next release."""
-        return bytes(self._generator.key.tobytes())
+        return bytes(self._memory.key.array.tobytes())
 
     def sketched(self, x: list[int]) -> bytes:
         """What the last release, of this record, made of it before the draw; nothing where that says nothing."""
@@ -47,16 +61,15 @@ class _Told(Sensor):
         return struct.pack("<H", u) if ONE >> 8 <= u < ONE else b""
 
     def listen(self) -> None:
-        generator, self.secrets = self._generator, b""
-        fresh = generator.words
+        self.secrets, fresh = b"", self._words.draw
 
         def words(number: int, epoch: int) -> Any:
-            before = generator.key.tobytes()
+            before = self.key
             made = fresh(number, epoch)
             self.secrets = before + made.tobytes()
             return made
 
-        generator.words = words  # type: ignore[method-assign]
+        self._words.draw = words  # type: ignore[method-assign]
 
 
 def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int) -> str:
@@ -130,9 +143,9 @@ def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
     stack, parts = core.machine.places.stack, core.machine.program.sections
     if _holds(core, core.sensor, ROOM, secrets):
         return "in the sensor's state"
-    size = WORD * (2 * CIPHER_WORDS + BLOCK_WORDS * core.firmware.blocks + STATE_WORDS + RECENT_WORDS)
-    if set(core.machine.uc.mem_read(core.sensor + AT_WORK, size)) - {0, GARBAGE}:  # what no call touched is garbage
-        return "in the sensor's state, which is not all wiped"
+    for place, size in at_work(core.firmware.blocks):
+        if set(core.machine.uc.mem_read(core.sensor + place, size)) - {0, GARBAGE}:  # what no call touched is garbage
+            return "in the sensor's state, which is not all wiped"
     if _holds(core, stack, STACK_BYTES, secrets + key):
         return "on the stack"
     for part in parts:

@@ -13,6 +13,7 @@ from sensorsim.language.c.heads import has_loop, signature
 from sensorsim.language.c.helpers import HEADER, HOLDS, LOCAL
 from sensorsim.language.c.names import Constants, Names, spelled
 from sensorsim.language.c.private import PrivatePlan
+from sensorsim.language.c.records import header_of, record_header, records_of
 from sensorsim.language.c.tables import (
     Table,
     array,
@@ -55,6 +56,9 @@ def c_sources(
         **plan.units(constants),
         f"src/{prefix}constants.h": _constants_header(constants),
     }
+    folder = "src" if private else "include"
+    for record in records_of(names.kernels):
+        texts[f"{folder}/{header_of(record, prefix)}"] = record_header(record, prefix)
     if not private:
         texts[f"include/{prefix}kernels.h"] = _public_header(names, tables)
     elif tables or names.in_flash:
@@ -119,7 +123,8 @@ class _Plan:
         tables = any(kernel in kernels for kernel, _ in self.names.in_flash)
         public = ["kernels"] if tables or any(callee in self.entries for callee in callees) else []
         files = [*(self.prefix + name for name in [*public, "arithmetic", "constants"]), *sorted(used)]
-        return [f'#include "{name}.h"' for name in files]
+        records = [header_of(record, self.prefix) for record in records_of(kernels)]
+        return [f'#include "{name}"' for name in [*records, *(f"{file}.h" for file in files)]]
 
     def define(self, kernel: Kernel, constants: Constants) -> str:
         local = kernel not in self.entries and (self.inline(kernel) or kernel not in self.shared)

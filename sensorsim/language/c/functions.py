@@ -16,7 +16,7 @@ from sensorsim.language.c.names import Constants, Names, fresh, number, spelled
 from sensorsim.language.c.pointers import parted, starts
 from sensorsim.language.c.text import C_TYPES, Expression, comment, fold, prose, with_prefix
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.types import Array, word
+from sensorsim.language.types import Array, grouped, word
 
 SIGNED = {kind: kind.startswith("i") and kind != "index" for kind in C_TYPES}
 
@@ -56,10 +56,10 @@ class _Body:
                 copy = fresh(f"{self.spelled[name]}_now", set(self.spelled.values()))
                 yield f"    {C_TYPES[wide]} {copy} = {self.spelled[name]};"
                 self.spelled[name], self.kinds[name] = copy, wide
-        for name in kernel.parameters:
-            if name not in self.read | stored:
-                why = "says how long an array is" if name in sizes else "not used"
-                yield f"    (void){self.spelled[name]}; /* {why} */"
+        for owner, fields in grouped(kernel.parameters).items():
+            if not (self.read | stored) & set(fields):
+                why = "says how long an array is" if owner in sizes else "not used"
+                yield f"    (void){self.spelled.get(owner, owner)}; /* {why} */"
         yield from self.block(kernel.body, "    ")
 
     # statements
@@ -88,8 +88,9 @@ class _Body:
     def statement(self, node: ir.Statement, indent: str) -> Iterator[str]:
         match node:
             case ir.Store(array=array, index=index, value=value):
-                kind = self.kernel.arrays[array].storage
-                yield f"{indent}{self.spelled[array]}[{self.text(index, 'u32')}] = {self.text(value, kind)};"
+                kind = self.kernel.arrays[array]
+                place = "" if kind.cell else f"[{self.text(index, 'u32')}]"
+                yield f"{indent}{self.spelled[array]}{place} = {self.text(value, kind.storage)};"
             case ir.For():
                 yield from self.loop(node, indent)
             case ir.If(test=test, then=then, otherwise=otherwise):
@@ -100,7 +101,7 @@ class _Body:
                     yield from self.block(otherwise, indent + "    ")
                 yield f"{indent}}}"
             case ir.Do(call=call):
-                ignored = "(void)" if call.kernel.result is not None else ""
+                ignored = "" if isinstance(call, ir.Call) and call.kernel.result is None else "(void)"
                 yield f"{indent}{ignored}{self.expression(call).text};"
             case ir.Return(value=value):
                 result = self.kernel.result
@@ -154,6 +155,11 @@ class _Body:
         return fresh(f"end{self.ends}", taken, "{}_{}")
 
     def condition(self, test: ir.Expression) -> str:
+        match test:  # of unsigned words, where C has a plainer word for it
+            case ir.Apply(primitive=target, operands=(one, ir.Const(value=1))) if target.name == "geu":
+                return f"{self.text(one, 'u32', operand=True, beside_word=True)} != 0U"
+            case ir.Apply(primitive=target, operands=(ir.Const(value=0), one)) if target.name == "geu":
+                return f"{self.text(one, 'u32', operand=True, beside_word=True)} == 0U"
         if isinstance(test, ir.Apply) and is_test(self.kernel, test):
             return self.apply(test, as_test=True).text
         value = self.expression(test)
@@ -167,6 +173,8 @@ class _Body:
                 return Expression(self.spelled[name], self.kinds[name])
             case ir.Load(array=array, index=index):
                 kind, (start, rest) = self.kernel.arrays[array].storage, parted(index)
+                if self.kernel.arrays[array].cell:
+                    return Expression(self.spelled[array], kind)
                 if (start, array) in self.pointers:
                     place = "0U" if rest is None else self.text(rest, "u32")
                     return Expression(f"{self.pointers[start, array]}[{place}]", kind)
@@ -178,13 +186,32 @@ class _Body:
             case ir.Index(operator=operator, operands=(left, right)):
                 return self.index(operator, left, right)
             case ir.Call(kernel=called, arguments=values):
-                pairs = zip(called.parameters.values(), values, strict=True)
-                passed = [self.text(value, "array" if isinstance(k, Array) else k.storage) for k, value in pairs]
+                given = dict(zip(called.parameters.items(), values, strict=True))
+                passed = {}
+                for (name, wanted), value in given.items():
+                    owner, _, field = name.partition(".")
+                    if field:  # a record is passed by its own name
+                        assert isinstance(value, ir.Whole)
+                        passed[owner] = value.array.partition(".")[0]
+                    else:
+                        passed[name] = self.text(value, "array" if isinstance(wanted, Array) else wanted.storage)
                 kind = called.result.storage if called.result is not None else "none"
-                return Expression(f"{self.names.functions[called]}({', '.join(passed)})", kind)
+                return Expression(f"{self.names.called(called)}({', '.join(passed.values())})", kind)
+            case ir.Ask():
+                return self.ask(node)
             case ir.Apply():
                 return self.apply(node)
         raise TypeError(node)
+
+    def ask(self, node: ir.Ask) -> Expression:
+        """A call of the board: its handle, the arguments, the bytes and how many there are."""
+        port, board = node.port, self.spelled[node.board]
+        pairs = zip(node.arguments, port.takes, strict=True)
+        passed = [f"{board}.board", *(self.text(argument, kind.storage) for argument, kind in pairs)]
+        if node.array is not None:
+            passed += [f"&{self.spelled[node.array]}[{node.first}U]", f"{node.last - node.first}U"]
+        text = f"{board}.{port.name}({', '.join(passed)})"
+        return Expression(f"(uint32_t){text}" if port.fails else text, node.type)
 
     def index(self, operator: str, left: ir.Expression, right: ir.Expression) -> Expression:
         a = self.text(left, "u32", operand=True, wide=operator in ("<<", ">>"))
@@ -265,6 +292,8 @@ def _read(*nodes: ir.Node) -> set[str]:
         match node:
             case ir.Name(name=name) | ir.Load(array=name) | ir.Whole(array=name):
                 found.add(name)
+            case ir.Ask(board=name, array=array):
+                found |= {name, array or name}
     return found
 
 

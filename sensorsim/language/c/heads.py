@@ -6,7 +6,7 @@ from sensorsim.language.bounds import Bounds
 from sensorsim.language.c.names import Names, spelled
 from sensorsim.language.c.text import C_TYPES, WIDTH
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.types import Array
+from sensorsim.language.types import Array, grouped
 
 
 def signature(kernel: Kernel, names: Names, lead: str = "") -> str:
@@ -22,13 +22,18 @@ def pointer(kernel: Kernel, names: Names, name: str) -> str:
 def wrapper(kernel: Kernel, names: Names, name: str) -> str:
     """An external function that does nothing but call the kernel's."""
     head = _head(kernel, names, f"{_result(kernel)} {name}")
-    call = f"{names.functions[kernel]}({', '.join(spelled(kernel, names.prefix)[one] for one in kernel.parameters)});"
+    spelling = spelled(kernel, names.prefix)
+    passed = ", ".join(spelling.get(one, one) for one in grouped(kernel.parameters))
+    call = f"{names.functions[kernel]}({passed});"
     return f"{head};\n{head}\n{{\n    {'return ' if kernel.result is not None else ''}{call}\n}}\n"
 
 
 def _head(kernel: Kernel, names: Names, start: str) -> str:
     spelling = spelled(kernel, names.prefix)
-    parameters = [_parameter(kernel, name, spelling[name], names) for name in kernel.parameters]
+    parameters = [
+        _record(kernel, owner, names) if owner in kernel.records else _parameter(kernel, owner, spelling[owner], names)
+        for owner in grouped(kernel.parameters)
+    ]
     line = f"{start}({', '.join(parameters) or 'void'})"
     if len(line) <= WIDTH:
         return line
@@ -39,10 +44,16 @@ def _result(kernel: Kernel) -> str:
     return C_TYPES[kernel.result.storage] if kernel.result is not None else "void"
 
 
+def _record(kernel: Kernel, owner: str, names: Names) -> str:
+    const = "" if any(name.startswith(f"{owner}.") for name in kernel.written) else "const "
+    return f"{const}{names.prefix}{kernel.records[owner].name} *{owner}"
+
+
 def _parameter(kernel: Kernel, name: str, spelling: str, names: Names) -> str:
     kind = kernel.parameters[name]
     if isinstance(kind, Array):
         const = "" if name in kernel.written else "const "
+        const += "volatile " if kernel.lasting else ""
         return f"{const}{space(kernel, name, names)}{C_TYPES[kind.storage]} {spelling}[]"
     return f"{C_TYPES[kind.storage]} {spelling}"
 

@@ -58,6 +58,9 @@ def spelled(kernel: Kernel, prefix: str) -> dict[str, str]:
     found: dict[str, str] = {}
     own = {*kernel.parameters, *kernel.names}
     for name in dict.fromkeys([*kernel.parameters, *kernel.names]):
+        if "." in name:  # a field of a record
+            found[name] = name.replace(".", "->")
+            continue
         taken = name in TAKEN or name.isupper() or name.startswith((prefix, prefix.upper(), "_"))
         found[name] = fresh(f"{name.lstrip('_')}_", own | set(found.values())) if taken else name
     return found
@@ -94,6 +97,10 @@ class Names:
             found[kernel] = name
         return found
 
+    def called(self, kernel: Kernel) -> str:
+        """How the C calls a kernel: by its name, or through the pointer that keeps its stack apart."""
+        return f"{self.functions[kernel]}_apart" if kernel.apart else self.functions[kernel]
+
     @cached_property
     def short(self) -> dict[str, str]:
         """The C function of a kernel by its own name, for comments that speak of it."""
@@ -119,7 +126,8 @@ class Names:
         taken = {self.prefix + name for name in FILES}
         for kernel in sorted(self.kernels, key=lambda one: not one.module.startswith("sensorsim.")):  # ours keep theirs
             if _source(kernel) not in files:
-                files[_source(kernel)] = fresh((self.prefix + stem(kernel)).lower(), taken)
+                wanted = (self.prefix + stem(kernel)).lower()
+                files[_source(kernel)] = fresh(f"{wanted}_kernels" if wanted in taken else wanted, taken)
                 taken.add(files[_source(kernel)])
         return {kernel: files[_source(kernel)] for kernel in self.kernels}
 

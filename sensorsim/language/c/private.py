@@ -6,7 +6,9 @@ function beside the call it folds them, and what is left is as short as code wri
 
 from sensorsim.language.c.comments import about, title
 from sensorsim.language.c.functions import function
+from sensorsim.language.c.heads import pointer
 from sensorsim.language.c.names import Constants, Names, spelled
+from sensorsim.language.c.records import header_of, records_of
 from sensorsim.language.c.text import comment, parameter_lines, with_prefix, wrap
 from sensorsim.language.kernel import Kernel
 
@@ -23,6 +25,7 @@ class PrivatePlan:
     def header(self, unit: str, kernels: list[Kernel], constants: Constants) -> str:
         guard = f"{unit}_H".upper()
         lines = [comment(wrap(title(kernels, self.names))), f"#ifndef {guard}", f"#define {guard}", ""]
+        lines += [f'#include "{header_of(record, self.names.prefix)}"' for record in records_of(kernels)]
         lines += [f'#include "{name}.h"' for name in self.includes(unit, kernels)]
         parts = [self.define(kernel, constants) for kernel in kernels]
         return "\n".join(lines) + "\n\n" + "\n".join(parts) + "\n#endif\n"
@@ -38,7 +41,11 @@ class PrivatePlan:
         if kernel in names.entries:
             text += ["", *parameter_lines(kernel, spelled(kernel, names.prefix))]
         lead = f"{names.prefix.upper()}LOCAL "
-        return comment(text) + "\n" + function(kernel, names, constants, lead)
+        text = comment(text) + "\n" + function(kernel, names, constants, lead)
+        if kernel.apart:
+            why = "Called through this, so that no compiler merges its frame with that of its caller."
+            text += "\n" + comment([why]) + "\n" + pointer(kernel, names, names.called(kernel)) + "\n"
+        return text
 
 
 def entries_source(names: Names) -> str:

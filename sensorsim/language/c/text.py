@@ -9,7 +9,7 @@ from unicodedata import combining, normalize
 from unicodedata import name as name_of
 
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.types import Array, Below, Kind, Length, Q, power_of_two
+from sensorsim.language.types import Array, Below, Kind, Length, Q, grouped, power_of_two
 
 WIDTH = 100  # columns of the exported code
 C_TYPES = {
@@ -172,7 +172,12 @@ def interval(lo: int, hi: int) -> str:
 
 def parameter_lines(kernel: Kernel, spelled: Mapping[str, str]) -> list[str]:
     """One entry for each parameter and the result, aligned, for the comment above a prototype."""
-    entries = {spelled[name]: describe(kind, name in kernel.written) for name, kind in kernel.parameters.items()}
+    entries = {
+        spelled.get(owner, owner): f"a {kernel.records[owner].name}"
+        if owner in kernel.records
+        else describe(kernel.parameters[owner], owner in kernel.written)
+        for owner in grouped(kernel.parameters)
+    }
     if kernel.result is not None:
         entries["returns"] = describe(kernel.result)
     width = max(map(len, entries), default=0)

@@ -108,7 +108,9 @@ class Body:
                 cells, at = self.cells(node, array, index, state)
                 self.within(node, f"{array}[{ir.shown(index)}]", as_word(found), cells.kind.element, cells.element)
                 self.write(cells, at, state)
-            case ir.Do(call=call):
+            case ir.Do(call=ir.Ask() as asked):
+                self.ask(asked, state)
+            case ir.Do(call=ir.Call() as call):
                 self.call(call, state)
             case ir.Return(value=value):
                 returned = None if value is None else self.value(value, state)
@@ -215,6 +217,8 @@ class Body:
                 result = self.call(node, state)
                 assert result is not None
                 return result
+            case ir.Ask():
+                return self.ask(node, state)
         raise TypeError(node)
 
     def index(self, node: ir.Index, state: State) -> Span:
@@ -281,6 +285,8 @@ class Body:
             by = as_word(self.value(divisor, state))
             if words[0].lo >= 0 and by.lo >= 1:
                 return Span(0, min(words[0].hi, by.hi - 1), above=tuple(bound - 1 for bound in by.uppers()))
+        if rule is intervals.sub and _at_most(node) and words[0].lo >= 0:
+            return Span(0, words[0].hi, above=words[0].uppers())
         if rule is None:  # of a comparison: it may hold or not
             return Flag(None)
         # these look at masks and at what a word was before
@@ -330,6 +336,30 @@ class Body:
         result, after = run_kernel(self.check, called, names, written)
         state.written.update(after)
         return result
+
+    def ask(self, node: ir.Ask, state: State) -> Span:
+        """The board may answer anything that its contract allows, and write the part it is given."""
+        port = node.port
+        for argument, kind in zip(node.arguments, port.takes, strict=True):
+            span = as_word(self.value(argument, state))
+            self.within(argument, f"{kind.name} of {port.name}", span, kind, self.check.declared(kind, state.names))
+        if node.array is not None:
+            assert port.buffer is not None
+            cells: Cells = state.names[node.array]
+            first, last = Polynomial.constant(node.first), Polynomial.constant(node.last)
+            if self.check.bounds.lowest(cells.size - last) < 0:
+                raise self.error(node, f"`{ir.shown(node)}` reaches behind {node.array}, which has {cells.size} cells")
+            allowed = self.check.declared(port.buffer.element, state.names)
+            facts = state.written.get(cells.owner)
+            if port.buffer.written:
+                self.within(node, f"what {port.name} writes", allowed, cells.kind.element, cells.element)
+                if facts is not None:
+                    state.written[cells.owner] = facts.and_also(Facts(((first, last),)))
+            else:
+                self.within(node, f"an element of {cells.owner}", cells.element, port.buffer.element, allowed)
+                if facts is not None and not facts.cover(Span(node.first, node.last - 1), self.check.bounds):
+                    raise self.error(node, f"`{ir.shown(node)}` may read what is not written")
+        return self.check.declared(port.result, state.names)
 
     def passed(self, node: ir.Call, called: "Kernel", name: str, names: dict[str, Any]) -> None:
         """An array argument must be as long as the kernel declares, and hold and take what it declares."""
@@ -439,6 +469,13 @@ def _rounded_down(node: ir.Expression) -> ir.Expression | None:
             fits = times.interval is intervals.mul and by.interval is intervals.truncated
             return a if fits and ir.same(b, factor) else None
     return None
+
+
+def _at_most(node: ir.Apply) -> bool:
+    """Whether the node is a - min(a, …), which is not negative."""
+    whole, less = node.operands
+    is_least = isinstance(less, ir.Apply) and less.primitive.interval is intervals.smaller
+    return is_least and any(ir.same(whole, part) for part in ir.parts(less))
 
 
 def _remainder(node: ir.Apply) -> ir.Expression | None:

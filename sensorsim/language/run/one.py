@@ -19,7 +19,7 @@ from sensorsim.language.primitive import Primitive
 from sensorsim.language.run.jit import jit
 from sensorsim.language.run.text import TYPES, kernel_text
 from sensorsim.language.run.values import array, dtype, given, lengths_of, scalar
-from sensorsim.language.types import Length
+from sensorsim.language.types import Length, Port
 
 RETURNS = "returns"
 # error_model: division by zero is defined by the primitives, so Numba need not raise. _nrt: nothing is allocated.
@@ -28,11 +28,23 @@ OUTER: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
 
 
 @cache
-def compiled(source: Kernel | Primitive) -> Callable[..., Any]:
-    """A Numba function with the parameters of the kernel: numpy arrays in their storage types, whole numbers."""
+def compiled(source: Kernel | Primitive | Port, board: Any = None) -> Callable[..., Any]:
+    """A Numba function with the parameters of the kernel: numpy arrays in their storage types, whole numbers.
+
+    A record is passed as its fields. `board` has a function for each port that the kernel asks: what Numba compiles as
+    f(the field of the record that stands for the board, arguments…, bytes).
+    """
     if isinstance(source, Primitive):
         return _primitive(source)
-    function: Callable[..., Any] = jit(kernel_text(source, compiled), **INLINED)
+    if isinstance(source, Port):
+        if board is None:
+            raise InputError(f"the port {source.name} has no function here; give compiled(kernel, board) one.")
+        function: Callable[..., Any] = getattr(board, source.name)
+        return function
+    asked = board if source.asks else None
+    function = jit(
+        kernel_text(source, lambda one: compiled(one, None if isinstance(one, Primitive) else asked)), **INLINED
+    )
     return function
 
 

@@ -83,6 +83,13 @@ class Text:
             case ir.Call(kernel=called, arguments=below):
                 passed = map(self.argument, called.parameters.values(), below)
                 return f"{self.named('k', called)}({', '.join(passed)})"
+            case ir.Ask(port=port, board=board, arguments=below, array=array):
+                passed = [
+                    variable(board),
+                    *(self.cast(word(kind), value) for kind, value in zip(port.takes, below, strict=True)),
+                ]
+                part = [] if array is None else [f"{variable(array)}[{node.first}:{node.last}]"]
+                return f"t_{node.type}({self.named('b', port)}({', '.join([*passed, *part])}))"
         raise TypeError(node)
 
     def argument(self, kind: Kind, value: ir.Expression | ir.Whole) -> str:

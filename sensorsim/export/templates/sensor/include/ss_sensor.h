@@ -105,22 +105,7 @@ typedef struct {
 
 /** A sensor. All of it is private to the functions below; start it as zeros (static, or memset). */
 typedef struct {
-    uint32_t open;      /**< whether it is open */
-    ss_port port;       /**< the board */
-    uint32_t epoch;     /**< of the journal, as it was last seen */
-    uint32_t spent;     /**< releases of the epoch that the journal has counted */
-    uint32_t used;      /**< of these, how many were drawn */
-    uint32_t key[8];    /**< of the generator; replaced by every block */
-    uint32_t state[16]; /**< the generator at work */
-    uint32_t block[16]; /**< the generator at work */
-    uint32_t word[@WORDS@];   /**< random words of a release; zeros outside of it */
-    uint32_t health[@HEALTH_WORDS@]; /**< counts of the entropy's tests */
-    uint32_t recent[@RECENT_WORDS@]; /**< the last of the entropy, for its tests; zeros outside of open */
-    uint32_t found[4];  /**< what the journal says */
-    uint32_t entry[2];  /**< what is stored next */
 @MEMBERS@
-    uint8_t slots[2 * SS_SLOT_BYTES]; /**< the journal at work */
-    uint8_t bytes[32];  /**< entropy at work; zeros outside of open */
 } ss_sensor;
 
 /**
