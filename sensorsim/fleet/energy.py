@@ -10,8 +10,7 @@ that one. Sensing, sleep, the schedule, refusals and the upkeep of a link are no
 """
 
 from collections import Counter
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.cost.chip_parts import NONE
 from sensorsim.cost.radio import DEFAULT_RADIO
@@ -85,11 +84,13 @@ def board_of(
 
 
 def _prices(making: "Making", life: Life) -> Prices:
+    from sensorsim.cost.sensor import opening_operations
+
     line = making.of_sensor().parts
     release = sum(_known(line[name].nJ) for name in ("arithmetic", "random words"))
     release += making.radio.nanojoule(life.firmware.layout.bytes)
     entropy = _bytes_of_an_opening() // BYTES_OF_A_WORD
-    operations = Counter(opening_operations()) + Counter({"LOAD": entropy, "STORE": entropy})
+    operations = opening_operations() + Counter({"LOAD": entropy, "STORE": entropy})
     beside = making.trng.nanojoule(entropy) if making.trng and making.trng.status != NONE else 0.0
     opening = _known(making.part(making.priced(operations), beside).nJ)
     found = Prices(round(release), round(opening), round(_known(line["journal"].nJ)))
@@ -133,39 +134,6 @@ def _step(prices: Prices, life: Life) -> int:
 
     plain = faultless(prices, life.firmware, life.days, life.records_per_day)
     return max(1, -(-2 * plain // EVEN), most(prices, life) // MOST_STEPS + 1)
-
-
-@cache
-def opening_operations() -> Counter[str]:
-    """Of an opening that finds a sound journal. What branches on nothing is read, the journal is run."""
-    from sensorsim.kernels import generator, health
-
-    found: Counter[str] = Counter()
-    taken = generator.SEED_BYTES  # at once
-    for kernel in (health.watch, health.watch_patterns, generator.absorb):
-        for (_, operation), polynomial in kernel.formula().items():  # they branch on nothing
-            found[operation] += polynomial.value({"count": taken}) * (_bytes_of_an_opening() // taken)
-    return found + _reading()
-
-
-def _reading() -> Counter[str]:
-    """Of a journal whose two slots hold."""
-    from sensorsim.kernels import checksum, journal
-    from sensorsim.language.arguments import arguments
-    from sensorsim.language.count import count
-
-    identity, crc = list(range(1, 1 + journal.IDENTITY_BYTES)), list(checksum.CRC.contents or ())
-    slots: list[int] = []
-    for spent in (1, 2):
-        entry = [0] * journal.SLOT_BYTES
-        journal.write_slot(entry, identity, crc, 1, 1, spent, len(crc))
-        slots += entry
-    kernel: Any = journal.read_journal
-    given = arguments(kernel, kernel.lengths_at({}), lambda name, lo, hi: lo) | {"slots": slots, "identity": identity}
-    found: Counter[str] = Counter()
-    for (_, operation), times in count(kernel, given).items():
-        found[operation] += times
-    return found
 
 
 def _bytes_of_an_opening() -> int:

@@ -141,7 +141,8 @@ def _public_header(names: Names, tables: Sequence[Table]) -> str:
     prefix = names.prefix
     guard = f"{prefix}KERNELS_H".upper()
     parts = [comment(with_prefix(line, prefix) for line in _intro(names.entries))]
-    parts += [f"#ifndef {guard}\n#define {guard}", "#include <stdint.h>"]
+    own = [f'#include "{header_of(record, prefix)}"' for record in records_of(names.entries)]
+    parts += [f"#ifndef {guard}\n#define {guard}", "\n".join(["#include <stdint.h>", *own])]
     parts += ['#ifdef __cplusplus\nextern "C" {\n#endif']
     if names.in_flash or any(table.values for table in tables):
         parts.append(memory(prefix))
