@@ -96,7 +96,7 @@ class KernelReport(Result):
         words = 0
         for name, kind in self.kernel.parameters.items():
             element = kind.element if isinstance(kind, Array) else kind
-            if not isinstance(element, Length) and element.drawn:
+            if not isinstance(element, Length) and element.drawn and "." not in name:  # a field is memory of a record
                 words += array_length(self.kernel, name, self.at) if isinstance(kind, Array) else 1
         return words
 

@@ -77,10 +77,10 @@ class Sensor(Single):
                 raise InputError(f"{name} is of type {type(given).__name__}; give {wanted}, or none.")
         if not (hasattr(self.flash, "load") and hasattr(self.flash, "store")):
             raise InputError(f"flash is of type {type(flash).__name__}; give a Flash, or what loads and stores as one.")
-        flash: Flash | Paced = self.flash
+        memory: Flash | Paced = self.flash
         if epoch is None:
-            epoch = flash = Paced(self.flash, self._of_the_calendar, self.firmware.budget_days)
-        board = _Board(flash, SystemEntropy() if entropy is None else entropy, epoch)
+            epoch = memory = Paced(self.flash, self._of_the_calendar, self.firmware.budget_days)
+        board = _Board(memory, SystemEntropy() if entropy is None else entropy, epoch)
         self._memory = new_record(SENSOR, port=board)
         self._bound = self.firmware.journal_arguments()
         self._open, self._count, self._left, self._close = (

@@ -37,7 +37,9 @@ NUMBER, CLOCKS, SKEW, SENT = range(11, 15)  # of the device, clocks that were se
 NUMBERS = 15
 
 MEMORY = [name for name, kind in SENSOR.fields.items() if not kind.ports]  # an array each, also of one cell
-Device = namedtuple("Device", ["numbers", "flash", "source", "word", "bound", "blocks", *MEMORY])
+FIELDS = ["numbers", "flash", "source", "word", "bound", "blocks", *MEMORY]
+_namedtuple: Any = namedtuple  # its fields are those of the record, and no literals
+Device = _namedtuple("Device", FIELDS)
 
 
 def device(firmware: "Firmware") -> Any:

@@ -233,6 +233,8 @@ class Kernel:
         """Many calls by Numba, with generator=, seed=, threads=, out=; see `sensorsim.language.run.batch`."""
         from sensorsim.language.run.batch import batch
 
+        if self.asks:
+            raise InputError(f"{self.name} asks a board; run it with `compiled(kernel, board)`, one call at a time.")
         return batch(self, count, **values)
 
     def c(self, prefix: str = "ss_") -> dict[str, str]:

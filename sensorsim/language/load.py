@@ -50,7 +50,7 @@ def shipped() -> dict[str, Kernel]:
 
 
 def find(spec: str) -> list[Kernel]:
-    """The kernels that a text names: `spof`, `dpsgd.total`, `FILE.py`, `FILE.py:a:b`, and several with commas.
+    """Return the kernels that a text names: `spof`, `dpsgd.total`, all of `sensor`, `FILE.py:a:b`; several with commas.
 
     A name after a file is looked for in that file first.
     """
@@ -64,7 +64,7 @@ def find(spec: str) -> list[Kernel]:
                 raise InputError(f"{match['path']} declares no kernel; mark one with @kernel().")
             found |= dict.fromkeys(_named(name, own, match["path"]) for name in names or own)
         elif part:
-            found[own[part] if part in own else _shipped(part)] = None
+            found |= dict.fromkeys([own[part]] if part in own else _shipped(part))
     if not found:
         raise InputError("no kernel is named; give names with commas, or FILE.py:name.")
     return list(found)
@@ -143,18 +143,21 @@ def _named(name: str, own: dict[str, Kernel], path: str) -> Kernel:
     return own[name]
 
 
-def _shipped(name: str) -> Kernel:
+def _shipped(name: str) -> list[Kernel]:
+    """Return the kernel of this name, or else all of the file of this name."""
     known = shipped()
     if name in known:
-        return known[name]
+        return [known[name]]
     same = [kernel for kernel in known.values() if kernel.name == name]
     if len(same) > 1:
         raise InputError(f"kernel {name!r} is one of {', '.join(kernel.qualified for kernel in same)}; say which.")
+    if not same and (whole := [one for each, one in known.items() if each.startswith(f"{name}.")]):
+        return whole
     if not same:
         some = ", ".join(each for each in offered() if "_" not in each)
         hint = did_you_mean(name, offered())
         raise InputError(f"kernel {name!r} is not known{hint}; there are {some}, …; or give FILE.py:name.")
-    return same[0]
+    return same
 
 
 @contextmanager

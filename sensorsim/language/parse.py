@@ -315,10 +315,10 @@ class _Parser:
                 return ir.Const(at, "const", value)
             case ast.Name(id=name):
                 return self.name_of(node, name, given)
-            case ast.Attribute() if (name := self.field(node)) is not None:
-                if not self.arrays[name].cell:
-                    self.refuse(node, f"uses the array {name} as a value", f"read one element, as {name}[i]")
-                return ir.Load(at, word(self.arrays[name]), name, ir.Const(at, "const", 0))
+            case ast.Attribute() if (field := self.field(node)) is not None:
+                if not self.arrays[field].cell:
+                    self.refuse(node, f"uses the array {field} as a value", f"read one element, as {field}[i]")
+                return ir.Load(at, word(self.arrays[field]), field, ir.Const(at, "const", 0))
             case ast.Attribute():
                 return self.constant(node, self.meaning(node), ast.unparse(node))
             case ast.Subscript(value=ast.Name() | ast.Attribute() as array, slice=place):
@@ -448,8 +448,8 @@ class _Parser:
         if len(values) != len(asked.takes) + (asked.buffer is not None):
             self.refuse(node, f"asks for {port} with {len(values)} arguments", f"give what {port} takes")
         passed = [self.word(value, self.expression(value, given)) for value in values[: len(asked.takes)]]
-        for value, made, kind in zip(values, passed, asked.takes, strict=False):
-            self.number(value, made, kind.storage)
+        for value, made, taken in zip(values, passed, asked.takes, strict=False):
+            self.number(value, made, taken.storage)
         at, result = self.at(node), word(asked.result)
         if asked.buffer is None:
             return ir.Ask(at, result, asked, board, tuple(passed), None, 0, 0)

@@ -153,6 +153,7 @@ def expected(vectors: Vectors) -> dict[str, Any]:
 
 def by_plain_python(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What the plain function writes and returns for one call with lists and whole numbers."""
+    check_vectors(kernel)
     values = {name: list(value) if isinstance(value, list) else value for name, value in arguments.items()}
     result = kernel(*values.values())
     outputs = {name: [int(v) for v in values[name]] for name in kernel.parameters if name in kernel.written}
@@ -167,7 +168,16 @@ def as_arrays(kernel: Kernel, outputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: np.array([value], _dtype(_element(kinds[name]))) for name, value in outputs.items()}
 
 
+def check_vectors(kernel: Kernel) -> None:
+    """Refuse a kernel that cannot be called with numbers alone."""
+    if kernel.records:
+        raise InputError(
+            f"{kernel.name} takes a record, and is verified with what it is part of: export a sensor and `verify` it."
+        )
+
+
 def _fill(kernel: Kernel, lengths: Mapping[str, int], count: int, draw: Callable[..., Any], share: bool) -> Vectors:
+    check_vectors(kernel)
     import numpy as np
 
     known = kernel.lengths_at(lengths)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sensorsim.language.c.comments import about, remark, title
 from sensorsim.language.c.functions import function
-from sensorsim.language.c.heads import has_loop, signature
+from sensorsim.language.c.heads import apart, has_loop, signature
 from sensorsim.language.c.helpers import HEADER, HOLDS, LOCAL
 from sensorsim.language.c.names import Constants, Names, spelled
 from sensorsim.language.c.private import PrivatePlan
@@ -131,7 +131,7 @@ class _Plan:
         lead = ("static " if local else "") + ("inline " if self.inline(kernel) else "")
         declared = kernel in self.entries or (kernel in self.shared and not self.inline(kernel))
         text = about(kernel, self.names, whole=not declared)  # else it stands above the declaration
-        return comment(text) + "\n" + function(kernel, self.names, constants, lead)
+        return comment(text) + "\n" + function(kernel, self.names, constants, lead) + apart(kernel, self.names)
 
     def declare(self, kernel: Kernel) -> str:
         return comment(about(kernel, self.names)) + "\n" + signature(kernel, self.names) + ";\n"

@@ -4,7 +4,7 @@ from sensorsim.language import ir
 from sensorsim.language.arguments import polynomial
 from sensorsim.language.bounds import Bounds
 from sensorsim.language.c.names import Names, spelled
-from sensorsim.language.c.text import C_TYPES, WIDTH
+from sensorsim.language.c.text import C_TYPES, WIDTH, comment
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, grouped
 
@@ -17,6 +17,14 @@ def signature(kernel: Kernel, names: Names, lead: str = "") -> str:
 def pointer(kernel: Kernel, names: Names, name: str) -> str:
     """A constant pointer to the function that the compiler must not see through."""
     return _head(kernel, names, f"static {_result(kernel)} (*const volatile {name})") + f" = {names.functions[kernel]};"
+
+
+def apart(kernel: Kernel, names: Names) -> str:
+    """Return the pointer that a kernel is called through where its stack must lie apart; nothing for others."""
+    if not kernel.apart:
+        return ""
+    why = comment(["Called through this, so that no compiler merges its frame with that of its caller."])
+    return f"\n{why}\n{pointer(kernel, names, names.called(kernel))}\n"
 
 
 def wrapper(kernel: Kernel, names: Names, name: str) -> str:

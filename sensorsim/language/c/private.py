@@ -6,7 +6,7 @@ function beside the call it folds them, and what is left is as short as code wri
 
 from sensorsim.language.c.comments import about, title
 from sensorsim.language.c.functions import function
-from sensorsim.language.c.heads import pointer
+from sensorsim.language.c.heads import apart
 from sensorsim.language.c.names import Constants, Names, spelled
 from sensorsim.language.c.records import header_of, records_of
 from sensorsim.language.c.text import comment, parameter_lines, with_prefix, wrap
@@ -41,11 +41,7 @@ class PrivatePlan:
         if kernel in names.entries:
             text += ["", *parameter_lines(kernel, spelled(kernel, names.prefix))]
         lead = f"{names.prefix.upper()}LOCAL "
-        text = comment(text) + "\n" + function(kernel, names, constants, lead)
-        if kernel.apart:
-            why = "Called through this, so that no compiler merges its frame with that of its caller."
-            text += "\n" + comment([why]) + "\n" + pointer(kernel, names, names.called(kernel)) + "\n"
-        return text
+        return comment(text) + "\n" + function(kernel, names, constants, lead) + apart(kernel, names)
 
 
 def entries_source(names: Names) -> str:

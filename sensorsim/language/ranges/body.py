@@ -345,7 +345,8 @@ class Body:
             self.within(argument, f"{kind.name} of {port.name}", span, kind, self.check.declared(kind, state.names))
         if node.array is not None:
             assert port.buffer is not None
-            cells: Cells = state.names[node.array]
+            cells = state.names[node.array]
+            assert isinstance(cells, Cells)
             first, last = Polynomial.constant(node.first), Polynomial.constant(node.last)
             if self.check.bounds.lowest(cells.size - last) < 0:
                 raise self.error(node, f"`{ir.shown(node)}` reaches behind {node.array}, which has {cells.size} cells")

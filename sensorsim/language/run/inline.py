@@ -55,7 +55,7 @@ class Inliner:
             case ir.If(at=at, test=test, then=then, otherwise=otherwise):
                 ways = tuple(self.block(then, names, arrays)), tuple(self.block(otherwise, names, arrays))
                 made.append(ir.If(at, "none", expression(test), *ways))
-            case ir.Do(at=at, call=call):
+            case ir.Do(at=at, call=ir.Call() as call):
                 if straight(call.kernel):
                     self.written_out(call, names, arrays, made)
                 else:

@@ -84,12 +84,12 @@ class Text:
                 passed = map(self.argument, called.parameters.values(), below)
                 return f"{self.named('k', called)}({', '.join(passed)})"
             case ir.Ask(port=port, board=board, arguments=below, array=array):
-                passed = [
+                asked = [
                     variable(board),
                     *(self.cast(word(kind), value) for kind, value in zip(port.takes, below, strict=True)),
                 ]
                 part = [] if array is None else [f"{variable(array)}[{node.first}:{node.last}]"]
-                return f"t_{node.type}({self.named('b', port)}({', '.join([*passed, *part])}))"
+                return f"t_{node.type}({self.named('b', port)}({', '.join([*asked, *part])}))"
         raise TypeError(node)
 
     def argument(self, kind: Kind, value: ir.Expression | ir.Whole) -> str:
