@@ -18,7 +18,7 @@ from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import ARGUMENTS, Machine
-from sensorsim.machine.targets import TARGETS, _zig
+from sensorsim.machine.targets import TARGETS, zig_cc
 from sensorsim.machine.vectors import by_plain_python
 from sensorsim.privacy.tables import make_table, ready_table
 
@@ -103,7 +103,7 @@ def build(command, source, core):
 
 
 def clang(core):
-    return [*_zig(), "-target", TARGETS[core].triple, f"-mcpu={TARGETS[core].mcpu}"]
+    return [*zig_cc(), *TARGETS[core].clang]
 
 
 def inputs(call, count=24):

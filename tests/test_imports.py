@@ -23,7 +23,7 @@ SMALL = {
 }
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked
-    "language": {"language", "errors", "files", "cache", "progress", "suggest", "kernels"},
+    "language": {"language", "errors", "files", "cache", "progress", "suggest", "kernels", "tables"},
     "kernels": {"kernels", "language"},
     "tables": set(),
     "privacy": {"privacy", "language", "kernels", "tables", *SMALL},

@@ -397,10 +397,10 @@ def test_another_compiler_and_another_emulator_agree(compiler, tmp_path):
             [*command, *include, *map(str, sources), f"-T{tmp_path / 'link.ld'}", "-o", str(elf)], check=True
         )
     else:
-        from sensorsim.machine.targets import _zig
+        from sensorsim.machine.targets import zig_cc
 
         command = [
-            *_zig(),
+            *zig_cc(),
             "-target",
             "thumb-freestanding-eabi",
             "-mcpu=cortex_m3",

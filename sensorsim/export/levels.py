@@ -138,7 +138,7 @@ def _sensor(n: int, cpus: Sequence[str]) -> tuple["SensorCost", ...]:
 def target_of(cpu: str) -> Target:
     """The core to compile for: that of the table, or the same one without its floating-point unit."""
     for target in COUNTED.values():
-        if cpu in (target.cpu, target.name, target.cpu + "f"):
+        if cpu in (target.cpu, target.name, *target.same_code):
             return target
     known = ", ".join(dict.fromkeys(target.cpu for target in COUNTED.values()))
     raise InputError(f"there is no machine code for {cpu}; at machine level there are {known}.")

@@ -16,7 +16,7 @@ from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.following import decided_by_data
 from sensorsim.machine.harness import CoreRun, run_on_core
-from sensorsim.machine.targets import AVR, TARGETS, Target, compile_elf
+from sensorsim.machine.targets import Target, compile_elf
 from sensorsim.machine.vectors import as_arrays, by_plain_python, edge_vectors, of_one_call
 from sensorsim.machine.worst import WorstCase, core_of, worst_case
 
@@ -41,7 +41,7 @@ def run_record(kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Targ
     if not folder.exists():
         fill(folder, c_sources([kernel], PREFIX, known_tables([kernel], PREFIX), ""))
     sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
-    if target.name not in TARGETS:
+    if target.load is not None:
         return _interpreted(kernel, record, cpu, target, sources, include, function)
     out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
     program = read_elf(out.read_bytes())
@@ -69,7 +69,8 @@ def _interpreted(
     function: str,
 ) -> Run:
     """The same on a core whose emulator is ours. Its runtime shifts and divides in loops: no bound."""
-    machine, counter = _loaded(target, cpu, sources, include, function, kernel)
+    assert target.load is not None
+    machine, counter = target.load(cpu, sources, include, function, kernel, include[0].parent)
     tally, want = Tally(), as_arrays(kernel, by_plain_python(kernel, record))
     if run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally):
         raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
@@ -78,21 +79,3 @@ def _interpreted(
         None, cpu.unit, core_of(cpu), "no bound: the compiler's runtime shifts and divides place by place"
     )
     return Run(sums, machine.program, machine.stack_bytes(), tuple(sorted(tally.notes)), bound)
-
-
-def _loaded(
-    target: Target, cpu: Cpu, sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel
-) -> tuple[Any, Any]:
-    """Return the machine with the compiled function in it, and the counter of what it executes."""
-    build = include[0].parent
-    if target is AVR:
-        from sensorsim.machine.avr_count import AvrCounter
-        from sensorsim.machine.avr_verify import avr_machine
-
-        avr = avr_machine(sources, include, function, kernel, build)
-        return avr, AvrCounter(avr, cpu)
-    from sensorsim.machine.msp430 import msp430_machine
-    from sensorsim.machine.msp430_count import Msp430Counter
-
-    msp430 = msp430_machine(sources, include, function, kernel, build)
-    return msp430, Msp430Counter(msp430, cpu)

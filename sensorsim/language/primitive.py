@@ -30,7 +30,8 @@ class Primitive(NamedTuple):
     c_near: str  # a cheaper one, where the difference of the operands is proved to fit a signed word
     c_test: str  # of a comparison: its form as the condition of an `if`, where a branch is meant
     helpers: tuple[str, ...]  # C functions that these call, each emitted once, in this order
-    # For each operand: the processors on which the time depends on it. None: not known, so no secret may reach it.
+    # For each operand: the cores on which the time depends on it, by name, or as an operation class: those whose table
+    # gives it a range of prices. None: not known, so no secret may reach it.
     varies: tuple[tuple[str, ...], ...] | None
     prices: Mapping[str, float]  # by processor, in the unit of its table: for an operation class of your own
     at: Place

@@ -17,13 +17,11 @@ from sensorsim.language.intervals import Mask, Span
 from sensorsim.language.primitive import primitive
 
 WORD = 1 << 32
-# Cores whose divider, or division routine, takes longer for some operands. The K7's and Ibex's takes the same for all.
-DIVIDERS = (
-    "avr", "cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4", "cortex-m4f", "cv32e40p", "msp430", "sifive-e31",
-)  # fmt: skip
-NO_BARREL_SHIFTER = ("avr", "msp430")  # shifts place by place
-BY_COUNT = ((), NO_BARREL_SHIFTER)
-NEVER = ()  # the time depends on no operand; of products see MULU
+# For each operand, the operation class whose time depends on it, on cores whose table has a range of prices for it.
+BY_FACTORS = (("MUL",), ("MUL",))  # no core of ours; where a core has no multiplier see MULU
+BY_DIVISION = (("DIV",), ("DIV",))
+BY_COUNT = ((), ("SHIFT",))  # cores without a barrel shifter
+NEVER = ()
 
 
 def _count(a: Span, k: Span) -> str | None:
@@ -63,7 +61,13 @@ def sub(a: Any, b: Any) -> Any:
 
 
 @primitive(
-    "MUL", operands="i32 i32", result="i32", interval=intervals.mul, c="ss_mul({0}, {1})", helper=MULU, varies=NEVER
+    "MUL",
+    operands="i32 i32",
+    result="i32",
+    interval=intervals.mul,
+    c="ss_mul({0}, {1})",
+    helper=MULU,
+    varies=BY_FACTORS,
 )
 def mul(a: Any, b: Any) -> Any:
     """The low word of a · b, signed."""
@@ -78,7 +82,7 @@ def mul(a: Any, b: Any) -> Any:
     needs=_divisor,
     c="ss_div({0}, {1})",
     helper=(ASR, DIVU, DIV),
-    varies=(DIVIDERS, DIVIDERS),
+    varies=BY_DIVISION,
 )
 def div(a: Any, b: Any) -> Any:
     """a / b rounded toward zero, signed; 0 when b is 0, INT32_MIN for INT32_MIN / -1."""
@@ -139,7 +143,13 @@ def subu(a: Any, b: Any) -> Any:
 
 
 @primitive(
-    "MUL", operands="u32 u32", result="u32", interval=intervals.mul, c="ss_mulu({0}, {1})", helper=MULU, varies=NEVER
+    "MUL",
+    operands="u32 u32",
+    result="u32",
+    interval=intervals.mul,
+    c="ss_mulu({0}, {1})",
+    helper=MULU,
+    varies=BY_FACTORS,
 )
 def mulu(a: Any, b: Any) -> Any:
     """The low word of a · b, unsigned."""
@@ -154,7 +164,7 @@ def mulu(a: Any, b: Any) -> Any:
     needs=_divisor,
     c="ss_divu({0}, {1})",
     helper=DIVU,
-    varies=(DIVIDERS, DIVIDERS),
+    varies=BY_DIVISION,
 )
 def divu(a: Any, b: Any) -> Any:
     """floor(a / b), unsigned; 0 when b is 0."""
@@ -347,7 +357,7 @@ def wrapping_subu(a: Any, b: Any) -> Any:
     wraps=True,
     c="ss_mulu({0}, {1})",
     helper=MULU,
-    varies=NEVER,
+    varies=BY_FACTORS,
 )
 def wrapping_mulu(a: Any, b: Any) -> Any:
     """a · b modulo 2^32, unsigned; meant to wrap, as hashes do."""
@@ -377,7 +387,7 @@ def wrapping_shlu(a: Any, k: Any) -> Any:
     needs=_turn,
     c="ss_rotlu({0}, {1})",
     helper=ROTLU,
-    varies=BY_COUNT,
+    varies=((), ("ROTATE",)),
 )
 def rotlu(a: Any, k: Any) -> Any:
     """a rotated left by k bits, for 0 < k < 32."""

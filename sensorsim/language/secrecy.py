@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.language import ir
 from sensorsim.language.ir import Place
+from sensorsim.language.timing import uneven_cores
 from sensorsim.language.types import Array, Length, Q
 
 if TYPE_CHECKING:
@@ -223,10 +224,11 @@ class _Body:
                 text = f"unknown timing of `{name}`, which a secret reaches (say on which cores it varies=…),"
                 self.report("operation", node, text)
             return
-        slow = [cores for is_secret, cores in zip(secret, varies, strict=True) if is_secret and cores]
-        if slow:
-            cores = ", ".join(dict.fromkeys(core for cores in slow for core in cores))
-            self.report("operation", node, f"the time of `{name}` depends on a secret operand on {cores},")
+        slow = [one for is_secret, names in zip(secret, varies, strict=True) if is_secret for one in names]
+        cores = dict.fromkeys(core for one in slow for core in (uneven_cores(one) if one.isupper() else (one,)))
+        if cores:
+            text = f"the time of `{name}` depends on a secret operand on {', '.join(cores)},"
+            self.report("operation", node, text)
 
     def address(self, node: ir.Node, array: str, index: ir.Expression) -> bool:
         if not self.value(index):

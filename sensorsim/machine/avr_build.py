@@ -1,19 +1,15 @@
 """Machine code for an AVR: by the clang of ziglang with a small runtime of ours, or by an avr-gcc that is installed."""
 
 import shutil
-import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from sensorsim.errors import InputError
-from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, compiler_version, need_firmware_tools, run_compiler
+from sensorsim.machine.targets import AVR, OPTIMIZE, SECTIONS, WARNINGS, compiler_version, run_compiler, zig_cc
 
-CORE = "atmega1284p"
 CLANG, GCC = "clang", "avr-gcc"
-# clang asks for a chip to link with avr-libc, which is not linked here.
-_CLANG_FLAGS = ("-target", "avr-freestanding-none", f"-mcpu={CORE}", "-Wno-avr-rtlib-linking-quirks")
 
 
 def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, compiler: str = CLANG) -> Path:
@@ -24,11 +20,10 @@ def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, ou
     folders = [f"-I{folder}" for folder in include]
     if compiler == GCC:
         # GNU C, as only there a table can stay in flash (__flash); clang puts tables into data memory.
-        flags = ["-std=gnu99", *OPTIMIZE[1:], f"-mmcu={CORE}", "-ffunction-sections", "-fdata-sections", *WARNINGS[:2]]
+        flags = ["-std=gnu99", *OPTIMIZE[1:], f"-mmcu={AVR.mcpu}", *SECTIONS[:2], *WARNINGS[:2]]
         run_compiler([need_gcc(), *flags, *folders, *map(str, sources), *link, "-lgcc", "-o", str(out)])
         return out
-    need_firmware_tools()
-    clang, own = [sys.executable, "-m", "ziglang", "cc", *_CLANG_FLAGS], files("sensorsim.machine")
+    clang, own = [*zig_cc(), *AVR.clang], files("sensorsim.machine")
     with as_file(own / "avr_clang.h") as before, as_file(own / "avr_runtime.S") as runtime:
         flags = [*OPTIMIZE, *SECTIONS, *WARNINGS]
         made = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]

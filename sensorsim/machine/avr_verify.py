@@ -13,9 +13,9 @@ from sensorsim.machine.avr_count import AvrCounter
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.harness import CoreRun, TooLargeError, run_on_core
+from sensorsim.machine.targets import AVR
 from sensorsim.machine.vectors import Vectors, with_one_public_input
 
-NAME = "avr"
 Sets = Sequence[tuple[Vectors, dict[str, Any]]]
 
 
@@ -23,7 +23,7 @@ def avr_machine(
     sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path, compiler: str = ""
 ) -> AvrMachine:
     """The kernel's function compiled and loaded; by avr-gcc where it is installed and no compiler is named."""
-    out = build / f"{function}-{NAME}.elf"
+    out = build / f"{function}-{AVR.name}.elf"
     compile_avr(sources, include, function, out, compiler or usual_compiler())
     return AvrMachine(read_elf(out.read_bytes()), {function: signature_of(kernel)})
 
@@ -45,7 +45,7 @@ def on_avr(
     operands than for others: time can only depend on the way and, on other cores, on the addresses.
     """
     machine = avr_machine(sources, include, function, kernel, build, compiler)
-    cpu = load_cpu(NAME)
+    cpu = load_cpu(AVR.cpu)
     counter, tally = AvrCounter(machine, cpu), Tally()
     bits = count = 0
     for place, (vectors, want) in enumerate(sets, counted - len(sets)):
@@ -57,12 +57,12 @@ def on_avr(
             continue
         count += vectors.count
     if not tally.calls:
-        raise InputError(f"no vectors of {function} were counted on {NAME}; give at least one set.")
+        raise InputError(f"no vectors of {function} were counted on {AVR.name}; give at least one set.")
     paths, addresses, tried = _by_secret(machine, [vectors for vectors, _ in sets[-counted:]], function, watched)
     program = machine.program
     return {
         "kernel": kernel.name,
-        "target": NAME,
+        "target": AVR.name,
         "vectors": count,
         "differing_bits": bits,
         "lengths": sets[-1][0].lengths,

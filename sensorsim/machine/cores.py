@@ -1,7 +1,6 @@
 """Which core a linked program is for: told by its ELF header and by the attributes that compilers leave in it."""
 
 import re
-from dataclasses import dataclass
 
 from sensorsim.errors import InputError
 from sensorsim.machine.elf import Program
@@ -14,16 +13,6 @@ FAMILIES = {X86: "x86", ARM: "thumb", RISCV: "riscv32"}
 NAME, ARCHITECTURE, PROFILE, COMPATIBILITY = 5, 6, 7, 32
 TEXT_TAGS = (4, NAME, 67)
 ARCHITECTURES = {10: "v7-M", 11: "v6-M", 12: "v6S-M", 13: "v7E-M", 16: "v8-M.baseline", 17: "v8-M.mainline"}
-CORES = {"v6-M": "cortex-m0plus", "v6S-M": "cortex-m0plus", "v7-M": "cortex-m3", "v7E-M": "cortex-m4",
-         "v8-M.mainline": "cortex-m33"}  # fmt: skip
-NAMES = {
-    "m0": "cortex-m0plus",
-    "m0plus": "cortex-m0plus",
-    "m0+": "cortex-m0plus",
-    "m3": "cortex-m3",
-    "m4": "cortex-m4",
-    "m33": "cortex-m33",
-}
 RISCV_ARCH = 5
 
 
@@ -35,53 +24,48 @@ def core_of(program: Program, named: str | None = None) -> Target:
     family = FAMILIES.get(program.machine)
     if family is None:
         raise InputError(f"this ELF file is for machine {program.machine} of the ELF list; there are {known}.")
+    fit = {name: target for name, target in TARGETS.items() if target.family == family}
     if named is not None:
-        if named not in TARGETS or TARGETS[named].triple.split("-")[0] != family:
-            fit = [name for name, target in TARGETS.items() if target.triple.startswith(family)]
+        if named not in fit:
             raise InputError(f"target {named!r} does not run this ELF file; give one of {', '.join(fit)}.")
-        return TARGETS[named]
-    told = {X86: lambda p: _Told("k7", "x86"), ARM: _arm, RISCV: _riscv}[program.machine](program)
-    if told.target not in TARGETS:
-        raise InputError(
-            f"this ELF file {told.why}, which fixes none of the known cores; say with --target which to run it on "
-            f"({', '.join(name for name, target in TARGETS.items() if target.triple.startswith(family))})."
-        )
-    return TARGETS[told.target]
+        return fit[named]
+    found, why = {X86: lambda p: ("x86", ""), ARM: _arm, RISCV: _riscv}[program.machine](program)
+    for target in fit.values():
+        if found in target.elf:
+            return target
+    raise InputError(
+        f"this ELF file {why}, which fixes none of the known cores; say with --target which to run it on "
+        f"({', '.join(fit)})."
+    )
 
 
-@dataclass(frozen=True)
-class _Told:
-    target: str | None
-    why: str
-
-
-def _arm(program: Program) -> _Told:
-    """By the processor's name where it is one of ours, else by the architecture."""
+def _arm(program: Program) -> tuple[str, str]:
+    """Return the name that the file gives its processor, or else its architecture; and what it says."""
     marks = _attributes(program.attributes)
     name = str(marks.get(NAME, ""))
     short = re.sub(r"^cortex[-_]?", "", name.lower())
     if name.lower().startswith("cortex") and short != name.lower():
-        return _Told(NAMES.get(short), f"was built for {name}")
+        return short, f"was built for {name}"
     number = marks.get(ARCHITECTURE)
     if number is None:
-        return _Told(None, "does not say for which core it was built")
+        return "", "does not say for which core it was built"
     if number == 10 and marks.get(PROFILE) != ord("M"):
-        return _Told(None, "was built for v7 without the profile of a microcontroller")
+        return "", "was built for v7 without the profile of a microcontroller"
     title = ARCHITECTURES.get(int(number), f"architecture {number}")
-    return _Told(CORES.get(title), f"was built for {title}")
+    return title, f"was built for {title}"
 
 
-def _riscv(program: Program) -> _Told:
-    """By the architecture's name where there is one, else by the flag of the small base."""
+def _riscv(program: Program) -> tuple[str, str]:
+    """Return the base, with or without multiplication for the small one; and what the file says of it."""
     arch = str(_attributes(program.attributes).get(RISCV_ARCH, ""))
     match = re.match(r"rv32([ie])", arch)
     letters = {part[0] for part in arch[5:].split("_") if re.match(r"[a-z]\d", part)}
     small = match[1] == "e" if match else bool(program.flags & RVE)
     if not small:
-        return _Told("rv32imc", f"was built for {arch or 'RV32I'}")
+        return "rv32i", f"was built for {arch or 'RV32I'}"
     if not match:
-        return _Told(None, "was built for RV32E, with or without multiplication")
-    return _Told("rv32emc" if "m" in letters else "rv32ec", f"was built for {arch}")
+        return "", "was built for RV32E, with or without multiplication"
+    return "rv32em" if "m" in letters else "rv32e", f"was built for {arch}"
 
 
 def _attributes(data: bytes) -> dict[int, int | str]:

@@ -33,7 +33,7 @@ CLASSES = (
 
 _PATTERNS = {
     # name of the instruction, without suffixes that only set flags or choose an encoding: class
-    "k7": {
+    "x86": {
         "move": r"mov|movzx|movsx|xchg|bswap|nop|cdq|cwde|cbw|cwd|endbr32",
         "stack": r"push|pop|leave",
         "address": r"lea",
@@ -48,7 +48,7 @@ _PATTERNS = {
         "call": r"call|ret",
         "branch": r"jmp|j\w+",
     },
-    "arm": {
+    "thumb": {
         "move": r"mov|movs|movw|movt|uxt[bh]|sxt[bh]|nop|rev(16|sh)?|ubfx|sbfx|bfi|bfc",
         "stack": r"push|pop",
         "load": r"ldr(b|h|sb|sh|d)?|ldm\w*",
@@ -65,7 +65,7 @@ _PATTERNS = {
         "call": r"bl|blx|bx",
         "branch": r"b|b\w\w|cbz|cbnz|tb[bh]",
     },
-    "riscv": {
+    "riscv32": {
         "move": r"mv|li|nop",
         "load": r"l[bhw]u?|lwsp",
         "store": r"s[bhw]|swsp",
@@ -120,11 +120,11 @@ class Decoder:
         import capstone
 
         self.target, self.cpu = target, cpu
-        self.family = {"x86": "k7", "thumb": "arm", "riscv32": "riscv"}[target.triple.split("-")[0]]
+        self.family = target.family
         arch, mode = {
-            "k7": (capstone.CS_ARCH_X86, capstone.CS_MODE_32),
-            "arm": (capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS),
-            "riscv": (capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCVC),
+            "x86": (capstone.CS_ARCH_X86, capstone.CS_MODE_32),
+            "thumb": (capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS),
+            "riscv32": (capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCVC),
         }[self.family]
         self.capstone = capstone.Cs(arch, mode)
         self.capstone.detail = True
@@ -136,7 +136,7 @@ class Decoder:
         if sum(len(raw.bytes) for raw in decoded) != len(code):
             raise InputError(f"the code at 0x{address:x} on {self.target.name} cannot be decoded.")
         made = [self.instruction(raw) for raw in decoded]
-        if self.family != "riscv":
+        if self.family != "riscv32":
             return made
         return [_bounded(one, known) for one, known in zip(settled(decoded, made, self.cost, read), made, strict=True)]
 
@@ -148,7 +148,7 @@ class Decoder:
     def instruction(self, raw: Any) -> Instruction:
         name, operands, width, registers = _FORMS[self.family](raw)
         kind = self.classify(name, operands)
-        returns_if = self.family == "arm" and name == "BX" and raw.cc not in ALWAYS  # in an IT block
+        returns_if = self.family == "thumb" and name == "BX" and raw.cc not in ALWAYS  # in an IT block
         conditional = returns_if or (kind == "branch" and name.upper() not in ("B", "JMP", "J"))
         text = f"{raw.mnemonic} {raw.op_str}".strip()
         try:
@@ -179,7 +179,7 @@ class Decoder:
 
     def reads(self, raw: Any) -> tuple[str, ...]:
         """The registers that an instruction reads, those of an address too."""
-        if self.family == "riscv":  # capstone does not tell; the first operand is what is written
+        if self.family == "riscv32":  # capstone does not tell; the first operand is what is written
             return tuple(part.strip() for part in raw.op_str.split(",")[1:] if part.strip()[0].isalpha())
         return tuple(raw.reg_name(register) for register in raw.regs_access()[0])
 
@@ -191,16 +191,16 @@ class Decoder:
         if kind in NOT_BY_OPERANDS:
             return None
         least = cost.min
-        if self.family == "arm" and raw.cc not in ALWAYS and least == cost.max:
+        if self.family == "thumb" and raw.cc not in ALWAYS and least == cost.max:
             least = 1  # in an IT block it may be skipped
         return (float(least), float(cost.max)) if least < cost.max or kind == "divide" else None
 
     def classify(self, name: str, operands: str) -> str:
         for kind, pattern in self.classes.items():
             if pattern.fullmatch(name.lower()):
-                if self.family == "k7" and kind in ("move", "add", "logic", "compare") and "m" in operands:
+                if self.family == "x86" and kind in ("move", "add", "logic", "compare") and "m" in operands:
                     return _memory_class(kind, operands)
-                if self.family == "k7" and kind == "multiply" and "," not in operands:
+                if self.family == "x86" and kind == "multiply" and "," not in operands:
                     return "wide multiply"
                 return kind
         return "other"
@@ -304,4 +304,4 @@ def _riscv_form(raw: Any) -> tuple[str, str, int | str, int]:
 
 
 _TWO_ADDRESS = {"ADD", "ADDI", "SUB", "AND", "ANDI", "OR", "XOR", "SLLI", "SRLI", "SRAI"}
-_FORMS = {"k7": _x86_form, "arm": _arm_form, "riscv": _riscv_form}
+_FORMS = {"x86": _x86_form, "thumb": _arm_form, "riscv32": _riscv_form}

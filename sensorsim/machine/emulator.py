@@ -61,7 +61,7 @@ class Machine:
 
         self.target, self.program = target, program
         self.places = places_beside(program)
-        self.abi = _ABIS[target.triple.split("-")[0]](target)
+        self.abi = _ABIS[target.family](target)
         self.abi.places = self.places
         self.uc = self.abi.open()
         for start, end in pages(program):
@@ -316,9 +316,7 @@ class _Arm(_Registers):
         from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const
 
         uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
-        models = {"cortex-m0plus": "M0", "cortex-m3": "M3", "cortex-m4": "M4", "cortex-m33": "M33"}
-        model = models[self.target.name]
-        uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_CORTEX_{model}"))
+        uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_{self.target.model}"))
         self.inputs = tuple(getattr(arm_const, f"UC_ARM_REG_R{k}") for k in range(4))
         self.sp, self.link, self.pc = arm_const.UC_ARM_REG_SP, arm_const.UC_ARM_REG_LR, arm_const.UC_ARM_REG_PC
         return uc
@@ -330,7 +328,7 @@ class _RiscV(_Registers):
     def open(self) -> Any:
         from unicorn import UC_ARCH_RISCV, UC_MODE_RISCV32, Uc, riscv_const
 
-        registers = 6 if self.target.name.startswith("rv32e") else 8  # the ABI of RV32E has six for arguments
+        registers = 6 if "+e" in self.target.mcpu else 8  # the ABI of RV32E has six for arguments
         self.inputs = tuple(getattr(riscv_const, f"UC_RISCV_REG_A{k}") for k in range(registers))
         self.sp, self.link, self.pc = (getattr(riscv_const, f"UC_RISCV_REG_{name}") for name in ("SP", "RA", "PC"))
         return Uc(UC_ARCH_RISCV, UC_MODE_RISCV32)

@@ -84,7 +84,7 @@ class Follower:
         """An instruction is about to run: settle the one before it, whose accesses are known now."""
         last = self.now
         self._finish()
-        if last is not None and not last.jumps and self.decoder.family == "arm":
+        if last is not None and not last.jumps and self.decoder.family == "thumb":
             self._skip(last.behind, address)
         if not self.begun:
             self._begin()
@@ -96,12 +96,12 @@ class Follower:
         """Arguments that are neither lengths nor arrays depend on data, in registers or on the stack."""
         self.begun, parameters = True, self.run.vectors.kernel.parameters
         values = [not isinstance(kind, Array | Length) for kind in parameters.values()]
-        if self.decoder.family == "k7":
+        if self.decoder.family == "x86":
             from unicorn.x86_const import UC_X86_REG_ESP
 
             names, first = [], self.machine.uc.reg_read(UC_X86_REG_ESP) + 4  # above the address to return to
         else:
-            letter, abi = "r" if self.decoder.family == "arm" else "a", self.machine.abi
+            letter, abi = "r" if self.decoder.family == "thumb" else "a", self.machine.abi
             names, first = [f"{letter}{k}" for k in range(len(abi.inputs))], self.machine.uc.reg_read(abi.sp)
         self.data = {name for name, is_value in zip(names, values, strict=False) if is_value}
         rest = [4 * k for k, is_value in enumerate(values[len(names) :]) if is_value]
@@ -168,7 +168,7 @@ class Follower:
     def _decode(self, address: int, size: int) -> None:
         """A block at once: what makes an Arm instruction conditional stands before it."""
         if address not in self.effects and address != self.machine.places.exit:
-            make = {"k7": _x86_effect, "arm": _arm_effect, "riscv": _riscv_effect}[self.decoder.family]
+            make = {"x86": _x86_effect, "thumb": _arm_effect, "riscv32": _riscv_effect}[self.decoder.family]
             for raw in self.decoder.capstone.disasm(self.machine.read_code(address, size), address):
                 self.effects[raw.address] = make(raw)
 

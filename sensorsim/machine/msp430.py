@@ -4,7 +4,6 @@ Code by the clang of ziglang, with a small runtime of ours that multiplies in th
 arguments and results follow the MSP430 EABI: r12 to r15, then the stack.
 """
 
-import sys
 from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -15,11 +14,10 @@ from sensorsim.machine import msp430_core as core
 from sensorsim.machine.avr import signature_of
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.interpreted import InterpretedMachine, Places, Signature
-from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, need_firmware_tools, run_compiler
+from sensorsim.machine.targets import MSP430, OPTIMIZE, SECTIONS, WARNINGS, run_compiler, zig_cc
 
 ARGUMENTS, FLOOR, STACK, EXIT = 0x8000, 0xF000, 0xFFE0, 0xFFF0
 LIMIT = 1 << 33
-MULTIPLIER = "-DSS_HW_MUL"  # MPY32 takes the same time for all operands
 FIRST, LAST = 12, 16  # registers of arguments
 _WHY = {
     core.NO_INSTRUCTION: "there is no instruction",
@@ -32,16 +30,13 @@ SINGLE = ("RRC", "SWPB", "RRA", "SXT", "PUSH", "CALL", "RETI")
 
 def compile_msp430(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path) -> Path:
     """Compile and link one function with all it needs; warnings are errors."""
-    need_firmware_tools()
     own, script = files("sensorsim.machine"), out.with_suffix(".ld")
     script.write_text((own / "msp430.ld").read_text("utf-8").replace("@ENTRY@", entry))
-    clang = [sys.executable, "-m", "ziglang", "cc", "-target", "msp430-freestanding-none"]
+    clang = [*zig_cc(), *MSP430.clang]
     made = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]
     for source, made_file in zip(sources, made, strict=True):
         folders = [f"-I{folder}" for folder in include]
-        run_compiler(
-            [*clang, *OPTIMIZE, *SECTIONS, *WARNINGS, MULTIPLIER, *folders, "-c", str(source), "-o", str(made_file)]
-        )
+        run_compiler([*clang, *OPTIMIZE, *SECTIONS, *WARNINGS, *folders, "-c", str(source), "-o", str(made_file)])
     link = ["-static", "-nostdlib", "-Wl,--gc-sections", f"-Wl,-T,{script}", f"-Wl,--entry={entry}"]
     with as_file(own / "msp430_runtime.S") as runtime:
         run_compiler([*clang, *link, *map(str, made), str(runtime), "-o", str(out)])

@@ -1,14 +1,14 @@
-"""The cores that exported code is compiled for, and the compiler that does it."""
+"""The cores, one object each, and the compiler that builds exported code for them."""
 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from sensorsim.errors import InputError
 from sensorsim.extras import need
@@ -28,37 +28,110 @@ TRAP = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
 
 @dataclass(frozen=True)
 class Target:
-    """A core: how the compiler calls it, and which processor table prices it."""
+    """A core: how it is compiled for, recognised and emulated.
+
+    Its table in tables/cpu has the rest: prices, and which operations take longer for some operands. To add a core, add
+    a table and an entry of `COUNTED`.
+    """
 
     name: str
     title: str
     triple: str
     mcpu: str
-    cpu: str  # a table in tables/cpu
+    cpu: str  # its table
+    flags: tuple[str, ...] = ()  # of the compiler
+    same_code: tuple[str, ...] = ()  # tables of cores that run the same code
+    elf: tuple[str, ...] = ()  # names of a processor or an architecture in ELF files that mean this core
+    model: str = ""  # of an Arm core: what unicorn calls it
+    # Of a core that unicorn does not run: load a function and its counter, verify a kernel, name the compiler.
+    load: Callable[..., tuple[Any, Any]] | None = None
+    verify: Callable[..., dict[str, Any]] | None = None
+    compiler: Callable[[], str] | None = None
+
+    @property
+    def family(self) -> str:
+        """The instruction set: x86, thumb, riscv32, avr or msp430."""
+        return self.triple.split("-")[0]
+
+    @property
+    def clang(self) -> list[str]:
+        """The compiler's options for this core."""
+        return ["-target", self.triple, f"-mcpu={self.mcpu}", *self.flags]
+
+
+def _load_avr(cpu: Any, *function: Any) -> tuple[Any, Any]:
+    from sensorsim.machine.avr_count import AvrCounter
+    from sensorsim.machine.avr_verify import avr_machine
+
+    machine = avr_machine(*function)
+    return machine, AvrCounter(machine, cpu)
+
+
+def _verify_avr(*function: Any) -> dict[str, Any]:
+    from sensorsim.machine.avr_verify import on_avr
+
+    return on_avr(*function)
+
+
+def _avr_compiler() -> str:
+    from sensorsim.machine.avr_build import avr_compiler, usual_compiler
+
+    return avr_compiler(usual_compiler())
+
+
+def _load_msp430(cpu: Any, *function: Any) -> tuple[Any, Any]:
+    from sensorsim.machine.msp430 import msp430_machine
+    from sensorsim.machine.msp430_count import Msp430Counter
+
+    machine = msp430_machine(*function)
+    return machine, Msp430Counter(machine, cpu)
 
 
 HOST = "host"
-TARGETS = {
+ARM, RISCV = "thumb-freestanding-eabi", "riscv32-freestanding-none"
+AVR = Target(
+    "avr",
+    "Microchip AVR (ATmega1284P)",
+    "avr-freestanding-none",
+    "atmega1284p",
+    "avr",
+    flags=("-Wno-avr-rtlib-linking-quirks",),  # clang asks for a chip to link with avr-libc, which is not linked here
+    load=_load_avr,
+    verify=_verify_avr,
+    compiler=_avr_compiler,
+)
+MSP430 = Target(
+    "msp430",
+    "TI MSP430",
+    "msp430-freestanding-none",
+    "msp430",
+    "msp430",
+    flags=("-DSS_HW_MUL",),  # MPY32 takes the same time for all operands
+    load=_load_msp430,
+)
+# The cores that `cost` counts on.
+COUNTED = {
     target.name: target
     for target in (
-        Target("k7", "AMD K7", "x86-freestanding-none", "athlon", "k7"),
-        Target("cortex-m0plus", "Arm Cortex-M0+", "thumb-freestanding-eabi", "cortex_m0plus", "cortex-m0plus"),
-        Target("cortex-m3", "Arm Cortex-M3", "thumb-freestanding-eabi", "cortex_m3", "cortex-m3"),
-        Target("cortex-m4", "Arm Cortex-M4", "thumb-freestanding-eabi", "cortex_m4", "cortex-m4"),
-        Target("cortex-m33", "Arm Cortex-M33", "thumb-freestanding-eabi", "cortex_m33", "cortex-m33"),
-        Target("rv32imc", "RISC-V RV32IMC (Ibex)", "riscv32-freestanding-none", "generic_rv32+m+c", "ibex"),
-        Target("ibex-large", "RISC-V, large Ibex", "riscv32-freestanding-none", "generic_rv32+m+c", "ibex-large"),
-        Target("cv32e40p", "RISC-V RV32IMC (CV32E40P)", "riscv32-freestanding-none", "generic_rv32+m+c", "cv32e40p"),
-        Target("rv32emc", "RISC-V RV32EMC (Ibex)", "riscv32-freestanding-none", "generic_rv32+e+m+c", "ibex"),
-        Target("rv32ec", "RISC-V RV32EC (Ibex)", "riscv32-freestanding-none", "generic_rv32+e+c", "ibex"),
+        Target("k7", "AMD K7", "x86-freestanding-none", "athlon", "k7", elf=("x86",)),
+        Target("cortex-m0plus", "Arm Cortex-M0+", ARM, "cortex_m0plus", "cortex-m0plus", model="CORTEX_M0",
+               elf=("m0", "m0plus", "m0+", "v6-M", "v6S-M")),
+        Target("cortex-m3", "Arm Cortex-M3", ARM, "cortex_m3", "cortex-m3", model="CORTEX_M3", elf=("m3", "v7-M")),
+        Target("cortex-m4", "Arm Cortex-M4", ARM, "cortex_m4", "cortex-m4", model="CORTEX_M4", elf=("m4", "v7E-M"),
+               same_code=("cortex-m4f",)),
+        Target("cortex-m33", "Arm Cortex-M33", ARM, "cortex_m33", "cortex-m33", model="CORTEX_M33",
+               elf=("m33", "v8-M.mainline")),
+        Target("rv32imc", "RISC-V RV32IMC (Ibex)", RISCV, "generic_rv32+m+c", "ibex", elf=("rv32i",)),
+        Target("ibex-large", "RISC-V, large Ibex", RISCV, "generic_rv32+m+c", "ibex-large"),
+        Target("cv32e40p", "RISC-V RV32IMC (CV32E40P)", RISCV, "generic_rv32+m+c", "cv32e40p"),
+        Target("rv32emc", "RISC-V RV32EMC (Ibex)", RISCV, "generic_rv32+e+m+c", "ibex", elf=("rv32em",)),
+        Target("rv32ec", "RISC-V RV32EC (Ibex)", RISCV, "generic_rv32+e+c", "ibex", elf=("rv32e",)),
+        AVR,
+        MSP430,
     )
-}
-# An emulator of its own, in machine/avr*.py, and a compiler of its own: not among those that unicorn runs.
-AVR = Target("avr", "Microchip AVR (ATmega1284P)", "avr-freestanding-none", "atmega1284p", "avr")
-CORES = {**TARGETS, AVR.name: AVR}
-# Also with an emulator of its own, in machine/msp430*.py: `cost` counts on it, and `verify` does not run there.
-MSP430 = Target("msp430", "TI MSP430", "msp430-freestanding-none", "msp430", "msp430")
-COUNTED = {**CORES, MSP430.name: MSP430}
+}  # fmt: skip
+TARGETS = {name: target for name, target in COUNTED.items() if target.load is None}  # those that unicorn runs
+CORES = {name: target for name, target in COUNTED.items() if name in TARGETS or target.verify}  # those of `verify`
 # What a package's README and manifest tell of: one core of a kind, so that an export stays short and quick.
 SHOWN = ("k7", "cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imc")
 
@@ -93,12 +166,9 @@ def compiler_version() -> str:
 
 
 def compilers(names: Iterable[str]) -> str:
-    """What makes the code for these targets: one compiler for all, but for the AVR, which may have its own."""
-    if AVR.name not in names:
-        return compiler_version()
-    from sensorsim.machine.avr_build import avr_compiler, usual_compiler
-
-    return f"{compiler_version()}; avr: {avr_compiler(usual_compiler())}"
+    """Name the compiler of these targets: one for all, and after it those of cores that have their own."""
+    own = (COUNTED[name] for name in names if name in COUNTED)
+    return "; ".join([compiler_version(), *(f"{core.name}: {core.compiler()}" for core in own if core.compiler)])
 
 
 def compile_elf(
@@ -107,7 +177,7 @@ def compile_elf(
     """Compile and link one function with all it needs; warnings are errors."""
     script = out.with_suffix(".ld")
     script.write_text((files("sensorsim.machine") / "link.ld").read_text("utf-8").replace("@ENTRY@", entry))
-    command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS]
+    command = [*zig_cc(), *target.clang, *OPTIMIZE, *SECTIONS]
     command += [*WARNINGS, *LINK, *options]
     command += [f"-Wl,-T,{script}", f"-Wl,--entry={entry}", *(f"-I{folder}" for folder in include)]
     command += [*map(str, sources), "-o", str(out)]
@@ -161,7 +231,7 @@ class Ziglang:
 
 def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[Path], out: Path) -> list[Path]:
     """Object files, one for each source: nothing is linked, so nothing of the compiler's runtime is built."""
-    command = [*_zig(), "-target", target.triple, f"-mcpu={target.mcpu}", *OPTIMIZE, *SECTIONS, *WARNINGS]
+    command = [*zig_cc(), *target.clang, *OPTIMIZE, *SECTIONS, *WARNINGS]
     made = [out / f"{source.stem}-{target.name}.o" for source in sources]
     for source, file in zip(sources, made, strict=True):
         run_compiler([*command, *(f"-I{folder}" for folder in include), "-c", str(source), "-o", str(file)])
@@ -171,7 +241,7 @@ def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[P
 def compile_host(sources: Sequence[Path], include: Sequence[Path], out: Path, options: Sequence[str] = ()) -> Path:
     """A shared library for this machine; warnings are errors."""
     flags = [*OPTIMIZE, *WARNINGS, "-shared", "-fPIC", "-nostdlib", *options]
-    run_compiler([*_zig(), *flags, *(f"-I{folder}" for folder in include), *map(str, sources), "-o", str(out)])
+    run_compiler([*zig_cc(), *flags, *(f"-I{folder}" for folder in include), *map(str, sources), "-o", str(out)])
     return out
 
 
@@ -186,7 +256,8 @@ def check_with_gcc(sources: Sequence[Path], include: Sequence[Path]) -> str | No
     return run_compiler([gcc, "--version"]).splitlines()[0]
 
 
-def _zig() -> list[str]:
+def zig_cc() -> list[str]:
+    """Return the command of the compiler; InputError where a tool for machine code is not installed."""
     need_firmware_tools()
     return [sys.executable, "-m", "ziglang", "cc"]
 

@@ -114,12 +114,11 @@ def _register(machine: Machine, name: str) -> int:
     """Unicorn's number of a register, by its name in a disassembly."""
     from unicorn import arm_const, riscv_const, x86_const
 
-    family = machine.target.triple.split("-")[0]
     module, stem = {
         "x86": (x86_const, "UC_X86_REG_"),
         "thumb": (arm_const, "UC_ARM_REG_"),
         "riscv32": (riscv_const, "UC_RISCV_REG_"),
-    }[family]
+    }[machine.target.family]
     return int(getattr(module, stem + name.upper()))
 
 

@@ -1,7 +1,7 @@
 """The C of a package beside its kernels: the same bits on every target, and what each kernel executes there."""
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.manifest import Package
 from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.language.timing import uneven_cores
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
@@ -25,7 +26,7 @@ from sensorsim.machine.harness import (
     run_on_core,
     run_on_host,
 )
-from sensorsim.machine.targets import AVR, HOST, TARGETS, TRAP, Compiler, Target, Ziglang, compile_host
+from sensorsim.machine.targets import HOST, TARGETS, TRAP, Compiler, Target, Ziglang, compile_host
 from sensorsim.machine.vectors import (
     Vectors,
     expected,
@@ -90,8 +91,8 @@ class Work:
                 yield vectors, expected(vectors)
 
     def on_core(self, target: Target, kernel: Kernel) -> KernelResult:
-        if target is AVR:
-            return self.on_avr(kernel)
+        if target.verify is not None:
+            return self.on_own_emulator(target, target.verify, kernel)
         prefix, cpu = self.package.prefix, load_cpu(target.cpu)
         machine = self.machine(target, kernel)
         counter, tally = BlockCounter(machine, Decoder(target, cpu)), Tally()
@@ -138,17 +139,15 @@ class Work:
             proved_operations=secrets and "operation" not in exposed and all(o.declarable for o in watched.operations),
         )
 
-    def on_avr(self, kernel: Kernel) -> KernelResult:
-        """The same by the emulator of AVR. Nothing is called proved there: a core that adds bytes and has no select
-        may well branch where the source does not."""
-        from sensorsim.machine.avr_verify import on_avr
-
+    def on_own_emulator(self, target: Target, verify: Callable[..., dict[str, Any]], kernel: Kernel) -> KernelResult:
+        """Run the kernel where the emulator is ours. Nothing is called proved there: a core that adds bytes and has no
+        select may well branch where the source does not."""
         function, sources = self.package.names.functions[kernel], self.package.kernel_sources(self.build)
-        found = on_avr(sources, self.package.include, function, kernel, self.sets(kernel), self.build)
+        found = verify(sources, self.package.include, function, kernel, self.sets(kernel), self.build)
         exposed = _exposed(kernel)
         # Divisions and shifts by a secret are loops there, of the runtime or in the code itself: the source tells.
         slow = (TimedOperation("divisions or shifts", 0, None, None, True),) if "operation" in exposed else ()
-        secrets, declared = kernel.secrecy().secrets, _declared(kernel, AVR)
+        secrets, declared = kernel.secrecy().secrets, _declared(kernel, target)
         return KernelResult(
             **found, secrets=secrets, exposed=tuple(sorted(exposed)), declared=declared, operations=slow
         )
@@ -214,7 +213,7 @@ class Work:
         """Run the package's own self-test once on each core."""
         prefix = self.package.prefix
         out = self.build / f"selftest-{target.name}.elf"
-        if out.exists() or target is AVR:  # the self-test's vectors take more memory than an AVR has
+        if out.exists() or target.verify is not None:  # the self-test's vectors take more memory than an AVR has
             return
         sources, entry = [*self.package.sources, *self.package.selftest], f"{prefix}selftest"
         self.compiler.elf(target, sources, self.package.include, entry, out)
@@ -294,12 +293,13 @@ def _declared(kernel: Kernel, target: Target | None = None) -> tuple[str, ...]:
     """Return the kinds of what depends on a secret and is declared: branch, loop, address, operation.
 
     A declared operation is a loop in the package's own code where a primitive outside of the language brings its C,
-    and on AVR, which shifts place by place.
+    and on a core that shifts place by place.
     """
     accepted = kernel.secrecy().exceptions
     kinds, slow = {found.kind for found in accepted}, {found.at for found in accepted if found.kind == "operation"}
     nodes = (node for part in reachable([kernel]) for node in part.nodes if isinstance(node, ir.Apply))
-    looping = {node.at for node in nodes if target is AVR or node.primitive.function.__module__ != SHIPPED}
+    by_place = target is not None and target.cpu in uneven_cores("SHIFT")
+    looping = {node.at for node in nodes if by_place or node.primitive.function.__module__ != SHIPPED}
     return tuple(sorted(kinds | ({"loop"} if slow & looping else set())))
 
 

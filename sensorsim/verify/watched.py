@@ -29,7 +29,7 @@ class TimedOperation:
 
     @property
     def declarable(self) -> bool:
-        """Whether a kernel can declare it. The secrecy reader takes all multiplications to be equally long."""
+        """Whether a kernel can declare it. Of our cores none has a MUL whose time depends on its operands."""
         return any(part in self.name for part in DIVIDES)
 
     def text(self, unit: str) -> str:
@@ -116,8 +116,7 @@ def _places(counter: BlockCounter, prefix: str) -> dict[int, tuple[str, tuple[st
     for instructions in counter.timed.values():
         for one in instructions:
             found[one.address] = one.plural, () if "[" in one.text else one.reads
-    family = counter.decoder.family
-    stem = {"arm": "r", "riscv": "a"}.get(family)
+    stem = {"thumb": "r", "riscv32": "a"}.get(counter.decoder.family)
     for name in sorted(counter.branching()):
         if name.startswith((prefix, *BY_LENGTH)) or name not in counter.machine.program.symbols:
             continue
