@@ -1,7 +1,6 @@
 """The self-test of a sensor: what it expects of the table and of packets, worked out by the firmware model."""
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from zlib import crc32
 
 from sensorsim.device.firmware import Firmware
@@ -12,8 +11,7 @@ from sensorsim.export.files import template
 from sensorsim.export.sensor import SensorCode
 from sensorsim.language.c.tables import array
 from sensorsim.language.c.text import with_prefix
-from sensorsim.privacy.kinds.rows import RowsTable
-from sensorsim.privacy.kinds.stairs import StairsTable
+from sensorsim.privacy.tables import NoiseTable
 
 PACKETS, REOPENED, FIRST_EPOCH = 8, 4, 100
 START = 2463534242  # of the test board's xorshift32
@@ -159,38 +157,18 @@ def table_checks(code: SensorCode) -> str:
     return with_prefix(text, code.prefix)
 
 
-def _counts(table: object) -> str:
-    if isinstance(table, RowsTable) and table.c_array()[1]:
-        return _lookup(table) if table.count_bits == 8 else _thresholds(table)
-    if isinstance(table, StairsTable):
-        least, most = table.counts[0][0], table.counts[-1][0]
-        known = dict(table.counts)
-        row = [known.get(value, 0) for value in range(least, most + 1)]
-        return _histogram([row], table.entries, least)
-    return ""  # one bit: two constants, which the hash covers
-
-
-def _thresholds(table: RowsTable) -> str:
-    ratio: Fraction | None = table.rows.ratio()
+def _counts(table: NoiseTable) -> str:
+    found = table.stored_counts()
+    if found is None:
+        return ""  # one bit: two constants, which the hash covers
+    rows, values = found.rows, len(found.rows[0])
+    fill: dict[str, object] = {"EXPECTED": _expected(rows), "ROWS": len(rows)}
+    if not found.sums:
+        return _filled(HISTOGRAM, {**fill, "VALUES": values, "ENTRIES": sum(rows[0]), "LEAST": found.least})
+    ratio = table.certify().ratio
     assert ratio is not None
-    fill = {
-        "EXPECTED": _expected(table.counts),
-        "SYMBOLS": table.rows.symbols,
-        "CUTS": table.rows.symbols - 1,
-        "ROWS": len(table.counts),
-        "NUMERATOR": ratio.numerator,
-        "DENOMINATOR": ratio.denominator,
-    }
+    fill |= {"SYMBOLS": values, "CUTS": values - 1, "NUMERATOR": ratio.numerator, "DENOMINATOR": ratio.denominator}
     return _filled(THRESHOLDS, fill)
-
-
-def _lookup(table: RowsTable) -> str:
-    return _histogram(table.counts, 1 << table.count_bits, 0)
-
-
-def _histogram(rows: Sequence[Sequence[int]], entries: int, least: int) -> str:
-    fill = {"EXPECTED": _expected(rows), "ROWS": len(rows), "VALUES": len(rows[0]), "ENTRIES": entries, "LEAST": least}
-    return _filled(HISTOGRAM, fill)
 
 
 def _expected(rows: Sequence[Sequence[int]]) -> str:

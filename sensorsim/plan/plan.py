@@ -158,7 +158,7 @@ def _compared(settled: Settled) -> "tuple[Strategy, ...]":
     asked, table, schedule = settled.asked, settled.table, settled.schedule
     if schedule.slots < 2:
         raise InputError("a budget period of one record leaves no choice to compare; give more days or records.")
-    whole = table if schedule.allowed == 1 and table.kind == "rows" and table.release == 1 else None
+    whole = table if schedule.allowed == 1 and table.symbols and table.release == 1 else None
     return compare(asked.budget, asked.n, schedule.slots, given(asked.devices), table=whole)
 
 

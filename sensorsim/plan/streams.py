@@ -122,7 +122,7 @@ def _check(features: int, records: int, devices: int, levels: int) -> None:
 def _whole(given: "NoiseTable | None", budget: Decimal, features: int) -> "NoiseTable":
     if given is None:
         return table_of(budget, features)
-    if given.kind != "rows" or (given.features, given.release) != (features, 1) or not certify(given).holds(budget):
+    if not given.symbols or (given.features, given.release) != (features, 1) or not certify(given).holds(budget):
         raise InputError(
             f"the table is to be a rows table for 1 of {features} features with an epsilon of at most {budget}; leave "
             "it out, or make such a one."

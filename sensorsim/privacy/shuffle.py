@@ -101,10 +101,9 @@ def clone_probability(table: "NoiseTable") -> float:
     needs nothing but epsilon0.
     """
     from sensorsim.privacy.certificate import certify
-    from sensorsim.privacy.kinds.rows import RowsTable
 
-    if isinstance(table, RowsTable) and table.features == 1 and table.symbols == 2:
-        pairs = [(min(column), max(column)) for column in zip(*table.rows.all_counts(), strict=True)]
+    if table.features == 1 and table.symbols == 2:
+        pairs = [(min(column), max(column)) for column in zip(*table.extremes(), strict=True)]
         return math.nextafter(float(min(Fraction(2 * least, least + most) for least, most in pairs)), 0.0)
     proved = certify(table).epsilon_record
     if proved is None:

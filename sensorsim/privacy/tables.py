@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC, N
@@ -28,6 +28,14 @@ READY_EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1", "1.6", "3.2", "6.4")
 MOST_FEATURES = N.hi
 OPTIONS = {"most_clamped": "clamped", "limit_scales": "limit"}  # as the command line calls them
 WORD_BITS = 31  # what a release adds up must fit a signed 32-bit word
+
+
+class StoredCounts(NamedTuple):
+    """The counts in an array of firmware: each row of it lists values, or holds the running sums of their counts."""
+
+    rows: Sequence[Sequence[int]]  # the counts of the values, for each row of the array
+    least: int = 0  # the first value
+    sums: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +144,21 @@ class NoiseTable(Shown):
     def distribution(self, x_q: int) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
         """Every value that can be released for x_q, and how many of the draws give it."""
         raise NotImplementedError
+
+    def draw(self, x_q: int, top: Any, low: Any, low_bits: int) -> Any:
+        """Return the outputs at x_q for the top and the low parts of random words, by the plain rule of the kind.
+
+        Both parts are arrays of 64-bit integers. This shares nothing with the kernels: their C is compared with it.
+        """
+        raise NotImplementedError
+
+    def worst_inputs(self) -> "Sequence[int]":
+        """Return the x_q among which two have the certified likelihood ratio; none where it is an upper bound."""
+        return ()
+
+    def stored_counts(self) -> StoredCounts | None:
+        """Return the counts that a self-test finds in the array of `c_array`; None where there is no array."""
+        return None
 
     def estimate(self, y: Any) -> Any:
         """Unbiased estimates of x in 0 … 1 from released values: post-processing, and public."""

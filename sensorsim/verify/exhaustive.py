@@ -74,7 +74,7 @@ def _release(package: Package, known: Stated, kernel: Kernel, build: Path, seed:
     if parts.bits <= MOST_BITS:
         found = [_every_word(release.draw, parts, x, rng) for x in places]
         how = f"all 2^{parts.bits} values of the bits that a word uses"
-    elif known.table.kind == "rows":
+    elif known.table.symbols:
         found = [_by_classes(release.draw, parts, x, rng) for x in places]
     else:
         found = [_by_places(release.draw, parts, x, rng) for x in places]
@@ -90,7 +90,7 @@ def _release(package: Package, known: Stated, kernel: Kernel, build: Path, seed:
 
 def places_of(release: Release) -> list[int]:
     """The x that are tried."""
-    marks = {k * ONE // 8 for k in range(9)} | set(release.knots())
+    marks = {k * ONE // 8 for k in range(9)} | set(release.known.table.worst_inputs())
     beside = {mark + off for mark in marks for off in (-1, 0, 1)} | {release.most}
     some = release.rng.integers(0, ONE, RANDOM_X).tolist()
     return sorted(x for x in beside | set(some) if release.least <= x <= release.most)
@@ -109,7 +109,7 @@ def _counted(known: Stated, parts: Parts, places: Sequence[int], found: Sequence
 
 
 def _compared(known: Stated, found: Sequence[dict[int, int]], function: str) -> str:
-    """The observed ratio beside the certified one: equal for rows, not larger for stairs."""
+    """Compare the observed ratio with the certified one: equal where inputs are known to attain it, else not larger."""
     certificate = known.table.certificate
     assert certificate is not None
     outputs = {y for counts in found for y in counts}
@@ -117,8 +117,7 @@ def _compared(known: Stated, found: Sequence[dict[int, int]], function: str) -> 
     ratio = None if any(min(c) == 0 for c in columns) else max(Fraction(max(c), min(c)) for c in columns)
     if ratio == certificate.ratio:
         return f"observed epsilon {_epsilon(ratio)}, as certified"
-    exact = known.table.kind == "rows"
-    if exact or ratio is None or certificate.ratio is None or ratio > certificate.ratio:
+    if known.table.worst_inputs() or ratio is None or certificate.ratio is None or ratio > certificate.ratio:
         raise FailedProofError(
             f"{function} as compiled has epsilon {_epsilon(ratio)} for one value, and {_epsilon(certificate.ratio)} is "
             "certified"

@@ -45,8 +45,7 @@ def own_of(package: Package, kernel: Kernel) -> Own:
 def _constants(package: Package, kernel: Kernel) -> dict[str, int]:
     """The macros of the package's table, sensor and packet, by the kernels' names for them."""
     table = package.manifest.get("noise_table") or {}
-    sized = bool(table) and table["kind"] != "samples"  # samples are for records of any size
-    known = {"n": int(table["features"]), "k": int(table["release"])} if sized else {}
+    known = {"n": int(table["features"]), "k": int(table["release"])} if table else {}
     macro = re.compile(rf"^#define {re.escape(package.prefix.upper())}(\w+) (\d+)U?\b", re.M)
     found = {name: int(value) for text in _texts(package, "*.h") for name, value in macro.findall(text)}
     lead = "SKETCH_" if kernel.name in OF_SKETCH else "NOISE_"

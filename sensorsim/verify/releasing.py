@@ -77,11 +77,6 @@ class Release:
             return Parts(32 - known["drop"], known["stair_bits"])
         return Parts(16 if "cuts" in known else 8, FRAC - known["knot_bits"])
 
-    def knots(self) -> list[int]:
-        """Where the certificate of rows is attained."""
-        step = FRAC - self.constants.get("knot_bits", 0)
-        return [k << step for k in range((1 << FRAC - step) + 1)] if self.known.table.kind == "rows" else []
-
     def draw(self, words: "np.ndarray[Any, Any]", x: int) -> "np.ndarray[Any, Any]":
         """What is released of x for each word: through every second of the features that a record releases."""
         import numpy as np

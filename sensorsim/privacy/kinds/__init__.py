@@ -1,7 +1,6 @@
 """The kinds of noise table, one file each. A kind answers for itself what every table is asked (`NoiseTable`).
 
-A few places ask which kind a table is, for what rows alone have: proofs of every draw and the C that holds their counts
-(verify, export), the tighter bound of one bit (shuffle), and plans, which compare strategies for rows.
+No module outside this package asks which kind a table is.
 
 rows       one symbol per feature, the least noise for a bounded range; the default
 stairs     noise that is added and clamped

@@ -133,6 +133,15 @@ class CountedTable(NoiseTable):
         kept, place = np.unique(np.clip(outputs, -self.limit, self.limit), return_inverse=True)
         return kept, np.bincount(place, counts).astype(np.int64)
 
+    def draw(self, x_q: int, top: Any, low: Any, low_bits: int) -> Any:
+        """Add the noise of the top part's stair and the low part's place on it to x about its middle, and clamp."""
+        import numpy as np
+
+        assert self.limit is not None
+        stair = 1 << self.stair_bits
+        noisy = x_q - (1 << self.frac_bits) // 2 - stair // 2 + stair * self.values.astype(np.int64)[top] + low
+        return np.clip(noisy, -self.limit, self.limit)
+
     def picture(self) -> str:
         """Shares of the table in equal ranges of noise; the outermost rows hold all that lies beyond."""
         rows, width = 15, 48

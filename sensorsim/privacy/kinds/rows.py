@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from sensorsim.errors import InputError
 from sensorsim.privacy.certificate import Certificate, pure_certificate
 from sensorsim.privacy.rows import MOST_KNOTS, Rows
-from sensorsim.privacy.tables import NoiseTable
+from sensorsim.privacy.tables import NoiseTable, StoredCounts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -179,6 +179,35 @@ class RowsTable(NoiseTable):
 
         counts = self.rows.distribution(x_q, self.frac_bits)
         return np.arange(len(counts)), np.array(counts, np.int64)
+
+    def draw(self, x_q: int, top: Any, low: Any, low_bits: int) -> Any:
+        """Round x to a row by the low part; count how many sums of that row's counts the top part reaches.
+
+        A mirrored table is read at 1 - x where x is above 1/2, and its symbols backwards. One bit is 1 for the lowest
+        words, as many as its count at x.
+        """
+        import numpy as np
+
+        if self.form == BIT:
+            counts = self.rows.distribution(x_q, self.frac_bits)
+            return ((top << low_bits) + low < (counts[1] << 16 + low_bits) // sum(counts)).astype("int64")
+        one = 1 << self.frac_bits
+        turned = self.mirrored and 2 * x_q > one
+        rows = self.rows.all_counts()
+        sums = np.cumsum(np.array(rows, np.int64), axis=1)[:, :-1]
+        row = ((one - x_q if turned else x_q) + low) // (one // (len(rows) - 1))
+        reached = np.zeros(len(top), np.int64)
+        for place in np.unique(row):
+            reached[row == place] = np.searchsorted(sums[place], top[row == place], side="right")
+        return len(rows[0]) - 1 - reached if turned else reached
+
+    def worst_inputs(self) -> Sequence[int]:
+        """Return the knots."""
+        step = self.frac_bits - self.rows.knot_bits
+        return [knot << step for knot in range(self.rows.knots)]
+
+    def stored_counts(self) -> StoredCounts | None:
+        return None if self.form == BIT else StoredCounts(self.counts, sums=self.form != LOOKUP)
 
     def estimate(self, y: Any) -> Any:
         import numpy as np

@@ -12,6 +12,7 @@ from sensorsim.privacy import stairs as shapes
 from sensorsim.privacy.certificate import Certificate, pure_certificate
 from sensorsim.privacy.kinds.counted import MOST_ENTRIES_BITS, CountedTable, check_word, checked_entries, counted
 from sensorsim.privacy.stairs import Stairs
+from sensorsim.privacy.tables import StoredCounts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -179,6 +180,11 @@ class StairsTable(CountedTable):
         known: dict[str, Any] = {"features": constants["n"], "release": constants["k"]}
         known |= {"stair_bits": constants["stair_bits"], "limit": constants["limit"]}
         return replace(self, **known, counts=counted(values), certificate=None)
+
+    def stored_counts(self) -> StoredCounts:
+        least, most = self.counts[0][0], self.counts[-1][0]
+        known = dict(self.counts)
+        return StoredCounts([[known.get(value, 0) for value in range(least, most + 1)]], least)
 
     def c_remark(self) -> list[str]:
         middle = ((1 << self.frac_bits) + 1) / 2
