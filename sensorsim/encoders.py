@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from sensorsim.errors import InputError
 from sensorsim.files import read_bounded, strict_json
 from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT, HIDDEN, SIGMOID_BITS
 from sensorsim.ranges import Range, brief
-from sensorsim.tables import folder
 
 SCHEMA_VERSION = 2
-DEFAULT = "default"
+DEFAULT = "default"  # the encoder that ships, in tables/encoders
 MOST_BYTES = 1 << 27
 MOST_NAME = 100  # letters of a column's name or unit
 # What a file tells of the training: how private it was. Accuracies are measured on records, and from a seed the noise
@@ -42,11 +41,14 @@ AGAIN = "make it again with `sensorsim train --encoder`"
 class Encoder:
     """Integers in the formats of `kernels/encoder.py`."""
 
-    columns: tuple[str, ...] | None  # what each feature is, where it is known
-    ranges: tuple[Range, ...] | None  # of readings: low becomes 0, high becomes 1; None where they are not known
     weights: tuple[tuple[int, ...], ...]  # l rows of n, Q4.11
     bias: tuple[int, ...]  # l, 13 fraction bits, with what rounding down takes away
-    provenance: dict[str, Any]  # how it was trained and what its epsilon covers: TOLD, nothing else
+    columns: tuple[str, ...] | None = field(default=None, compare=False)  # what each feature is, where it is known
+    # Of readings: low becomes 0, high becomes 1; None where they are not known.
+    ranges: tuple[Range, ...] | None = field(default=None, compare=False)
+    # How it was trained and what its epsilon covers: names of READ, nothing else.
+    provenance: dict[str, Any] = field(default_factory=dict, compare=False)
+    name: str = "encoder"  # of its file
 
     @property
     def n(self) -> int:
@@ -56,33 +58,44 @@ class Encoder:
     def l(self) -> int:  # noqa: E743 - the paper's name
         return len(self.weights)
 
+    @property
+    def flat(self) -> tuple[int, ...]:
+        """The weights as firmware holds them: the n of unit 0 first, then those of unit 1."""
+        return sum(self.weights, ())
 
-def as_json(encoder: Encoder) -> str:
-    formats = {"weights": ENCODER_WEIGHT, "bias": ENCODER_BIAS, "hidden": HIDDEN}
-    about = {name: {"storage": q.storage, "frac_bits": q.frac_bits} for name, q in formats.items()}
-    whole = {"schema_version": SCHEMA_VERSION, "formats": about, "sigmoid_table_bits": SIGMOID_BITS, **asdict(encoder)}
-    whole["provenance"] = {name: value for name, value in _told(encoder.provenance).items() if name in TOLD}
-    lines = (f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in whole.items())
+
+def as_json(encoder: Encoder, packaged: bool = False) -> str:
+    """Return the file of an encoder; one of a package is ASCII and has the numbers that its C has, a row a line."""
+    about = _formats("weights", "bias") if packaged else _formats("weights", "bias", "hidden")
+    head: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "formats": about}
+    ranges = None if encoder.ranges is None else [asdict(one) for one in encoder.ranges]
+    told = _told(encoder.provenance)
+    if packaged:
+        head |= {"columns": encoder.columns, "ranges": ranges, "provenance": told}
+        rows = ",\n".join(f"  {json.dumps(row)}" for row in encoder.weights)
+        start = json.dumps(head, indent=1, ensure_ascii=True)[:-2]
+        return f'{start},\n "weights": [\n{rows}\n ],\n "bias": {json.dumps(encoder.bias)}\n}}\n'
+    head |= {"sigmoid_table_bits": SIGMOID_BITS, "columns": encoder.columns, "ranges": ranges}
+    head |= {"weights": encoder.weights, "bias": encoder.bias}
+    head["provenance"] = {name: value for name, value in told.items() if name in TOLD}
+    lines = (f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"  # one line for each part, so that a difference can be read
 
 
-def load(name: str = DEFAULT) -> Encoder:
-    """A shipped encoder by name, or one of your own by its path."""
-    path = Path(name) if name.endswith(".json") else folder() / "encoders" / f"{name}.json"
+def read_encoder(path: Path) -> Encoder:
+    """Read the file of a trained encoder, or that of a package."""
     try:
         content = read_bounded(path, MOST_BYTES)
-    except OSError:
-        raise InputError(
-            f"there is no encoder {name}; give default, or a JSON file of sensorsim train --encoder."
-        ) from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; give the path of a trained encoder.") from None
     try:
-        return parse(content)
+        return parse(content, path.name)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        raise InputError(f"{path.name}: {error}") from None
 
 
-def parse(content: bytes) -> Encoder:
-    """Read the file of an encoder, as `train` and `export` write it; InputError for anything else."""
+def parse(content: bytes, name: str = "encoder") -> Encoder:
+    """Parse the file of an encoder, as `train` and `export` write it; InputError for anything else."""
     try:
         found = strict_json(content.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -105,14 +118,19 @@ def parse(content: bytes) -> Encoder:
             raise TypeError("columns")
     except TypeError:
         raise InputError(f"its columns are no list of a name for each feature; {AGAIN}.") from None
-    return Encoder(columns, _ranges(found, columns), weights, bias, _provenance(found["provenance"]))
+    return Encoder(weights, bias, columns, _ranges(found, columns), _provenance(found["provenance"]), name)
+
+
+def _formats(*names: str) -> dict[str, dict[str, Any]]:
+    """Return the kernel's number formats."""
+    known = {"weights": ENCODER_WEIGHT, "bias": ENCODER_BIAS, "hidden": HIDDEN}
+    return {name: {"storage": known[name].storage, "frac_bits": known[name].frac_bits} for name in names}
 
 
 def _check_formats(found: dict[str, Any]) -> None:
     """Refuse numbers in another format than that of the kernels."""
     formats, bits = found["formats"], found.get("sigmoid_table_bits", SIGMOID_BITS)
-    known = {"weights": ENCODER_WEIGHT, "bias": ENCODER_BIAS, "hidden": HIDDEN}
-    wanted = {name: {"storage": q.storage, "frac_bits": q.frac_bits} for name, q in known.items()}
+    wanted = _formats("weights", "bias", "hidden")
     same = isinstance(formats, dict) and {"weights", "bias"} <= formats.keys() <= wanted.keys()
     if not same or any(_exact(formats[name]) != _exact(wanted[name]) for name in formats):
         raise InputError(f"its numbers are in another number format than the kernel's; {AGAIN}.")

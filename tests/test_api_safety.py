@@ -202,7 +202,7 @@ def test_a_value_of_another_type_is_one_sentence():
     for odd in (None, "table.txt", 1.6):
         with pytest.raises(ss.InputError, match="table= is of type"):
             ss.Sensor(odd)
-    with pytest.raises(ss.InputError, match="encoder= is of type str; give a EncoderWeights or None"):
+    with pytest.raises(ss.InputError, match="encoder= is of type str; give a Encoder or None"):
         ss.Firmware(ONE_OF, "encoder.txt")
     with pytest.raises(ss.InputError, match="a whole number from 0"):
         ss.fleet(2, 1, ONE_OF, seed=-1)

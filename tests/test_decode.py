@@ -13,9 +13,8 @@ from command import run
 from sensorsim.kernels.encoder import encoder as encoder_kernel
 
 from sensorsim.cli import main
-from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
-from sensorsim.encoders import load as load_encoder
+from sensorsim.encoders import read_encoder
 from sensorsim.hospital.codes import Codes
 from sensorsim.hospital.decode import each_record, mean_record, told_by
 from sensorsim.hospital.expected import Expected
@@ -26,7 +25,7 @@ from sensorsim.privacy.spending import Covers
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.ranges import to_unit
 from sensorsim.train.evaluate import records_for
-from sensorsim.train.quantise import in_integers, weights_of
+from sensorsim.train.quantise import in_integers
 from sensorsim.train.released import on_the_lattice
 from sensorsim.train.save import load, save
 
@@ -51,14 +50,14 @@ def codes_of(model):
 
 
 def hidden(model, x):
-    made = weights_of(in_integers(model)[0])
-    weights, bias = np.array(made.weights, np.int16), np.array(made.bias, np.int32)
+    made = in_integers(model)[0]
+    weights, bias = np.array(made.flat, np.int16), np.array(made.bias, np.int32)
     return encoder_kernel.batch(x=on_the_lattice(x), weights=weights, bias=bias)["hidden"]
 
 
 def packed(model, table, h, seed):
     """Packets of these hidden units, bit by bit as `Layout` says."""
-    layout = Firmware(table, weights_of(in_integers(model)[0])).layout
+    layout = Firmware(table, in_integers(model)[0]).layout
     if table.sampled:
         chosen, y = sampled_records(h, table, seed)
     else:
@@ -84,7 +83,7 @@ def test_one_packet_is_read_by_bayes_rule(ward, kind):
     model, table = load(str(ward / "linear.npz")), table_for(kind, 1.6, L, 1)
     codes, one = codes_of(model), on_the_lattice(np.full((1, L), 0.7))
     packets = packed(model, table, one, 5)
-    (found, kept), _ = each_record([packets], Expected.of(table, weights_of(in_integers(model)[0])), codes)
+    (found, kept), _ = each_record([packets], Expected.of(table, in_integers(model)[0]), codes)
     assert kept.accepted == 1 and sum(kept.rejected.values()) == 0
     (unit,), (y,) = (part[0].tolist() for part in sampled_records(one, table, 5))
     middle, spread = codes.middle[unit], codes.covariance[unit, unit] ** 0.5
@@ -110,7 +109,7 @@ def test_one_private_code_says_little_and_more_with_more_epsilon(ward, form):
     reached = {}
     for epsilon in (1.6, 6.4):
         table = table_for("rows", epsilon, L, 1)
-        expected = Expected.of(table, weights_of(in_integers(model)[0]))
+        expected = Expected.of(table, in_integers(model)[0])
         packets = packed(model, table, hidden(model, x), 1)
         codes = told_by(receive(packets, table, expected.firmware.encoder), codes_of(model))
         found = np.concatenate([part for part, _ in each_record([packets], expected, codes)])
@@ -129,7 +128,7 @@ def test_all_units_say_more_than_one(ward):
     for epsilon, k in ((6.4, 1), (7 * 6.4, L)):
         table = table_for("stairs", epsilon, L, k)
         packets = packed(model, table, hidden(model, x), 2)
-        expected = Expected.of(table, weights_of(in_integers(model)[0]))
+        expected = Expected.of(table, in_integers(model)[0])
         reached.append(r2(np.concatenate([part for part, _ in each_record([packets], expected, codes_of(model))]), x))
     assert reached[1] > reached[0] + 0.2
 
@@ -141,7 +140,7 @@ def test_the_mean_of_many_is_that_of_the_reconstructions(ward, form, kind):
     model, table = load(str(ward / f"{form}.npz")), table_for(kind, 6.4, L, 1)
     x = records_for(model, str(ward / "days.csv")).x
     x = x[x[:, 0] > np.quantile(x[:, 0], 0.7)]
-    received = receive(packed(model, table, hidden(model, x), 3), table, weights_of(in_integers(model)[0]))
+    received = receive(packed(model, table, hidden(model, x), 3), table, in_integers(model)[0])
     found = mean_record(received, codes_of(model))
     truth = model.trained.predict(0, x).mean(axis=0)
     start = codes_of(model).decode(1 / (1 + np.exp(-model.middle[0])))
@@ -161,7 +160,7 @@ def test_the_interval_holds_where_codes_are_normal(ward, kind, epsilon):
         mean = codes.middle + rng.choice([0.1, 0.3, 1.0]) * codes.spread * rng.standard_normal(L)
         a = rng.multivariate_normal(mean, 0.36 * codes.covariance, 2000)
         packets = packed(model, table, on_the_lattice(1 / (1 + np.exp(-a))), seed)
-        found = mean_record(receive(packets, table, weights_of(in_integers(model)[0])), codes)
+        found = mean_record(receive(packets, table, in_integers(model)[0]), codes)
         truth = np.clip(a @ part.V + part.d, 0, 1).mean(axis=0)
         held += (np.abs(found.mean - truth) <= 1.96 * found.deviation).tolist()
     assert np.mean(held) > 0.88  # 12 groups of 14 columns that move together: their mean has a deviation of about 0.03
@@ -169,7 +168,7 @@ def test_the_interval_holds_where_codes_are_normal(ward, kind, epsilon):
 
 def test_without_packets_the_mean_stays_where_it_was_and_many_leave_less_doubt(ward):
     model, table = load(str(ward / "linear.npz")), table_for("rows", 1.6, L, 1)
-    x, encoder = records_for(model, str(ward / "days.csv")).x, weights_of(in_integers(model)[0])
+    x, encoder = records_for(model, str(ward / "days.csv")).x, in_integers(model)[0]
     none = mean_record(receive(b"", table, encoder), codes_of(model))
     many = mean_record(receive(packed(model, table, hidden(model, x), 4), table, encoder), codes_of(model))
     start = codes_of(model).decode(1 / (1 + np.exp(-model.middle[0])))
@@ -198,10 +197,10 @@ def test_the_command_from_packets_to_readings(ward, tmp_path, capsys, monkeypatc
     """Packets of the encoder in its file decode in the units of the ranges, others do not."""
     encoder, table = read_encoder(ward / "linear.json"), table_for("rows", 6.4, L, 1)
     model = load(str(ward / "linear.npz"))
-    assert encoder == replace(weights_of(in_integers(model)[0]), name=encoder.name)
+    assert encoder == replace(in_integers(model)[0], name=encoder.name)
     readings = {"TotalSteps": 12000, "TotalDistance": 8, "TrackerDistance": 8, "LightlyActiveMinutes": 250,
                 "SedentaryMinutes": 900, "Calories": 2600}  # fmt: skip
-    shipped = load_encoder(str(ward / "linear.json"))
+    shipped = read_encoder(ward / "linear.json")
     x = on_the_lattice(to_unit([readings.get(name, 0) for name in shipped.columns], shipped.ranges))
     (tmp_path / "p.bin").write_bytes(packed(model, table, hidden(model, np.tile(x / 2**15, (300, 1))), 8))
     given = ("decode", "--model", ward / "linear.npz", "--table", ward / "table.txt", "--packets", tmp_path / "p.bin")

@@ -15,7 +15,7 @@ from sensorsim.tables import folder
 from test_device import live_alike, mirrored, rows, several, stairs
 
 from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, write_sketch
-from sensorsim.device.encoder import read_encoder
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.privacy.certificate import certify
 from sensorsim.privacy.kinds.rows import RowsTable

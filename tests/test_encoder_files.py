@@ -10,7 +10,7 @@ import pytest
 
 from sensorsim import encoders
 from sensorsim.cli import main
-from sensorsim.device.encoder import read_encoder
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.encoder import encoder_file
 

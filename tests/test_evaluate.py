@@ -15,8 +15,7 @@ torch = pytest.importorskip("torch")
 from command import run  # noqa: E402
 
 from sensorsim.cli import main  # noqa: E402
-from sensorsim.device.encoder import read_encoder  # noqa: E402
-from sensorsim.encoders import load as load_encoder  # noqa: E402
+from sensorsim.encoders import read_encoder  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.export.choose import Options  # noqa: E402
 from sensorsim.export.encoder import encoder_file  # noqa: E402
@@ -121,7 +120,7 @@ def test_private_maxima_stay_at_home_and_take_the_epsilon_away(houses, tmp_path,
     about = save.load(str(tmp_path / "m.npz")).about
     assert code == 0 and about["ranges"] is None and about["spent_epsilon"] is None
     assert "private maxima" in about["covers"] and "no epsilon holds" in out
-    assert load_encoder(str(tmp_path / "e.json")).ranges is None
+    assert read_encoder(tmp_path / "e.json").ranges is None
     code, out, _ = run(capsys, "evaluate", "--model", tmp_path / "m.npz", "--data", houses / "north.csv")
     assert code == 0 and "epsilon – per record" in out
 

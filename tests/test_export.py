@@ -459,7 +459,7 @@ def test_a_file_name_writes_no_line_of_its_own():
 def test_a_table_from_a_device_is_refused(tmp_path):
     from pathlib import Path
 
-    from sensorsim.device.encoder import read_encoder
+    from sensorsim.encoders import read_encoder
     from sensorsim.privacy.tablefile import read_table
 
     for read in (read_table, read_encoder):

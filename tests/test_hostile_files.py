@@ -15,9 +15,9 @@ from command import run
 
 from sensorsim.cost.published import check_published, is_published
 from sensorsim.cost.tablecheck import check_file
-from sensorsim.device.encoder import read_encoder
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import open_package
 from sensorsim.export.write import check_folder

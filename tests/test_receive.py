@@ -23,7 +23,7 @@ from naive_packets import EMPTY, Form, bits_of, from_bits, packed, summed
 from sensorsim import progress
 from sensorsim.cli import main
 from sensorsim.device import Firmware, Sensor
-from sensorsim.device.encoder import read_encoder
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.hospital import Received, read_received, reading, receive
 from sensorsim.privacy.releases import release_records, sampled_records

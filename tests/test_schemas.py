@@ -13,11 +13,12 @@ import schemas
 from jsonschema import Draft202012Validator
 from pages import ROW, Console
 from schema_text import ENDING, FOLDER, faults, file_of, schema_of, text_of
+from sensorsim.tables import folder
 
 from sensorsim.cli import group
 from sensorsim.device import Sketch
 from sensorsim.device.sketch_file import sketch_text
-from sensorsim.encoders import as_json, load
+from sensorsim.encoders import as_json, read_encoder
 from sensorsim.locking.lock import Figure, Lock, Taken
 
 PAGE = schemas.PAGE.read_text("utf-8")
@@ -110,8 +111,8 @@ def test_a_word_that_is_not_in_the_list_is_found(tmp_path):
 
 def test_files_in_users_hands():
     lock = Lock("cost", {"n": 14, "cpu": None}, Taken({"a": Figure(1.5, "uJ"), "b": Figure(True)}, {"compiler": "c"}))
-    sketch = Sketch.of([0.25, 0.5], 0.5, 4)
-    for name, text in {"lock": lock.text(), "sketch": sketch_text(sketch), "encoder": as_json(load())}.items():
+    sketch, encoder = Sketch.of([0.25, 0.5], 0.5, 4), read_encoder(folder() / "encoders" / "default.json")
+    for name, text in {"lock": lock.text(), "sketch": sketch_text(sketch), "encoder": as_json(encoder)}.items():
         content = json.loads(text)
         assert faults(name, content) == [], name
         assert all(faults(name, {**content, key: [["a word"]]}) for key in content), name

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sensorsim.kernels.journal import SLOT_BYTES
 
-from sensorsim.device.encoder import read_encoder
 from sensorsim.device.entropy import BiasedEntropy, FailingEntropy, SeededEntropy, StuckEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash, PowerCut
 from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.status import Status
+from sensorsim.encoders import read_encoder
 from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill

@@ -15,13 +15,13 @@ import pytest
 from exported import BOARDS, need, run
 
 from sensorsim.cli import main
-from sensorsim.device.encoder import read_encoder
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import sketch_text, write_sketch
 from sensorsim.device.status import Status
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError
 from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.choose import Options, choose
@@ -347,7 +347,7 @@ def test_packages_of_kernels_in_any_order_are_proved(tmp_path, names, encoder):
 def test_a_package_tells_nothing_that_was_measured_on_records():
     told = {"mechanism": "sampled", "accuracy": 98.7, "seed": 4711, "data": "march.csv (seed 4711)", "delta": 0.0}
     told |= {"covers": {"accuracy": 98.7}, "config": {"seed": 4711}, "scale": [31415], "column_mse": [0.98765]}
-    encoder = replace(read_encoder(ENCODER), provenance=told, columns=[31415] * 14)
+    encoder = replace(read_encoder(ENCODER), provenance=told)
     text = encoder_file(encoder) + json.dumps(encoder_record(encoder))
     for measured in ("98.7", "4711", "31415", "0.98765", "march"):
         assert measured not in text

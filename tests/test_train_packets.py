@@ -13,7 +13,7 @@ import pytest
 from sensorsim.cli import main
 from sensorsim.device import Clock, Firmware, SeededEntropy, Sensor, read_sketch
 from sensorsim.device.sketch import sketch_records
-from sensorsim.encoders import load as load_encoder
+from sensorsim.encoders import read_encoder
 from sensorsim.hospital import receive
 from sensorsim.privacy.releases import release_records, sampled_records
 from sensorsim.privacy.tablefile import write_table
@@ -141,7 +141,7 @@ def test_nothing_but_the_packets_is_in_the_files(ward: Path, run: Any) -> None:
                  ward / "m.safetensors", "--encoder", ward / "e.json", "--columns", "a,b,c",
                  "--ranges", ward / "ranges.csv")  # fmt: skip
     assert code == 0, text
-    about, encoder = load(str(ward / "m.safetensors")).about, load_encoder(str(ward / "e.json"))
+    about, encoder = load(str(ward / "m.safetensors")).about, read_encoder(ward / "e.json")
     words = json.dumps([about, encoder.provenance])
     assert "accuracy" not in words and "seed" not in words and "mse" not in words
     assert about["columns"] == ["a", "b", "c"] and encoder.columns == ("a", "b", "c")

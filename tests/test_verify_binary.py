@@ -18,8 +18,8 @@ from sensorsim.api.firmware import symbols_of
 from sensorsim.api.firmware import verify as proved
 from sensorsim.cli.verify_binary import binary_text
 from sensorsim.cost.prices import load_cpu
-from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package import Options, make_package

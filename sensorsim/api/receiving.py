@@ -9,8 +9,8 @@ from sensorsim.api.noise import Table, read_table
 from sensorsim.calls import check_value, checked
 
 if TYPE_CHECKING:
-    from sensorsim.device.encoder import EncoderWeights
     from sensorsim.device.sketch import Sketch
+    from sensorsim.encoders import Encoder
     from sensorsim.hospital.received import Received
 
 Packets = str | os.PathLike[str] | bytes  # a path, - for standard input, or packets
@@ -20,7 +20,7 @@ Packets = str | os.PathLike[str] | bytes  # a path, - for standard input, or pac
 def receive(
     packets: Packets | Iterable[Packets],
     table: Table,
-    encoder: "EncoderWeights | str | os.PathLike[str] | None" = None,
+    encoder: "Encoder | str | os.PathLike[str] | None" = None,
     sketch: "Sketch | str | os.PathLike[str] | None" = None,
     form: str | None = None,
 ) -> "Received":
@@ -39,8 +39,8 @@ def receive(
         >>> ss.receive(packet, table).accepted
         1
     """
-    from sensorsim.device.encoder import read_encoder
     from sensorsim.device.sketch_file import read_sketch
+    from sensorsim.encoders import read_encoder
     from sensorsim.hospital.receiving import receive as read
 
     if not isinstance(packets, str | os.PathLike | bytes):

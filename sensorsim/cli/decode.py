@@ -16,7 +16,7 @@ from sensorsim.privacy.rounded import epsilon
 from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
-    from sensorsim.device.encoder import EncoderWeights
+    from sensorsim.encoders import Encoder
     from sensorsim.hospital.codes import Codes
     from sensorsim.train.save import Model
 
@@ -79,15 +79,15 @@ def privacy_of(about: dict[str, Any]) -> str:
     )
 
 
-def _codes(model: Model, user: int) -> tuple[Codes, EncoderWeights]:
+def _codes(model: Model, user: int) -> tuple[Codes, Encoder]:
     """What is expected of the user's units, and the encoder whose packets are accepted."""
     from sensorsim.hospital.codes import Codes
     from sensorsim.mechanisms.base import LINEAR
-    from sensorsim.train.quantise import in_integers, weights_of
+    from sensorsim.train.quantise import in_integers
 
     made, trained = in_integers(model), model.trained
     codes = Codes(model.middle[user], model.spread[user], trained.form == LINEAR, lambda h: trained.decode(user, h))
-    return codes, weights_of(made[user if len(made) > 1 else 0])
+    return codes, made[user if len(made) > 1 else 0]
 
 
 def _print_mean(model: Model, packets: Any, table: Any, encoder: Any, codes: Codes, fmt: str) -> tuple[int, int]:

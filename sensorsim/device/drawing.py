@@ -77,7 +77,7 @@ def _encoding(firmware: Firmware, runs: Runs) -> Reads:
     from sensorsim.kernels.encoder import encoder as kernel
 
     run, n, l = runs(kernel), encoder.n, encoder.l
-    weights, bias = np.array(encoder.weights, np.int16), np.array(encoder.bias, np.int32)
+    weights, bias = np.array(encoder.flat, np.int16), np.array(encoder.bias, np.int32)
     sigmoid = np.array(SIGMOID.contents, np.uint16)
 
     def encode(x: Any, hidden: Any, words: Any) -> Any:

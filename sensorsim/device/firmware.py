@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.calls import check_value
-from sensorsim.device.encoder import EncoderWeights
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.wire import Layout, numbers_named
+from sensorsim.encoders import Encoder
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS
@@ -32,7 +32,7 @@ class Firmware:
     """A private sensor before it is built. The table is proved here, whatever its file says."""
 
     table: "NoiseTable"
-    encoder: EncoderWeights | None = None
+    encoder: Encoder | None = None
     budget_epsilon: Decimal | float | str | None = None  # of an epoch; the table's own epsilon where none is given
     budget_days: int = 1  # length of an epoch
     reserve: int = 1  # releases that one store counts ahead
@@ -182,7 +182,7 @@ class Firmware:
         lines += [f"features {self.features}", f"release {self.k}", f"values {','.join(map(str, values))}"]
         lines += [f"{name} {value}" for name, value in sorted(self.table.c_constants().items())]
         if self.encoder is not None:
-            numbers = (self.encoder.n, self.encoder.l, *self.encoder.weights, *self.encoder.bias)
+            numbers = (self.encoder.n, self.encoder.l, *self.encoder.flat, *self.encoder.bias)
             lines.append(f"encoder {','.join(map(str, numbers))}")
         if self.sketch is not None:
             public = (self.sketch.n, self.sketch.factor, self.sketch.halvings, self.sketch.direction_bits)

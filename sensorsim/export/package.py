@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from sensorsim.device.encoder import KERNEL as ENCODER
-from sensorsim.device.encoder import read_encoder
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options, choose
-from sensorsim.export.encoder import ENCODER as ENCODER_FILE
-from sensorsim.export.encoder import encoder_file, encoder_record, encoder_tables
+from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record, encoder_tables
 from sensorsim.export.files import MANIFEST, SCHEMA, facts, json_text, template, with_manifest
 from sensorsim.export.golden import golden_json, golden_vectors, selftest_header, selftest_source
 from sensorsim.export.misra import misra_report
@@ -73,7 +71,7 @@ def _kernels_package(options: Options) -> dict[str, str]:
     if source is not None:
         texts[NOISE] = table_bytes(source).decode("ascii")
     if encoder is not None:
-        texts[ENCODER_FILE] = encoder_file(encoder)
+        texts[ENCODER] = encoder_file(encoder)
     sources = origins(kernels, names)
     texts |= sources.copies
     data = facts(kernels, options, tables, sources)
@@ -88,8 +86,8 @@ def _kernels_package(options: Options) -> dict[str, str]:
 
 
 def _need_encoder(kernels: Sequence[Kernel]) -> None:
-    if not any(kernel.name == ENCODER for kernel in kernels):
-        raise InputError(f"--encoder needs the kernel {ENCODER}; add it to --kernels.")
+    if not any(kernel.name == "encoder" for kernel in kernels):
+        raise InputError("--encoder needs the kernel encoder; add it to --kernels.")
 
 
 def _check(options: Options) -> None:

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.device.encoder import read_encoder
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.pace import pace_wait
 from sensorsim.device.sketch_file import read_sketch, sketch_text
+from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
 from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record

@@ -6,12 +6,13 @@ Each is the same to the sensor: kernels that are called, arrays in flash, a plac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from sensorsim.device.encoder import EncoderWeights, encoder_kernel
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sketch import Sketch
+from sensorsim.encoders import Encoder
 from sensorsim.export.encoder import encoder_tables
 from sensorsim.export.sketch import CENTRE, CONSTANTS, sketch_macro, sketch_table
 from sensorsim.kernels import packet
+from sensorsim.kernels.encoder import encoder as encoder_kernel
 from sensorsim.kernels.sketch import direction, pack_direction
 from sensorsim.kernels.sketch import sketch as sketch_kernel
 from sensorsim.language.c.files import Table
@@ -68,7 +69,7 @@ class Encoded(Stage):
         assert encoder is not None
         given = {name: f"{self.prefix}encoder_{name}" for name in ("weights", "bias")}
         given |= {"x": "x", "hidden": self.released}
-        return [call(encoder_kernel(), given, {"n": encoder.n, "l": encoder.l}, "")]
+        return [call(encoder_kernel, given, {"n": encoder.n, "l": encoder.l}, "")]
 
     def wiped(self) -> list[str]:
         return [
@@ -116,13 +117,13 @@ def stage_of(firmware: Firmware, prefix: str) -> Stage:
     return Stage(firmware, prefix)
 
 
-def _encoded(firmware: Firmware, encoder: EncoderWeights, prefix: str) -> Encoded:
+def _encoded(firmware: Firmware, encoder: Encoder, prefix: str) -> Encoded:
     units, macro = firmware.features, f"{prefix}HIDDEN".upper()
     return Encoded(
         firmware,
         prefix,
-        kernels=(encoder_kernel(),),
-        flash=tuple((encoder_kernel(), name) for name in ("weights", "bias")),
+        kernels=(encoder_kernel,),
+        flash=tuple((encoder_kernel, name) for name in ("weights", "bias")),
         tables=tuple(replace(table, flash=True) for table in encoder_tables(encoder, prefix)),
         released="sensor->hidden",
         members=(f"uint16_t hidden[{units}]; /**< hidden units; zeros outside of a release */",),

@@ -9,8 +9,8 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.wire import NUMBERS, Layout
 
 if TYPE_CHECKING:
-    from sensorsim.device.encoder import EncoderWeights
     from sensorsim.device.sketch import Sketch
+    from sensorsim.encoders import Encoder
     from sensorsim.privacy.tables import NoiseTable
 
 # Why a packet is refused, the first that applies, and how that is said.
@@ -34,9 +34,7 @@ class Expected:
     firmware: Firmware
 
     @classmethod
-    def of(
-        cls, table: "NoiseTable", encoder: "EncoderWeights | None" = None, sketch: "Sketch | None" = None
-    ) -> "Expected":
+    def of(cls, table: "NoiseTable", encoder: "Encoder | None" = None, sketch: "Sketch | None" = None) -> "Expected":
         return cls(Firmware(table, encoder, sketch=sketch))
 
     @property

@@ -35,8 +35,8 @@ from sensorsim.hospital.tally import FITS, Tally
 from sensorsim.hospital.unpack import tally_packets
 
 if TYPE_CHECKING:
-    from sensorsim.device.encoder import EncoderWeights
     from sensorsim.device.sketch import Sketch
+    from sensorsim.encoders import Encoder
     from sensorsim.privacy.tables import NoiseTable
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
@@ -48,7 +48,7 @@ BY_CHANCE = 256  # bytes; shorter files of different sensors may be equal
 def receive(
     packets: Source | Iterable[Source],
     table: "NoiseTable",
-    encoder: "EncoderWeights | None" = None,
+    encoder: "Encoder | None" = None,
     form: str | None = None,
     sketch: "Sketch | None" = None,
 ) -> Received:

@@ -13,7 +13,6 @@ from sensorsim.train.about import ranges_of
 from sensorsim.train.released import on_the_lattice
 
 if TYPE_CHECKING:
-    from sensorsim.device.encoder import EncoderWeights
     from sensorsim.train.save import Model
     from sensorsim.train.trained import Part
 
@@ -23,14 +22,6 @@ def in_integers(model: Model) -> list[Encoder]:
     users = model.trained.users
     shared = all(_same(part, users[0]) for part in users)
     return [_rounded(part, model, "all" if shared else j) for j, part in enumerate(users[:1] if shared else users)]
-
-
-def weights_of(encoder: Encoder) -> EncoderWeights:
-    """The same as a firmware has it."""
-    from sensorsim.device.encoder import EncoderWeights
-
-    flat = tuple(value for row in encoder.weights for value in row)
-    return EncoderWeights(encoder.n, encoder.l, flat, encoder.bias)
 
 
 def encode(rows: np.ndarray, weights: Sequence[Sequence[int]], bias: Sequence[int]) -> np.ndarray:
@@ -48,10 +39,10 @@ def _rounded(part: Part, model: Model, user: int | str) -> Encoder:
     saturated = int((np.abs(part.W) >= ENCODER_WEIGHT.hi / 2**ENCODER_WEIGHT.frac_bits).sum())
     told = {name: about[name] for name in TOLD if name in about}
     return Encoder(
-        tuple(about["columns"]),
-        ranges_of(about),
         tuple(tuple(ENCODER_WEIGHT.quantise(float(value)) for value in row) for row in part.W.T),
         tuple(ENCODER_BIAS.quantise(float(value)) + half for value in part.b),
+        tuple(about["columns"]),
+        ranges_of(about),
         told | {"user": user, "quantisation": {"weights_saturated": saturated}},
     )
 

@@ -105,8 +105,8 @@ def stated(package: Package) -> Stated:
 
 
 def _beside(package: Package) -> tuple[Table, ...]:
-    from sensorsim.device.encoder import read_encoder
     from sensorsim.device.sketch_file import read_sketch
+    from sensorsim.encoders import read_encoder
 
     encoder = read_encoder(package.encoder_file) if package.encoder_file else None
     found = encoder_tables(encoder, package.prefix) if encoder else []
