@@ -11,7 +11,7 @@ decides what is done: whether the entropy passes its tests is what `open_sensor`
 """
 
 from sensorsim.kernels.checksum import CRC, CRC_SIZE
-from sensorsim.kernels.formats import BYTE, NUMBER, SECRET_FLAG, SEED, WORD32
+from sensorsim.kernels.formats import BYTE, FLAG, NUMBER, SECRET_FLAG, SEED, WORD32
 from sensorsim.kernels.generator import absorb
 from sensorsim.kernels.health import HEALTH, NO_BYTE, watch, watch_patterns
 from sensorsim.kernels.journal import (
@@ -53,7 +53,7 @@ from sensorsim.language import (
 
 # What a call answers; those of the journal are among them.
 OK, SPENT, NO_ENTROPY, NO_STORE, BAD_JOURNAL, BAD_CLOCK, NOT_OPEN = range(7)
-STATUS = Q("status", "u32", 0, OK, NOT_OPEN, "0 done, 1 spent, 2 no entropy, 3 no store, 4 bad journal, 5 bad clock")
+STATUS = Q("status", "u32", 0, OK, NOT_OPEN, "0 ok, 1 spent, 2 no entropy, 3 no store, 4 bad journal, 5 bad clock")
 USED = Q("used", "u32", 0, 0, MOST + 1, "releases of an epoch, with the one that is made")
 FAILED = Q("failed", "u32", 0, 0, 2**32 - 1, "0, or anything else where it failed")
 WHICH = Q("slot", "u32", 0, 0, 1, "one of the two slots")
@@ -303,6 +303,19 @@ def open_sensor(
 
 
 @kernel(step="journal")
+def is_behind(sensor: SENSOR, epoch: NUMBER, spent: COUNTED) -> FLAG:
+    """Return 1 where a journal says less than the sensor knows: it was put back to an earlier state.
+
+    Scaling and overflow: there is nothing to overflow.
+    """
+    if geu(epoch, sensor.epoch):
+        if geu(sensor.epoch, epoch):
+            return xor(reaches_number(spent, sensor.spent), 1)
+        return u32(0)
+    return u32(1)
+
+
+@kernel(step="journal")
 def count_more(
     sensor: SENSOR,
     identity: BYTE["8"],
@@ -314,8 +327,7 @@ def count_more(
 ) -> STATUS:
     """Count a release in the journal, and some ahead, before anything is drawn.
 
-    A journal that says less than the sensor knows was put back to an earlier state; one that says more was counted on
-    by another sensor.
+    A journal that says more than the sensor knows was counted on by another sensor.
 
     Scaling and overflow: what is known of the releases spent is no more than the budget.
     """
@@ -324,12 +336,10 @@ def count_more(
         return u32(NO_STORE)
     epoch = u32(sensor.found[EPOCH])
     spent = minu(sensor.found[COUNT], budget)
-    same = equal(epoch, sensor.epoch)
-    back = selectu(geu(same, 1), xor(reaches_number(spent, sensor.spent), 1), reaches_number(sensor.epoch, epoch))
-    if geu(or_(answer, back), 1):
+    if geu(or_(answer, is_behind(sensor, epoch, spent)), 1):
         close_sensor(sensor)
         return u32(BAD_JOURNAL)
-    if geu(or_(xor(same, 1), xor(spent, sensor.spent)), 1):
+    if geu(or_(xor(epoch, sensor.epoch), xor(spent, sensor.spent)), 1):
         sensor.epoch = epoch
         sensor.spent = spent
         sensor.used = spent

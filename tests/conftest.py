@@ -52,7 +52,11 @@ DEEPER = PARTS | VARIANTS | DEVICE
 
 
 @pytest.fixture(
-    params=[pytest.param(k, marks=[pytest.mark.slow] if k in DEEPER else [], id=k.name) for k in ALL_KERNELS],
+    params=[
+        pytest.param(k, marks=[pytest.mark.slow] if k in DEEPER else [], id=k.name)
+        for k in ALL_KERNELS
+        if not k.records  # test_records has one of each, and test_device and test_sensor_c those of the sensor
+    ],
 )
 def compiled_kernel(request: pytest.FixtureRequest) -> Kernel:
     """Every kernel, for tests that compile it. When slow also those that others call, which are compiled with them, and

@@ -334,4 +334,4 @@ def test_every_kernel_behind_a_generated_one_is_read():
     """The generator uses the whole language."""
     seen = {type(node) for seed in range(60) for kernel in proved([seed]).values()
             for one in reachable([kernel]) for node in one.nodes}  # fmt: skip
-    assert seen == {*ir.Expression.__args__, *ir.Statement.__args__, ir.Whole}
+    assert seen == {*ir.Expression.__args__, *ir.Statement.__args__, ir.Whole} - {ir.Ask}  # see test_records

@@ -8,7 +8,6 @@ import pytest
 from sensorsim.kernels import health
 
 from sensorsim.device import Firmware, ListedEntropy, Sensor, Status
-from sensorsim.device.entropy import Generator
 from sensorsim.device.running import plain
 from sensorsim.language.run import compiled
 from sensorsim.privacy.tables import ready_table
@@ -26,7 +25,7 @@ def alarms(seed: bytes, run=None) -> bool:
 
 
 def refused(seed: bytes) -> bool:
-    return Generator(ListedEntropy(seed), 1).seed() == Status.NO_ENTROPY
+    return Sensor(ready_table(1.6, 1), entropy=ListedEntropy(seed)).open() == Status.NO_ENTROPY
 
 
 def counter(width: int, start: int, step: int, order: str) -> bytes:

@@ -178,6 +178,7 @@ SHIPPED = {
     "dpsgd_lean.reciprocal": {"operation"},
     "dpsgd_lean.dpsgd_lean": {"address", "branch", "operation"},
     "root.root": {"operation"},
+    **{f"sensor.{name}": {"result"} for name in ("judge", "gather", "seed", "open_sensor")},
 }
 
 

@@ -53,7 +53,8 @@ class Watched(Cpu):
 def records():
     """One call of every kernel that is not a part of another."""
     parts = {part for kernel in shipped().values() for part in kernel.called}
-    return [(kernel, drawn(kernel, kernel.lengths_at())) for kernel in shipped().values() if kernel not in parts]
+    kernels = [kernel for kernel in shipped().values() if kernel not in parts and not kernel.records]
+    return [(kernel, drawn(kernel, kernel.lengths_at())) for kernel in kernels]
 
 
 @cache

@@ -203,7 +203,7 @@ def test_changed_code_of_the_release_fails(opened, clang, tmp_path, monkeypatch,
     assert "FAILED" in binary_text(report)
 
 
-BEFORE = "    if (status == SS_OK) {\n        sensor->used++;\n"
+BEFORE = ", SS_RESERVE, 16U);\n    if (status == SS_OK) {\n"
 BRANCH = """                if (x[3] > 16384U) {
                     for (uint32_t i = 0U; i < 5U; i++) {
                         ((volatile ss_sensor *)sensor)->state[i] = i;
@@ -220,8 +220,8 @@ INDEX = "                ((volatile ss_sensor *)sensor)->state[(x[3] >> 8) & 15U
 def leaking(command, package, folder, line, before=BEFORE):
     """An application whose release does something else that changes no packet."""
     shutil.copytree(package.folder / "src", folder / "src")
-    source = folder / "src" / "ss_sensor.c"
-    text = source.read_text()
+    texts = {path: path.read_text() for path in (folder / "src").glob("ss_sensor*")}
+    ((source, text),) = [(path, text) for path, text in texts.items() if before in text]
     assert text.count(before) == 1
     source.write_text(text.replace(before, before + line if before == BEFORE else line))
     return application(command, package, folder / "app.elf", sources=sorted((folder / "src").glob("*.c")))
@@ -257,7 +257,7 @@ def test_an_address_by_the_record_is_found_and_named(opened, tmp_path, command, 
 
 WIPE, END = "    ss_wipe(sensor->word, 8U);\n", "    }\n    return status;\n"
 SCRUB = f"        ss_scrub();\n{END}"  # of a release
-STATE = "    ss_wipe(sensor->state, SS_CIPHER_WORDS);\n"
+STATE = "    ss_wipe(sensor->state, 16U);\n"
 
 
 @pytest.mark.slow

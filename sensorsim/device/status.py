@@ -1,18 +1,20 @@
-"""What a sensor answers. The numbers are those of the C header, which is written from this enumeration."""
+"""What a sensor answers. The numbers are those of its kernels; the C header is written from this enumeration."""
 
 from enum import IntEnum
+
+from sensorsim.kernels import sensor
 
 
 class Status(IntEnum):
     """Anything but OK: the packet is all zeros and nothing was released."""
 
-    OK = 0
-    SPENT = 1
-    NO_ENTROPY = 2
-    NO_STORE = 3
-    BAD_JOURNAL = 4
-    BAD_CLOCK = 5
-    NOT_OPEN = 6
+    OK = sensor.OK
+    SPENT = sensor.SPENT
+    NO_ENTROPY = sensor.NO_ENTROPY
+    NO_STORE = sensor.NO_STORE
+    BAD_JOURNAL = sensor.BAD_JOURNAL
+    BAD_CLOCK = sensor.BAD_CLOCK
+    NOT_OPEN = sensor.NOT_OPEN
 
     @property
     def about(self) -> str:

@@ -202,7 +202,7 @@ class _Parser:
                 targets=[ast.Subscript(value=ast.Name() | ast.Attribute() as array, slice=place)], value=value
             ):
                 return given, self.store(node, array, place, value, given)
-            case ast.Assign(targets=[ast.Attribute() as field], value=value):
+            case ast.Assign(targets=[ast.Attribute() as field], value=value) if self.field(field) is not None:
                 return given, self.store(node, field, None, value, given)
             case ast.For(target=ast.Name(id=name), orelse=[]):
                 return given, self.loop(node, name, given)
@@ -230,7 +230,8 @@ class _Parser:
             if part is alone:
                 continue
             if isinstance(part, ir.Call) and (part.kernel.written or part.kernel.asks):
-                what = f"calls {part.kernel.name}, which writes an array or asks the board, inside an expression"
+                does = "writes an array" if part.kernel.written else "asks the board"
+                what = f"calls {part.kernel.name}, which {does}, inside an expression"
                 self.refuse(node, what, f"give its result a name first, as t = {part.kernel.name}(…)")
             if isinstance(part, ir.Ask):
                 what = f"asks the board for {part.port.name} inside an expression"

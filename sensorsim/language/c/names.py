@@ -123,11 +123,12 @@ class Names:
     def units(self) -> dict[Kernel, str]:
         """The file, without its ending, that each kernel goes into: one for each file of kernels."""
         files: dict[str, str] = {}
-        taken = {self.prefix + name for name in FILES}
+        own = {self.prefix + name for name in FILES}
+        taken = set(own)
         for kernel in sorted(self.kernels, key=lambda one: not one.module.startswith("sensorsim.")):  # ours keep theirs
             if _source(kernel) not in files:
                 wanted = (self.prefix + stem(kernel)).lower()
-                files[_source(kernel)] = fresh(f"{wanted}_kernels" if wanted in taken else wanted, taken)
+                files[_source(kernel)] = fresh(f"{wanted}_kernels" if wanted in own else wanted, taken)
                 taken.add(files[_source(kernel)])
         return {kernel: files[_source(kernel)] for kernel in self.kernels}
 

@@ -38,7 +38,7 @@ def record_header(record: Struct, prefix: str) -> str:
     for kind in record.fields.values():
         if kind.ports:
             lines += ["typedef struct {", "    void *board; /**< handed to every function as it is */"]
-            lines += [f"    {_function(port)}; /**< {port.about} */" for port in kind.ports]
+            lines += [line for port in kind.ports for line in (f"    /** {port.about} */", f"    {_function(port)};")]
             lines += [f"}} {prefix}port;", ""]
     lines += ["typedef struct {", *(f"    {line}" for line in members(record, prefix)), f"}} {prefix}{record.name};"]
     return "\n".join([*lines, "", "#endif", ""])
