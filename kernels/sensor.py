@@ -144,6 +144,30 @@ def word_of(bytes: SEED["32"], place: Length("place", 0, 7, "a word of the bytes
     return or_(low, shlu(high, 16))
 
 
+@kernel(step="health")
+def put_aside(bytes: SEED["32"], block: WORD32["16"]) -> None:
+    """Keep the bytes in the first half of `block`, and clear them.
+
+    Scaling and overflow: there is nothing to overflow.
+    """
+    for i in range(8):
+        block[i] = word_of(bytes, i)
+    for i in range(32):
+        bytes[i] = 0
+
+
+@kernel(step="health")
+def is_stale(bytes: SEED["32"], block: WORD32["16"]) -> SECRET_FLAG:
+    """Return 1 where the bytes are those that were put aside: a buffer that nobody filled.
+
+    Scaling and overflow: there is nothing to overflow.
+    """
+    differ = u32(0)
+    for i in range(8):
+        differ = or_(differ, xor(block[i], word_of(bytes, i)))
+    return selectu(geu(0, differ), 1, 0)
+
+
 @kernel(exposes={"result": "whether the entropy is taken is what opening a sensor answers"})
 def judge(alarm: SECRET_FLAG) -> STATUS:
     """Return what the tests of the entropy come to.
@@ -157,23 +181,15 @@ def judge(alarm: SECRET_FLAG) -> STATUS:
 def gather(sensor: SENSOR) -> STATUS:
     """Make a key of 1,024 bytes of entropy, all of which must pass the tests.
 
-    A buffer that comes back as it was before is one that nobody filled.
-
     Scaling and overflow: flags are 0 or 1.
     """
     alarm = u32(0)
     for _ in range(32):
-        for i in range(8):
-            sensor.block[i] = word_of(sensor.bytes, i)
-        for i in range(32):
-            sensor.bytes[i] = 0
+        put_aside(sensor.bytes, sensor.block)
         failed = sensor.port.entropy(sensor.bytes[0:32])
         if geu(failed, 1):
             return u32(NO_ENTROPY)
-        differ = u32(0)
-        for i in range(8):
-            differ = or_(differ, xor(sensor.block[i], word_of(sensor.bytes, i)))
-        alarm = or_(alarm, selectu(geu(0, differ), 1, 0))
+        alarm = or_(alarm, is_stale(sensor.bytes, sensor.block))
         counts = watch(sensor.bytes, sensor.health, 32)
         patterns = watch_patterns(sensor.bytes, sensor.recent)
         alarm = or_(alarm, or_(counts, patterns))
@@ -187,13 +203,10 @@ def seed(sensor: SENSOR) -> STATUS:
 
     Scaling and overflow: there is nothing to overflow.
     """
-    for i in range(8):
-        sensor.key[i] = 0
-        sensor.recent[i] = 0
-    for i in range(32):
-        sensor.bytes[i] = 0
-    for i in range(6):
-        sensor.health[i] = 0
+    wipe(sensor.key, 8)
+    wipe(sensor.recent, 8)
+    wipe(sensor.health, 6)
+    wipe_bytes(sensor.bytes, 32)
     sensor.health[0] = NO_BYTE
     status = gather(sensor)
     wipe_bytes(sensor.bytes, 32)
@@ -218,6 +231,18 @@ def load_journal(sensor: SENSOR, identity: BYTE["8"], crc: CRC, crc_size: CRC_SI
 
 
 @kernel(step="journal")
+def compare_halves(slots: BYTE["48"]) -> STATUS:
+    """Return 0 where both halves are alike, what was stored and what was read back, else 3.
+
+    Scaling and overflow: there is nothing to overflow.
+    """
+    differ = u32(0)
+    for i in range(24):
+        differ = or_(differ, xor(slots[i], slots[24 + i]))
+    return selectu(geu(0, differ), OK, NO_STORE)
+
+
+@kernel(step="journal")
 def store_entry(
     sensor: SENSOR,
     identity: BYTE["8"],
@@ -239,10 +264,7 @@ def store_entry(
     unread = sensor.port.load(slot, sensor.slots[24:48])
     if geu(unread, 1):
         return u32(NO_STORE)
-    differ = u32(0)
-    for i in range(24):
-        differ = or_(differ, xor(sensor.slots[i], sensor.slots[24 + i]))
-    return selectu(geu(0, differ), OK, NO_STORE)
+    return compare_halves(sensor.slots)
 
 
 @kernel(step="journal")

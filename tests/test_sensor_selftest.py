@@ -90,8 +90,8 @@ BROKEN = {
     "entropy that is not tested": (replaced(KERNELS, "return ss_judge(alarm);", "return ss_judge(alarm & 0U);"),
                                    {ENTROPY}),
     "no reading back": (
-        replaced(KERNELS, "differ = differ | ((uint32_t)sensor->slots[i] ^ (uint32_t)sensor->slots[24U + i]);",
-                 "differ &= 1U;"),
+        replaced(KERNELS, "differ = differ | ((uint32_t)slots[i] ^ (uint32_t)slots[24U + i]);",
+                 "differ &= slots[i] & 0U;"),
         {WEAR},
     ),
     "doubt that opens": (replaced(KERNELS, "if (answer != 0U) {\n            return SS_BAD_JOURNAL_;\n        }",
