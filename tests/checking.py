@@ -10,7 +10,12 @@ import linecache
 from sensorsim.language import ir
 from sensorsim.language.types import Array, Below, Length
 
-RANGES = {"u32": (0, 2**32 - 1), "i32": (-(2**31), 2**31 - 1), "index": (-(2**31), 2**31 - 1)}
+RANGES = {
+    "i64": (-(2**63), 2**63 - 1),
+    "u32": (0, 2**32 - 1),
+    "i32": (-(2**31), 2**31 - 1),
+    "index": (-(2**31), 2**31 - 1),
+}
 _texts = itertools.count()
 
 
@@ -38,6 +43,22 @@ EXACT = {
     "not_": lambda a: 2**32 - 1 - a,
     "ge": lambda a, b: not a < b,
     "geu": lambda a, b: not a < b,
+    "lt": lambda a, b: not a >= b,
+    "ltu": lambda a, b: not a >= b,
+    "eq": lambda a, b: a - b == 0,
+    "equ": lambda a, b: a - b == 0,
+    "select": lambda flag, a, b: (b, a)[flag],
+    "saturating_add": lambda a, b: sorted([-(2**31), a + b, 2**31 - 1])[1],
+    "saturating_sub": lambda a, b: sorted([-(2**31), a - b, 2**31 - 1])[1],
+    "saturating_addu": lambda a, b: sorted([0, a + b, 2**32 - 1])[1],
+    "saturating_subu": lambda a, b: sorted([0, a - b, 2**32 - 1])[1],
+    "i64": lambda a: a,
+    "add64": lambda a, b: a + b,
+    "sub64": lambda a, b: a - b,
+    "mul64": lambda a, b: a * b,
+    "mac": lambda total, a, b: total + a * b,
+    "asr64": lambda a, k: a // 2**k,
+    "narrow": lambda a, k: sorted([-(2**31), a // 2**k, 2**31 - 1])[1],
     "selectu": lambda flag, a, b: (b, a)[flag],
     "minu": lambda a, b: sorted([a, b])[0],
     "maxu": lambda a, b: sorted([a, b])[1],
@@ -52,7 +73,7 @@ EXACT = {
     "u32": lambda a: a % 2**32,
     "i32": lambda a: (a + 2**31) % 2**32 - 2**31,
 }
-COUNTS = {"wrapping_shlu": 0, "shl": 0, "asr": 0, "shlu": 0, "shru": 0, "rotlu": 1}
+COUNTS = {"asr64": 0, "narrow": 0, "wrapping_shlu": 0, "shl": 0, "asr": 0, "shlu": 0, "shru": 0, "rotlu": 1}
 
 
 def _bytes(word):
@@ -68,6 +89,10 @@ class WrongError(Exception):
 
 
 class _Returned(Exception):  # noqa: N818 - no error
+    pass
+
+
+class _Left(Exception):  # noqa: N818 - no error
     pass
 
 
@@ -147,13 +172,18 @@ class Checker:
                     i = ends[0]
                     while i < ends[1]:
                         names[counter] = i
-                        self.block(inner, names)
+                        try:
+                            self.block(inner, names)
+                        except _Left:
+                            break
                         i += 1
                     names.pop(counter, None)
                 case ir.If(test=test, then=then, otherwise=otherwise):
                     holds = self.value(test, names)
                     self.ways.add(holds)
                     self.block(then if holds else otherwise, names)
+                case ir.Break():
+                    raise _Left
                 case ir.Return(value=value):
                     raise _Returned(None if value is None else self.seen(node, self.value(value, names)))
 
@@ -207,7 +237,7 @@ class Checker:
     def apply(self, node, primitive, values):
         name = primitive.name
         self.path.append((id(node), None))
-        if name not in ("u32", "i32"):
+        if name not in ("u32", "i32", "i64"):
             for value, kind in zip(values, primitive.operands, strict=True):
                 if kind != "flag":
                     self.need(RANGES[kind][0] <= value <= RANGES[kind][1], node, f"reads {value}")

@@ -3,10 +3,11 @@
 STORAGE = {"u8": (0, 255), "u16": (0, 65535), "u32": (0, 2**32 - 1), "i8": (-128, 127), "i16": (-32768, 32767)}
 STORAGE["i32"] = (-(2**31), 2**31 - 1)
 WORD = {"u32": STORAGE["u32"], "i32": STORAGE["i32"]}
-SIGNED = ("add", "sub", "mul", "div", "shl", "asr", "min_", "max_", "i32")
+NEW = ("saturating_add", "saturating_sub", "select", "narrow", "blend")
+SIGNED = ("add", "sub", "mul", "div", "shl", "asr", "min_", "max_", "i32", *NEW)
 UNSIGNED = (
     *("addu", "subu", "mulu", "divu", "shlu", "shru", "and_", "or_", "xor", "not_", "selectu", "minu", "maxu"),
-    *("wrapping_addu", "rotlu", "sign_mask", "u32"),
+    *("wrapping_addu", "rotlu", "sign_mask", "u32", "saturating_addu", "saturating_subu"),
 )
 
 
@@ -36,7 +37,7 @@ class Expressions:
         names = [name for name, (own, lo, hi) in self.values.items() if own == kind]
         if names and self.chance(0.5):
             a, b = self.one(*names), self.one(b, str(self.random.randint(0, 50)))
-        return f"{'geu' if kind == 'u32' else 'ge'}({a}, {b})"
+        return f"{self.one('ge', 'ge', 'lt', 'eq')}{'u' if kind == 'u32' else ''}({a}, {b})"
 
     def loads(self, kind):
         found = []
@@ -87,6 +88,32 @@ class Expressions:
         return f"{name}({a[0]}, {b[0]})", a[1] + b[1], a[2] + b[2]
 
     apply_addu = apply_add
+
+    def apply_select(self, name, kind, a, b):
+        return f"select({self.flag()}, {a[0]}, {b[0]})", min(a[1], b[1]), max(a[2], b[2])
+
+    def apply_narrow(self, name, kind, a, b):
+        total = f"mac(mul64({a[0]}, {b[0]}), {self.leaf('i32')[0]}, {b[0]})"
+        if self.chance(0.3):
+            total = f"sub64(asr64({total}, {self.random.randint(0, 31)}), add64({a[0]}, {self.leaf('u32')[0]}))"
+        return f"narrow({total}, {self.count(0)})", *WORD[kind]
+
+    def apply_blend(self, name, kind, a, b):
+        """Between two names, by a weight: what the proof knows better than intervals do."""
+        names = [own for own, (kind, lo, hi) in self.values.items() if kind == "i32" and -(2**20) <= lo <= hi <= 2**20]
+        if len(names) < 2:
+            return self.apply_add("add", kind, a, b)
+        (one, lo, hi), (other, low, high) = (
+            (own, *self.values[own][1:]) for own in (self.one(*names), self.one(*names))
+        )
+        part = self.fit(self.leaf("u32"), 0, self.one(255, 256, 256, 300))[0]
+        text = self.one(
+            f"add({one}, asr(mul(sub({other}, {one}), {part}), 8))",
+            f"asr(add(mul({one}, sub(256, {part})), mul({other}, {part})), 8)",
+            f"add({one}, asr(add(mul(sub({other}, {one}), {part}), 128), 8))",
+            f"add({one}, asr(sub({other}, {one}), 1))",
+        )
+        return text, 2 * min(lo, low) - max(hi, high), 2 * max(hi, high) - min(lo, low)
 
     def apply_sub(self, name, kind, a, b):
         a, b = (self.fit(part, *self.sized(kind, 30)) for part in (a, b))

@@ -217,12 +217,12 @@ class Writer(Expressions):
             self.emit("else:")
 
     def early(self):
-        if self.lines[-1].lstrip().startswith("return"):
+        if self.lines[-1].lstrip().startswith(("return", "break")):
             return
         if self.looping or self.lines[-1].startswith(self.pad):
             value = f" {self.fitting(*self.formats[self.result])}" if self.result else ""
             self.emit(f"if {self.flag()}:")
-            self.emit(f"    return{value}")
+            self.emit("    break" if self.looping and self.chance(0.5) else f"    return{value}")
 
     def make_call(self):
         if not self.helpers:

@@ -50,7 +50,7 @@ ILL = {
     "floor division": (body("c = n // 2", "return a"), 2, r"uses `//`; write div"),
     "division": (body("return a / 2"), 2, "uses `/`"),
     "remainder": (body("return a % 2"), 2, "uses `%`"),
-    "power": (body("return 2 ** 3"), 2, r"uses `\*\*`"),
+    "power": (body("return a ** 3"), 2, r"uses `\*\*`"),
     "invert": (body("return ~a"), 2, "write not_"),
     "and": (body("return a & 1"), 2, "write and_"),
     "or": (body("return a | 1"), 2, "write or_"),
@@ -60,12 +60,11 @@ ILL = {
     "plus sign": (body("return +a"), 2, r"uses `\+`"),
     "comparison": (body("if a > 1:", "    return 1", "return a"), 2, r"write ge\(a, b\)"),
     "equality": (body("if n == 1:", "    return 1", "return a"), 2, "ge"),
-    "boolean": (body("if ge(a, 1) and ge(a, 2):", "    return 1", "return a"), 2, "ge"),
+    "boolean": (body("if ge(a, 1) or ge(a, 2):", "    return 1", "return a"), 2, "inside the other"),
     "value as a test": (body("if a:", "    return 1", "return a"), 2, "asks whether a; compare"),
     # statements
     "while": (body("while a:", "    a = i32(0)", "return a"), 2, "for i in range"),
-    "break": (body("for i in range(n):", "    break", "return a"), 3, "for i in range"),
-    "continue": (body("for i in range(n):", "    continue", "return a"), 3, "for i in range"),
+    "continue": (body("for i in range(n):", "    continue", "return a"), 3, "turn the condition around"),
     "pass": (body("for i in range(n):", "    pass", "return a"), 3, "pass"),
     "with": (body("with a:", "    a = i32(0)", "return a"), 2, "with"),
     "try": (body("try:", "    a = i32(0)", "finally:", "    a = i32(1)", "return a"), 2, "try"),
@@ -208,7 +207,7 @@ DECORATED = {
 }
 PRIMITIVES = {
     "no operation": ("operands='u32', result='u32'", "def p(a): return a", "would cost nothing"),
-    "no type": ("'ADD', operands='u64', result='u32'", "def p(a): return a", "give u32, i32 or flag"),
-    "no result": ("'ADD', operands='u32', result='int'", "def p(a): return a", "give u32, i32 or flag"),
+    "no type": ("'ADD', operands='u64', result='u32'", "def p(a): return a", "give u32, i32, i64 or flag"),
+    "no result": ("'ADD', operands='u32', result='int'", "def p(a): return a", "give u32, i32, i64 or flag"),
     "other arguments": ("'ADD', operands='u32 u32', result='u32'", "def p(a): return a", "other arguments"),
 }

@@ -139,7 +139,7 @@ def test_loops_of_every_shape(shape):
 def test_what_is_no_polynomial_is_said():
     with pytest.raises(LanguageError, match="no polynomial in the lengths"):
         loops("for i in range(x[0]):", "    r = x[0]").formula()
-    with pytest.raises(LanguageError, match="may return in its first round or have none"):
+    with pytest.raises(LanguageError, match="may end in its first round or have none"):
         loops("for i in range(u):", "    return x[0]").formula()
 
 

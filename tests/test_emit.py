@@ -84,7 +84,7 @@ def test_every_primitive_means_in_c_what_it_means_in_python(tmp_path):
     every = [value for value in vars(primitives).values() if isinstance(value, Primitive)]
     helpers = dict.fromkeys(text for p in every for text in p.helpers)
     arithmetic = "\n".join([HEADER, *helpers, "#endif\n"])
-    types = {"i32": "int32_t", "u32": "uint32_t", "flag": "uint32_t"}
+    types = {"i32": "int32_t", "i64": "int64_t", "u32": "uint32_t", "flag": "uint32_t"}
     lines = ['#include "ss_arithmetic.h"']
     forms = [(p, field, getattr(p, field)) for p in every for field in ("c", "c_near", "c_test") if getattr(p, field)]
     for p, field, form in forms:
@@ -100,18 +100,19 @@ def test_every_primitive_means_in_c_what_it_means_in_python(tmp_path):
 
 
 def compare_primitive(host, primitive, field):
-    ctype = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "flag": ctypes.c_uint32}
+    ctype = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "u32": ctypes.c_uint32, "flag": ctypes.c_uint32}
     run = getattr(host, f"try_{field}_{primitive.name}")
     run.restype = ctype[primitive.result]
     run.argtypes = [ctype[kind] for kind in primitive.operands]
     values = {"i32": [int(np.int32(np.uint32(v))) for v in EDGES], "u32": EDGES, "flag": [False, True]}
+    values["i64"] = [*values["i32"], 2**61, -(2**61), 2**32, 2**33 - 1, -(2**45) + 1]  # no two leave 64 bits
     wraps = primitive.name.startswith("wrapping") or primitive.result == "u32" or primitive.operations == ()
     tried = 0
     for operands in itertools.product(*(values[kind] for kind in primitive.operands)):
         if field == "c_near" and not -(2**31) < operands[0] - operands[1] < 2**31:
             continue
         count = operands[-1]
-        shifts = {"SHIFT", "ROTATE"} & set(primitive.operations) and len(operands) == 2
+        shifts = primitive.needs is not None and {"SHIFT", "ROTATE"} & set(primitive.operations)
         if shifts and not primitive.name.startswith("rot") * 1 <= count < 32:
             continue
         if primitive.name in ("add", "sub", "mul") and not wraps:

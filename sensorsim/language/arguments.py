@@ -20,7 +20,8 @@ def arguments(kernel: "Kernel", lengths: Mapping[str, int], value: Callable[[str
         elif isinstance(kind, Array):
             lo, hi = bounds(kind.element, lengths)
             size = array_length(kernel, name, lengths)
-            made[name] = list(kind.contents or (0 if kind.written else value(name, lo, hi) for _ in range(size)))
+            fill = (0 if kind.written else value(name, lo, hi) for _ in range(size))
+            made[name] = list(kind.contents[:size] if kind.contents else fill)
         else:
             made[name] = value(name, *bounds(kind, lengths))
     return made

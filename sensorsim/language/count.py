@@ -44,6 +44,10 @@ class _Returned(Exception):  # noqa: N818 - no error: the way out of nested loop
     pass
 
 
+class _Left(Exception):  # noqa: N818 - no error: the way out of a loop
+    pass
+
+
 class _Piece:
     """Operations that run together."""
 
@@ -162,7 +166,10 @@ def _loop(node: ir.For, first: Value, last: Value) -> Value:
             if own.left < 0:
                 raise LanguageError(f"{node.at}: `{ir.shown(node)}` runs too long to be counted; give smaller lengths.")
             names[counter] = i
-            body(names)
+            try:
+                body(names)
+            except _Left:
+                return
         own.hits[own.step, AT_THE_END] += 1
 
     return run
@@ -178,7 +185,13 @@ def _statement(node: ir.Statement, operations: list[str]) -> Value:
             return _value(node.call, operations)
         case ir.Return():
             return _return(node, None if node.value is None else _value(node.value, operations))
+        case ir.Break():
+            return _leave
     raise AssertionError(node)
+
+
+def _leave(names: Names) -> None:
+    raise _Left
 
 
 def _let(node: ir.Let, value: Value) -> Value:

@@ -58,28 +58,30 @@ class _Body:
         self.otherwise, self.entry = otherwise, entry
         self.counters = counters
 
-    def block(self, body: tuple[ir.Statement, ...]) -> tuple[Tally, bool]:
-        """The counts of these statements, and whether they end with a return on the way that is read."""
+    def block(self, body: tuple[ir.Statement, ...]) -> tuple[Tally, ir.Statement | None]:
+        """The counts of these statements, and the return or break that ends them on the way that is read."""
         total: Tally = {}
         for node in body:
             counts, returned = self.statement(node)
             _into(total, counts)
             if returned:
-                return total, True
-        return total, False
+                return total, returned
+        return total, None
 
-    def statement(self, node: ir.Statement) -> tuple[Tally, bool]:
+    def statement(self, node: ir.Statement) -> tuple[Tally, ir.Statement | None]:
         match node:
             case ir.Let(name=name, value=value):
                 counts = self.expression(value)
                 self.names[name] = self.length(value) if node.type == "index" else None
-                return counts, False
+                return counts, None
             case ir.Store(index=index, value=value):
-                return self.together(self.expression(value), self.expression(index), self.one("STORE")), False
+                return self.together(self.expression(value), self.expression(index), self.one("STORE")), None
             case ir.Do(call=call):
-                return self.expression(call), False
+                return self.expression(call), None
+            case ir.Break():
+                return {}, node
             case ir.Return(value=value):
-                return (self.expression(value) if value is not None else {}), True
+                return (self.expression(value) if value is not None else {}), node
             case ir.If(test=test, then=then, otherwise=otherwise):
                 counts, returned = self.block(otherwise if self.otherwise else then)
                 return self.together(self.expression(test), self.one("BRANCH"), counts), returned
@@ -87,7 +89,7 @@ class _Body:
                 return self.loop(node)
         raise TypeError(node)
 
-    def loop(self, node: ir.For) -> tuple[Tally, bool]:
+    def loop(self, node: ir.For) -> tuple[Tally, ir.Statement | None]:
         ends = self.together(self.expression(node.first), self.expression(node.last))
         first, last = self.length(node.first), self.length(node.last)
         if first is None or last is None:
@@ -104,13 +106,13 @@ class _Body:
         each = self.together(self.one(*PER_ITERATION), body)
         if returned:  # the first round is the last, if there is one
             if least < 1:
-                raise self.error(node, f"`{ir.shown(node)}` may return in its first round or have none")
+                raise self.error(node, f"`{ir.shown(node)}` may end in its first round or have none")
             once = {key: self.first_round(node, times, counter, first) for key, times in each.items()}
-            return self.together(ends, once), True
+            return self.together(ends, once), returned if isinstance(returned, ir.Return) else None
         total = self.together(ends, self.one(*LOOP_EXIT))
         for key, times in each.items():
             total[key] = self.rounds(node, times, counter, first, last, least) + total.get(key, 0)
-        return total, False
+        return total, None
 
     def first_round(self, node: ir.For, times: Any, counter: str, first: Polynomial) -> Any:
         """What a round's count is in the first round."""

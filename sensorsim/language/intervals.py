@@ -1,8 +1,8 @@
 """Intervals: what the range check knows of a value, and what each primitive makes of it.
 
-A `Span` is an interval, and three things an interval alone cannot say: that a value is a given polynomial in lengths
-and loop counters, that it is at most one, and by how much it differs from another value (a pointer before and after the
-size of its table was taken off).
+A `Span` is an interval, and what an interval alone cannot say: that a value is a given polynomial in lengths and loop
+counters, that it is at most or at least one, by how much it differs from another value (a pointer before and after the
+size of its table was taken off), that it is at least another value, and how it was computed.
 
 A rule takes the operands' spans and gives the result's; one written for a primitive of your own needs `lo` and `hi`
 only: `lambda a: Span(0, a.hi)`.
@@ -16,19 +16,21 @@ from sensorsim.language.polynomial import Polynomial, shift
 
 WORD = 1 << 32
 NOTHING = Polynomial(())
-MOST_BOUNDS = 3  # symbolic upper bounds that are kept of a value
+MOST_BOUNDS = 4  # symbolic upper bounds that are kept of a value
 _origins = itertools.count()
 
 
 class Span:
     """All whole numbers from lo to hi.
 
-    `exact` is the polynomial that the value is, `above` polynomials that it does not exceed. Values of one `origin`
-    differ by the difference of their `moved`. A value with a `start` is that of a name at the start of a loop's round,
-    plus something in `drift`. `view` is the signed word that an unsigned word was read from.
+    `exact` is the polynomial that the value is, `above` polynomials that it does not exceed, `under` polynomials that
+    it is not below. Values of one `origin` differ by the difference of their `moved`. A value with a `start` is that of
+    a name at the start of a loop's round, plus something in `drift`. `view` is the signed word that an unsigned word
+    was read from. `over` are values that it is not below: their `origin` and `moved`. `made` is the rule and the
+    operands that it comes of.
     """
 
-    __slots__ = ("above", "drift", "exact", "hi", "lo", "moved", "origin", "start", "view")
+    __slots__ = ("above", "drift", "exact", "hi", "lo", "made", "moved", "origin", "over", "start", "under", "view")
 
     def __init__(
         self,
@@ -41,10 +43,13 @@ class Span:
         start: int | None = None,
         drift: tuple[int, int] = (0, 0),
         view: "Span | None" = None,
+        under: tuple[Polynomial, ...] = (),
     ) -> None:
-        self.lo, self.hi, self.exact, self.above = lo, hi, exact, above
+        self.lo, self.hi, self.exact, self.above, self.under = lo, hi, exact, above, under
         self.origin = next(_origins) if origin is None else origin
         self.moved, self.start, self.drift, self.view = moved, start, drift, view
+        self.over: tuple[tuple[int, Polynomial], ...] = ()
+        self.made: tuple[Rule, tuple[Span, ...]] | None = None
 
     def __str__(self) -> str:
         return str(self.lo) if self.lo == self.hi else f"{self.lo} … {self.hi}"
@@ -57,27 +62,71 @@ class Span:
         """The same with `hi`."""
         return (*self.uppers(), Polynomial.constant(self.hi))
 
+    def lowers(self) -> tuple[Polynomial, ...]:
+        """Polynomials that the value is not below; a plain number is not among them, `lo` says that."""
+        return (self.exact, *self.under) if self.exact is not None else self.under
+
+    def floors(self) -> tuple[Polynomial, ...]:
+        """The same with `lo`."""
+        return (*self.lowers(), Polynomial.constant(self.lo))
+
     def known(self) -> tuple[object, ...]:
         """All that two spans must share to say the same."""
-        return self.lo, self.hi, self.exact, self.above
+        return self.lo, self.hi, self.exact, self.above, self.under
 
     def restarted(self) -> "Span":
         """The same value, marked to see how far a round of a loop moves it."""
-        return Span(self.lo, self.hi, self.exact, self.above, self.origin, self.moved, next(_origins), view=self.view)
+        again = self.with_bounds(self.lo, self.hi, self.above, self.under)
+        again.start, again.drift = next(_origins), (0, 0)
+        return again
 
     def narrowed(self, lo: int, hi: int) -> "Span":
         """The same value, known to lie between these two as well."""
-        return self.with_bounds(max(self.lo, lo), min(self.hi, hi), self.above)
+        return self.with_bounds(max(self.lo, lo), min(self.hi, hi), self.above, self.under)
 
-    def with_bounds(self, lo: int, hi: int, above: tuple[Polynomial, ...]) -> "Span":
+    def with_bounds(self, lo: int, hi: int, above: tuple[Polynomial, ...], under: tuple[Polynomial, ...]) -> "Span":
         """The same value with other bounds."""
-        return Span(lo, hi, self.exact, above, self.origin, self.moved, self.start, self.drift, self.view)
+        again = Span(lo, hi, self.exact, above, self.origin, self.moved, self.start, self.drift, self.view, under)
+        again.over, again.made = self.over, self.made
+        return again
+
+    def is_value(self, other: "Span") -> bool:
+        """Whether both are one value."""
+        return self.origin == other.origin and self.moved == other.moved
+
+    def at_least(self, other: "Span", far: Polynomial) -> "Span":
+        """The same value, known to be at least `other` plus `far`."""
+        under = _bounds((*(bound + far for bound in other.floors()), *self.under))
+        apart = far.number
+        again = self.with_bounds(
+            max(self.lo, other.lo + apart) if isinstance(apart, int) else self.lo, self.hi, self.above, under
+        )
+        again.over = (*self.over, (other.origin, other.moved + far))
+        return again
+
+    def at_most(self, other: "Span", far: Polynomial) -> "Span":
+        """The same value, known to be at most `other` less `far`."""
+        above = _bounds((*(bound - far for bound in other.limits()), *self.above))
+        apart = far.number
+        hi = min(self.hi, other.hi - apart) if isinstance(apart, int) else self.hi
+        return self.with_bounds(self.lo, hi, above, self.under)
+
+
+Fact = tuple[Span, Span, int]  # the first is at least the second plus the number
 
 
 class Flag(NamedTuple):
-    """The result of a comparison: True, False, or None when it depends on the data."""
+    """The result of a comparison: True, False, or None when it depends on the data; what it says either way."""
 
     holds: bool | None
+    true: tuple[Fact, ...] = ()
+    false: tuple[Fact, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flag) and self.holds == other.holds
+
+    def __hash__(self) -> int:
+        return hash(self.holds)
 
 
 class Mask(NamedTuple):
@@ -126,29 +175,44 @@ def _bounds(found: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
     return tuple(kept)[:MOST_BOUNDS]
 
 
+def _ends(span: Span, limits: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:
+    """The limits without the plain number, where the polynomial itself is known."""
+    return limits if span.exact is None else limits[:-1]
+
+
 def add(a: Span, b: Span) -> Span:
     """a + b."""
     if b.exact is None and a.exact is not None and a.exact.number is not None:
         a, b = b, a
     exact = a.exact + b.exact if a.exact is not None and b.exact is not None else None
     above: tuple[Polynomial, ...] = ()
-    if exact is None and (a.above or b.above or a.exact or b.exact):
-        above = _bounds(p + q for p in a.limits() for q in b.limits())
+    under: tuple[Polynomial, ...] = ()
+    if a.above or b.above or (exact is None and (a.exact or b.exact)):
+        above = _bounds(p + q for p in _ends(a, a.limits()) for q in _ends(b, b.limits()))
+    if a.under or b.under or (exact is None and (a.exact or b.exact)):
+        under = _bounds(p + q for p in _ends(a, a.floors()) for q in _ends(b, b.floors()))
     origin, moved = (a.origin, a.moved + b.exact) if b.exact is not None else (None, NOTHING)
     if a.start is None and b.start is not None:
         a, b = b, a
     drift = a.drift[0] + b.lo, a.drift[1] + b.hi
-    return Span(a.lo + b.lo, a.hi + b.hi, exact, above, origin, moved, a.start, drift)
+    return Span(a.lo + b.lo, a.hi + b.hi, exact, above, origin, moved, a.start, drift, under=under)
 
 
 def negated(a: Span) -> Span:
     """-a."""
-    return Span(-a.hi, -a.lo, -a.exact if a.exact is not None else None)
+    above, under = tuple(-bound for bound in a.under), tuple(-bound for bound in a.above)
+    return Span(-a.hi, -a.lo, -a.exact if a.exact is not None else None, above, under=under)
 
 
 def sub(a: Span, b: Span) -> Span:
     """a - b."""
-    return add(a, negated(b))
+    made = add(a, negated(b))
+    for one, other, sign in ((a, b, 1), (b, a, -1)):
+        for origin, moved in one.over:
+            apart = (moved - other.moved).number if origin == other.origin else None
+            if isinstance(apart, int):  # one - other is at least that
+                made.lo, made.hi = (max(made.lo, apart), made.hi) if sign > 0 else (made.lo, min(made.hi, -apart))
+    return made
 
 
 def mul(a: Span, b: Span) -> Span:
@@ -157,9 +221,25 @@ def mul(a: Span, b: Span) -> Span:
     assert isinstance(span, Span)
     exact = a.exact * b.exact if a.exact is not None and b.exact is not None else None
     above: tuple[Polynomial, ...] = ()
+    for one, factor in ((a, b.exact), (b, a.exact)):
+        if exact is None and factor is not None and isinstance(factor.number, int):
+            return scaled(one, factor.number, span)
     if exact is None and a.lo >= 0 and b.lo >= 0 and (a.uppers() or b.uppers()):
         above = _bounds(p * q for p in a.limits() for q in b.limits())
     return Span(span.lo, span.hi, exact, above)
+
+
+def scaled(a: Span, factor: int, span: Span) -> Span:
+    """a times a number, which is proved to lie in `span`."""
+    above, under = (tuple(bound * factor for bound in bounds) for bounds in (a.uppers(), a.lowers()))
+    if factor < 0:
+        above, under = under, above
+    return Span(span.lo, span.hi, None, above, under=under)
+
+
+def multiply_add(total: Span, a: Span, b: Span) -> Span:
+    """total + a · b."""
+    return add(total, mul(a, b))
 
 
 def square(a: Span) -> Span:
@@ -174,6 +254,8 @@ def left(a: Span, k: Span) -> Span:
     span = corners(lambda x, y: x << y)(a, _count(k))
     assert isinstance(span, Span)
     exact = shift("<<", a.exact, k.exact) if a.exact is not None and k.exact is not None else None
+    if exact is None and k.lo == k.hi:
+        return scaled(a, 1 << _count(k).lo, span)
     return Span(span.lo, span.hi, exact)
 
 
@@ -185,7 +267,8 @@ def right(a: Span, k: Span) -> Span:
         return Span(span.lo, span.hi)
     if a.exact is not None:
         return Span(span.lo, span.hi, shift(">>", a.exact, k.exact))
-    return Span(span.lo, span.hi, above=_bounds(shift(">>", p, k.exact) for p in a.limits()))
+    above, under = (_bounds(shift(">>", p, k.exact) for p in ends) for ends in (a.limits(), a.floors()))
+    return Span(span.lo, span.hi, above=above, under=under)
 
 
 def _count(k: Span) -> Span:
@@ -227,7 +310,7 @@ def where(masked: Masked) -> Span:
         return value if not isinstance(far, int) else value.narrowed(far, value.hi)
     above = _bounds((distance - 1, *value.above))
     hi = value.hi if not isinstance(far, int) else min(value.hi, far - 1)
-    return value.with_bounds(value.lo, hi, above)
+    return value.with_bounds(value.lo, hi, above, value.under)
 
 
 def _all_ones(a: Span, b: Span) -> int:
@@ -255,7 +338,18 @@ def not_(a: Value) -> Value:
 
 def at_least(a: Span, b: Span) -> Flag:
     """a >= b."""
-    return Flag(True if a.lo >= b.hi else False if a.hi < b.lo else None)
+    return Flag(True if a.lo >= b.hi else False if a.hi < b.lo else None, ((a, b, 0),), ((b, a, 1),))
+
+
+def less(a: Span, b: Span) -> Flag:
+    """a < b."""
+    return Flag(True if a.hi < b.lo else False if a.lo >= b.hi else None, ((b, a, 1),), ((a, b, 0),))
+
+
+def equal(a: Span, b: Span) -> Flag:
+    """a == b."""
+    apart = a.hi < b.lo or b.hi < a.lo
+    return Flag(False if apart else True if a.lo == a.hi == b.lo == b.hi else None, ((a, b, 0), (b, a, 0)))
 
 
 def smaller(a: Span, b: Span) -> Span:
@@ -265,7 +359,7 @@ def smaller(a: Span, b: Span) -> Span:
 
 def larger(a: Span, b: Span) -> Span:
     """max(a, b)."""
-    return Span(max(a.lo, b.lo), max(a.hi, b.hi))
+    return Span(max(a.lo, b.lo), max(a.hi, b.hi), under=_bounds((*a.lowers(), *b.lowers())))
 
 
 def signed(a: Value) -> Span:
@@ -287,6 +381,44 @@ def unsigned(a: Value) -> Span:
     if span.hi < 0:
         return Span(span.lo + WORD, span.hi + WORD, view=span)
     return Span(0, WORD - 1, view=span)
+
+
+def same(a: Span) -> Span:
+    """The value itself."""
+    return a
+
+
+def saturated(a: Span, lo: int, hi: int) -> Span:
+    """The value, or the end of lo … hi that it lies beyond."""
+    if lo <= a.lo and a.hi <= hi:
+        return a
+    above, under = a.uppers() if a.lo >= lo else (), a.lowers() if a.hi <= hi else ()
+    return Span(min(max(a.lo, lo), hi), max(min(a.hi, hi), lo), above=above, under=under)
+
+
+def saturating_add(a: Span, b: Span) -> Span:
+    """a + b within the signed words."""
+    return saturated(add(a, b), -(WORD >> 1), (WORD >> 1) - 1)
+
+
+def saturating_sub(a: Span, b: Span) -> Span:
+    """a - b within the signed words."""
+    return saturated(sub(a, b), -(WORD >> 1), (WORD >> 1) - 1)
+
+
+def saturating_addu(a: Span, b: Span) -> Span:
+    """a + b within the unsigned words."""
+    return saturated(add(a, b), 0, WORD - 1)
+
+
+def saturating_subu(a: Span, b: Span) -> Span:
+    """a - b within the unsigned words."""
+    return saturated(sub(a, b), 0, WORD - 1)
+
+
+def narrow(a: Span, k: Span) -> Span:
+    """a >> k within the signed words."""
+    return saturated(right(a, k), -(WORD >> 1), (WORD >> 1) - 1)
 
 
 def any_word(*_: Value) -> Span:

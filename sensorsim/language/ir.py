@@ -6,9 +6,11 @@
     statement   ::=  name = expression                                   Let
                   |  array[index] = expression | record.field = …        Store
                   |  for i in range([first,] last): statement…           For
-                  |  if flag: statement… [else: statement…]              If
+                  |  if flag [and flag…]: statement…                     If
+                  |  if flag: statement… else: statement…                If
                   |  kernel(argument, …) | record.board.port(…)          Do
                   |  return [expression]                                 Return
+                  |  break                                               Break
 
     expression  ::=  5 | NAME_OF_A_NUMBER                                Const
                   |  name                                                Name
@@ -23,10 +25,11 @@ A record is read as its fields: `sensor.key` is an array, `sensor.epoch` an arra
 
 Types. A value is a 32-bit word, `u32` or `i32`, whatever width its memory has; a comparison is a `flag`; lengths, loop
 counters and what is computed from them with Python's operators are an `index`, which fits a signed word. A number takes
-the type of its place. Operators on values are not in the language: a primitive says what it costs and whether it wraps.
+the type of its place. A sum of products may be an `i64`, a local of 64 bits, until `narrow` makes it a word. Operators
+on values are not in the language: a primitive says what it costs and whether it wraps.
 
-Every name has one type, a value on every way that leads to its use, and no second meaning; there is no `while`, no
-`break`, no recursion. What a value may be (no wrap, no index outside its array, no cell read before it is written) is
+Every name has one type, a value on every way that leads to its use, and no second meaning; there is no `while` and
+no recursion. What a value may be (no wrap, no index outside its array, no cell read before it is written) is
 proved by `ranges`; what it may show to someone with a stopwatch by `secrecy`.
 """
 
@@ -60,7 +63,7 @@ class Node(Record, identity=True):
     """What every node has. Nodes are compared by identity, so that a reader can keep notes on them."""
 
     at: Place
-    type: str  # u32, i32, flag, index; const: a number; array; none: a statement, a call without a result
+    type: str  # u32, i32, i64, flag, index; const: a number; array; none: a statement, a call without a result
 
 
 class Const(Node):
@@ -165,8 +168,12 @@ class Return(Node):
     value: "Expression | None"
 
 
+class Break(Node):
+    """The end of the innermost loop."""
+
+
 Expression = Const | Name | Load | Index | Apply | Call | Ask
-Statement = Let | Store | For | If | Do | Return
+Statement = Let | Store | For | If | Do | Return | Break
 
 
 _PARTS: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
@@ -231,6 +238,8 @@ def shown(node: Node) -> str:
             return f"if {shown(test)}"
         case Do(call=call):
             return shown(call)
+        case Break():
+            return "break"
         case Return(value=value):
             return f"return {shown(value)}" if value is not None else "return"
     raise TypeError(node)

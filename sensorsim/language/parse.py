@@ -23,6 +23,7 @@ PYTHON: dict[str, Callable[[int, int], int]] = {
     "<<": lambda a, b: a << b,
     ">>": lambda a, b: a >> b,
 }
+LONG = "write narrow(total, k) to shift it back to an i32, or i64(a) to widen a word"
 WORDS = ("u32", "i32", "index", "const")  # what may stand where a word is wanted
 
 
@@ -182,12 +183,12 @@ class _Parser:
     # statements
 
     def block(self, nodes: Sequence[ast.stmt], given: set[str]) -> tuple[set[str] | None, tuple[ir.Statement, ...]]:
-        """The statements, and the names that have a value after them; None where every way has returned."""
+        """The statements, and the names that have a value after them; None where every way has left."""
         made: list[ir.Statement] = []
         now: set[str] | None = given
         for node in nodes:
             if now is None:
-                self.refuse(node, "is never reached: every way has returned before", "take it out")
+                self.refuse(node, "is never reached: every way has left before", "take it out")
             now, statement = self.statement(node, now)
             self.in_order(node, statement)
             made.append(statement)
@@ -206,10 +207,14 @@ class _Parser:
                 return given, self.store(node, field, None, value, given)
             case ast.For(target=ast.Name(id=name), orelse=[]):
                 return given, self.loop(node, name, given)
+            case ast.If(test=ast.BoolOp(op=ast.And(), values=[test, *more]), body=body, orelse=[]):
+                rest = more[0] if len(more) == 1 else ast.copy_location(ast.BoolOp(ast.And(), more), node)
+                inner = ast.copy_location(ast.If(rest, body, []), node)
+                return self.statement(ast.copy_location(ast.If(test, [inner], []), node), given)
             case ast.If(test=test, body=body, orelse=orelse):
                 flag = self.expression(test, given)
                 if flag.type != "flag":
-                    self.refuse(test, f"asks whether {ir.shown(flag)}", "compare with ge(a, b) or geu(a, b)")
+                    self.refuse(test, f"asks whether {ir.shown(flag)}", "compare with ge, lt or eq, or geu, ltu or equ")
                 one, then = self.block(body, set(given))
                 other, otherwise = self.block(orelse, set(given)) if orelse else (given, ())
                 both = other if one is None else one if other is None else one & other
@@ -221,6 +226,8 @@ class _Parser:
                 return given, ir.Do(at, "none", call)
             case ast.Return(value=value):
                 return None, ir.Return(at, "none", self.returned(node, value, given))
+            case ast.Break():
+                return None, ir.Break(at, "none")
         self.refuse(node, f"uses {words(node)}", instead(node))
 
     def in_order(self, node: ast.stmt, made: ir.Statement) -> None:
@@ -248,7 +255,9 @@ class _Parser:
             self.refuse(node, f"gives {name} the value of a kernel that returns none", "call it alone")
         if value.type == "const" and known in (None, "index", "flag"):
             self.refuse(node, f"leaves open the type of {name}", f"write i32({ir.shown(value)}) or u32(…)")
-        if known is not None and known != value.type and not {known, value.type} <= {"u32", "i32", "const", "index"}:
+        if known is not None and "i64" in (known, value.type) and known != value.type and value.type != "const":
+            self.refuse(node, f"gives {name} a {value.type}, and it is a {known}", LONG)
+        if known is not None and known != value.type and not {known, value.type} <= {*WORDS, "i64"}:
             self.refuse(node, f"gives {name} a {value.type}, and it is a {known}", "use another name")
         if known == "index" and value.type != "index":
             self.refuse(node, f"gives {name}, an index, the value {ir.shown(value)}", "use another name")
@@ -333,6 +342,10 @@ class _Parser:
                 return self.index(node, "-", [below], given)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return self.index(node, OPERATORS[type(op)], [left, right], given)
+            case ast.BinOp(left=ast.Constant(value=int(base)), op=ast.Pow(), right=ast.Constant(value=int(power))):
+                if base <= 2 and power <= 32:  # a number: 2**15
+                    return ir.Const(at, "const", base**power)
+                self.refuse(node, f"uses {ast.unparse(node)}", "name the number as a constant of the module")
             case ast.BinOp(op=op) | ast.UnaryOp(op=op) if type(op) in SYMBOLS:
                 symbol = SYMBOLS[type(op)]
                 self.refuse(node, f"uses `{symbol}`", f"write {INSTEAD.get(symbol, 'it with primitives')}")
@@ -341,7 +354,10 @@ class _Parser:
             case ast.Call():
                 self.refuse(node, f"names the arguments of `{ast.unparse(node)}`", "pass them in order, without names")
             case ast.Compare() | ast.BoolOp():
-                self.refuse(node, f"compares with `{ast.unparse(node)}`", "write ge(a, b) or geu(a, b)")
+                hint = "write ge(a, b), lt(a, b), eq(a, b), or geu, ltu, equ of unsigned words"
+                if isinstance(node, ast.BoolOp):
+                    hint = "write `if a and b:` without `else`, or one `if` inside the other"
+                self.refuse(node, f"compares with `{ast.unparse(node)}`", hint)
         self.refuse(node, f"uses {words(node)}", instead(node))
 
     def name_of(self, node: ast.Name, name: str, given: set[str]) -> ir.Expression:
@@ -427,6 +443,8 @@ class _Parser:
         for value, operand, kind in zip(values, operands, called.operands, strict=True):
             if (kind == "flag") != (operand.type == "flag") or operand.type in ("none", "array"):
                 self.refuse(value, f"gives {called.name} {ir.shown(operand)}, a {operand.type}", f"give it a {kind}")
+            if operand.type == "i64" != kind:
+                self.refuse(value, f"gives {called.name} {ir.shown(operand)}, an i64", LONG)
             # the casts take any number of either sign
             self.number(value, operand, kind if called.operations else None)
         return ir.Apply(self.at(node), called.result, called, tuple(operands))
@@ -505,6 +523,8 @@ class _Parser:
     # small checks
 
     def word(self, node: ast.AST, made: ir.Expression) -> ir.Expression:
+        if made.type == "i64":
+            self.refuse(node, f"uses {ir.shown(made)}, an i64, where a word is wanted", LONG)
         if made.type not in WORDS:
             self.refuse(
                 node, f"uses {ir.shown(made)}, a {made.type}, where a word is wanted", "use selectu(flag, a, b)"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sensorsim.errors import InputError
 from sensorsim.language.ir import Place
 
-TYPES = ("u32", "i32", "flag")
+TYPES = ("u32", "i32", "i64", "flag")
 NONE: Mapping[str, float] = MappingProxyType({})
 
 
@@ -73,7 +73,8 @@ def primitive(
         at = Place(function.__code__.co_filename, function.__code__.co_firstlineno)
         for kind in (*kinds, result):
             if kind not in TYPES:
-                raise InputError(f"{at}: primitive {function.__name__} has the type {kind!r}; give u32, i32 or flag.")
+                text = f"has the type {kind!r}; give u32, i32, i64 or flag"
+                raise InputError(f"{at}: primitive {function.__name__} {text}.")
         if function.__code__.co_argcount != len(kinds):
             raise InputError(f"{at}: primitive {function.__name__} takes other arguments than operands={operands!r}.")
         if not operations and function.__name__ not in TYPES:

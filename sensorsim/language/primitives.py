@@ -5,6 +5,9 @@ Signed primitives work on i32, those that end in `u` and the bitwise ones on u32
 bits, here, in Numba and in C; the range check proves that only the primitives named `wrapping_…` ever do. Division by
 zero gives 0 and INT32_MIN / -1 gives INT32_MIN, as the Arm dividers do; the range check refuses the first.
 
+An i64 is a sum of products on its way to a word: `narrow` shifts it back and saturates. Its operations are priced as a
+core without a long multiplier does them; one that has it takes less.
+
 The operation classes are ADD SUB MUL DIV AND OR XOR NOT SHIFT ROTATE COMPARE SELECT. LOAD, STORE, BRANCH and INDEX
 come from the syntax (`a[i]`, `if`, `for`, arithmetic on loop counters) and are counted by the readers.
 """
@@ -13,10 +16,27 @@ from typing import Any
 
 from sensorsim.language import intervals
 from sensorsim.language.c.helpers import ASR, DIV, DIVU, GE, GEU, MAX, MAXU, MIN, MINU, MULU, OPAQUE, ROTLU, SELECTU
+from sensorsim.language.c.long_helpers import (
+    ASR64,
+    EQU,
+    LT,
+    LTU,
+    MUL64,
+    NARROW,
+    SATURATING_ADD,
+    SATURATING_ADDU,
+    SATURATING_SUB,
+    SATURATING_SUBU,
+    SELECT,
+)
 from sensorsim.language.intervals import Mask, Span
 from sensorsim.language.primitive import primitive
 
 WORD = 1 << 32
+LEAST, MOST = -(1 << 31), (1 << 31) - 1  # signed words
+LONG_ADD = ("ADD", "COMPARE", "ADD", "ADD")  # low words, carry, high words
+LONG_SUB = ("SUB", "COMPARE", "SUB", "SUB")
+LONG_MUL = (*("SHIFT",) * 6, *("AND",) * 4, *("MUL",) * 4, *("ADD",) * 4, "OR")  # by halves of the words
 # For each operand, the operation class whose time depends on it, on cores whose table has a range of prices for it.
 BY_FACTORS = (("MUL",), ("MUL",))  # no core of ours; where a core has no multiplier see MULU
 BY_DIVISION = (("DIV",), ("DIV",))
@@ -46,6 +66,12 @@ def i32(a: Any) -> Any:
 def u32(a: Any) -> Any:
     """`a` read as an unsigned word; no operation."""
     return int(a) % WORD
+
+
+@primitive(operands="i64", result="i64", interval=intervals.same, c="(int64_t){0}", varies=NEVER)
+def i64(a: Any) -> Any:
+    """`a` as a signed number of 64 bits; no operation."""
+    return int(a)
 
 
 @primitive("ADD", operands="i32 i32", result="i32", interval=intervals.add, c="{0} + {1}", varies=NEVER)
@@ -256,6 +282,80 @@ def geu(a: Any, b: Any) -> Any:
 
 
 @primitive(
+    "COMPARE",
+    operands="i32 i32",
+    result="flag",
+    interval=intervals.less,
+    c="ss_lt({0}, {1})",
+    c_test="{0} < {1}",
+    helper=LT,
+    varies=NEVER,
+)
+def lt(a: Any, b: Any) -> Any:
+    """a < b, signed."""
+    return a < b
+
+
+@primitive(
+    "COMPARE",
+    operands="u32 u32",
+    result="flag",
+    interval=intervals.less,
+    c="ss_ltu({0}, {1})",
+    c_test="{0} < {1}",
+    helper=LTU,
+    varies=NEVER,
+)
+def ltu(a: Any, b: Any) -> Any:
+    """a < b, unsigned."""
+    return a < b
+
+
+@primitive(
+    "COMPARE",
+    operands="i32 i32",
+    result="flag",
+    interval=intervals.equal,
+    c="ss_equ((uint32_t){0}, (uint32_t){1})",
+    c_test="{0} == {1}",
+    helper=EQU,
+    varies=NEVER,
+)
+def eq(a: Any, b: Any) -> Any:
+    """a == b, signed."""
+    return a == b
+
+
+@primitive(
+    "COMPARE",
+    operands="u32 u32",
+    result="flag",
+    interval=intervals.equal,
+    c="ss_equ({0}, {1})",
+    c_test="{0} == {1}",
+    helper=EQU,
+    varies=NEVER,
+)
+def equ(a: Any, b: Any) -> Any:
+    """a == b, unsigned."""
+    return a == b
+
+
+@primitive(
+    "SELECT",
+    operands="flag i32 i32",
+    result="i32",
+    interval=intervals.either,
+    c="ss_select({0}, {1}, {2})",
+    helper=(OPAQUE, SELECTU, SELECT),
+    varies=NEVER,
+)
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """a where the comparison holds, else b; both are evaluated, so no branch depends on the data."""
+    return i32(a) if condition else i32(b)
+
+
+@primitive(
     "SELECT",
     operands="flag u32 u32",
     result="u32",
@@ -392,3 +492,133 @@ def wrapping_shlu(a: Any, k: Any) -> Any:
 def rotlu(a: Any, k: Any) -> Any:
     """a rotated left by k bits, for 0 < k < 32."""
     return u32((a << k) | (a >> (32 - k)))
+
+
+@primitive(
+    *("ADD", "NOT", "AND", "SELECT", *("XOR",) * 3, *("SHIFT",) * 2),
+    operands="i32 i32",
+    result="i32",
+    interval=intervals.saturating_add,
+    c="ss_saturating_add({0}, {1})",
+    helper=(ASR, OPAQUE, SATURATING_ADD),
+    varies=NEVER,
+)
+def saturating_add(a: Any, b: Any) -> Any:
+    """a + b, or the end of the signed words that it lies beyond."""
+    total = a + b
+    return i32(LEAST) if total < LEAST else i32(MOST) if total > MOST else i32(total)
+
+
+@primitive(
+    *("SUB", "AND", "SELECT", *("XOR",) * 3, *("SHIFT",) * 2),
+    operands="i32 i32",
+    result="i32",
+    interval=intervals.saturating_sub,
+    c="ss_saturating_sub({0}, {1})",
+    helper=(ASR, OPAQUE, SATURATING_SUB),
+    varies=NEVER,
+)
+def saturating_sub(a: Any, b: Any) -> Any:
+    """a - b, or the end of the signed words that it lies beyond."""
+    rest = a - b
+    return i32(LEAST) if rest < LEAST else i32(MOST) if rest > MOST else i32(rest)
+
+
+@primitive(
+    *("ADD", "COMPARE", "SUB", "OR"),
+    operands="u32 u32",
+    result="u32",
+    interval=intervals.saturating_addu,
+    c="ss_saturating_addu({0}, {1})",
+    helper=(OPAQUE, SATURATING_ADDU),
+    varies=NEVER,
+)
+def saturating_addu(a: Any, b: Any) -> Any:
+    """a + b, at most 2^32 - 1."""
+    return u32(WORD - 1) if a > WORD - 1 - b else u32(a + b)
+
+
+@primitive(
+    *("SUB", "COMPARE", "SUB", "AND", "NOT"),
+    operands="u32 u32",
+    result="u32",
+    interval=intervals.saturating_subu,
+    c="ss_saturating_subu({0}, {1})",
+    helper=(OPAQUE, SATURATING_SUBU),
+    varies=NEVER,
+)
+def saturating_subu(a: Any, b: Any) -> Any:
+    """a - b, at least 0."""
+    return u32(0) if a < b else u32(a - b)
+
+
+@primitive(*LONG_ADD, operands="i64 i64", result="i64", interval=intervals.add, c="{0} + {1}", varies=NEVER)
+def add64(a: Any, b: Any) -> Any:
+    """a + b, 64 bits."""
+    return i64(a + b)
+
+
+@primitive(*LONG_SUB, operands="i64 i64", result="i64", interval=intervals.sub, c="{0} - {1}", varies=NEVER)
+def sub64(a: Any, b: Any) -> Any:
+    """a - b, 64 bits."""
+    return i64(a - b)
+
+
+@primitive(
+    *LONG_MUL,
+    operands="i32 i32",
+    result="i64",
+    interval=intervals.mul,
+    c="ss_mul64({0}, {1})",
+    helper=(*MULU, MUL64),
+    varies=NEVER,
+)
+def mul64(a: Any, b: Any) -> Any:
+    """a · b, all 64 bits of it."""
+    return i64(i64(a) * i64(b))
+
+
+@primitive(
+    *LONG_MUL,
+    *LONG_ADD,
+    operands="i64 i32 i32",
+    result="i64",
+    interval=intervals.multiply_add,
+    c="{0} + ss_mul64({1}, {2})",
+    helper=(*MULU, MUL64),
+    varies=NEVER,
+)
+def mac(total: Any, a: Any, b: Any) -> Any:
+    """total + a · b, 64 bits: multiply and accumulate."""
+    return i64(total + i64(a) * i64(b))
+
+
+@primitive(
+    *(*("SHIFT",) * 4, "SUB", "OR"),
+    operands="i64 u32",
+    result="i64",
+    interval=intervals.right,
+    needs=_count,
+    c="ss_asr64({0}, {1})",
+    helper=(ASR, ASR64),
+    varies=BY_COUNT,
+)
+def asr64(a: Any, k: Any) -> Any:
+    """a / 2^k rounded toward minus infinity, 64 bits, for 0 <= k < 32."""
+    return i64(a >> k)
+
+
+@primitive(
+    *(*("SHIFT",) * 7, *("SUB",) * 2, *("OR",) * 2, *("XOR",) * 2, "SELECT"),
+    operands="i64 u32",
+    result="i32",
+    interval=intervals.narrow,
+    needs=_count,
+    c="ss_narrow({0}, {1})",
+    helper=(ASR, OPAQUE, NARROW),
+    varies=BY_COUNT,
+)
+def narrow(a: Any, k: Any) -> Any:
+    """a / 2^k rounded toward minus infinity, or the end of the signed words that it lies beyond, for 0 <= k < 32."""
+    shifted = a >> k
+    return i32(LEAST) if shifted < LEAST else i32(MOST) if shifted > MOST else i32(shifted)

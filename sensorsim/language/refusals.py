@@ -34,8 +34,10 @@ def words(node: ast.AST) -> str:
 
 def instead(node: ast.AST) -> str:
     match node:
-        case ast.While() | ast.Break() | ast.Continue():
-            return "loop with `for i in range(n)`, which always ends"
+        case ast.While():
+            return "loop with `for i in range(n)`, which always ends, and leave it early with `break`"
+        case ast.Continue() | ast.Pass():
+            return "turn the condition around (ge and lt) and put the rest of the block under it"
         case ast.AugAssign() | ast.AnnAssign() | ast.Assign():
             return "write `name = primitive(name, …)` or `array[i] = …`, one at a time"
         case ast.For():

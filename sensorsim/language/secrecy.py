@@ -117,6 +117,15 @@ def _declared(kernel: "Kernel", name: str) -> bool:
     return not isinstance(element, Length) and element.secret and not (isinstance(kind, Array) and kind.written)
 
 
+def _leaves(body: tuple[ir.Node, ...]) -> bool:
+    """Whether these statements may end the kernel or the loop around them."""
+    inner = [node for node in body if isinstance(node, ir.For)]
+    rest = [part for node in body if isinstance(node, ir.If) for part in (*node.then, *node.otherwise)]
+    ends = any(isinstance(node, ir.Return | ir.Break) for node in body)
+    returns = any(isinstance(part, ir.Return) for part in ir.walk(*inner))
+    return ends or returns or (bool(rest) and _leaves(tuple(rest)))
+
+
 class _Walk:
     def __init__(self) -> None:
         self.found: dict[Finding, None] = {}
@@ -176,7 +185,7 @@ class _Body:
         one, self.names = self.names, before
         self.block(otherwise)
         self.names = {name: one.get(name, False) or self.names.get(name, False) for name in one.keys() | self.names}
-        returns = any(isinstance(part, ir.Return) for part in ir.walk(*then, *otherwise))
+        returns = _leaves((*then, *otherwise))
         # what runs after it shows which way was taken, here or in a branch or loop inside
         self.under = outer or (returns and (left or self.under))
 

@@ -22,6 +22,7 @@ STORAGE = {
     "i16": (-(2**15), 2**15 - 1),
     "i32": (-(2**31), 2**31 - 1),
 }
+LIMITS = {**STORAGE, "i64": (-(2**63), 2**63 - 1)}  # of values; no memory holds an i64
 LONGEST = 2**31 - 1  # a length fits a signed word, so that index arithmetic does
 USUAL = 14  # features of a wearable's record: what a length without a typical value is taken near
 LONG = 257  # a length without test values is tried up to here: past every unrolled loop, odd

@@ -191,7 +191,7 @@ def _fill(kernel: Kernel, lengths: Mapping[str, int], count: int, draw: Callable
             continue
         size = array_length(kernel, name, known)
         if kind.contents:
-            values[name] = np.array([kind.contents], dtype)
+            values[name] = np.array([kind.contents[:size]], dtype)
         elif kind.written:
             values[name] = np.zeros((count, size), dtype)
         else:

@@ -103,6 +103,8 @@ class _Body:
             case ir.Do(call=call):
                 ignored = "" if isinstance(call, ir.Call) and call.kernel.result is None else "(void)"
                 yield f"{indent}{ignored}{self.expression(call).text};"
+            case ir.Break():
+                yield f"{indent}break;"
             case ir.Return(value=value):
                 result = self.kernel.result
                 yield f"{indent}return {self.text(value, result.storage)};" if value and result else f"{indent}return;"

@@ -15,7 +15,7 @@ WIDTH = 100  # columns of the exported code
 C_TYPES = {
     **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32)},
     **{f"i{bits}": f"int{bits}_t" for bits in (8, 16, 32)},
-    **{"flag": "uint32_t", "index": "uint32_t"},
+    **{"i64": "int64_t", "flag": "uint32_t", "index": "uint32_t"},
 }
 SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")  # where one ends and the next begins
 NOTHING: Mapping[str, str] = MappingProxyType({})

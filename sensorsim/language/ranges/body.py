@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import intervals, ir
 from sensorsim.language.arguments import polynomial
-from sensorsim.language.intervals import Flag, Mask, Masked, Span, Value, as_word, number
+from sensorsim.language.intervals import Fact, Flag, Mask, Masked, Span, Value, as_word, number
 from sensorsim.language.polynomial import OPERATORS, Polynomial
 from sensorsim.language.primitive import Primitive
+from sensorsim.language.ranges.blends import between
 from sensorsim.language.ranges.check import Check
 from sensorsim.language.ranges.loops import Loop, loosened
 from sensorsim.language.ranges.states import Cells, Proof, RangeError, State
 from sensorsim.language.ranges.written import Facts, Written
-from sensorsim.language.types import STORAGE, Array, Below, Kind, Length, power_of_two
+from sensorsim.language.types import LIMITS, Array, Below, Kind, Length, power_of_two
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -21,6 +22,7 @@ INDEX_RULES: dict[str, Callable[..., Span]] = {
     **{"+": intervals.add, "-": intervals.sub, "*": intervals.mul, "<<": intervals.left, ">>": intervals.right}
 }
 MOST_PARTS = 1 << 12  # values that `split` takes one at a time
+REMEMBERED = (intervals.add, intervals.sub, intervals.mul, intervals.right, intervals.truncated, intervals.narrow)
 UNROLL = 64  # loops of a known, small number of rounds run round by round
 
 
@@ -72,6 +74,8 @@ class Body:
     def __init__(self, check: Check, kernel: "Kernel", state: State) -> None:
         self.check, self.kernel, self.state = check, kernel, state
         self.returned: list[tuple[Value | None, Written]] = []
+        self.left: list[list[State]] = []  # for each loop in sight, the states in which it is left early
+        self.cells_read: dict[Any, int] = {}
 
     def result(self) -> tuple[Value | None, Written]:
         after = self.block(self.kernel.body, self.state)
@@ -98,7 +102,7 @@ class Body:
         match node:
             case ir.Let(name=name, value=value):
                 found = self.value(value, state)
-                if node.type in ("u32", "i32"):
+                if node.type in ("u32", "i32", "i64"):
                     found = self.fits(node, found, node.type)
                 state.names[name] = found
                 self.check.note(node.at, found)
@@ -120,6 +124,9 @@ class Body:
                     self.check.note(node.at, returned)
                 self.returned.append((returned, dict(state.written)))
                 return None
+            case ir.Break():
+                self.left[-1].append(state)
+                return None
             case ir.If(test=test):
                 return self.branch(node, self.value(test, state), state)
             case ir.For():
@@ -132,28 +139,17 @@ class Body:
         for holds, body in ((True, node.then), (False, node.otherwise)):
             if flag.holds in (None, holds):
                 side = state.copy()
-                self.narrow(node.test, holds, side)
+                self.narrow(flag.true if holds else flag.false, side)
                 ways.append(self.block(body, side))
         return ways[0] if len(ways) == 1 else self.check.joined(*ways)
 
-    def narrow(self, test: ir.Expression, holds: bool, state: State) -> None:
-        """What a comparison of two names or numbers says about them on one of its ways."""
-        if not (isinstance(test, ir.Apply) and test.primitive.interval is intervals.at_least):
-            return
-        a, b = (state.names.get(node.name) if isinstance(node, ir.Name) else self.plain(node) for node in test.operands)
-        if not (isinstance(a, Span) and isinstance(b, Span)):
-            return
-        narrowed = (
-            (a.narrowed(b.lo, a.hi), b.narrowed(b.lo, a.hi))
-            if holds
-            else (a.narrowed(a.lo, b.hi - 1), b.narrowed(a.lo + 1, b.hi))
-        )
-        for node, span in zip(test.operands, narrowed, strict=True):
-            if isinstance(node, ir.Name) and span.lo <= span.hi:
-                state.names[node.name] = span
-
-    def plain(self, node: ir.Expression) -> Span | None:
-        return number(node.value) if isinstance(node, ir.Const) else None
+    def narrow(self, facts: tuple[Fact, ...], state: State) -> None:
+        """Apply what a comparison says on one of its ways to every name that it speaks of."""
+        for name, value in state.names.items():
+            if isinstance(value, Span):
+                span = self.check.learned(value, facts)
+                if span is not value and span.lo <= span.hi:
+                    state.names[name] = span
 
     # loops
 
@@ -167,8 +163,20 @@ class Body:
             rounds = min(rounds, self.check.bounds.highest(last.exact - first.exact))
         if rounds <= 0:
             return state
-        if first.lo == first.hi and last.lo == last.hi and rounds <= UNROLL:
-            return self.unrolled(node, range(first.lo, last.hi), state)
+        self.left.append([])
+        try:
+            if first.lo == first.hi and last.lo == last.hi and rounds <= UNROLL:
+                after = self.unrolled(node, range(first.lo, last.hi), state.copy())
+            else:
+                after = self.repeated(node, first, last, rounds, state)
+        finally:
+            left = self.left.pop()
+        for other in left:
+            after = self.check.joined(after, State({name: other.names[name] for name in state.names}, other.written))
+        return after
+
+    def repeated(self, node: ir.For, first: Span, last: Span, rounds: int, state: State) -> State:
+        """The state after a loop whose rounds are many or not known, unless it is left early."""
         self.check.fresh += 1
         counter = f"{node.counter}#{self.check.fresh}"
         start = first.exact if first.exact is not None else Polynomial.constant(first.lo)
@@ -178,13 +186,12 @@ class Body:
         certain = [span.exact if span.exact is not None else Polynomial.constant(edge)
                    for span, edge in ((first, first.hi), (last, last.lo))]  # fmt: skip
         try:
-            after = Loop(self, node, counter, certain, rounds).run(state)
+            return Loop(self, node, counter, certain, rounds).run(state)
         finally:
             for place, (value, written) in enumerate(self.returned[kept:], kept):
                 facts = {owner: runs.without(counter) for owner, runs in written.items()}
                 self.returned[place] = loosened(value, counter, self.check.bounds), facts
             self.check.bounds.forget(counter)
-        return after
 
     def unrolled(self, node: ir.For, rounds: range, state: State) -> State | None:
         now: State | None = state
@@ -260,7 +267,7 @@ class Body:
         if isinstance(result, Span):
             result = self.check.refined(result)
             if not primitive.wraps and primitive.result != "flag":
-                least, most = STORAGE[primitive.result]
+                least, most = LIMITS[primitive.result]
                 if not (least <= result.lo and result.hi <= most):
                     raise self.error(node, f"`{ir.shown(node)}` can be {result}, outside {primitive.result}")
         return result
@@ -279,8 +286,26 @@ class Body:
             most = as_word(self.value(whole, state))
             if most.lo >= 0 and words[1].lo >= 1:
                 return Span(0, most.hi, above=most.uppers())
-        if rule is intervals.either and values[0] == Flag(None):
-            return as_word(self.check.join(words[1], words[2]))
+        if rule is intervals.either and isinstance(values[0], Flag) and values[0].holds is None:
+            one, other = (self.check.learned(words[1], values[0].true), self.check.learned(words[2], values[0].false))
+            return as_word(self.check.join(*(new if new.lo <= new.hi else old
+                                             for new, old in ((one, words[1]), (other, words[2])))))  # fmt: skip
+        if rule is intervals.larger:
+            made = intervals.larger(*words)
+            return made.with_bounds(made.lo, made.hi, self.check.common(*words), made.under)
+        if rule is intervals.truncated:
+            made = self.quotient(*words)
+            made.made = rule, tuple(words)
+            return made
+        if rule is intervals.equal and intervals.equal(*words).holds is None:
+            return self.equal(*words)
+        if rule is intervals.multiply_add:
+            total, *factors = words
+            product = intervals.mul(*factors)
+            product.made = intervals.mul, tuple(factors)
+            rule, words = intervals.add, [total, product]
+        if rule is intervals.add and (blend := between(*words)) is not None:
+            return blend
         if rule is intervals.sub and (divisor := _remainder(node)) is not None:
             by = as_word(self.value(divisor, state))
             if words[0].lo >= 0 and by.lo >= 1:
@@ -299,6 +324,28 @@ class Body:
         ):
             what = f"the interval rule of {primitive.name} ({primitive.at}) gives {made}"
             raise self.error(node, f"{what}; it must give a Span of two whole numbers")
+        if rule in REMEMBERED and isinstance(made, Span) and made.made is None:
+            made.made = rule if rule is not intervals.narrow else intervals.right, tuple(words)
+        return made
+
+    def equal(self, a: Span, b: Span) -> Flag:
+        """a == b; where one is at most the other, it is below it where they differ."""
+        apart = tuple((large, small, 1) for large, small in ((a, b), (b, a))
+                      if any(self.check.at_most(small, end) for end in large.floors()))  # fmt: skip
+        return Flag(None, intervals.equal(a, b).true, apart)
+
+    def quotient(self, a: Span, b: Span) -> Span:
+        """a / b; where a is within multiples of b, as a sum of b terms is, within their factors."""
+        made, bounds = intervals.truncated(a, b), self.check.bounds
+        if b.lo < 1 or b.exact is None or b.exact.number is not None:
+            return made
+        key, per = max(b.exact.terms, key=lambda term: len(term[0]))
+        for ends, sign in ((a.uppers(), 1), (a.lowers(), -1)):
+            for end in ends:
+                times = next((int(value) for own, value in end.terms if own == key), 0)
+                factor = -(-sign * times // int(per))  # sign · end is at most factor · b
+                if bounds.lowest(b.exact * factor - end * sign) >= 0:
+                    made.lo, made.hi = (made.lo, min(made.hi, factor)) if sign > 0 else (max(made.lo, -factor), made.hi)
         return made
 
     def asked(self, node: ir.Apply, primitive: Primitive, rule: Callable[..., Any], words: Sequence[Any]) -> Any:
@@ -407,11 +454,18 @@ class Body:
         cells, at = self.cells(node, array, index, state)
         if cells.kind.contents is not None:
             part = cells.kind.contents[at.lo : at.hi + 1]
-            return Span(min(part), max(part))
+            return Span(min(part), max(part), origin=self.cell(array, cells, at))
         facts = state.written.get(cells.owner)
         if facts is not None and not self.check.lenient and not facts.cover(at, self.check.bounds):
             raise self.error(node, f"{array}[{ir.shown(index)}] may be read before it is written")
-        return Span(cells.element.lo, cells.element.hi, above=cells.element.above)
+        return Span(cells.element.lo, cells.element.hi, None, cells.element.above, self.cell(array, cells, at))
+
+    def cell(self, array: str, cells: Cells, at: Span) -> int | None:
+        """The origin of an element: the same for each read of a place, where the kernel does not write the array."""
+        if array in self.kernel.written:
+            return None
+        place = (cells.owner, at.exact) if at.exact is not None else (cells.owner, at.origin, at.moved)
+        return self.cells_read.setdefault(place, Span(0, 0).origin)
 
     def write(self, cells: Cells, at: Span, state: State) -> None:
         if cells.owner in state.written and at.exact is not None:
@@ -423,7 +477,7 @@ class Body:
         """The value, after a check that it is a word of this type."""
         if isinstance(value, Flag):
             return value
-        span, (least, most) = as_word(value), STORAGE[kind]
+        span, (least, most) = as_word(value), LIMITS[kind]
         if not (least <= span.lo and span.hi <= most):
             told = (
                 f"{what} {span}, which is not all {kind}"

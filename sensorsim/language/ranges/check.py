@@ -4,7 +4,7 @@ from typing import Any
 
 from sensorsim.language import intervals, ir
 from sensorsim.language.bounds import Bounds
-from sensorsim.language.intervals import Flag, Span, Value, as_word
+from sensorsim.language.intervals import Fact, Flag, Span, Value, as_word
 from sensorsim.language.ir import Place
 from sensorsim.language.polynomial import Polynomial
 from sensorsim.language.ranges.states import Cells, State
@@ -39,22 +39,33 @@ class Check:
         if a is b:
             return a
         if isinstance(a, Flag) and isinstance(b, Flag):
-            return a if a == b else Flag(None)
+            return Flag(a.holds if a == b else None)
         one, other = as_word(a), as_word(b)
         exact = one.exact if one.exact == other.exact else None
-        above = () if exact is not None else self.common(one, other)
+        above = self.common(one, other) if exact is None or (one.above and other.above) else ()
+        under = self.common_under(one, other) if exact is None or (one.under and other.under) else ()
         drift = min(one.drift[0], other.drift[0]), max(one.drift[1], other.drift[1])
         start = one.start if one.start == other.start else None
         lo, hi = min(one.lo, other.lo), max(one.hi, other.hi)
         if one.origin == other.origin and one.moved == other.moved:
-            return Span(lo, hi, exact, above, one.origin, one.moved, start, drift)
-        return Span(lo, hi, exact, above, start=start, drift=drift)
+            return Span(lo, hi, exact, above, one.origin, one.moved, start, drift, under=under)
+        return Span(lo, hi, exact, above, start=start, drift=drift, under=under)
 
     def common(self, a: Span, b: Span) -> tuple[Polynomial, ...]:
         """The upper bounds that hold of both."""
         held = [p for p in a.uppers() if self.at_most(b, p)]
         held += [p for p in b.uppers() if p not in held and self.at_most(a, p)]
         return tuple(held[: intervals.MOST_BOUNDS])
+
+    def common_under(self, a: Span, b: Span) -> tuple[Polynomial, ...]:
+        """The lower bounds that hold of both."""
+        held = [p for p in a.lowers() if self.at_least(b, p)]
+        held += [p for p in b.lowers() if p not in held and self.at_least(a, p)]
+        return tuple(held[: intervals.MOST_BOUNDS])
+
+    def at_least(self, span: Span, limit: Polynomial) -> bool:
+        """Whether the value is proved not to be below the polynomial."""
+        return any(self.bounds.lowest(known - limit) >= 0 for known in span.floors())
 
     def at_most(self, span: Span, limit: Polynomial) -> bool:
         """Whether the value is proved not to exceed the polynomial."""
@@ -75,11 +86,20 @@ class Check:
         hi, lo = span.hi, span.lo
         for bound in span.uppers():
             hi = min(hi, self.bounds.highest(bound))
-        if span.exact is not None:
-            lo = max(lo, self.bounds.lowest(span.exact))
-        if (lo, hi) == (span.lo, span.hi):
+        for bound in span.lowers():
+            lo = max(lo, self.bounds.lowest(bound))
+        if (lo, hi) == (span.lo, span.hi) or lo > hi:  # the latter on a path that is never taken
             return span
-        return span.with_bounds(lo, hi, span.above)
+        return span.with_bounds(lo, hi, span.above, span.under)
+
+    def learned(self, span: Span, facts: tuple[Fact, ...]) -> Span:
+        """The value with what a comparison says about it, directly or about another one that it differs from."""
+        for larger, smaller, far in facts:
+            if span.origin == larger.origin:
+                span = span.at_least(smaller, span.moved - larger.moved + far)
+            if span.origin == smaller.origin:
+                span = span.at_most(larger, smaller.moved - span.moved + far)
+        return self.refined(span) if facts else span
 
     def note(self, at: Place, value: Value) -> None:
         if not isinstance(value, Flag):

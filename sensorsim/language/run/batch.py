@@ -142,7 +142,7 @@ class _Call:
             else:
                 self.per_record[name] = self.results[name] = self.room(name, dtype(kind), (size,))
         elif value is None and kind.contents is not None:
-            self.shared[name] = array(kernel, name, kind.contents, (size,), self.lengths)
+            self.shared[name] = array(kernel, name, kind.contents[:size], (size,), self.lengths)
         elif value is None:
             if not kind.element.drawn or written:
                 raise InputError(f"{kernel.name} needs the array {name} of {kind.length} values; give it.")

@@ -61,6 +61,8 @@ class Inliner:
                 else:
                     left = self.call(call, names, arrays, made)
                     made.append(ir.Do(at, "none", left))
+            case ir.Break():
+                made.append(node)
             case ir.Return(at=at, value=value):
                 made.append(ir.Return(at, "none", expression(value) if value is not None else None))
 

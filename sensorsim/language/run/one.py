@@ -17,7 +17,7 @@ from sensorsim.language import primitives
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.primitive import Primitive
 from sensorsim.language.run.jit import jit
-from sensorsim.language.run.text import TYPES, kernel_text
+from sensorsim.language.run.text import CASTS, TYPES, kernel_text
 from sensorsim.language.run.values import array, dtype, given, lengths_of, scalar
 from sensorsim.language.types import Length, Port
 
@@ -80,7 +80,7 @@ def _array_for(kernel: Kernel, name: str, values: Mapping[str, Any], lengths: Ma
     if name in values:
         return array(kernel, name, values[name], (size,), lengths, copy=name in kernel.written)
     if kind.contents is not None:
-        return array(kernel, name, kind.contents, (size,), lengths)
+        return array(kernel, name, kind.contents[:size], (size,), lengths)
     if kind.written:
         return np.zeros(size, dtype(kind))
     raise InputError(f"{kernel.name} needs the array {name} of {kind.length} values; give it.")
@@ -125,13 +125,13 @@ def _first_line(error: Exception) -> str:
 
 
 def _rebound(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with `i32` and `u32` as Numba's casts, and other primitives compiled."""
+    """The function with `i32`, `u32` and `i64` as Numba's casts, and other primitives compiled."""
     assert isinstance(function, FunctionType)
 
     def meaning(value: Any) -> Any:
         if not isinstance(value, Primitive):
             return value
-        cast = value.name in ("i32", "u32") and not value.operations
+        cast = value.name in CASTS and not value.operations
         return TYPES[value.name] if cast else compiled(value)
 
     names = {name: meaning(value) for name, value in function.__globals__.items() if name in function.__code__.co_names}

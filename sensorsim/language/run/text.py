@@ -15,8 +15,8 @@ from sensorsim.language.types import Array, Kind, word
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
 
-TYPES = {"u32": numba.uint32, "i32": numba.int32, "index": numba.int64, "flag": numba.boolean}
-CASTS = ("i32", "u32")
+TYPES = {"u32": numba.uint32, "i32": numba.int32, "i64": numba.int64, "index": numba.int64, "flag": numba.boolean}
+CASTS = ("i32", "u32", "i64")
 Lines = list[str]
 
 
@@ -52,6 +52,8 @@ class Text:
             case ir.If(test=test, then=then, otherwise=otherwise):
                 lines = [f"{pad}if {self.expression(test)}:", *self.block(then, indent + 1)]
                 return [*lines, f"{pad}else:", *self.block(otherwise, indent + 1)] if otherwise else lines
+            case ir.Break():
+                return [f"{pad}break"]
             case ir.Do(call=call):
                 return [f"{pad}{self.expression(call)}"]
             case ir.Return(value=value):
