@@ -211,7 +211,8 @@ def sub(a: Span, b: Span) -> Span:
         for origin, moved in one.over:
             apart = (moved - other.moved).number if origin == other.origin else None
             if isinstance(apart, int):  # one - other is at least that
-                made.lo, made.hi = (max(made.lo, apart), made.hi) if sign > 0 else (made.lo, min(made.hi, -apart))
+                lo, hi = (max(made.lo, apart), made.hi) if sign > 0 else (made.lo, min(made.hi, -apart))
+                made.lo, made.hi = (lo, hi) if lo <= hi else (made.lo, made.hi)  # else the path is never taken
     return made
 
 

@@ -291,12 +291,12 @@ class Body:
             return as_word(self.check.join(*(new if new.lo <= new.hi else old
                                              for new, old in ((one, words[1]), (other, words[2])))))  # fmt: skip
         if rule is intervals.larger:
-            made = intervals.larger(*words)
-            return made.with_bounds(made.lo, made.hi, self.check.common(*words), made.under)
+            top: Span = intervals.larger(*words)
+            return top.with_bounds(top.lo, top.hi, self.check.common(*words), top.under)
         if rule is intervals.truncated:
-            made = self.quotient(*words)
-            made.made = rule, tuple(words)
-            return made
+            ratio = self.quotient(*words)
+            ratio.made = rule, tuple(words)
+            return ratio
         if rule is intervals.equal and intervals.equal(*words).holds is None:
             return self.equal(*words)
         if rule is intervals.multiply_add:
@@ -316,7 +316,7 @@ class Body:
             return Flag(None)
         # these look at masks and at what a word was before
         plain = rule not in (intervals.and_, intervals.not_, intervals.unsigned, intervals.signed)
-        made = self.asked(node, primitive, rule, words if plain else values)
+        made: Value = self.asked(node, primitive, rule, words if plain else values)
         if primitive.result == "flag" and isinstance(made, Span):
             return Flag(None)
         if not isinstance(made, Span | Flag | Mask | Masked) or (

@@ -119,7 +119,7 @@ class Loop:
                     continue
                 changed = True
                 drifts = isinstance(moved, Span) and moved.start == self.starts.get(name)
-                step = moved.drift if drifts else None
+                step = moved.drift if isinstance(moved, Span) and drifts else None
                 if step is None and turn >= STEADY and name not in ceilings:
                     ceilings[name] = self.ceilings(name, entry)
                 if step is None and turn >= STEADY and ceilings[name]:  # does a comparison hold it?
