@@ -12,11 +12,13 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from sensorsim.language.polynomial import Polynomial, shift
+from sensorsim.language.polynomial import Opaque, Polynomial, shift
 
 WORD = 1 << 32
 NOTHING = Polynomial(())
 MOST_BOUNDS = 4  # symbolic upper bounds that are kept of a value
+MOST_TERMS = 8  # of a bound
+MOST_SHIFTS = 2  # of one another, in a bound
 _origins = itertools.count()
 
 
@@ -171,8 +173,18 @@ def corners(operation: Callable[[int, int], int]) -> Rule:
 
 
 def _bounds(found: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
-    kept = dict.fromkeys(bound for bound in found if bound.number is None)
+    kept = dict.fromkeys(bound for bound in found if bound.number is None and _is_short(bound))
     return tuple(kept)[:MOST_BOUNDS]
+
+
+def _is_short(bound: Polynomial) -> bool:
+    """Whether a bound is one that an index could be held to: no long sum, no shift of a shift of a shift."""
+    return len(bound.terms) <= MOST_TERMS and _depth(bound) <= MOST_SHIFTS
+
+
+def _depth(bound: Polynomial) -> int:
+    inside = [part.left for part in bound.symbols() if isinstance(part, Opaque)]
+    return 1 + max(map(_depth, inside)) if inside else 0
 
 
 def _ends(span: Span, limits: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:
@@ -232,7 +244,7 @@ def mul(a: Span, b: Span) -> Span:
 
 def scaled(a: Span, factor: int, span: Span) -> Span:
     """a times a number, which is proved to lie in `span`."""
-    above, under = (tuple(bound * factor for bound in bounds) for bounds in (a.uppers(), a.lowers()))
+    above, under = (_bounds(bound * factor for bound in bounds) for bounds in (a.uppers(), a.lowers()))
     if factor < 0:
         above, under = under, above
     return Span(span.lo, span.hi, None, above, under=under)
@@ -268,7 +280,8 @@ def right(a: Span, k: Span) -> Span:
         return Span(span.lo, span.hi)
     if a.exact is not None:
         return Span(span.lo, span.hi, shift(">>", a.exact, k.exact))
-    above, under = (_bounds(shift(">>", p, k.exact) for p in ends) for ends in (a.limits(), a.floors()))
+    above = _bounds(shift(">>", p, k.exact) for p in a.limits())
+    under = _bounds(shift(">>", p, k.exact) for p in a.floors()) if k.exact.number is not None else ()
     return Span(span.lo, span.hi, above=above, under=under)
 
 
