@@ -45,6 +45,8 @@ EXACT = {
     "geu": lambda a, b: not a < b,
     "lt": lambda a, b: not a >= b,
     "ltu": lambda a, b: not a >= b,
+    "ne": lambda a, b: abs(a - b) > 0,
+    "neu": lambda a, b: abs(a - b) > 0,
     "eq": lambda a, b: a - b == 0,
     "equ": lambda a, b: a - b == 0,
     "select": lambda flag, a, b: (b, a)[flag],

@@ -37,7 +37,7 @@ class Expressions:
         names = [name for name, (own, lo, hi) in self.values.items() if own == kind]
         if names and self.chance(0.5):
             a, b = self.one(*names), self.one(b, str(self.random.randint(0, 50)))
-        return f"{self.one('ge', 'ge', 'lt', 'eq')}{'u' if kind == 'u32' else ''}({a}, {b})"
+        return f"{self.one('ge', 'ge', 'lt', 'eq', 'ne')}{'u' if kind == 'u32' else ''}({a}, {b})"
 
     def loads(self, kind):
         found = []

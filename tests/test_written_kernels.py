@@ -356,6 +356,8 @@ ENDS = [0, 1, -1, 2, 0x7FFF, 0x8000, -0x8000, 0xFFFF, 0x10000, MOST, MOST - 1, L
 TRUTH = {
     "eq": lambda a, b: a == b,
     "equ": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "neu": lambda a, b: a != b,
     "lt": lambda a, b: a < b,
     "ltu": lambda a, b: a < b,
     "select": lambda flag, a, b: a if flag else b,

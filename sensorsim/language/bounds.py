@@ -48,6 +48,21 @@ class Bounds:
     def counter(self, name: str, first: Polynomial, last: tuple[Polynomial, ...]) -> None:
         self.symbols[name] = Range(first, last, False)
 
+    def longer(self, rounds: Polynomial) -> dict[str, Range]:
+        """The lengths that are longer than declared where a loop of so many rounds has one, with their ranges then."""
+        found: dict[str, Range] = {}
+        for key, slope in rounds.terms:
+            own = self.symbols.get(key[0]) if len(key) == 1 and isinstance(key[0], str) else None
+            if own is None or not own.is_length or slope <= 0:
+                continue
+            rest = rounds - Polynomial.variable(key[0]) * slope
+            if key[0] in rest.names():
+                continue
+            least = -((self.highest(rest) - 1) // int(slope))  # slope · length + rest is at least 1
+            if own.first.number is not None and least > own.first.number:
+                found[str(key[0])] = own._replace(first=Polynomial.constant(least))
+        return found
+
     def without(self, bound: Polynomial, name: str) -> Polynomial | None:
         """A polynomial that is never below this one, and does not speak of a counter; None where it is not affine."""
         if max((key.count(name) for key, _ in bound.terms), default=0) != 1 or name in _shifted(bound):

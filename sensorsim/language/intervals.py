@@ -16,7 +16,7 @@ from sensorsim.language.polynomial import Opaque, Polynomial, shift
 
 WORD = 1 << 32
 NOTHING = Polynomial(())
-MOST_BOUNDS = 4  # symbolic upper bounds that are kept of a value
+MOST_BOUNDS = 3  # symbolic bounds of one kind that are kept of a value
 MOST_TERMS = 8  # of a bound
 MOST_SHIFTS = 2  # of one another, in a bound
 _origins = itertools.count()
@@ -174,7 +174,16 @@ def corners(operation: Callable[[int, int], int]) -> Rule:
 
 def _bounds(found: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
     kept = dict.fromkeys(bound for bound in found if bound.number is None and _is_short(bound))
-    return tuple(kept)[:MOST_BOUNDS]
+    return simplest(kept)
+
+
+def simplest(bounds: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
+    """The bounds that are kept where there are many: some plain ones, and some with shifts."""
+    found = tuple(bounds)
+    if len(found) <= MOST_BOUNDS:
+        return found
+    plain = [bound for bound in found if _depth(bound) == 0][:MOST_BOUNDS]
+    return (*plain, *[bound for bound in found if _depth(bound) > 0][:MOST_BOUNDS])
 
 
 def _is_short(bound: Polynomial) -> bool:
@@ -364,6 +373,12 @@ def equal(a: Span, b: Span) -> Flag:
     """a == b."""
     apart = a.hi < b.lo or b.hi < a.lo
     return Flag(False if apart else True if a.lo == a.hi == b.lo == b.hi else None, ((a, b, 0), (b, a, 0)))
+
+
+def unequal(a: Span, b: Span) -> Flag:
+    """a != b."""
+    same = equal(a, b)
+    return Flag(None if same.holds is None else not same.holds, same.false, same.true)
 
 
 def smaller(a: Span, b: Span) -> Span:

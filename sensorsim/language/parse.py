@@ -214,7 +214,7 @@ class _Parser:
             case ast.If(test=test, body=body, orelse=orelse):
                 flag = self.expression(test, given)
                 if flag.type != "flag":
-                    self.refuse(test, f"asks whether {ir.shown(flag)}", "compare with ge, lt or eq, or geu, ltu or equ")
+                    self.refuse(test, f"asks whether {ir.shown(flag)}", "compare with ge, lt, eq or ne")
                 one, then = self.block(body, set(given))
                 other, otherwise = self.block(orelse, set(given)) if orelse else (given, ())
                 both = other if one is None else one if other is None else one & other
@@ -354,7 +354,7 @@ class _Parser:
             case ast.Call():
                 self.refuse(node, f"names the arguments of `{ast.unparse(node)}`", "pass them in order, without names")
             case ast.Compare() | ast.BoolOp():
-                hint = "write ge(a, b), lt(a, b), eq(a, b), or geu, ltu, equ of unsigned words"
+                hint = "write ge(a, b), lt(a, b), eq(a, b), ne(a, b), or geu, ltu, equ, neu of unsigned words"
                 if isinstance(node, ast.BoolOp):
                     hint = "write `if a and b:` without `else`, or one `if` inside the other"
                 self.refuse(node, f"compares with `{ast.unparse(node)}`", hint)

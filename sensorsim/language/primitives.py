@@ -342,6 +342,36 @@ def equ(a: Any, b: Any) -> Any:
 
 
 @primitive(
+    "COMPARE",
+    operands="i32 i32",
+    result="flag",
+    interval=intervals.unequal,
+    c="1U - ss_equ((uint32_t){0}, (uint32_t){1})",
+    c_test="{0} != {1}",
+    helper=EQU,
+    varies=NEVER,
+)
+def ne(a: Any, b: Any) -> Any:
+    """a != b, signed."""
+    return a != b
+
+
+@primitive(
+    "COMPARE",
+    operands="u32 u32",
+    result="flag",
+    interval=intervals.unequal,
+    c="1U - ss_equ({0}, {1})",
+    c_test="{0} != {1}",
+    helper=EQU,
+    varies=NEVER,
+)
+def neu(a: Any, b: Any) -> Any:
+    """a != b, unsigned."""
+    return a != b
+
+
+@primitive(
     "SELECT",
     operands="flag i32 i32",
     result="i32",

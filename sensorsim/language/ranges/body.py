@@ -297,8 +297,9 @@ class Body:
             ratio = self.quotient(*words)
             ratio.made = rule, tuple(words)
             return ratio
-        if rule is intervals.equal and intervals.equal(*words).holds is None:
-            return self.equal(*words)
+        if rule in (intervals.equal, intervals.unequal) and intervals.equal(*words).holds is None:
+            same = self.equal(*words)
+            return same if rule is intervals.equal else Flag(None, same.false, same.true)
         if rule is intervals.multiply_add:
             total, *factors = words
             product = intervals.mul(*factors)

@@ -55,13 +55,13 @@ class Check:
         """The upper bounds that hold of both."""
         held = [p for p in a.uppers() if self.at_most(b, p)]
         held += [p for p in b.uppers() if p not in held and self.at_most(a, p)]
-        return tuple(held[: intervals.MOST_BOUNDS])
+        return intervals.simplest(held)
 
     def common_under(self, a: Span, b: Span) -> tuple[Polynomial, ...]:
         """The lower bounds that hold of both."""
         held = [p for p in a.lowers() if self.at_least(b, p)]
         held += [p for p in b.lowers() if p not in held and self.at_least(a, p)]
-        return tuple(held[: intervals.MOST_BOUNDS])
+        return intervals.simplest(held)
 
     def at_least(self, span: Span, limit: Polynomial) -> bool:
         """Whether the value is proved not to be below the polynomial."""

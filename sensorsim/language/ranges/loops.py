@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import intervals, ir
-from sensorsim.language.bounds import Bounds
+from sensorsim.language.bounds import Bounds, Range
 from sensorsim.language.intervals import Flag, Mask, Masked, Span, Value, as_word
 from sensorsim.language.polynomial import Polynomial
 from sensorsim.language.ranges.states import Cells, RangeError, State
@@ -27,6 +27,9 @@ class Loop:
         self.certain = certain  # the rounds from the first to the one before the second do run, for every input
         self.check = body.check
         self.range = body.check.bounds.symbols[counter]
+        self.longer: dict[str, Range] = {}
+        for end in self.range.last:
+            self.longer.update(body.check.bounds.longer(end + 1 - self.range.first))
         self.begins: list[dict[str, Any]] = []  # the names at the start of each round, where rounds ran one by one
 
     def run(self, entry: State) -> State:
@@ -221,7 +224,21 @@ class Loop:
         if self.node.counter != "_":
             symbol = self.check.symbol(self.counter)
             inside.names[self.node.counter] = symbol if turn is None else symbol.narrowed(turn, turn)
-        return self.body.block(self.node.body, inside)
+        return self.within_round(inside)
+
+    def within_round(self, state: State) -> State | None:
+        """Run the body, with the lengths at which there is a round at all."""
+        if not self.longer:
+            return self.body.block(self.node.body, state)
+        bounds = self.check.bounds
+        before = {name: bounds.symbols[name] for name in self.longer}
+        known, bounds.known = bounds.known, {}
+        bounds.symbols.update(self.longer)
+        try:
+            return self.body.block(self.node.body, state)
+        finally:
+            bounds.symbols.update(before)
+            bounds.known = known
 
     def joined_round(self, state: State) -> State:
         now = self.round(state)
