@@ -60,7 +60,7 @@ ILL = {
     "plus sign": (body("return +a"), 2, r"uses `\+`"),
     "comparison": (body("if a > 1:", "    return 1", "return a"), 2, r"write ge\(a, b\)"),
     "equality": (body("if n == 1:", "    return 1", "return a"), 2, "ge"),
-    "boolean": (body("if ge(a, 1) or ge(a, 2):", "    return 1", "return a"), 2, "inside the other"),
+    "boolean": (body("t = ge(a, 1) or ge(a, 2)", "return a"), 2, "if a or b"),
     "value as a test": (body("if a:", "    return 1", "return a"), 2, "asks whether a; compare"),
     # statements
     "while": (body("while a:", "    a = i32(0)", "return a"), 2, "for i in range"),

@@ -220,8 +220,10 @@ REFERENCES = {
     "search": lambda x, key, n: sum(value < key for value in x),
     "search_inclusive": found_at,
     "search_halving": lambda x, key, n: max(sum(value <= key for value in x) - 1, 0),
+    "search_found": found_at,
     "search_steps": lambda x, key, n: sum(value < key for value in x),
     "encode_runs": encode_runs,
+    "encode_scanning": encode_runs,
     "encode_pairs": encode_pairs,
     "encode_changes": encode_changes,
     "decode_runs": decode_runs,
@@ -412,7 +414,7 @@ REFUSED = {
     "a sum to a primitive of words": ("k(x: V, n: N) -> L", "t = i64(x)\nreturn add(t, 1)", "narrow"),
     "while": ("k(x: V, n: N) -> L", "while ge(x, 0):\n    x = sub(x, 1)\nreturn x", "break"),
     "a comparison of Python's": ("k(x: V, n: N) -> L", "if x > 0:\n    return 1\nreturn x", "lt"),
-    "or": ("k(x: V, n: N) -> L", "if ge(x, 1) or ge(x, 2):\n    return 1\nreturn x", "inside the other"),
+    "or": ("k(x: V, n: N) -> L", "f = ge(x, 1) or ge(x, 2)\nreturn selectu(f, 1, 0)", "if a or b"),
 }
 
 

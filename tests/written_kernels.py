@@ -31,6 +31,7 @@ from sensorsim.language import (
     mul64,
     mulu,
     narrow,
+    neu,
     not_,
     out,
     saturating_add,
@@ -368,6 +369,26 @@ def search_halving(x: LEVEL["n"], key: LEVEL, n: N) -> Below("n"):
 
 
 @kernel(step="search")
+def search_found(x: LEVEL["n"], key: LEVEL, n: N) -> FOUND:
+    """The place of the key by half the distance, in two steps; -1 where it is not there."""
+    low = i32(0)
+    high = sub(n, 1)
+    found = i32(-1)
+    for _ in range(10):
+        if ge(high, low):
+            half = asr(sub(high, low), 1)
+            mid = add(low, half)
+            if eq(x[mid], key):
+                found = mid
+                break
+            if lt(x[mid], key):
+                low = add(mid, 1)
+            else:
+                high = sub(mid, 1)
+    return found
+
+
+@kernel(step="search")
 def search_steps(x: LEVEL["n"], key: LEVEL, n: N) -> COUNT:
     """How many are below the key, by steps that halve."""
     at = u32(0)
@@ -427,6 +448,26 @@ def encode_pairs(x: PLAIN["n"], packed: out(PLAIN["2 * n"]), n: N) -> Q("bytes",
             last = x[i]
             run = u32(1)
     return place
+
+
+@kernel(step="runs")
+def encode_scanning(x: PLAIN["n"], values: out(PLAIN["n"]), runs: out(RUN["n"]), n: N) -> COUNT:
+    """A loop over runs, and one inside that ends where the level changes."""
+    count = u32(0)
+    at = u32(0)
+    for _ in range(n):
+        if geu(at, n):
+            break
+        run = u32(0)
+        for k in range(n):
+            if geu(addu(at, k), n) or neu(x[addu(at, k)], x[at]):
+                break
+            run = addu(run, 1)
+        values[count] = x[at]
+        runs[count] = run
+        count = addu(count, 1)
+        at = addu(at, run)
+    return count
 
 
 @kernel(step="runs")

@@ -55,7 +55,7 @@ class Bounds:
             own = self.symbols.get(key[0]) if len(key) == 1 and isinstance(key[0], str) else None
             if own is None or not own.is_length or slope <= 0:
                 continue
-            rest = rounds - Polynomial.variable(key[0]) * slope
+            rest = rounds - Polynomial.variable(key[0]) * int(slope)
             if key[0] in rest.names():
                 continue
             least = -((self.highest(rest) - 1) // int(slope))  # slope · length + rest is at least 1

@@ -450,6 +450,23 @@ def narrow(a: Span, k: Span) -> Span:
     return saturated(right(a, k), -(WORD >> 1), (WORD >> 1) - 1)
 
 
+def wrapping_add(a: Span, b: Span) -> Span:
+    """a + b modulo 2^32."""
+    return _wrapped(add(a, b))
+
+
+def wrapping_sub(a: Span, b: Span) -> Span:
+    """a - b modulo 2^32."""
+    return _wrapped(sub(a, b))
+
+
+def _wrapped(exact: Span) -> Span:
+    """A word that is this number modulo 2^32; where the number fits a signed word, that is remembered."""
+    if exact.lo >= 0:
+        return exact if exact.hi < WORD else Span(0, WORD - 1)
+    return unsigned(exact) if exact.lo >= -(WORD >> 1) and exact.hi < WORD >> 1 else Span(0, WORD - 1)
+
+
 def any_word(*_: Value) -> Span:
     """Nothing is known of the result."""
     return Span(0, WORD - 1)

@@ -6,8 +6,7 @@
     statement   ::=  name = expression                                   Let
                   |  array[index] = expression | record.field = …        Store
                   |  for i in range([first,] last): statement…           For
-                  |  if flag [and flag…]: statement…                     If
-                  |  if flag: statement… else: statement…                If
+                  |  if flag [and|or flag]: statement… [else: …]         If (nested for `and`, `or`)
                   |  kernel(argument, …) | record.board.port(…)          Do
                   |  return [expression]                                 Return
                   |  break                                               Break

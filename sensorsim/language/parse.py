@@ -207,10 +207,11 @@ class _Parser:
                 return given, self.store(node, field, None, value, given)
             case ast.For(target=ast.Name(id=name), orelse=[]):
                 return given, self.loop(node, name, given)
-            case ast.If(test=ast.BoolOp(op=ast.And(), values=[test, *more]), body=body, orelse=[]):
-                rest = more[0] if len(more) == 1 else ast.copy_location(ast.BoolOp(ast.And(), more), node)
-                inner = ast.copy_location(ast.If(rest, body, []), node)
-                return self.statement(ast.copy_location(ast.If(test, [inner], []), node), given)
+            case ast.If(test=ast.BoolOp(op=op, values=[test, *more]), body=body, orelse=orelse):
+                rest = more[0] if len(more) == 1 else ast.copy_location(ast.BoolOp(op, more), node)
+                inner: list[ast.stmt] = [ast.copy_location(ast.If(rest, body, orelse), node)]
+                ways = (inner, orelse) if isinstance(op, ast.And) else (body, inner)
+                return self.statement(ast.copy_location(ast.If(test, *ways), node), given)
             case ast.If(test=test, body=body, orelse=orelse):
                 flag = self.expression(test, given)
                 if flag.type != "flag":
@@ -356,7 +357,7 @@ class _Parser:
             case ast.Compare() | ast.BoolOp():
                 hint = "write ge(a, b), lt(a, b), eq(a, b), ne(a, b), or geu, ltu, equ, neu of unsigned words"
                 if isinstance(node, ast.BoolOp):
-                    hint = "write `if a and b:` without `else`, or one `if` inside the other"
+                    hint = "write `if a and b:` or `if a or b:`; elsewhere, selectu(flag, 1, 0) makes a word of a flag"
                 self.refuse(node, f"compares with `{ast.unparse(node)}`", hint)
         self.refuse(node, f"uses {words(node)}", instead(node))
 

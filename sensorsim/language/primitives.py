@@ -464,7 +464,7 @@ def max_(a: Any, b: Any) -> Any:
 
 
 @primitive(
-    "ADD", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} + {1}", varies=NEVER
+    "ADD", operands="u32 u32", result="u32", interval=intervals.wrapping_add, wraps=True, c="{0} + {1}", varies=NEVER
 )
 def wrapping_addu(a: Any, b: Any) -> Any:
     """a + b modulo 2^32, unsigned; meant to wrap, as ciphers do."""
@@ -472,7 +472,7 @@ def wrapping_addu(a: Any, b: Any) -> Any:
 
 
 @primitive(
-    "SUB", operands="u32 u32", result="u32", interval=intervals.any_word, wraps=True, c="{0} - {1}", varies=NEVER
+    "SUB", operands="u32 u32", result="u32", interval=intervals.wrapping_sub, wraps=True, c="{0} - {1}", varies=NEVER
 )
 def wrapping_subu(a: Any, b: Any) -> Any:
     """a - b modulo 2^32, unsigned; meant to wrap."""

@@ -23,6 +23,11 @@ INDEX_RULES: dict[str, Callable[..., Span]] = {
 }
 MOST_PARTS = 1 << 12  # values that `split` takes one at a time
 REMEMBERED = (intervals.add, intervals.sub, intervals.mul, intervals.right, intervals.truncated, intervals.narrow)
+HINTS = {  # what to write where a result leaves its type
+    "i64": "; give a factor a narrower format, or shift each product, as asr64(mul64(a, b), 6)",
+    **{name: f"; compare first (`if`), or write saturating_{name}" for name in ("add", "sub", "addu", "subu")},
+    **dict.fromkeys(("mul", "mulu"), "; give a factor a narrower format, or write narrow(mul64(a, b), k)"),
+}
 UNROLL = 64  # loops of a known, small number of rounds run round by round
 
 
@@ -269,7 +274,8 @@ class Body:
             if not primitive.wraps and primitive.result != "flag":
                 least, most = LIMITS[primitive.result]
                 if not (least <= result.lo and result.hi <= most):
-                    raise self.error(node, f"`{ir.shown(node)}` can be {result}, outside {primitive.result}")
+                    hint = HINTS.get(primitive.result if primitive.result == "i64" else primitive.name, "")
+                    raise self.error(node, f"`{ir.shown(node)}` can be {result}, outside {primitive.result}{hint}")
         return result
 
     def rule(self, node: ir.Apply, primitive: Primitive, values: list[Value], words: list[Any], state: State) -> Value:
@@ -302,7 +308,7 @@ class Body:
             return same if rule is intervals.equal else Flag(None, same.false, same.true)
         if rule is intervals.multiply_add:
             total, *factors = words
-            product = intervals.mul(*factors)
+            product = intervals.square(factors[0]) if factors[0].is_value(factors[1]) else intervals.mul(*factors)
             product.made = intervals.mul, tuple(factors)
             rule, words = intervals.add, [total, product]
         if rule is intervals.add and (blend := between(*words)) is not None:
@@ -443,7 +449,7 @@ class Body:
     def outside(self, array: str, index: ir.Expression, at: Span, cells: Cells) -> str:
         text = f"the index `{ir.shown(index)}` of {array} can be {at}, and its length is {_plain(cells.size)}"
         if at.exact is None:
-            return text
+            return f"{text}; compare it with the length first, as in `if ltu(i, n):`"
         for short in (cells.size - 1 - at.exact, at.exact):
             least = self.check.bounds.least(short)
             if least.value < 0 and least.at:
@@ -495,7 +501,8 @@ class Body:
             inside = span.lo >= 0 and (inside if not declared.above else self.check.at_most(span, declared.above[0]))
         if not inside:
             limits = f"0 … {kind.limit}-1" if isinstance(kind, Below) else f"{declared.lo} … {declared.hi}"
-            raise self.error(node, f"{what} can be {span} where {limits} is declared")
+            hint = "compare it with the length first" if isinstance(kind, Below) else "bound it with min and max"
+            raise self.error(node, f"{what} can be {span} where {limits} is declared; {hint}, or declare it wider")
 
     def error(self, node: ir.Node, what: str) -> RangeError:
         return RangeError(node.at, f"in {self.kernel.name}, {what}")

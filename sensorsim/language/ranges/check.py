@@ -94,6 +94,8 @@ class Check:
 
     def learned(self, span: Span, facts: tuple[Fact, ...]) -> Span:
         """The value with what a comparison says about it, directly or about another one that it differs from."""
+        if facts and span.view is not None and (view := self.learned(span.view, facts)).lo >= 0:
+            return view
         for larger, smaller, far in facts:
             if span.origin == larger.origin:
                 span = span.at_least(smaller, span.moved - larger.moved + far)

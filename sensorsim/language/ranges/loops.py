@@ -27,6 +27,7 @@ class Loop:
         self.certain = certain  # the rounds from the first to the one before the second do run, for every input
         self.check = body.check
         self.range = body.check.bounds.symbols[counter]
+        self.changed = {part.name for part in ir.walk(*node.body) if isinstance(part, ir.Let)}
         self.longer: dict[str, Range] = {}
         for end in self.range.last:
             self.longer.update(body.check.bounds.longer(end + 1 - self.range.first))
@@ -51,9 +52,8 @@ class Loop:
 
     def unrelated(self, names: dict[str, Any]) -> dict[str, Any]:
         """The names, those that a round may change without what ties their first value to another value."""
-        changed = {part.name for part in ir.walk(*self.node.body) if isinstance(part, ir.Let)}
         return {
-            name: _alone(as_word(value)) if name in changed and not isinstance(value, Flag) else value
+            name: _alone(as_word(value)) if name in self.changed and not isinstance(value, Flag) else value
             for name, value in names.items()
         }
 
@@ -360,8 +360,10 @@ class Loop:
         return State(state.names, {owner: facts.without(self.counter) for owner, facts in state.written.items()})
 
     def leave(self, state: State, entry: State) -> State:
-        kept = {name: value for name, value in state.names.items() if name in entry.names}
-        names = {name: loosened(value, self.counter, self.check.bounds) for name, value in kept.items()}
+        names = {
+            name: loosened(state.names[name], self.counter, self.check.bounds) if name in self.changed else value
+            for name, value in entry.names.items()
+        }
         return State(names, state.written)
 
 
