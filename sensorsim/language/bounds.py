@@ -53,12 +53,12 @@ class Bounds:
         found: dict[str, Range] = {}
         for key, slope in rounds.terms:
             own = self.symbols.get(key[0]) if len(key) == 1 and isinstance(key[0], str) else None
-            if own is None or not own.is_length or slope <= 0:
+            if own is None or not own.is_length or not isinstance(slope, int) or slope <= 0:
                 continue
-            rest = rounds - Polynomial.variable(key[0]) * int(slope)
+            rest = rounds - Polynomial.variable(key[0]) * slope
             if key[0] in rest.names():
                 continue
-            least = -((self.highest(rest) - 1) // int(slope))  # slope · length + rest is at least 1
+            least = -((self.highest(rest) - 1) // slope)  # slope · length + rest is at least 1
             if own.first.number is not None and least > own.first.number:
                 found[str(key[0])] = own._replace(first=Polynomial.constant(least))
         return found
