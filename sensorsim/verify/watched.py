@@ -13,7 +13,7 @@ from sensorsim.machine.vectors import Vectors
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
 
 BY_LENGTH = ("mem", "__aeabi_mem")  # functions of the runtime whose steps depend on lengths and addresses
-# In the names of what the secrecy reader calls an operation whose time varies; a division of the runtime calls __clzsi2.
+# In the names of operations whose time varies by the secrecy reader; a division of the runtime calls __clzsi2.
 DIVIDES = ("div", "mod", "rem", "shift", "__clzsi2")
 TWO_WORDS = re.compile("di[34]|l(div|mul|lsl|lsr|asr|cmp)")  # in the names of those that take 64-bit operands
 
