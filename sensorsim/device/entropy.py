@@ -13,7 +13,6 @@ from itertools import chain
 from sensorsim.errors import InputError
 from sensorsim.single import Single, process
 
-CIPHER_WORDS = 16
 Entropy = Callable[[int], bytes]
 
 
