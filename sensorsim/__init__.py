@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sensorsim.device.sensor import Sensor as Sensor
     from sensorsim.errors import FailedProofError as FailedProofError
     from sensorsim.errors import InputError as InputError
-    from sensorsim.report.result import report as report
+    from sensorsim.report.page import report as report
 
     __version__: str
 

@@ -23,7 +23,7 @@ FUNCTIONS = {
     "sensorsim.export": "sensorsim.api.firmware:export",
     "sensorsim.verify": "sensorsim.api.firmware:verify",
     "sensorsim.claims": "sensorsim.claims.run:claims",
-    "sensorsim.report": "sensorsim.report.result:report",
+    "sensorsim.report": "sensorsim.report.page:report",
 }
 
 

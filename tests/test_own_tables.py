@@ -182,14 +182,16 @@ def test_plan_and_fleet_count_a_board_of_ones_own(capsys):
 
 
 def test_a_page_names_the_files_of_a_board():
-    from sensorsim.report.gather import _cores
-    from sensorsim.report.inputs import of_board
+    from sensorsim.report.findings import core_costs
+    from sensorsim.report.inputs import InputReader
 
-    named = [(one.option, one.name, one.sha256) for one in of_board("board.csv")]
+    reader, other = InputReader(), InputReader()
+    reader.board("board.csv"), other.board(None)
+    named = [(one.option, one.name, one.sha256) for one in reader.files]
     hashes = [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in ("board.csv", "dear.csv")]
-    assert named == [("--chip", "board.csv", hashes[0]), ("--chip", "dear.csv", hashes[1])] and of_board(None) == []
-    cores = _cores(14, "dear.csv")
-    assert cores[-1].title == "Dear core" and len(cores) == len(_cores(14, "cortex-m4")) + 1
+    assert named == [("--chip", "board.csv", hashes[0]), ("--chip", "dear.csv", hashes[1])] and other.files == []
+    cores = core_costs(14, "dear.csv")
+    assert cores[-1].title == "Dear core" and len(cores) == len(core_costs(14, "cortex-m4")) + 1
 
 
 def test_a_file_of_ones_own_without_its_ending_is_found(capsys):

@@ -1,14 +1,15 @@
-"""The page as text: its structure, its numbers held against the functions that say them, and what strangers put in."""
+"""The page as text: its structure, its numbers against the functions they come from, and untrusted input."""
 
 import json
 import os
 import re
 import sqlite3
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from html.parser import HTMLParser
 from inspect import signature
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from report_files import SAID, write_fleet, write_sweep
@@ -28,17 +29,17 @@ from sensorsim.errors import InputError
 from sensorsim.language.secrecy import NOT_PROVED
 from sensorsim.plan import Asked, plan
 from sensorsim.privacy.rounded import epsilon
-from sensorsim.privacy.tables import ready_table
-from sensorsim.report import Wanted, report
-from sensorsim.report.opening import headlines
-from sensorsim.report.page import page
+from sensorsim.privacy.tables import make_table, ready_table
+from sensorsim.report import ReportRequest, report
+from sensorsim.report.inputs import CERTIFIED, PackageFacts, _certify_table, package_facts
+from sensorsim.report.page import headlines, render_page
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=//x.example onerror=a>&amp;"
 VOID = {"meta"}
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "a", "header", "nav", "main", "footer", "section", "h1", "h2"),
     *("h3", "p", "ul", "li", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure"),
-    *("figcaption", "code", "pre", "svg", "desc", "g", "rect", "text", "polyline", "circle"),
+    *("figcaption", "code", "pre", "svg", "desc", "rect", "text", "polyline", "circle"),
 }
 
 
@@ -105,7 +106,7 @@ def test_nothing_of_a_stranger_is_markup(seen, made):
     shown = HOSTILE[:40]
     assert sum(shown in one["text"] for one in seen.all("p")) >= 2  # the setting, the source
     assert "a <b>.sqlite" in [row[1] for row in seen.cells("Files that were read")]
-    assert seen.cells("Printed beside computed")[1][1] == HOSTILE
+    assert seen.cells("Printed and computed values")[1][1] == HOSTILE
 
 
 def test_no_request_leaves_the_page(seen, made):
@@ -135,7 +136,7 @@ def test_structure_for_those_who_listen(seen):
 
 def test_costs_are_those_of_cost(seen, made):
     record = whole_record(cost(14, 7), Choices(battery_mah=225.0))
-    rows = seen.cells("One record, by what takes the energy")
+    rows = seen.cells("Energy of one record by component")
     assert rows[0] == ["one record", "cycles", *(f"{name}, µJ" for name in PARTS), "total, µJ"]
     for row, name in zip(rows[1:], ("spof", "dpsgd", "spof-lean", "sensor"), strict=True):
         one = record.costs[name]
@@ -143,7 +144,7 @@ def test_costs_are_those_of_cost(seen, made):
         assert row == [one.title, f"{one.cycles:,.0f}", *(f"{energy:.3g}" for energy in energies)]
     drawn = [one["text"] for one in seen.all("text")]
     assert f"{record.costs['spof'].microjoule:.3g} µJ" in drawn
-    assert f"{cost(14, 7).saving():.2f} % fewer" in made.html
+    assert f"{cost(14, 7).saving():.2f} % less than DP-SGD" in made.html
     items = [one["text"] for one in seen.all("li")]
     assert record.unsettled() and set(record.unsettled()) <= set(items)
 
@@ -157,7 +158,7 @@ def test_a_board_of_ones_own_without_a_figure_has_no_total_and_its_file_is_named
     assert [row[:2] for row in seen.cells("Files that were read")[1:]] == [["--chip", "board.csv"]]
     assert "No file was read" not in found.html
     assert "an energy that is not known in full" in found.html and len(seen.all("svg")) == 2
-    assert seen.cells("One record, by what takes the energy")[1][-1] == "–"
+    assert seen.cells("Energy of one record by component")[1][-1] == "–"
 
 
 def test_what_is_protected_and_reached_is_that_of_plan(seen, made):
@@ -170,7 +171,7 @@ def test_what_is_protected_and_reached_is_that_of_plan(seen, made):
     big = [one["text"] for one in seen.all("dd") if one.get("class") == "big"]
     wanted = [f"{told.costs.microjoule:.3g} µJ", f"ε {epsilon(proved.epsilon_record)}"]
     assert big[:4] == [*wanted, f"ε {epsilon(month.basic)}", f"±{100 * told.half:.3g} %"]
-    rows = seen.cells("Epsilon that releases add up to, for one person")
+    rows = seen.cells("Epsilon of all releases of one person")
     year = next(one for one in told.protects.spent if one.name == "year")
     assert rows[-1][:4] == ["a person, any 365 days (year)", "365", f"{year.releases}", epsilon(year.basic)]
     assert rows[2][0] == "a person, any 30 days (budget period, month)"
@@ -187,7 +188,7 @@ def test_a_sweep_stands_beside_trivial_predictors(seen):
 
 def test_a_fleet_is_told_from_its_sums(seen, made):
     fleet = made.findings.fleet
-    assert "2 of 2 packets came" in made.html
+    assert "2 of 2 packets arrived" in made.html
     rows = seen.cells("Estimates over 7 days, as shares of a range")
     assert (
         len(rows) == 15 and rows[1][:1] == ["feature 0"] and rows[1][2] == f"{fleet.features[0].coverage.covered} of 1"
@@ -195,13 +196,13 @@ def test_a_fleet_is_told_from_its_sums(seen, made):
 
 
 def test_claims_say_their_verdict_in_words(seen):
-    assert seen.cells("Printed beside computed")[1][::4] == ["cost-x", "✗ does not hold"]
+    assert seen.cells("Printed and computed values")[1][::4] == ["cost-x", "✗ does not hold"]
 
 
 def test_no_two_verdicts_have_one_mark(made):
     """On the page, in the terminal and in the rows of JSON and CSV."""
     each = [Claim(f"c{place}", "here", "1", "2", verdict, "by hand") for place, verdict in enumerate(VERDICTS)]
-    cells = Page(page(replace(made.findings, claims=tuple(each)))).cells("Printed beside computed")
+    cells = Page(render_page(replace(made.findings, claims=tuple(each)))).cells("Printed and computed values")
     marks = [row[-1].removesuffix(verdict).strip() for row, verdict in zip(cells[1:], VERDICTS, strict=True)]
     assert len(set(marks)) == len(VERDICTS) and all(marks)
     found = Claims(tuple(each), False, "none", 0)
@@ -213,11 +214,13 @@ def test_no_two_verdicts_have_one_mark(made):
 
 # ---- parts of other settings
 
+OTHER = "The plan has another setting"
+
 
 def parts_of(html):
     """Return the opening, and the text of every part that begins with its setting, by its heading."""
     opening, _, rest = html.partition('<section id="costs"')
-    headings = re.findall(r"<h[23][^>]*>([^<]*)</h[23]><p class=\"setting\">([^<]*)</p>", rest)
+    headings = re.findall(r"<h[23][^>]*>([^<]*)</h[23]>\s*<p class=\"setting\">([^<]*)</p>", rest)
     return opening, dict(headings)
 
 
@@ -229,12 +232,10 @@ def test_a_sweep_of_other_features_is_kept_apart_and_never_a_headline(tmp_path):
     assert headlines(found.findings) == headlines(bare.findings) and found.facts() == bare.facts()
     opening, parts = parts_of(found.html)
     assert "91.25" not in opening and "91.25" in found.html and "91.25" not in found._repr_html_()
-    assert parts == {
-        "Accuracy of a sweep": "Setting of the sweep: 9 features, epsilon 1.6, mechanism sampled, 456 rows of "
-        "mine.csv. It is not the plan&#x27;s (features 1, epsilon 2, mechanism release): its numbers do not belong "
-        "beside those of the plan."
-    }
-    rows = Page(found.html).cells("Settings: the numbers above are of the plan alone")[1:]
+    setting = parts["Accuracy of a sweep"]
+    assert "9 features, epsilon 1.6, mechanism sampled, 456 rows of mine.csv." in setting
+    assert "(features 1, epsilon 2, mechanism release)" in setting and len(parts) == 1
+    rows = Page(found.html).cells("Settings: the numbers above are those of the plan")[1:]
     assert [row[:4] for row in rows] == [["the plan", "1", "2", "release"], ["the sweep", "9", "1.6", "sampled"]]
     assert [one["features"] for one in found.to_dict()["settings"]] == [1, 9]
     assert "Settings:" not in bare.html and parts_of(bare.html)[1] == {}
@@ -243,8 +244,7 @@ def test_a_sweep_of_other_features_is_kept_apart_and_never_a_headline(tmp_path):
 def test_parts_of_the_same_setting_say_so(made):
     """A fleet of the plan's own table is of its setting; the sweep beside it is not."""
     _, parts = parts_of(made.html)
-    assert "It is not the plan" not in parts["A fleet, simulated"]
-    assert "It is not the plan" in parts["Accuracy of a sweep"]
+    assert OTHER not in parts["A simulated fleet"] and OTHER in parts["Accuracy of a sweep"]
 
 
 @pytest.mark.parametrize("epsilon, other", [("3.2", True), ("1", False)])
@@ -253,12 +253,12 @@ def test_a_fleet_of_another_table_is_kept_apart(epsilon, other, tmp_path):
     fleet = write_fleet(tmp_path / "fleet.sqlite", noise=noise, budget=epsilon)
     found = report(fleet=fleet, claims=False)
     _, parts = parts_of(found.html)
-    assert ("It is not the plan&#x27;s (epsilon 1)" in parts["A fleet, simulated"]) == other
+    assert (f"{OTHER} (epsilon 1)" in parts["A simulated fleet"]) == other
     assert headlines(found.findings) == headlines(report(claims=False).findings)
 
 
 def test_the_same_input_gives_the_same_bytes(made, tmp_path):
-    assert page(made.findings) == made.html
+    assert render_page(made.findings) == made.html
     first, again = (report(claims=False).html for _ in range(2))
     assert first == again
 
@@ -275,16 +275,17 @@ def test_one_value_for_notebooks(made, tmp_path):
     made.write(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text("utf-8") == made.html
     with pytest.raises(InputError, match="is read"):
-        made.write(made.findings.wanted.sweep)
+        made.write(made.findings.request.sweep)
 
 
 def test_defaults_are_those_of_the_plan_and_of_the_command():
     for name in ("devices", "records_per_day", "budget_epsilon", "budget_days", "every", "radio"):
         assert (
-            getattr(Wanted(), name) == getattr(Asked(), name) or str(getattr(Asked(), name)) == Wanted().budget_epsilon
+            getattr(ReportRequest(), name) == getattr(Asked(), name)
+            or str(getattr(Asked(), name)) == ReportRequest().budget_epsilon
         )
     options = {option.name: option.default for option in command.params if option.name != "out"}
-    assert options == {name: getattr(Wanted(), name) for name in Wanted.__dataclass_fields__}
+    assert options == {name: getattr(ReportRequest(), name) for name in ReportRequest.__dataclass_fields__}
     parameters = signature(ss.report).parameters.values()
     assert options == {one.name: one.default for one in parameters if one.name != "told"}
 
@@ -394,24 +395,22 @@ def test_the_place_is_checked_before_anything_is_read(tmp_path, capsys):
         assert end.value.code == 2 and "cannot write" in capsys.readouterr().err
 
 
-def test_a_table_that_is_not_private_is_not_called_proved():
-    from sensorsim.privacy.tables import make_table, ready_table
-    from sensorsim.report.sections import _of_table
+def firmware_of(made, package):
+    """Return the text of the firmware section for a package."""
+    html = render_page(replace(made.findings, package=package))
+    return " ".join(one["text"] for one in Page(html).all("section") if one["id"] == "firmware")
 
-    bad = make_table("naive", "1.6", release=1, entries=256)
-    said = _of_table(bad, bad.certificate)
-    assert "NOT PRIVATE" in said and "proved" not in said and str(bad.certificate.delta_record) in said
-    good = ready_table("1.6", 1)
-    assert f"proved again just now: epsilon {good.certify().epsilon_record} a record" in _of_table(good, good.certify())
+
+def test_a_table_that_is_not_private_is_not_called_proved(made):
+    bad, good = make_table("naive", "1.6", release=1, entries=256), ready_table("1.6", 1)
+    said = firmware_of(made, PackageFacts("p", "c", "cc", 1, (), bad, bad.certificate, "", ()))
+    assert "NOT PRIVATE" in said and "proved again" not in said and str(bad.certificate.delta_record) in said
+    said = firmware_of(made, PackageFacts("p", "c", "cc", 1, (), good, good.certify(), "", ()))
+    assert "NOT PRIVATE" not in said and f"epsilon {good.certify().epsilon_record} a record" in said
 
 
 def test_a_manifest_that_says_another_certificate_is_refused(tmp_path):
-    from dataclasses import asdict
-    from types import SimpleNamespace
-
     from sensorsim.privacy.tablefile import write_table
-    from sensorsim.privacy.tables import ready_table
-    from sensorsim.report.package import PRINTED, _proved
 
     table = ready_table("1.6", 1)
     proof = {name: str(value) for name, value in asdict(table.certify()).items()}
@@ -421,25 +420,18 @@ def test_a_manifest_that_says_another_certificate_is_refused(tmp_path):
         manifest = {"noise_table": {"certificate": proof | said}}
         return SimpleNamespace(folder=tmp_path, table_file=tmp_path / "table.txt", manifest=manifest)
 
-    assert _proved(package())[1] == table.certify()
-    for name in PRINTED:
+    assert _certify_table(package())[1] == table.certify()
+    for name in CERTIFIED:
         with pytest.raises(InputError, match="export the package again"):
-            _proved(package(**{name: "0.1"}))
+            _certify_table(package(**{name: "0.1"}))
 
 
-def test_a_package_of_kernels_tells_its_whole_command_and_what_is_not_proved(tmp_path):
-    from types import SimpleNamespace
-
-    from sensorsim.report.package import _facts
-    from sensorsim.report.sections import _of_package
-
+def test_a_package_of_kernels_tells_its_whole_command_and_what_is_not_proved(made, tmp_path):
     command = "sensorsim export --kernels a-long-name-of-a-file.py:some --variant lean"
     sizes = {"compiler": "cc", "flags": "-O2", "by_function": {}}
     verdicts = {"some": f"{NOT_PROVED}for x: a branch", "other": "proved: all"}
     manifest = {"command": command, "sensorsim": "0", "sizes": sizes, "files": {}, "proved": verdicts}
-    (tmp_path / "MANIFEST.json").write_text("{}")
-    package = _facts(SimpleNamespace(folder=tmp_path, manifest=manifest, table_file=None))
-    said = "".join(_of_package(package, Wanted()))
+    said = firmware_of(made, package_facts(SimpleNamespace(folder=tmp_path, manifest=manifest, table_file=None)))
     assert f"made by {command}." in said and "secrecy of some, for x: a branch." in said and "other" not in said
     assert "Every bit of the code is proved by verify" in said and "this table" not in said
 

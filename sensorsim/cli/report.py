@@ -7,14 +7,14 @@ import click
 
 from sensorsim import progress
 from sensorsim.cli.choices import CHIP, DIR, FILE, RADIO, TABLE, WRITTEN
-from sensorsim.report.asked import Wanted
+from sensorsim.report.request import ReportRequest
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _option(name: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """With the default of `Wanted`."""
-    default = Wanted.__dataclass_fields__[name].default
+    """With the default of `ReportRequest`."""
+    default = ReportRequest.__dataclass_fields__[name].default
     return click.option(
         f"--{name.replace('_', '-')}", name, default=default, show_default=default is not None, help=text, **more
     )
@@ -36,7 +36,7 @@ def _option(name: str, text: str, **more: Any) -> Callable[[Decorated], Decorate
 @_option("chip", "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.", type=CHIP)
 @_option("radio", "What sends: ble-2m, 802154, lora-sf7 …", type=RADIO)
 @_option("battery_mah", "A battery that the records are paid from.", type=float)
-@click.option("--claims/--no-claims", default=Wanted.claims, show_default=True, help="Recompute the claims too.")
+@click.option("--claims/--no-claims", default=ReportRequest.claims, show_default=True, help="Recompute the claims too.")
 def command(out: str, **chosen: Any) -> None:
     """One page on what a private record costs, protects and delivers, for people who run no commands.
 
@@ -46,7 +46,7 @@ def command(out: str, **chosen: Any) -> None:
 
     Example: sensorsim report --out report.html --fleet fleet.sqlite --package firmware/privacy
     """
-    from sensorsim.report.result import report
+    from sensorsim.report.page import report
 
     with progress.phases("starting") as told:
         made = report(told=told, **chosen)

@@ -1,92 +1,216 @@
-"""Files of earlier commands: read once, never touched, with the hash of what was read."""
+"""Files of earlier commands that a report reads, once and without a change, and lists with their hashes."""
 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.files import read_still
 from sensorsim.ranges import brief
-from sensorsim.report.asked import Place
+from sensorsim.report.request import PathName
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
+    from sensorsim.export.manifest import Package
     from sensorsim.fleet.result import FleetResult
+    from sensorsim.privacy.certificate import Certificate
     from sensorsim.privacy.tables import NoiseTable
     from sensorsim.train.kept import KeptSweep
 
+RELEASE = "release"  # the call of a sensor whose cost is shown
+MOST_CHARACTERS = 1000  # of a command or a reason that a manifest states
+MOST_BYTES_OF_CODE = 1 << 40
+CERTIFIED = ("epsilon_record", "delta_record", "neighbours")  # the part of a certificate that the page shows
+
 
 @dataclass(frozen=True)
-class Input:
-    """What was read: which option named it, its name without folders, and its SHA-256."""
+class InputFile:
+    """A file that was read: the option that named it, its name without folders, and its SHA-256."""
 
     option: str
     name: str
     sha256: str
 
 
-def name_of(path: Place) -> str:
-    """Without folders: a page is for others, and a sentence is short."""
+@dataclass(frozen=True)
+class CompiledCore:
+    """Sizes of a sensor, or of one kernel, compiled for one core; None where the manifest has no figure."""
+
+    core: str
+    function: str
+    instructions: float | None = None
+    cost: float | None = None
+    unit: str = ""
+    stack: float | None = None
+    flash: float | None = None
+    ram: float | None = None
+
+
+@dataclass(frozen=True)
+class PackageFacts:
+    """Contents of a C package whose files have the hashes of its manifest."""
+
+    name: str
+    command: str
+    compiler: str
+    files: int
+    cores: tuple[CompiledCore, ...]
+    table: "NoiseTable | None"
+    certificate: "Certificate | None"  # computed from the table
+    budget: str  # empty where the package is no sensor
+    unproved: tuple[str, ...]  # kernels whose secrecy is not proved, with the reason
+
+
+class InputReader:
+    """Reader of files of earlier commands; lists what it read in `files`. A path of None gives None."""
+
+    def __init__(self) -> None:
+        self.files: list[InputFile] = []
+
+    def sweep(self, path: PathName | None) -> "KeptSweep | None":
+        """Read the results file of a sweep."""
+        from sensorsim.train.kept import MOST_BYTES, OPTION, kept_sweep
+
+        if path is None:
+            return None
+        return kept_sweep(_file_name(path), self._content(OPTION, path, MOST_BYTES, "the results file of a sweep"))
+
+    def fleet(self, path: PathName | None, tables: "list[NoiseTable]", every: int) -> "FleetResult | None":
+        """Read the file of a fleet. Its noise table is looked up in `tables`, then among those that ship."""
+        from sensorsim.fleet.kept import MOST_BYTES, OPTION, kept_result
+
+        if path is None:
+            return None
+        content = self._content(OPTION, path, MOST_BYTES, "the file of a fleet")
+        return kept_result(_file_name(path), content, _known_tables(tables), every)
+
+    def noise(self, path: PathName | None) -> "NoiseTable | None":
+        """Read a noise table."""
+        from sensorsim.privacy.tablefile import MOST_BYTES, parse_table
+
+        if path is None:
+            return None
+        content = self._content("--noise", path, MOST_BYTES, "the path of a noise table")
+        return parse_table(content, brief(_file_name(path)))
+
+    def board(self, chip: str | None) -> None:
+        """List the files of a board that is not one of those that ship."""
+        from sensorsim.cost.own import own_files
+        from sensorsim.cost.rows import MOST_BYTES
+
+        for path in own_files(chip):
+            self._content("--chip", path, MOST_BYTES, "the table of a chip")
+
+    def package(self, folder: PathName | None) -> PackageFacts | None:
+        """Read a C package; raise InputError if it is none, if a file was altered, or if its table proves otherwise."""
+        from sensorsim.export.manifest import open_package
+        from sensorsim.export.package import MANIFEST
+
+        if folder is None:
+            return None
+        name = brief(_file_name(folder))
+        try:
+            package = open_package(Path(fspath(folder)))
+            manifest = package.folder.resolve() / MANIFEST
+            self._list("--package", f"{manifest.parent.name}/{MANIFEST}", manifest.read_bytes())
+            return package_facts(package)
+        except InputError as error:
+            raise InputError(str(error)) from None  # an altered package is bad input here, and has no code of its own
+        except OSError as error:
+            raise InputError(f"cannot read {name}: {error.strerror}; give a folder that export wrote.") from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            why = f"{name} has a manifest that no export writes ({brief(error)})"
+            raise InputError(f"{why}; export the package again.") from None
+
+    def _content(self, option: str, path: PathName, most: int, expected: str) -> bytes:
+        """Read and list a file of at most `most` bytes; raise InputError, which asks for `expected`, if that fails."""
+        name = _file_name(path)
+        try:
+            content = read_still(path, most)
+        except OSError as error:
+            raise InputError(f"cannot read {brief(name)}: {error.strerror}; give {expected}.") from None
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{brief(name)} is not the path of a file; give {expected}.") from None
+        self._list(option, name, content)
+        return content
+
+    def _list(self, option: str, name: str, content: bytes) -> None:
+        self.files.append(InputFile(option, name, hashlib.sha256(content).hexdigest()))
+
+
+def _file_name(path: PathName) -> str:
+    """Return a path without its folders: they belong neither on a page for others nor in a short message."""
     return Path(fspath(path)).name or fspath(path)
 
 
-def of_file(option: str, path: Place, content: bytes) -> Input:
-    return Input(option, name_of(path), hashlib.sha256(content).hexdigest())
-
-
-def _content(path: Place, most: int, what: str) -> bytes:
-    try:
-        return read_still(path, most)
-    except OSError as error:
-        raise InputError(f"cannot read {brief(name_of(path))}: {error.strerror}; give {what}.") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{brief(name_of(path))} is no path of a file; give {what}.") from None
-
-
-def read_sweep(path: Place) -> "tuple[KeptSweep, Input]":
-    from sensorsim.train.kept import MOST_BYTES, OPTION, kept_sweep
-
-    content = _content(path, MOST_BYTES, "the results file of a sweep")
-    return kept_sweep(name_of(path), content), of_file(OPTION, path, content)
-
-
-def fleet_content(path: Place) -> bytes:
-    """The bytes alone, so that a file that is none is told before anything is computed."""
-    from sensorsim.fleet.kept import MOST_BYTES
-
-    return _content(path, MOST_BYTES, "the file of a fleet")
-
-
-def read_fleet(path: Place, content: bytes, tables: "list[NoiseTable]", every: int) -> "tuple[FleetResult, Input]":
-    """`tables` are looked through for the one that the file names, then those that ship."""
-    from sensorsim.fleet.kept import OPTION, kept_result
-
-    return kept_result(name_of(path), content, _with_ready(tables), every), of_file(OPTION, path, content)
-
-
-def read_noise(path: Place) -> "tuple[NoiseTable, Input]":
-    from sensorsim.privacy.tablefile import MOST_BYTES, parse_table
-
-    content = _content(path, MOST_BYTES, "the path of a noise table")
-    return parse_table(content, brief(name_of(path))), of_file("--noise", path, content)
-
-
-def of_board(chip: str | None) -> list[Input]:
-    """The files of a stranger's board."""
-    from sensorsim.cost.own import own_files
-    from sensorsim.cost.rows import MOST_BYTES
-
-    return [of_file("--chip", path, _content(path, MOST_BYTES, "the table of a chip")) for path in own_files(chip)]
-
-
-def _with_ready(tables: "list[NoiseTable]") -> "Iterator[NoiseTable]":
+def _known_tables(tables: "list[NoiseTable]") -> "Iterator[NoiseTable]":
     from sensorsim.privacy.tables import READY_EPSILONS, ready_table
 
     yield from tables
     for kind in ("rows", "stairs"):
         for release in (1, "all"):
             yield from (ready_table(epsilon, release, kind) for epsilon in READY_EPSILONS)
+
+
+def package_facts(package: "Package") -> PackageFacts:
+    """Return what the manifest of a package says, with every number checked, and its table proved again."""
+    from sensorsim.language.secrecy import unproved
+
+    manifest, sizes, sensor = package.manifest, package.manifest["sizes"], package.manifest.get("sensor")
+    budget = ""
+    if sensor is not None:
+        days = counted(int(_size(sensor["budget_days"])), "day")
+        budget = f"epsilon {brief(sensor['budget_epsilon'])} in {days}"
+    return PackageFacts(
+        package.folder.resolve().name,
+        brief(manifest["command"], MOST_CHARACTERS),
+        f"{brief(sizes['compiler'])}, {brief(sizes['flags'])}",
+        len(manifest["files"]) + 1,
+        tuple(_compiled_cores(sizes)),
+        *_certify_table(package),
+        budget,
+        tuple(brief(text, MOST_CHARACTERS) for text in unproved(manifest["proved"])),
+    )
+
+
+def _certify_table(package: "Package") -> "tuple[NoiseTable | None, Certificate | None]":
+    """Return the package's noise table and its certificate; raise InputError if the manifest states another one."""
+    from sensorsim.privacy.certificate import certify
+    from sensorsim.privacy.tablefile import read_table
+
+    if package.table_file is None:
+        return None, None
+    table = read_table(package.table_file)
+    certificate, stated = certify(table), package.manifest["noise_table"]["certificate"]
+    for name in CERTIFIED:
+        if stated[name] != str(getattr(certificate, name)):
+            raise InputError(
+                f"{brief(package.folder)} says {name.replace('_', ' of a ')} {brief(stated[name])} and its table "
+                f"proves {getattr(certificate, name)}; export the package again."
+            )
+    return table, certificate
+
+
+def _compiled_cores(sizes: Any) -> Iterator[CompiledCore]:
+    for one in sizes.get("by_core", ()):
+        call = next(call for call in one["calls"] if call["call"] == RELEASE)
+        cost = None if call["cost"] is None else _size(call["cost"])
+        counts = _size(call["instructions"]), cost, brief(call["unit"]), _size(call["stack_bytes"])
+        yield CompiledCore(brief(one["target"]), RELEASE, *counts, _size(one["flash_bytes"]), _size(one["ram_bytes"]))
+    if "by_core" not in sizes:
+        for function, by_core in sizes["by_function"].items():
+            for core, found in by_core.items():
+                yield CompiledCore(brief(core), brief(function), flash=_size(found["code_bytes"]))
+
+
+def _size(value: Any) -> float:
+    """Return a size or cost of a manifest; raise ValueError if it is no number."""
+    if type(value) not in (int, float) or not isfinite(value) or not 0 <= value < MOST_BYTES_OF_CODE:
+        raise ValueError("a size")
+    return float(value)

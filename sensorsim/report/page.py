@@ -1,57 +1,200 @@
-"""The whole page: one file, no script, no request."""
+"""`report(…)`: compute the values of a page and render it from templates/ as one file without script or request."""
 
-from importlib.resources import files
+from collections import Counter
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from functools import cache
+from os import fspath
+from typing import TYPE_CHECKING, Any
 
-from sensorsim.report import delivered, sections
-from sensorsim.report.gather import Findings
-from sensorsim.report.opening import opening
-from sensorsim.report.parts import Markup, joined, paragraph, tag, text
+from sensorsim.cost.record_cost import MICROJOULES_PER_JOULE, NANOJOULES_PER_MICROJOULE, PARTS
+from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
+from sensorsim.files import Name, check_targets, write_whole
+from sensorsim.plan.words import span
+from sensorsim.privacy.rounded import epsilon
+from sensorsim.report.charts import energy_chart, percent, precision_chart, rival_chart
+from sensorsim.report.findings import Findings, Progress, compute_findings
+from sensorsim.report.request import FILES, ReportRequest
+from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+SCHEMA_VERSION = 1
 TITLE = "What a private record costs, protects and delivers"
-AGAIN = (
-    "Made by sensorsim. A number can be computed again by the command below its section, or by the one that wrote the "
-    "file it was read from."
-)
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-LINKS = {"costs": "Costs", "protects": "Protects", "delivers": "Delivers", "firmware": "Firmware", "claims": "Claims",
-         "made": "How it was made"}  # fmt: skip
+SECTIONS = {"costs": "Costs", "protects": "Protects", "delivers": "Delivers", "firmware": "Firmware",
+            "claims": "Claims", "made": "How it was made"}  # fmt: skip
+UNINFORMATIVE = 0.5  # a half width of half the range says nothing
 
 
-def page(found: Findings) -> str:
-    """The same findings give the same bytes."""
-    style = files("sensorsim.report").joinpath("style.css").read_text("utf-8")
-    shown = {
-        "costs": sections.costs,
-        "protects": sections.protects,
-        "delivers": delivered.delivers,
-        "firmware": sections.firmware,
-        **({} if found.claims is None else {"claims": sections.claims}),
-        "made": sections.made,
-    }
-    links = (tag("li", tag("a", LINKS[name], href=f"#{name}")) for name in shown)
-    wanted = found.wanted
-    sizes = f"{counted(wanted.n, 'feature')}, {counted(wanted.l, 'hidden unit')}"
-    about = f"{sizes} · {found.plan.costs.chip} · {found.plan.costs.radio}"
-    body = joined(
-        [
-            tag("a", "Skip to the numbers", href="#main", class_="skip"),
-            tag("header", tag("h1", TITLE), paragraph(about, class_="about"),
-                tag("nav", tag("ul", *links), aria_label="Sections")),
-            tag("main", opening(found), *(make(found) for make in shown.values()), id="main", tabindex="-1"),
-            tag("footer", paragraph(AGAIN)),
-        ],
-        "\n",
+@dataclass(frozen=True, repr=False)
+class Report(Result):
+    """A page and the values in it."""
+
+    findings: Findings
+    html: str
+
+    def title(self) -> str:
+        return f"{TITLE}: {len(self.html.encode()):,} bytes of HTML; .write(path) keeps it"
+
+    def facts(self) -> dict[str, str]:
+        return {name: f"{value}, {note}" for name, value, note in headlines(self.findings)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the plan's lines, and the energy of each mechanism's record by component."""
+        lines = [(one["name"], one["value"], one["unit"]) for one in self.findings.plan.rows()]
+        lines += [(f"{one['mechanism']}, {one['part']}", one["uJ"], "µJ") for one in self.findings.record.rows()]
+        return [{"name": name, "value": value, "unit": unit} for name, value, unit in lines]
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.findings
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "plan": found.plan.to_dict(),
+            "record": found.record.to_dict(),
+            "cores": [asdict(one) for one in found.cores],
+            "rivals": [asdict(one) for one in found.rivals],
+            "claims": None if found.claims is None else [asdict(one) for one in found.claims],
+            "settings": [one.to_dict() for one in found.settings.values()],
+            "versions": dict(found.versions),
+        }
+
+    def figure(self) -> "Figure":
+        record = self.findings.record
+        costs = {cost.title: cost.microjoule for cost in record.costs.values()}
+        return bars(f"Energy of one record on {record.chip.name}", costs, "µJ")
+
+    def _repr_html_(self) -> str:
+        return _render("notebook.html", self.findings)
+
+    def write(self, path: Name) -> None:
+        """Write the page; refuse a path that it was read from."""
+        request = self.findings.request
+        check_page_target(path, request)
+        write_whole(path, self.html)
+
+
+def check_page_target(path: Name, request: ReportRequest) -> None:
+    """Raise InputError if the page cannot be written to `path`, or is made from it."""
+    from sensorsim.cost.own import own_files
+
+    check_targets([fspath(path)], read=[*(getattr(request, name) for name in FILES), *own_files(request.chip)])
+
+
+def report(
+    n: int = ReportRequest.n,
+    l: int = ReportRequest.l,
+    devices: int = ReportRequest.devices,
+    records_per_day: int = ReportRequest.records_per_day,
+    budget_epsilon: Decimal | float | str = ReportRequest.budget_epsilon,
+    budget_days: int = ReportRequest.budget_days,
+    every: int = ReportRequest.every,
+    chip: str | None = ReportRequest.chip,
+    radio: str = ReportRequest.radio,
+    battery_mah: float = ReportRequest.battery_mah,
+    sweep: Name | None = ReportRequest.sweep,
+    package: Name | None = ReportRequest.package,
+    fleet: Name | None = ReportRequest.fleet,
+    noise: Name | None = ReportRequest.noise,
+    claims: bool = ReportRequest.claims,
+    told: Progress = lambda text: None,
+) -> Report:
+    """Make one page on what a private record costs, protects and delivers; `.write(path)` writes it.
+
+    `sweep`, `package` and `fleet` are outputs of the commands of these names; `noise` is a table in place of the one
+    that the plan would choose. `told` is called with the name of each step as it begins.
+    """
+    sizes = (n, l, devices, records_per_day, budget_epsilon, budget_days, every, chip, radio, battery_mah)
+    found = compute_findings(ReportRequest(*sizes, sweep, package, fleet, noise, claims), told)
+    return Report(found, render_page(found))
+
+
+def render_page(found: Findings) -> str:
+    """Render the page. The same findings give the same bytes."""
+    return _render("page.html", found)
+
+
+def headlines(found: Findings) -> list[tuple[str, str, str]]:
+    """Return the four headlines: a name, the number, and a note on what it is."""
+    request, costs, person = found.request, found.plan.costs, found.month
+    records = costs.microjoule and found.record.joule and found.record.joule * MICROJOULES_PER_JOULE / costs.microjoule
+    battery = f"; a battery of {request.battery_mah:g} mAh pays for {large(records)}" if records else ""
+    energy = "not known" if costs.microjoule is None else f"{short(costs.microjoule)} µJ"
+    estimates = f"every mean {span(request.every)}, {counted(request.devices, 'device')}, 95 %"
+    releases = counted(person.releases, "release")
+    return [
+        ("costs a record", energy, f"{number(costs.cycles)} cycles{battery}"),
+        ("protects a record", f"ε {bound(found.certificate.epsilon_record)}",
+         "delta 0, for every pair of records; proved just now"),
+        ("protects a person", f"ε {epsilon(person.basic)}", f"in any 30 days, {releases} at most; delta 0"),
+        ("delivers", f"±{percent(found.plan.half)}", f"of a range: {estimates}"),
+    ]  # fmt: skip
+
+
+def bound(value: Decimal | float | None, otherwise: str = "without bound") -> str:
+    """Format an epsilon, or say `otherwise` where there is no bound."""
+    return otherwise if value is None else epsilon(value)
+
+
+def large(count: float) -> str:
+    """Format a large number in words, as in 95 million."""
+    for size, name in ((10**9, "billion"), (10**6, "million")):
+        if count >= size:
+            return f"{count / size:.3g} {name}"
+    return f"{count:,.0f}"
+
+
+def score(value: float | None) -> str:
+    """Format an accuracy with two decimals; a dash where there is none."""
+    return "–" if value is None else f"{round(value, 2) + 0.0:.2f}"  # + 0.0: no -0.00
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Format a number with `digits` digits, or whole with separators from a thousand on; a dash where there is none."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.{digits}g}"
+
+
+def sentence(text: str) -> str:
+    """Capitalise a text and end it with a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def printable(value: object) -> object:
+    """Replace characters of untrusted text that no browser shows; markup of the templates stays as it is."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return "".join(one if one.isprintable() or one == "\n" else "\N{REPLACEMENT CHARACTER}" for one in value)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("sensorsim.report")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, finalize=printable, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip
-    return _document(style, body)
+    filters = (bound, counted, epsilon, large, number, percent, score, sentence, short, span)
+    environment.filters |= {function.__name__: function for function in filters}
+    return environment
 
 
-def _document(style: str, body: Markup) -> str:
-    head = (
-        '<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{text(POLICY)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(TITLE)}</title>\n<style>\n{style}</style>\n"
-    )
-    return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
+def _render(template: str, found: Findings) -> str:
+    from sensorsim.claims.claim import MARKS
+
+    shown = {name: title for name, title in SECTIONS.items() if name != "claims" or found.claims is not None}
+    verdicts = Counter(one.verdict for one in found.claims or ())
+    return _environment().get_template(template).render(
+        found=found, request=found.request, plan=found.plan, record=found.record, settings=found.settings,
+        title=TITLE, sections=shown, headlines=headlines(found), left_out=LEFT_OUT.strip(), marks=MARKS,
+        verdicts={name: verdicts[name] for name in MARKS if verdicts[name]},
+        mechanisms=[found.record.costs[name] for name in SHOWN if name in found.record.costs], parts=PARTS,
+        nanojoules=NANOJOULES_PER_MICROJOULE, uninformative=UNINFORMATIVE,
+        board=made_of(found.record).replace("; choose with --chip", ""), energy_chart=energy_chart(found.record),
+        precision_chart=precision_chart(found.curve, found.request.devices), rival_chart=rival_chart(found.rivals),
+    )  # fmt: skip

@@ -1,0 +1,223 @@
+"""All values of a page. Each is computed by the function behind another command."""
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.privacy.rounded import epsilon
+from sensorsim.report.inputs import InputFile, InputReader
+from sensorsim.report.request import ReportRequest
+from sensorsim.terminal import counted
+
+if TYPE_CHECKING:
+    from sensorsim.claims import Claim
+    from sensorsim.cost.record import WholeRecord
+    from sensorsim.fleet.result import FleetResult
+    from sensorsim.plan import Plan
+    from sensorsim.plan.protects import Spent
+    from sensorsim.privacy.certificate import Certificate
+    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.report.inputs import PackageFacts
+    from sensorsim.train.kept import KeptSweep
+
+Progress = Callable[[str], None]
+CURVE_STEPS = (1, 2, 5)  # in each decade
+FEWEST_DEVICES, CURVE_SPAN = 10, 100  # the curve goes from a hundredth of the devices, but at least ten, to 100 times
+PROGRAMS = ("sensorsim", "numpy", "scipy")
+COMPARED = ("features", "epsilon", "mechanism")
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A mechanism that releases one number, and the standard deviation of its estimate at the worst x, in ranges."""
+
+    name: str
+    sd: float
+    own: bool = False  # the one in the plan
+
+
+@dataclass(frozen=True)
+class Core:
+    """Cost of one release of a whole sensor on a core, from the core's table."""
+
+    name: str
+    title: str
+    unit: str
+    least: float
+    typical: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The setting of one part of the page. The epsilons are the requested ones, per record."""
+
+    of: str
+    features: int
+    epsilon: tuple[Decimal, ...]
+    mechanism: tuple[str, ...]
+    records: str
+
+    def text(self, name: str) -> str:
+        """Return one of the values as text."""
+        value = getattr(self, name)
+        if name == "epsilon":
+            return ", ".join(map(epsilon, value)) or "none"
+        return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+    def differences(self, other: "Setting") -> list[str]:
+        """Return the values of `other` that differ from these, each with its name."""
+        return [f"{name} {other.text(name)}" for name in COMPARED if getattr(self, name) != getattr(other, name)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the setting as JSON has it."""
+        return asdict(self) | {"epsilon": [float(one) for one in self.epsilon], "mechanism": list(self.mechanism)}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All values of a page."""
+
+    request: ReportRequest
+    record: "WholeRecord"
+    printed_saving: float | None  # of SPOF over DP-SGD by the paper's list, per cent
+    plan: "Plan"
+    certificate: "Certificate"  # of the plan's table
+    rivals: tuple[Rival, ...]
+    curve: tuple[tuple[int, float], ...]  # devices, half width
+    cores: tuple[Core, ...]
+    sweep: "KeptSweep | None"
+    fleet: "FleetResult | None"
+    package: "PackageFacts | None"
+    claims: "tuple[Claim, ...] | None"
+    inputs: tuple[InputFile, ...]
+    versions: tuple[tuple[str, str], ...]
+
+    @property
+    def month(self) -> "Spent":
+        """The epsilon that a person spends in any 30 days."""
+        from sensorsim.plan.protects import MONTH
+
+        return next(one for one in self.plan.protects.spent if one.days == MONTH)
+
+    @cached_property
+    def settings(self) -> dict[str, Setting]:
+        """The setting of each part by its name, the plan's first. Numbers of different settings are never mixed."""
+        request, table = self.request, self.plan.table
+        records = f"{counted(request.records_per_day, 'record')} a day of {counted(request.devices, 'device')}"
+        found = [Setting("the plan", self.plan.asked.n, (table.epsilon,), _mechanism(table), records)]
+        if self.sweep is not None:
+            cells = self.sweep.cells
+            nominal = sorted({one.nominal_epsilon for one in cells if one.nominal_epsilon is not None})
+            names = tuple(dict.fromkeys(one.mechanism for one in cells))
+            records = f"{counted(self.sweep.rows, 'row')} of {self.sweep.source}"
+            epsilons = tuple(Decimal(str(one)) for one in nominal)
+            found.append(Setting("the sweep", self.sweep.n, epsilons, names, records))
+        if self.fleet is not None:
+            chosen, table = self.fleet.settings, self.fleet.settings.firmware.table
+            made = self.fleet.counts.outcome("records")
+            records = f"{counted(made, 'record')} of {counted(chosen.devices, 'device')}"
+            found.append(Setting("the fleet", len(chosen.people.columns), (table.epsilon,), _mechanism(table), records))
+        if self.package is not None and self.package.table is not None:
+            table = self.package.table
+            found.append(Setting("the package", table.features, (table.epsilon,), _mechanism(table), "no records"))
+        return {one.of: one for one in found}
+
+
+def _mechanism(table: "NoiseTable") -> tuple[str, ...]:
+    return ("sampled" if table.sampled else "release",)
+
+
+def compute_findings(request: ReportRequest, progress: Progress = lambda text: None) -> Findings:
+    """Compute all values of the page. Most files are read first, so that a bad one is reported at once."""
+    from sensorsim.plan import plan
+    from sensorsim.privacy.certificate import certify
+
+    reader = InputReader()
+    sweep, package = reader.sweep(request.sweep), reader.package(request.package)
+    asked = request.to_plan(reader.noise(request.noise))
+    progress("counting operations")
+    record, saving = _record_cost(request)
+    progress("planning")
+    planned = plan(asked, told=progress)
+    tables = [planned.table, *([package.table] if package and package.table else [])]
+    fleet = reader.fleet(request.fleet, tables, request.every)
+    reader.board(request.chip)
+    return Findings(
+        request, record, saving, planned, certify(planned.table), _rivals(planned), _curve(planned),
+        core_costs(request.n, record.chip.cpu), sweep, fleet, package, _claims(progress) if request.claims else None,
+        tuple(reader.files), _versions(),
+    )  # fmt: skip
+
+
+def _record_cost(request: ReportRequest) -> "tuple[WholeRecord, float | None]":
+    from sensorsim.cost.record import Choices, whole_record
+    from sensorsim.cost.report import cost
+
+    costs = cost(request.n, request.l)
+    return whole_record(costs, Choices(request.chip, request.radio, battery_mah=request.battery_mah)), costs.saving()
+
+
+def _rivals(plan: "Plan") -> tuple[Rival, ...]:
+    """Compare the plan's table with other mechanisms at the epsilon of one released value, worst first."""
+    from sensorsim.privacy import yardstick
+    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+
+    value = float(plan.table.epsilon) / plan.table.release
+    ready = next((text for text in READY_EPSILONS if float(text) == value), None)
+    found = {
+        "Laplace noise": yardstick.laplace_sd(value),
+        "piecewise": yardstick.piecewise_sd(value),
+        "one bit": yardstick.one_bit_sd(value),
+        "hybrid": yardstick.hybrid_sd(value),
+        "rows, ready table": None if ready is None else ready_table(ready, 1).estimate_sd or 0.0,
+        "best known": yardstick.best_known_sd(value),
+    }
+    rivals = [Rival(name, sd) for name, sd in found.items() if sd is not None]
+    if plan.table.estimate_sd is not None:
+        rivals.append(Rival("this plan's table", plan.table.estimate_sd, own=True))
+    return tuple(sorted(rivals, key=lambda one: (-one.sd, one.name)))
+
+
+def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
+    """Return the half width of the interval over the number of devices, all else as planned."""
+    from sensorsim.plan.reached import mean_half, packets
+
+    asked, table, allowed = plan.asked, plan.table, plan.settled.schedule.allowed
+    assert asked.devices is not None and asked.every is not None and asked.budget_days is not None
+    least, most = max(FEWEST_DEVICES, asked.devices // CURVE_SPAN), asked.devices * CURVE_SPAN
+    steps = (step * 10**power for power in range(13) for step in CURVE_STEPS)
+    curve = {}
+    for devices in sorted({asked.devices, *(step for step in steps if least <= step <= most)}):
+        values = int(packets(devices, asked.every, asked.budget_days, allowed) * table.release / table.features)
+        curve[devices] = mean_half(table, values, asked.expect)
+    return tuple((curve | {asked.devices: plan.half}).items())
+
+
+def core_costs(n: int, board_cpu: str) -> tuple[Core, ...]:
+    """Return the cost of a release on every core with a table, and on the board's own core."""
+    from sensorsim.cost.prices import cpu_names, load_cpu
+    from sensorsim.cost.record_parts import full_pricing
+    from sensorsim.cost.sensor import sensor_release
+
+    found = []
+    for name in dict.fromkeys([*cpu_names(), board_cpu]):
+        cpu, cost = load_cpu(name), sensor_release(n, full_pricing(name)).cost
+        found.append(Core(cpu.name, cpu.title, cpu.unit, float(cost.min), float(cost.typical), float(cost.max)))
+    return tuple(found)
+
+
+def _claims(progress: Progress) -> "tuple[Claim, ...]":
+    from sensorsim.claims import claims
+
+    progress("recomputing the claims")
+    return claims().claims
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    from importlib.metadata import version
+
+    return (*((name, version(name)) for name in PROGRAMS), ("Python", platform.python_version()))

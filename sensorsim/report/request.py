@@ -1,0 +1,99 @@
+"""Parameters of a report, and the commands that reproduce its sections."""
+
+import shlex
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.errors import InputError
+from sensorsim.plan.asked import FEATURES, Asked
+from sensorsim.terminal import counted
+
+if TYPE_CHECKING:
+    from sensorsim.privacy.tables import NoiseTable
+
+COIN_CELL_MAH = 225.0  # nominal capacity of a CR2032
+HIDDEN = 7
+FILES = ("sweep", "package", "fleet", "noise")
+PLANNED = ("devices", "records_per_day", "budget_epsilon", "budget_days", "every")
+SHARED = (*PLANNED, "chip", "radio", "battery_mah")  # parameters that a plan takes under the same name
+PathName = str | PathLike[str]
+PLAN_DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Asked)}
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """A deployment, and files of earlier commands to report on. `plan` has the defaults of what it takes too."""
+
+    n: int = FEATURES
+    l: int = HIDDEN
+    devices: int = PLAN_DEFAULTS["devices"]
+    records_per_day: int = PLAN_DEFAULTS["records_per_day"]
+    budget_epsilon: Decimal | float | str = PLAN_DEFAULTS["budget_epsilon"]
+    budget_days: int = PLAN_DEFAULTS["budget_days"]
+    every: int = PLAN_DEFAULTS["every"]
+    chip: str | None = None
+    radio: str = DEFAULT_RADIO
+    battery_mah: float = COIN_CELL_MAH
+    sweep: PathName | None = None  # results file of `sensorsim sweep`
+    package: PathName | None = None  # folder written by `sensorsim export`
+    fleet: PathName | None = None  # file written by `sensorsim fleet`
+    noise: PathName | None = None  # noise table; otherwise the plan chooses one
+    claims: bool = True
+
+    def __post_init__(self) -> None:
+        if type(self.n) is not int or type(self.l) is not int:
+            raise InputError("n and l are sizes; give whole numbers.")
+        for name in FILES:
+            if getattr(self, name) == "":
+                raise InputError(f"--{name} is empty; give a path, or leave it out.")
+
+    def to_plan(self, table: "NoiseTable | None") -> Asked:
+        """Return the parameters of the plan, with `table` in place of the best one."""
+        if table is not None and table.features != self.n:
+            has = counted(table.features, "feature")
+            raise InputError(f"the noise table is for records of {has} and n is {self.n}; give --n {table.features}.")
+        return Asked(features=self.n, noise=table, **{name: getattr(self, name) for name in SHARED})
+
+    def cost_command(self) -> str:
+        """Return the `sensorsim cost` command for the energy of a record."""
+        return self._command("cost", self._options("n", "l", "battery_mah"), self._changed("chip", "radio"))
+
+    def core_command(self, cpu: str) -> str:
+        """Return the `sensorsim cost` command for a release on one core."""
+        return self._command("cost", self._options("n", "l"), ["--cpu", cpu, "--format", "json"])
+
+    def plan_command(self) -> str:
+        """Return the `sensorsim plan` command of this deployment."""
+        sizes = ["--features", str(self.n), *self._options(*PLANNED, "battery_mah")]
+        return self._command("plan", sizes, self._changed("chip", "radio", "noise"))
+
+    def report_command(self) -> str:
+        """Return the command that writes this page."""
+        changed = self._changed(*(field.name for field in fields(self) if field.name != "claims"))
+        return self._command("report", ["--out", "report.html"], changed, [] if self.claims else ["--no-claims"])
+
+    def verify_command(self) -> str:
+        """Return the command that proves the package."""
+        return self._command("verify", [fspath(self.package or "DIR")])
+
+    @staticmethod
+    def _command(name: str, *options: list[str]) -> str:
+        return shlex.join(["sensorsim", name, *(word for part in options for word in part)])
+
+    def _options(self, *names: str) -> list[str]:
+        """Return options with their values as a shell takes them; leave out those without a value."""
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", _as_word(value))]
+
+    def _changed(self, *names: str) -> list[str]:
+        """Return the options whose value is not the default."""
+        return self._options(*(name for name in names if getattr(self, name) != getattr(ReportRequest, name)))
+
+
+def _as_word(value: Any) -> str:
+    """Return an option's value as text: a path as it is, a whole float without its fraction."""
+    text = fspath(value) if isinstance(value, PathLike) else str(value)
+    return text.removesuffix(".0") if isinstance(value, float) else text
