@@ -22,7 +22,7 @@ FUNCTIONS = {
     "sensorsim.train": "sensorsim.api.training:train",
     "sensorsim.export": "sensorsim.api.firmware:export",
     "sensorsim.verify": "sensorsim.api.firmware:verify",
-    "sensorsim.claims": "sensorsim.claims.run:claims",
+    "sensorsim.claims": "sensorsim.claims.recompute:claims",
     "sensorsim.report": "sensorsim.report.page:report",
 }
 

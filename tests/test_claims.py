@@ -12,8 +12,8 @@ from claim_verdicts import TRAINED, VERDICT
 from command import run
 
 from sensorsim.claims import claims
-from sensorsim.claims.claim import FULL, VERDICTS, across, agrees, as_arithmetic
-from sensorsim.claims.run import statements
+from sensorsim.claims.claim import VERDICTS, agrees, derived_verdict, verdict_over
+from sensorsim.claims.recompute import statements
 
 LONG = ("own-sd", "own-ranges")  # seconds: a linear program, and every proof of every kernel
 
@@ -31,7 +31,7 @@ def test_every_verdict_is_the_expected_one(found):
 def test_all_that_needs_no_training():
     whole = claims()
     assert {claim.id: claim.verdict for claim in whole.claims} == VERDICT
-    assert whole.left == sum(one.needs == FULL for one in statements())
+    assert whole.left == sum(one.full for one in statements())
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_quick_means_without_torch():
 @pytest.mark.slow
 def test_all_that_needs_training():
     """On the synthetic set; the clock alone may say anything."""
-    trained = [one.id for one in statements() if one.needs == FULL]
+    trained = [one.id for one in statements() if one.full]
     whole = {claim.id: claim.verdict for claim in claims(full=True, only=trained).claims}
     assert whole.pop("exp-time") in VERDICTS
     assert whole == TRAINED
@@ -71,10 +71,14 @@ def test_agreement_is_to_the_printed_decimals():
 
 
 def test_verdicts_follow():
-    assert [as_arithmetic(*pair) for pair in ((True, True), (True, False), (False, True))] == [
+    assert [derived_verdict(*pair) for pair in ((True, True), (True, False), (False, True))] == [
         "holds", "holds as arithmetic", "does not hold",
     ]  # fmt: skip
-    assert [across(cases) for cases in ([True], [False, False], [True, False])] == ["holds", "does not hold", "depends"]
+    assert [verdict_over(cases) for cases in ([True], [False, False], [True, False])] == [
+        "holds",
+        "does not hold",
+        "depends",
+    ]
 
 
 def test_json(capsys):
@@ -152,10 +156,10 @@ def test_a_file_of_ones_own(capsys, tmp_path):
 
 
 def test_the_order_does_not_depend_on_what_was_imported_first():
-    code = "import sensorsim.claims.{}\nfrom sensorsim.claims.run import statements\n"
+    code = "import sensorsim.claims.{}\nfrom sensorsim.claims.recompute import statements\n"
     code += "print([one.id for one in statements()])"
     said = [
         subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True).stdout
-        for first in ("claim", "taylor")
+        for first in ("claim", "loss_claims")
     ]
     assert said[0] == said[1] and said[0].startswith("['cost-spof'")

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from sensorsim.claims import loss, noise, privacy, release, taylor
-from sensorsim.claims.run import statements
+from sensorsim.claims import loss_claims, noise_claims, release_claims, sensitivity_claims
+from sensorsim.claims.recompute import statements
 
 BY_ID = {one.id: one for one in statements()}
 
@@ -52,7 +52,7 @@ def test_derivatives_by_known_values():
         6: Fraction(1, 4),
         8: Fraction(-17, 16),
     }
-    found = taylor.derivatives(8)
+    found = loss_claims.derivatives(8)
     assert {order: found[order - 1] for order in wanted} == wanted
 
 
@@ -63,8 +63,8 @@ def test_the_error_of_the_polynomial_on_a_grid():
             x, z = i / 20, delta * j / 40
             true = x * math.log(1 + math.exp(-z)) + (1 - x) * math.log(1 + math.exp(z))
             worst = max(worst, true - (math.log(2) + (0.5 - x) * z + (0.5 * x - 0.25) * z * z))
-        assert taylor.taylor_error(delta) == pytest.approx(worst, rel=1e-3)
-        assert taylor.taylor_bound(delta, 2.0) == pytest.approx(
+        assert loss_claims.taylor_error(delta) == pytest.approx(worst, rel=1e-3)
+        assert loss_claims.taylor_bound(delta, 2.0) == pytest.approx(
             4 * sum(delta**r / math.factorial(r) for r in range(3, 40)), rel=1e-9
         )
 
@@ -78,7 +78,7 @@ def test_the_largest_loss_on_a_lattice():
         return -sum(abs(a - b) for a, b in zip(q, means, strict=True)) / scale
 
     worst = max(log_density(q, first) - log_density(q, second) for q in itertools.product(grid, grid))
-    assert release.largest_loss(first, second, scale) == pytest.approx(worst)
+    assert release_claims.largest_loss(first, second, scale) == pytest.approx(worst)
     assert "1.4142 by the densities" in computed("dp-both")
 
 
@@ -97,7 +97,7 @@ def test_least_sensitivities_by_ternary_search():
     while high - low > 1e-7:
         a, b = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, b) if printed(a) < printed(b) else (a, high)
-    at, value = privacy.least(privacy.s.spof_term_printed)
+    at, value = sensitivity_claims.minimum(sensitivity_claims.s.spof_term_printed)
     assert at == pytest.approx(low, abs=1e-4) and value == pytest.approx(printed(low), abs=1e-6)
 
 
@@ -105,7 +105,7 @@ def test_the_stabilized_loss_by_multiplying_out():
     """alpha2·(z + c) + alpha3·(z + c)², term by term."""
     for x, c in itertools.product((Fraction(1, 10), Fraction(7, 10)), (Fraction(1), Fraction(5, 2))):
         alpha2 = Fraction(1, 2) - x
-        assert alpha2 + 2 * c * loss.alpha3(x) == alpha2 * (1 - c)
+        assert alpha2 + 2 * c * loss_claims.alpha3(x) == alpha2 * (1 - c)
 
 
 def test_the_probability_of_a_small_factor_by_erf():
@@ -137,7 +137,7 @@ def softplus(z):
 
 def test_the_inverse_of_the_factor():
     for h, y in itertools.product((0.2, 0.8), (0.3, 4.0)):
-        x = noise.factor(y, h)
+        x = noise_claims.factor(y, h)
         assert x * (1 - h) / (1 - h * x) == pytest.approx(y) and x / (1 - h * x + h) != pytest.approx(y)
 
 

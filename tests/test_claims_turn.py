@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from claim_verdicts import TRAINED, VERDICT
 
-from sensorsim.claims import costs
+from sensorsim.claims import cost_claims
 from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT
-from sensorsim.claims.run import statements
-from sensorsim.claims.setting import Setting
+from sensorsim.claims.experiment import Experiment
+from sensorsim.claims.recompute import statements
 from sensorsim.language.ranges import RangeError
 from sensorsim.privacy import tables
 
@@ -83,59 +83,60 @@ LISTED = SimpleNamespace(
 
 
 OTHER_QUANTITIES = [
-    ("cost-spof", {"claims.costs.everything": costs.report}, HOLDS),
-    ("cost-order", {"claims.prices.by_width": lambda report: {"x87": {"spof": 1, "dpsgd": 2}}}, HOLDS),
-    ("cost-order", {"claims.prices.by_width": lambda report: {"x87": {"spof": 2, "dpsgd": 1}}}, NOT),
-    ("cost-cores", {"claims.prices.cpu_names": lambda: ["cortex-m0plus"]}, HOLDS),
-    ("cost-cores", {"claims.prices.cpu_names": lambda: ["cortex-m4"]}, NOT),
+    ("cost-spof", {"claims.cost_claims.full_cost": cost_claims.paper_cost}, HOLDS),
+    ("cost-order", {"claims.cost_claims.by_width": lambda report: {"x87": {"spof": 1, "dpsgd": 2}}}, HOLDS),
+    ("cost-order", {"claims.cost_claims.by_width": lambda report: {"x87": {"spof": 2, "dpsgd": 1}}}, NOT),
+    ("cost-cores", {"claims.cost_claims.cpu_names": lambda: ["cortex-m0plus"]}, HOLDS),
+    ("cost-cores", {"claims.cost_claims.cpu_names": lambda: ["cortex-m4"]}, NOT),
     ("cost-random", {"cost.record.WholeRecord.savings": lambda self: {"random words": 1.0}}, HOLDS),
     ("cost-radio", {"cost.record.WholeRecord.savings": lambda self: {"on air": 1.0}}, HOLDS),
-    ("cost-norm", {"claims.costs.report": lambda: SimpleNamespace(mechanisms={"dpsgd": LISTED})}, HOLDS),
-    ("loss-first", {"claims.loss.sigmoid": lambda a: 0.3}, NOT),
-    ("loss-second", {"claims.loss.second": lambda k, x, a: -(1 - x) * math_sigmoid(a) * math_sigmoid(-a)}, HOLDS),
-    ("loss-half", {"claims.loss.sigmoid": lambda a: 0.125**0.5}, HOLDS),
-    ("loss-alpha1", {"claims.loss.softplus": lambda z: 0.5}, NOT),
-    ("loss-alpha2", {"claims.loss.softplus": lambda z: z * z}, NOT),
-    ("loss-alpha3", {"claims.loss.alpha3": eighth}, NOT),
-    ("loss-bounded", {"claims.loss.alpha3": eighth}, HOLDS),
-    ("loss-constant", {"claims.loss.alpha3": lambda x: Fraction(1, 2) - x}, HOLDS),
-    ("taylor-premise", {"claims.taylor.derivatives": lambda most: [Fraction(1)] * most}, HOLDS),
-    ("taylor-bound", {"claims.taylor.alpha3": eighth}, HOLDS),
-    ("taylor-limit", {"claims.taylor.taylor_error": lambda delta: 1.0}, NOT),
-    ("inputs-h", {"claims.loss.sigmoid": lambda a: 0.5}, NOT),
-    ("inputs-z", {"claims.loss.in_front": lambda noise, h: 1.0}, NOT),
-    ("inputs-square", {"claims.loss.B": Fraction(1)}, HOLDS),
-    ("inputs-revert", {"claims.loss.L": 1}, HOLDS),
+    ("cost-norm", {"claims.cost_claims.paper_cost": lambda: SimpleNamespace(mechanisms={"dpsgd": LISTED})}, HOLDS),
+    ("loss-first", {"claims.loss_claims.sigmoid": lambda a: 0.3}, NOT),
+    ("loss-second", {"claims.loss_claims.second": lambda k, x, a: (x - 1) * math_sigmoid(a) * math_sigmoid(-a)}, HOLDS),
+    ("loss-half", {"claims.loss_claims.sigmoid": lambda a: 0.125**0.5}, HOLDS),
+    ("loss-alpha1", {"claims.loss_claims.softplus": lambda z: 0.5}, NOT),
+    ("loss-alpha2", {"claims.loss_claims.softplus": lambda z: z * z}, NOT),
+    ("loss-alpha3", {"claims.loss_claims.alpha3": eighth}, NOT),
+    ("loss-bounded", {"claims.loss_claims.alpha3": eighth}, HOLDS),
+    ("loss-constant", {"claims.loss_claims.alpha3": lambda x: Fraction(1, 2) - x}, HOLDS),
+    ("taylor-premise", {"claims.loss_claims.derivatives": lambda most: [Fraction(1)] * most}, HOLDS),
+    ("taylor-bound", {"claims.loss_claims.alpha3": eighth}, HOLDS),
+    ("taylor-limit", {"claims.loss_claims.taylor_error": lambda delta: 1.0}, NOT),
+    ("inputs-h", {"claims.loss_claims.sigmoid": lambda a: 0.5}, NOT),
+    ("inputs-z", {"claims.loss_claims.noise_factor": lambda noise, h: 1.0}, NOT),
+    ("inputs-square", {"claims.loss_claims.B": Fraction(1)}, HOLDS),
+    ("inputs-revert", {"claims.loss_claims.L": 1}, HOLDS),
     ("sens-near", {"privacy.sensitivity.spof_term": lambda a: (a - 1) ** 2 + 0.1}, NOT),
     ("sens-sgd-term", {"privacy.sensitivity.dpsgd_term_printed": lambda a: 2 * max(math_sigmoid(a), math_sigmoid(-a))},
      HOLDS),
-    ("sens-sgd-clips", {"claims.privacy.C": 3.0}, HOLDS),
+    ("sens-sgd-clips", {"claims.sensitivity_claims.C": 3.0}, HOLDS),
     ("sens-utility", {"privacy.sensitivity.spof": lambda n: 5.0}, DEPENDS),
-    ("inputs-difference", {"claims.loss.noisy_inputs": lambda b, n: 1.5 * b}, HOLDS),
-    ("inputs-gradient", {"claims.loss.first": lambda k, x, a: 1.0}, NOT),
+    ("inputs-difference", {"claims.loss_claims.noisy_inputs": lambda b, n: 1.5 * b}, HOLDS),
+    ("inputs-gradient", {"claims.loss_claims.first": lambda k, x, a: 1.0}, NOT),
     ("sens-lower", {"privacy.sensitivity.spof": lambda n: 5.0}, HOLDS),
     ("sens-constant", {"privacy.sensitivity.stabilized_distance": lambda c, l, n, constant=False: 2654.75}, HOLDS),
     ("sens-noise", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0}, HOLDS),
     ("dp-sum", {"privacy.sensitivity.spof": lambda n: 1.0}, NOT),
-    ("dp-both", {"claims.release.nominal_scale": lambda *use: 21.0, "claims.release.spent": spends(1.0)}, HOLDS),
-    ("dp-split", {"claims.release.LAPLACE": {2: 1.0, 4: 3.0}}, HOLDS),  # as if it were a normal variable
+    ("dp-both", {"claims.release_claims.nominal_scale": lambda *use: 21.0,
+                 "claims.release_claims.spent": spends(1.0)}, HOLDS),
+    ("dp-split", {"claims.release_claims.LAPLACE": {2: 1.0, 4: 3.0}}, HOLDS),  # as if it were a normal variable
     ("dp-variance", {"privacy.sensitivity.JOINT_RELEASE_FACTOR": 2.0}, HOLDS),
     ("dp-constant", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0,
-                     "claims.release.spent": spends(1.0)}, HOLDS),
-    ("dp-epochs", {"claims.release.spent": spends(1.0)}, HOLDS),
+                     "claims.release_claims.spent": spends(1.0)}, HOLDS),
+    ("dp-epochs", {"claims.release_claims.spent": spends(1.0)}, HOLDS),
     ("dp-weights", {"privacy.sensitivity.sigmoid": lambda a: 0.5}, HOLDS),
-    ("dp-users", {"claims.release.largest_loss": lambda first, second, scale: float(len(first))}, NOT),
-    ("dp-level", {"claims.release.RECORDS": 1}, HOLDS),
-    ("dp-sgd", {"claims.release.spent": spends(1.0)}, HOLDS),
-    ("dp-inputs", {"claims.release.spent": spends(1.0)}, HOLDS),
+    ("dp-users", {"claims.release_claims.largest_loss": lambda first, second, scale: float(len(first))}, NOT),
+    ("dp-level", {"claims.release_claims.RECORDS": 1}, HOLDS),
+    ("dp-sgd", {"claims.release_claims.spent": spends(1.0)}, HOLDS),
+    ("dp-inputs", {"claims.release_claims.spent": spends(1.0)}, HOLDS),
     ("dp-fm", {"kernels.spof.fm": silent}, NOT),
-    ("noise-variance", {"claims.noise.W": [1.0]}, HOLDS),
-    ("noise-inverse", {"claims.noise.HS": (0.0,)}, HOLDS),
-    ("noise-derivative", {"claims.noise.HS": (0.0,)}, HOLDS),
+    ("noise-variance", {"claims.noise_claims.W": [1.0]}, HOLDS),
+    ("noise-inverse", {"claims.noise_claims.HS": (0.0,)}, HOLDS),
+    ("noise-derivative", {"claims.noise_claims.HS": (0.0,)}, HOLDS),
     ("noise-h", {"train.noisy_inputs.spread": lambda sigma, printed: 0.0}, HOLDS),
     ("noise-table", {"privacy.tables.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
     ("noise-order", {"kernels.spof.fm": silent}, HOLDS),
-    ("exp-maximum", {"claims.setting.Setting.dataset": property(lambda self: self.scaled)}, HOLDS),
+    ("exp-maximum", {"claims.experiment.Experiment.dataset": property(lambda self: self.scaled)}, HOLDS),
     ("exp-unaffected", {"mechanisms.dpsgd.Dpsgd.options": ("epsilon", "C", "c", "point", "redraw", "forward")}, NOT),
     ("own-certificates", {"privacy.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
     ("own-sampled", {"privacy.kinds.rows.RowsTable.estimate_sd": 1.0}, NOT),
@@ -144,8 +145,8 @@ OTHER_QUANTITIES = [
     ("own-ranges", {"language.load.shipped": lambda: {"a.kernel": SimpleNamespace(prove=unproved)}}, NOT),
     ("own-rtl", {"cost.prices.cpu_names": lambda: ["ibex", "avr"]}, HOLDS),
     ("own-rtl", {"cost.prices.cpu_names": lambda: ["cortex-m4"]}, NOT),
-    ("cost-expf", {"claims.exponential.cycles": lambda core: (0.0, 0.0)}, HOLDS),
-    ("cost-expf", {"claims.exponential.cycles": lambda core: (float(core == "rv32imc"), 1.0)}, DEPENDS),
+    ("cost-expf", {"claims.cost_claims.expf_cycles": lambda core: (0.0, 0.0)}, HOLDS),
+    ("cost-expf", {"claims.cost_claims.expf_cycles": lambda core: (float(core == "rv32imc"), 1.0)}, DEPENDS),
     ("own-energy", {"cost.record_cost.RecordCost.microjoule": 1.0}, NOT),
 ]  # fmt: skip
 
@@ -158,10 +159,10 @@ def math_sigmoid(a):
 def test_another_quantity_behind_it(id, patches, verdict, monkeypatch):
     for place, value in patches.items():
         monkeypatch.setattr(f"sensorsim.{place}", value)
-    assert BY_ID[id].check(Setting()).verdict == verdict != {**VERDICT, **TRAINED}[id]
+    assert BY_ID[id].check(Experiment()).verdict == verdict != {**VERDICT, **TRAINED}[id]
 
 
-class Trained(Setting):
+class Trained(Experiment):
     """Accuracies of a training that never was."""
 
     def __init__(self, **means):
@@ -240,21 +241,21 @@ def test_samples_follow_from_the_file():
 
 
 def test_what_was_not_compared_is_not_called_the_same(monkeypatch):
-    monkeypatch.setattr("sensorsim.claims.compiled.compiler", lambda: None)
-    assert BY_ID["own-c"].check(Setting()) == BY_ID["own-c"].check(Setting())
-    assert BY_ID["own-c"].check(Setting()).verdict == DEPENDS
-    monkeypatch.setattr("sensorsim.claims.compiled.compiler", lambda: "cc")
-    monkeypatch.setattr("sensorsim.claims.compiled.calls_that_agree", lambda kernels, command: (9, 10))
-    assert BY_ID["own-c"].check(Setting()).verdict == NOT
+    monkeypatch.setattr("sensorsim.claims.project_claims.find_compiler", lambda: None)
+    assert BY_ID["own-c"].check(Experiment()) == BY_ID["own-c"].check(Experiment())
+    assert BY_ID["own-c"].check(Experiment()).verdict == DEPENDS
+    monkeypatch.setattr("sensorsim.claims.project_claims.find_compiler", lambda: "cc")
+    monkeypatch.setattr("sensorsim.claims.project_claims.compare_with_c", lambda kernels, command: (9, 10))
+    assert BY_ID["own-c"].check(Experiment()).verdict == NOT
 
 
 def test_an_exponential_that_was_not_compiled_is_not_told(monkeypatch):
-    monkeypatch.setattr("sensorsim.claims.exponential.find_spec", lambda name: None)
-    assert BY_ID["cost-expf"].check(Setting()).verdict == DEPENDS
+    monkeypatch.setattr("sensorsim.claims.cost_claims.find_spec", lambda name: None)
+    assert BY_ID["cost-expf"].check(Experiment()).verdict == DEPENDS
 
 
 def test_the_best_known_decides(monkeypatch):
     monkeypatch.setattr(
         "sensorsim.privacy.yardstick.fine_sd", lambda epsilon: 0.9 * tables.ready_table(epsilon, 1).estimate_sd
     )
-    assert BY_ID["own-sd"].check(Setting()).verdict == BY_ID["own-sd-large"].check(Setting()).verdict == NOT
+    assert BY_ID["own-sd"].check(Experiment()).verdict == BY_ID["own-sd-large"].check(Experiment()).verdict == NOT

@@ -12,7 +12,7 @@ import pytest
 from bad_inputs import leaves
 from click.shell_completion import ShellComplete
 
-from sensorsim.claims.run import statements
+from sensorsim.claims.recompute import statements
 from sensorsim.cli import COMMANDS, COMPLETE, group, main
 from sensorsim.cli.choices import Names, Paths
 from sensorsim.cli.completion import SHELLS, script

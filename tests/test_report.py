@@ -18,7 +18,7 @@ import sensorsim as ss
 import sensorsim.claims
 from sensorsim.claims import Claim
 from sensorsim.claims.claim import VERDICTS
-from sensorsim.claims.result import Claims
+from sensorsim.claims.recompute import Claims
 from sensorsim.cli import main
 from sensorsim.cli.report import command
 from sensorsim.cost.prices import energy_file

@@ -1,26 +1,31 @@
-"""A claim: a statement that can be recomputed, and the register of them all.
+"""Define a claim: a statement that is recomputed, its verdict, and the register of all of them.
 
-A claim is one small function. The decorator says its id, where the statement stands, what is printed there and how it
-is recomputed; the function gets the printed figures, computes, and returns what it found with a verdict that follows
-from the comparison. No figure of the paper stands anywhere else.
+A claim is one function. Its decorator gives the id, the place of the statement, and the statement with its printed
+figures. The docstring is the `how` of the answer: how the figures are recomputed. The function gets the figures as they
+are printed, and the Experiment if it has a parameter of that name; it returns the recomputed text and a verdict. No
+figure of the paper occurs anywhere else.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from sensorsim.claims.experiment import Experiment
 
 HOLDS, ARITHMETIC, NOT, DEPENDS = "holds", "holds as arithmetic", "does not hold", "depends"
-VERDICTS = (HOLDS, ARITHMETIC, NOT, DEPENDS)
-# One mark for each: what holds as arithmetic rests on something that does not hold, so it is not marked as holding.
+# A statement that holds as arithmetic follows from one that does not hold, so its mark is not that of HOLDS.
 MARKS = {HOLDS: "✓", ARITHMETIC: "◐", NOT: "✗", DEPENDS: "~"}
-QUICK, DATA, FULL = "quick", "data", "full"  # needs nothing, records, or training; the last only when asked for
-OURS = "This project: "  # how the place of our own statements begins
+VERDICTS = tuple(MARKS)
+N, L, C, CONSTANT = 14, 7, 4.0, 2.5  # features, hidden units, clipping bound, stabilization constant of the paper
+TRAINED = "20 runs as printed, at epsilon 0.1, 0.4, 1.6 and 6.4; within two standard errors counts as chance"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, and what came of recomputing it just now."""
+    """A statement and the result of recomputing it."""
 
     id: str
     where: str
@@ -31,68 +36,66 @@ class Claim:
 
 
 class Found(NamedTuple):
-    """What a claim's function gives back."""
+    """Return value of a claim's function."""
 
     computed: str
     verdict: str
 
 
 class Statement(NamedTuple):
-    """What is printed and where, with the function that recomputes it."""
+    """A printed statement with the function that recomputes it."""
 
     id: str
     where: str
     printed: str
     figures: tuple[str, ...]
     how: str
-    needs: str
+    full: bool  # it trains or compiles
     function: Callable[..., Found]
 
-    def check(self, setting: Any) -> Claim:
-        """Recompute it. `setting` has the records, and trains on them."""
-        given = self.figures if self.needs == QUICK else (setting, *self.figures)
-        found = self.function(*given)
+    def check(self, experiment: "Experiment | None") -> Claim:
+        """Recompute the statement."""
+        on_records = "experiment" in signature(self.function).parameters
+        found = self.function(*([experiment] if on_records else []), *self.figures)
         if found.verdict not in VERDICTS:
-            raise ValueError(f"{self.id}: {found.verdict!r} is no verdict")
+            raise ValueError(f"{self.id}: {found.verdict!r} is not a verdict")
         return Claim(self.id, self.where, self.printed, found.computed, found.verdict, self.how)
 
 
 STATEMENTS: dict[str, Statement] = {}
+Function = Callable[..., Found]
 
 
-def claim(
-    id: str, where: str, printed: str, *figures: str, how: str, needs: str = QUICK
-) -> Callable[[Callable[..., Found]], Callable[..., Found]]:
-    """Register a claim. `figures` stand in the places of `printed`, and the function gets them, as they are printed."""
+def claim(id: str, where: str, printed: str, *figures: str, full: bool = False) -> Callable[[Function], Function]:
+    """Register a claim. `figures` fill the places in `printed`; {trained} in the docstring stands for TRAINED."""
 
-    def register(function: Callable[..., Found]) -> Callable[..., Found]:
+    def register(function: Function) -> Function:
         if id in STATEMENTS:
             raise ValueError(f"there are two claims {id}")
-        STATEMENTS[id] = Statement(id, where, printed.format(*figures), figures, how, needs, function)
+        how = " ".join((function.__doc__ or "").split()).format(trained=TRAINED)
+        STATEMENTS[id] = Statement(id, where, printed.format(*figures), figures, how, full, function)
         return function
 
     return register
 
 
 def agrees(value: Any, printed: str) -> bool:
-    """Whether a value is the printed one, to as many decimals as are printed."""
-    wanted = Decimal(printed)
-    return Decimal(repr(float(value))).quantize(wanted, ROUND_HALF_UP) == wanted
+    """Check whether a value rounds to the printed one, to as many decimals as are printed."""
+    expected = Decimal(printed)
+    return Decimal(repr(float(value))).quantize(expected, ROUND_HALF_UP) == expected
 
 
-def whether(yes: bool) -> str:
-    """Of a statement that is true or not."""
-    return HOLDS if yes else NOT
+def verdict(holds: bool) -> str:
+    """Return the verdict on a statement that is true or false."""
+    return HOLDS if holds else NOT
 
 
-def as_arithmetic(follows: bool, stands: bool) -> str:
-    """Of a result: it follows from what is printed before it, and that stands or does not."""
-    if not follows:
-        return NOT
-    return HOLDS if stands else ARITHMETIC
+def derived_verdict(follows: bool, premise_holds: bool) -> str:
+    """Return the verdict on a result that follows, or not, from a premise that holds or not."""
+    return verdict(follows) if premise_holds or not follows else ARITHMETIC
 
 
-def across(cases: Iterable[bool]) -> str:
-    """Of a statement that is looked at in several cases."""
+def verdict_over(cases: Iterable[bool]) -> str:
+    """Return the verdict on a statement that was checked in several cases."""
     seen = set(cases)
-    return DEPENDS if len(seen) > 1 else whether(seen == {True})
+    return DEPENDS if len(seen) > 1 else verdict(seen == {True})

@@ -155,7 +155,7 @@ def kinds() -> list[str]:
 
 
 def claims() -> list[str]:
-    from sensorsim.claims.run import statements
+    from sensorsim.claims.recompute import statements
 
     return [one.id for one in statements()]
 
