@@ -9,6 +9,7 @@ from decimal import Decimal
 from html.parser import HTMLParser
 from inspect import signature
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,7 +33,7 @@ from sensorsim.privacy.rounded import epsilon
 from sensorsim.privacy.tables import make_table, ready_table
 from sensorsim.report import ReportRequest, report
 from sensorsim.report.inputs import CERTIFIED, PackageFacts, _certify_table, package_facts
-from sensorsim.report.page import headlines, render_page
+from sensorsim.report.page import headlines, printable, render_page
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=//x.example onerror=a>&amp;"
 VOID = {"meta"}
@@ -107,6 +108,16 @@ def test_nothing_of_a_stranger_is_markup(seen, made):
     assert sum(shown in one["text"] for one in seen.all("p")) >= 2  # the setting, the source
     assert "a <b>.sqlite" in [row[1] for row in seen.cells("Files that were read")]
     assert seen.cells("Printed and computed values")[1][1] == HOSTILE
+
+
+def test_characters_that_no_browser_shows_are_replaced():
+    assert printable("a\x07\ud800\u202eb\n") == "a\ufffd\ufffd\ufffdb\n" and printable(1.5) == 1.5
+
+
+def test_options_are_those_of_a_shell():
+    request = ReportRequest(battery_mah=1234567.25, sweep=Path("my file.0"), budget_epsilon=2.0, every=7)
+    assert request.changed_options() == " --budget-epsilon 2 --battery-mah 1234567.25 --sweep 'my file.0'"
+    assert request.options("n", "chip") == " --n 14"
 
 
 def test_no_request_leaves_the_page(seen, made):

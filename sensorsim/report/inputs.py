@@ -115,8 +115,7 @@ class InputReader:
         name = brief(_file_name(folder))
         try:
             package = open_package(Path(fspath(folder)))
-            manifest = package.folder.resolve() / MANIFEST
-            self._list("--package", f"{manifest.parent.name}/{MANIFEST}", manifest.read_bytes())
+            self._list("--package", MANIFEST, (package.folder / MANIFEST).read_bytes())
             return package_facts(package)
         except InputError as error:
             raise InputError(str(error)) from None  # an altered package is bad input here, and has no code of its own

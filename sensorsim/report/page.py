@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cache
 from os import fspath
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.record_cost import MICROJOULES_PER_JOULE, NANOJOULES_PER_MICROJOULE, PARTS
@@ -70,17 +71,13 @@ class Report(Result):
         return _render("notebook.html", self.findings)
 
     def write(self, path: Name) -> None:
-        """Write the page; refuse a path that it was read from."""
+        """Write the page; raise InputError if `path` cannot be written, or is a file that the page was made from."""
+        from sensorsim.cost.own import own_files
+
         request = self.findings.request
-        check_page_target(path, request)
+        read = [*(getattr(request, name) for name in FILES), *own_files(request.chip)]
+        check_targets([fspath(path)], read=read)
         write_whole(path, self.html)
-
-
-def check_page_target(path: Name, request: ReportRequest) -> None:
-    """Raise InputError if the page cannot be written to `path`, or is made from it."""
-    from sensorsim.cost.own import own_files
-
-    check_targets([fspath(path)], read=[*(getattr(request, name) for name in FILES), *own_files(request.chip)])
 
 
 def report(
@@ -179,7 +176,7 @@ def _environment() -> "Environment":
         loader=loader, autoescape=True, undefined=StrictUndefined, finalize=printable, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip
-    filters = (bound, counted, epsilon, large, number, percent, score, sentence, short, span)
+    filters = (bound, counted, epsilon, large, number, percent, quote, score, sentence, short, span)
     environment.filters |= {function.__name__: function for function in filters}
     return environment
 

@@ -1,4 +1,4 @@
-"""Parameters of a report, and the commands that reproduce its sections."""
+"""Parameters of a report, and their form as options of commands."""
 
 import shlex
 from dataclasses import dataclass, fields
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 COIN_CELL_MAH = 225.0  # nominal capacity of a CR2032
 HIDDEN = 7
 FILES = ("sweep", "package", "fleet", "noise")
-PLANNED = ("devices", "records_per_day", "budget_epsilon", "budget_days", "every")
-SHARED = (*PLANNED, "chip", "radio", "battery_mah")  # parameters that a plan takes under the same name
+# Parameters that a plan takes under the same name.
+SHARED = ("devices", "records_per_day", "budget_epsilon", "budget_days", "every", "chip", "radio", "battery_mah")
 PathName = str | PathLike[str]
 PLAN_DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Asked)}
 
@@ -57,43 +57,18 @@ class ReportRequest:
             raise InputError(f"the noise table is for records of {has} and n is {self.n}; give --n {table.features}.")
         return Asked(features=self.n, noise=table, **{name: getattr(self, name) for name in SHARED})
 
-    def cost_command(self) -> str:
-        """Return the `sensorsim cost` command for the energy of a record."""
-        return self._command("cost", self._options("n", "l", "battery_mah"), self._changed("chip", "radio"))
-
-    def core_command(self, cpu: str) -> str:
-        """Return the `sensorsim cost` command for a release on one core."""
-        return self._command("cost", self._options("n", "l"), ["--cpu", cpu, "--format", "json"])
-
-    def plan_command(self) -> str:
-        """Return the `sensorsim plan` command of this deployment."""
-        sizes = ["--features", str(self.n), *self._options(*PLANNED, "battery_mah")]
-        return self._command("plan", sizes, self._changed("chip", "radio", "noise"))
-
-    def report_command(self) -> str:
-        """Return the command that writes this page."""
-        changed = self._changed(*(field.name for field in fields(self) if field.name != "claims"))
-        return self._command("report", ["--out", "report.html"], changed, [] if self.claims else ["--no-claims"])
-
-    def verify_command(self) -> str:
-        """Return the command that proves the package."""
-        return self._command("verify", [fspath(self.package or "DIR")])
-
-    @staticmethod
-    def _command(name: str, *options: list[str]) -> str:
-        return shlex.join(["sensorsim", name, *(word for part in options for word in part)])
-
-    def _options(self, *names: str) -> list[str]:
-        """Return options with their values as a shell takes them; leave out those without a value."""
+    def options(self, *names: str) -> str:
+        """Return options as a shell takes them, each after a space; leave out those without a value."""
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", _as_word(value))]
+        return "".join(f" --{name.replace('_', '-')} {shlex.quote(_as_text(value))}" for name, value in given.items())
 
-    def _changed(self, *names: str) -> list[str]:
-        """Return the options whose value is not the default."""
-        return self._options(*(name for name in names if getattr(self, name) != getattr(ReportRequest, name)))
+    def changed_options(self, *names: str) -> str:
+        """Return the options of `names` whose value is not the default; without names, of all but `claims`."""
+        chosen = names or [field.name for field in fields(self) if field.name != "claims"]
+        return self.options(*(name for name in chosen if getattr(self, name) != getattr(ReportRequest, name)))
 
 
-def _as_word(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return an option's value as text: a path as it is, a whole float without its fraction."""
     text = fspath(value) if isinstance(value, PathLike) else str(value)
     return text.removesuffix(".0") if isinstance(value, float) else text
