@@ -40,7 +40,7 @@ VOID = {"meta"}
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "a", "header", "nav", "main", "footer", "section", "h1", "h2"),
     *("h3", "p", "ul", "li", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure"),
-    *("figcaption", "code", "pre", "svg", "desc", "rect", "text", "polyline", "circle"),
+    *("figcaption", "code", "pre", "span", "svg", "desc", "rect", "text", "polyline", "circle"),
 }
 
 
