@@ -14,8 +14,8 @@ from command import run
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.plan import Asked, plan
-from sensorsim.plan.streams import Strategy
-from sensorsim.plan.text import HEIGHT, WIDTH, plan_text
+from sensorsim.plan.plan_text import HEIGHT, WIDTH, plan_text
+from sensorsim.plan.strategies import Strategy
 from sensorsim.privacy.tablefile import read_table
 from sensorsim.privacy.tables import ready_table
 
@@ -89,7 +89,6 @@ def test_one_screen(name, plans):
     assert plan_text(plans[name]).count("local") >= 1
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_one_screen_with_other_ways_to_spend_a_budget(capsys):
     code, out, _ = run(capsys, "plan", *STEPS, "--battery-mah", 200, "--compare", "--days", 100)

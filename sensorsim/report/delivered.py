@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sensorsim.plan.words import span
+from sensorsim.plan.deployment import span
 from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.figures import reach_curve, rival_bars
 from sensorsim.report.gather import Findings

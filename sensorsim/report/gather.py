@@ -125,7 +125,7 @@ def _rivals(plan: "Plan") -> tuple[Rival, ...]:
 
 def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
     """The interval over the number of devices, all else as planned."""
-    from sensorsim.plan.reached import mean_half, packets
+    from sensorsim.plan.estimands import mean_half, packets
 
     asked, table, allowed = plan.asked, plan.table, plan.settled.schedule.allowed
     assert asked.devices is not None and asked.every is not None and asked.budget_days is not None

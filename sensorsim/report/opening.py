@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sensorsim.plan.words import span
+from sensorsim.plan.deployment import span
 from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.gather import Findings
 from sensorsim.report.parts import Markup, paragraph, tag
@@ -11,7 +11,7 @@ from sensorsim.report.words import energy, many, number, percent
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.plan.protects import Spent
+    from sensorsim.plan.person_epsilon import Spent
 
 
 def opening(found: Findings) -> Markup:
@@ -22,7 +22,7 @@ def opening(found: Findings) -> Markup:
 
 def month(found: Findings) -> "Spent":
     """What a person spends in any 30 days."""
-    from sensorsim.plan.protects import MONTH
+    from sensorsim.plan.person_epsilon import MONTH
 
     return next(one for one in found.plan.protects.spent if one.days == MONTH)
 

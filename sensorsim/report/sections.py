@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sensorsim.claims.claim import MARKS, VERDICTS
 from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
 from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
-from sensorsim.plan.protects import Spent
+from sensorsim.plan.person_epsilon import Spent
 from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.asked import Wanted
 from sensorsim.report.figures import energy_bars
