@@ -139,7 +139,7 @@ def test_a_reader_takes_any_file() -> None:
     packets, expected = packets_of(table, 20), Expected.of(table)
     for form, content in (("csv", as_csv(packets)), ("parquet", parquet(COLUMNS["bytes"](packets)))):
         file, tally = io.BytesIO(content), Tally.of(expected)
-        for block in READERS[form](file.read(1000), file, expected, tally):
+        for block in READERS[form](file.read(1000), file, "a file", expected, tally):
             tally_packets(block, expected, tally)
         assert tally.accepted == 20
 

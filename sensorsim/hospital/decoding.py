@@ -213,12 +213,12 @@ class _Collected(Tally):
 def _released(source: Source, expected: Expected, collected: _Collected, form: str | None) -> Iterator[tuple[Any, Any]]:
     """Yield the units and values, (k, packets), of each block of a source."""
     with open_source(source) as (file, name):
-        form, head = detect_form(file, form)
+        form, head = detect_form(file, name, form)
         if form == SUMS:
             raise InputError(
                 f"{name} holds sums, of which no single packet can be had; give the packets, or no --each."
             )
-        for block in READERS[form](head, file, expected, collected):
+        for block in READERS[form](head, file, name, expected, collected):
             tally_packets(block, expected, collected)
             yield from collected.fetched
             collected.fetched.clear()

@@ -44,13 +44,13 @@ for _digit in string.hexdigits:
     _DIGITS[ord(_digit)] = int(_digit, 16)
 
 
-def detect_form(file: BinaryIO, form: str | None = None) -> tuple[str, bytes]:
+def detect_form(file: BinaryIO, name: str, form: str | None = None) -> tuple[str, bytes]:
     """Read the beginning of a file; return its form and what was read, without a byte order mark unless binary."""
     head = file.read(LOOK)
     text = head.removeprefix(MARK)
     form = form or _form_of(text)
     if form == PARQUET:
-        with open_parquet(file, name_of(file)) as parquet:
+        with open_parquet(file, name) as parquet:
             names = column_names(parquet)
         form = PARQUET if PACKET in names or not set(names) >= OF_SUMS else SUMS
     return form, head if form == BINARY else text
@@ -86,13 +86,7 @@ def _header(head: bytes) -> tuple[list[str], str]:
     return [], SEPARATORS[0]
 
 
-def name_of(file: BinaryIO) -> str:
-    """Return the name of a file for messages."""
-    found = getattr(file, "name", None)
-    return found if isinstance(found, str) else "the file of packets"
-
-
-def binary_packets(head: bytes, file: BinaryIO, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def binary_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read packets that follow each other; the first one decides their length."""
     length = _binary_length(head, expected)
     size = max(1, BLOCK // length) * length
@@ -119,7 +113,7 @@ def _binary_length(head: bytes, expected: Expected) -> int:
     return min(expected.lengths)
 
 
-def hex_packets(head: bytes, file: BinaryIO, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def hex_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read a packet a line; blank lines are ignored. A line that is too long is cut, and stays too long."""
     longest = 2 * max(expected.lengths) + 1
     block, rest = head, b""
@@ -131,11 +125,11 @@ def hex_packets(head: bytes, file: BinaryIO, expected: Expected, tally: Tally) -
     yield from _hex_cells([rest], expected, tally)
 
 
-def csv_packets(head: bytes, file: BinaryIO, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def csv_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read a packet a row, in hexadecimal, from the column `packet`; blank cells and other columns are ignored."""
     names, separator = _header(head)
-    place, name = names.index(PACKET), name_of(file)
-    rows = csv.reader(_csv_lines(head, file, separator), delimiter=separator, strict=True)
+    place = names.index(PACKET)
+    rows = csv.reader(_csv_lines(head, file, name, separator), delimiter=separator, strict=True)
     try:
         next(rows)
         while some := list(islice(rows, ROWS)):
@@ -146,7 +140,7 @@ def csv_packets(head: bytes, file: BinaryIO, expected: Expected, tally: Tally) -
         raise InputError(f"{name} cannot be read as CSV ({error}); is a quote left open? Write it again.") from None
 
 
-def _csv_lines(head: bytes, file: BinaryIO, separator: str) -> Iterator[str]:
+def _csv_lines(head: bytes, file: BinaryIO, name: str, separator: str) -> Iterator[str]:
     """Yield lines with their ends, without spaces, each byte as a character."""
     space = SPACE.replace(separator.encode(), b"")
     block, rest = head, b""
@@ -155,7 +149,7 @@ def _csv_lines(head: bytes, file: BinaryIO, separator: str) -> Iterator[str]:
         for line in lines:
             yield line.decode("latin-1") + "\n"
         if len(rest) > MOST_ROW:
-            raise InputError(f"{name_of(file)} has a line of more than {MOST_ROW} bytes; write it again as CSV.")
+            raise InputError(f"{name} has a line of more than {MOST_ROW} bytes; write it again as CSV.")
         block = file.read(LINES)
     if rest:
         yield rest.decode("latin-1")
@@ -179,9 +173,8 @@ def _hex_cells(cells: list[bytes], expected: Expected, tally: Tally) -> Iterator
     tally.rejected["length"] += int(used)
 
 
-def parquet_packets(head: bytes, file: BinaryIO, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def parquet_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read a packet a row from the column `packet`: bytes, or text in hexadecimal. Empty cells are ignored."""
-    name = name_of(file)
     with open_parquet(file, name) as parquet:
         if column_names(parquet).count(PACKET) != 1:
             shown = list_names(column_names(parquet))
@@ -221,7 +214,7 @@ def _parquet_cells(column: Any, text: bool, expected: Expected, tally: Tally) ->
         yield np.frombuffer(packets, np.uint8).reshape(-1, length)
 
 
-READERS: dict[str, Callable[[bytes, BinaryIO, Expected, Tally], Iterator[Bytes]]] = {
+READERS: dict[str, Callable[[bytes, BinaryIO, str, Expected, Tally], Iterator[Bytes]]] = {
     BINARY: binary_packets,
     HEX: hex_packets,
     CSV: csv_packets,

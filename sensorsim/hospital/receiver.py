@@ -202,18 +202,14 @@ def receive(
     single = [] if isinstance(packets, bytes) else [source.hex() for source in given if isinstance(source, bytes)]
     if single:
         lines = io.BytesIO("\n".join(single).encode())
-        total += _receive_file(_HashedFile(lines, "the packets"), HEX, expected)
+        total += _receive_file(lines, "the packets", HEX, expected)[0]
         given = [source for source in given if not isinstance(source, bytes)]
     seen: dict[Mark, str] = {}
     for source in given:
         with open_source(source) as (file, name):
             _check_new(seen, _inode(file), name)
-            hashed = _HashedFile(file, name)
-            found = _receive_file(hashed, form, expected)
-            if hashed.holds_sums:
-                _check_new(seen, found.digest, name, "sums")
-            else:
-                _check_new(seen, hashed.digest, name)
+            found, digest, what = _receive_file(file, name, form, expected)
+            _check_new(seen, digest, name, what)
             total += found
     return Received(table, total, sketch)
 
@@ -237,60 +233,50 @@ def _inode(file: BinaryIO) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
-class _HashedFile:
-    """Hash the content of a file while it is read."""
+class _HashedStream:
+    """Hash a file while it is read."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
-        self.name = name
-        self._file = file
-        self._hash = hashlib.sha256()
-        self._length = 0
-        self._whole = False
-        self.holds_sums = False  # as was found when it was read
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._hash, self._length = file, hashlib.sha256(), 0
 
     def read(self, most: int = BLOCK) -> bytes:
         found = self._file.read(most)
-        if not self._whole:
-            self._hash.update(found)
-            self._length += len(found)
+        self._hash.update(found)
+        self._length += len(found)
         return found
 
     def seekable(self) -> bool:
-        return self._file.seekable()
-
-    def seek(self, place: int, whence: int = 0) -> int:
-        """Continue elsewhere, after hashing the rest of the file."""
-        while not self._whole:
-            self._whole = not self.read()
-        return self._file.seek(place, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
+        return False
 
     @property
     def digest(self) -> bytes | None:
         return self._hash.digest() if self._length > SHORT else None
 
 
-def _receive_file(hashed: _HashedFile, form: str | None, expected: Expected) -> Statistics:
-    file = cast(BinaryIO, hashed)
-    form, head = detect_form(file, form)
+def _receive_file(
+    file: BinaryIO, name: str, form: str | None, expected: Expected
+) -> tuple[Statistics, bytes | None, str]:
+    """Return the sums of a file, a digest of its content or sums, and which of the two it is of."""
+    stream = _HashedStream(file)
+    if file.seekable():
+        start = file.tell()
+        while stream.read():
+            pass
+        file.seek(start)
+    else:
+        file = cast(BinaryIO, stream)
+    form, head = detect_form(file, name, form)
     if form == SUMS:
-        found = read_sums(head, file, hashed.name)
-        found.check(expected, hashed.name)
-        hashed.holds_sums = True
-        return found
+        found = read_sums(head, file, name)
+        found.check(expected, name)
+        return found, found.digest, "sums"
     total, tally = Statistics.none(expected), Tally.of(expected)
-    for block in READERS[form](head, file, expected, tally):
+    for block in READERS[form](head, file, name, expected, tally):
         tally_packets(block, expected, tally)
         if tally.accepted >= MOST_SUMMED:
             total += _statistics(expected, tally)
             tally.clear()
-    return total + _statistics(expected, tally)
+    return total + _statistics(expected, tally), stream.digest, "content"
 
 
 def _statistics(expected: Expected, tally: Tally) -> Statistics:

@@ -1,8 +1,10 @@
 """Sums of received packets: exact integers that add up over files, clinics and weeks, and their JSON form."""
 
+import csv
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import add
 from typing import Any
@@ -114,13 +116,9 @@ class Statistics:
 
 def parse_json(content: bytes, name: str) -> Statistics:
     """Parse the JSON of `receive --out`."""
-    try:
+    with refuse_altered(name):
         read: Any = strict_json(content) if len(content) <= MOST_JSON else {}
         return parse_sums(check_version(read, name))
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise altered(name) from None
 
 
 def check_version(found: Any, name: str) -> Any:
@@ -129,11 +127,17 @@ def check_version(found: Any, name: str) -> Any:
     return of_version(found, CONTENT, SCHEMA_VERSION, newer)
 
 
-def altered(name: str) -> InputError:
-    """Return the error for a file that `receive --out` cannot have written."""
-    return InputError(
-        f"{name} is no file of `sensorsim receive --out`, or was altered; write it again from the packets."
-    )
+@contextmanager
+def refuse_altered(name: str) -> Iterator[None]:
+    """Refuse a file that `receive --out` cannot have written; pass on the errors of pyarrow."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, RecursionError, csv.Error) as error:
+        if isinstance(error, InputError) or type(error).__module__.startswith("pyarrow"):
+            raise
+        raise InputError(
+            f"{name} is no file of `sensorsim receive --out`, or was altered; write it again from the packets."
+        ) from None
 
 
 def parse_sums(found: dict[str, Any]) -> Statistics:

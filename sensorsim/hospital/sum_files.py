@@ -30,10 +30,10 @@ from sensorsim.hospital.sufficient_statistics import (
     MOST_ROWS,
     SCHEMA_VERSION,
     Statistics,
-    altered,
     check_version,
     parse_json,
     parse_sums,
+    refuse_altered,
 )
 from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
 from sensorsim.ranges import brief
@@ -189,32 +189,21 @@ def read_sums(head: bytes, file: BinaryIO, name: str) -> Statistics:
 
 
 def _parse_csv(content: bytes, name: str) -> Statistics:
-    try:
+    with refuse_altered(name):
         if len(content) > MOST_BYTES:
             raise ValueError("bytes")
         text = io.TextIOWrapper(io.BytesIO(content.removeprefix(MARK)), "utf-8", newline="")
         lines = csv.reader(text, strict=True)
-        names = next(lines)
+        names = next(lines, [])
         return _sum_days(names, (_typed_cells(names, cells) for cells in lines if cells), name)
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, IndexError, StopIteration, csv.Error):
-        raise altered(name) from None
 
 
 def _parse_parquet(file: BinaryIO, name: str) -> Statistics:
-    with open_parquet(file, name, TEXT) as parquet:
-        try:
-            names = column_names(parquet)
-            if parquet.metadata.num_rows > MOST_LINES or len(names) > MOST_SYMBOLS + len(PACKETS) + 8:
-                raise ValueError("size")
-            return _sum_days(names, _parquet_rows(parquet, name), name)
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            if isinstance(error, need_arrow().ArrowException):
-                raise  # for the message about a broken file
-            raise altered(name) from None
+    with open_parquet(file, name, TEXT) as parquet, refuse_altered(name):
+        names = column_names(parquet)
+        if parquet.metadata.num_rows > MOST_LINES or len(names) > MOST_SYMBOLS + len(PACKETS) + 8:
+            raise ValueError("size")
+        return _sum_days(names, _parquet_rows(parquet, name), name)
 
 
 def _parquet_rows(parquet: Any, name: str) -> Iterator[tuple[Any, ...]]:
