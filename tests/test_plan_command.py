@@ -111,11 +111,6 @@ def test_what_is_compared_is_said_to_differ_from_the_plan(plans):
         assert len(lines) <= HEIGHT and max(map(len, lines)) <= WIDTH
 
 
-def test_intervals_are_said_to_be_on_average(plans):
-    assert "on average" in plan_text(plans["solved"]) and "on average" in plan_text(plans["covariance"])
-    assert any("half of all estimates have fewer" in note for note in plans["solved"].to_dict()["notes"])
-
-
 def test_the_question_of_the_readme(capsys):
     """5,000 wearables, the weekly mean of steps within 2 %, epsilon 1 a month: no, and what it would take."""
     asked = ("plan", *STEPS, "--devices", 5000, "--budget-epsilon", 1, "--budget-days", 30, "--every", 7)

@@ -40,7 +40,7 @@ LOW_BITS = 23  # squares are summed in two parts, high and low bits, whose sums 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a valid packet looks like. Making one certifies the table."""
+    """Layouts and values of valid packets. Making one certifies the table."""
 
     firmware: Firmware
 

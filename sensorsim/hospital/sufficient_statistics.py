@@ -52,6 +52,12 @@ class Statistics:
         return cls(*shape, tuple(map(tuple, sums)), accepted, empty, refused)
 
     @classmethod
+    def of_tally(cls, expected: Expected, tally: Any) -> "Statistics":
+        """Return the sums (features, columns) of packets of which none was refused: each has k values."""
+        values = tally[:, 0].sum() if expected.columns == STAIRS_COLUMNS else tally.sum()
+        return cls.of(expected, tally.tolist(), int(values) // expected.k)
+
+    @classmethod
     def none(cls, expected: Expected) -> "Statistics":
         """Return empty statistics."""
         return cls.of(expected, [[0] * len(expected.columns)] * expected.n, 0)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from sensorsim.errors import InputError
 from sensorsim.files import suffix_of, write_whole
 from sensorsim.hospital.packet_files import CSV, MARK, PARQUET
-from sensorsim.hospital.packet_tally import REASONS, STAIRS_COLUMNS, Expected
+from sensorsim.hospital.packet_tally import REASONS, Expected
 from sensorsim.hospital.parquet_files import MAGIC, check_group, column_names, is_text, need_arrow, open_parquet
 from sensorsim.hospital.sufficient_statistics import (
     CONTENT,
@@ -104,16 +104,11 @@ def write_days(path: str | os.PathLike[str], firmware: "Firmware", tally: Any) -
     check_size(path, *tally.shape)
     if form_to_write(path) == JSON:
         total = sum(day.astype(object) for day in tally)  # as Python integers: 64 bits may hold a day but not all
-        found = Statistics.of(expected, total.tolist(), _accepted(expected, total))
-        write_whole(path, received_content(path, Received(firmware.table, found, firmware.sketch)))
+        received = Received(firmware.table, Statistics.of_tally(expected, total), firmware.sketch)
+        write_whole(path, received_content(path, received))
         return
-    packets = [[_accepted(expected, day), *[0] * (len(PACKETS) - 1)] for day in tally]
+    packets = [[Statistics.of_tally(expected, day).accepted, *[0] * (len(PACKETS) - 1)] for day in tally]
     write_whole(path, _table_content(path, Statistics.none(expected), tally, packets))
-
-
-def _accepted(expected: Expected, sums: Any) -> int:
-    """Return the number of packets from their values: each accepted one has k of them."""
-    return int(sums[:, 0].sum() if expected.columns == STAIRS_COLUMNS else sums.sum()) // expected.k
 
 
 def _table_content(path: str | os.PathLike[str], head: Statistics, tally: Any, packets: list[list[int]]) -> bytes:

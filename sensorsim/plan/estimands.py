@@ -1,4 +1,4 @@
-"""What a plan estimates: a mean over people, a correlation, or a linear model. Each is one object.
+"""Estimands of a plan: a mean over people, a correlation, or a linear model, each as one object.
 
 A correlation takes two kinds of packets: half of them release features, half of them sketches of the covariance.
 R²·u = s'Σs + noise, and Σ is the regression on the products of the directions' entries (hospital/learning.py). Its

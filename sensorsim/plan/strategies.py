@@ -72,7 +72,7 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is simulated. `a` and `b` are the people before and after the change: x of (device, feature), in Q15."""
+    """Parameters of the simulation. `a` and `b` are x of (device, feature) in Q15, before and after the change."""
 
     features: int
     records: int
@@ -231,7 +231,7 @@ def _memoised(setting: Setting, table: "NoiseTable") -> Strategy:
     expected += float(((own - m) ** 2).mean())
 
     def score(changed: int) -> Any:
-        """A person who stays sends one symbol; two different ones are proof, two equal ones speak against a change."""
+        """Decide by equality: a person who stays sends one symbol, so two different ones prove a change."""
         start = _symbols(np.zeros_like(rows), table, setting, 24 + changed)
         end = _symbols(np.full_like(rows, ONE), table, setting, 26) if changed else start
         return np.where(start == end, -1.0, 1.0)
