@@ -27,7 +27,7 @@ from sensorsim.fleet.counts import OUTCOMES
 from sensorsim.fleet.settings import SCHEDULES
 from sensorsim.locking.choices import KEPT
 from sensorsim.mechanisms import every
-from sensorsim.plan.asked import GOALS, SOLVABLE
+from sensorsim.plan.deployment import GOALS, SOLVABLE
 from sensorsim.privacy.kinds import KINDS
 from sensorsim.privacy.spending import Covers
 from sensorsim.train.about import NOISE, NORMALISE

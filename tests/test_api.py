@@ -195,7 +195,11 @@ def test_a_stranger_script_is_typed(wrong, tmp_path):
 
 
 def test_imports_in_any_order_give_the_same_names():
-    lines = ("import sensorsim.plan.asked", "from sensorsim.train import save", "from sensorsim.fleet import Settings")
+    lines = (
+        "import sensorsim.plan.deployment",
+        "from sensorsim.train import save",
+        "from sensorsim.fleet import Settings",
+    )
     for order in itertools.islice(itertools.permutations(lines), 2):
         said = python(
             "\n".join(order) + "\nimport sensorsim as ss\nprint(callable(ss.plan), callable(ss.train), ss.plan.plan)"

@@ -23,14 +23,12 @@ from test_receive import TABLES, doubtful, form_of, hex_lines, packets_of, same,
 from sensorsim.cli import main
 from sensorsim.device import Firmware
 from sensorsim.errors import InputError
-from sensorsim.hospital import read_received, reading, receive
-from sensorsim.hospital.columnar import check_size, received_content, write_days
-from sensorsim.hospital.expected import REASONS, Expected
-from sensorsim.hospital.received import Received
-from sensorsim.hospital.receiving import READERS
-from sensorsim.hospital.statistics import Statistics
-from sensorsim.hospital.tally import Tally
-from sensorsim.hospital.unpack import tally_packets
+from sensorsim.hospital import packet_files, read_received, receive
+from sensorsim.hospital.packet_files import READERS
+from sensorsim.hospital.packet_tally import REASONS, Expected, Tally, tally_packets
+from sensorsim.hospital.receiver import Received
+from sensorsim.hospital.sufficient_statistics import Statistics
+from sensorsim.hospital.sum_files import check_size, received_content, write_days
 from sensorsim.privacy.tablefile import write_table
 
 pa = pytest.importorskip("pyarrow")
@@ -130,8 +128,8 @@ def test_a_csv_against_the_csv_module(rows: list[tuple[str, str]], place: int, s
     for packet, others in zip(["packet", *(each.hex() for each in packets)], [("x", "y"), *rows], strict=True):
         writer.writerow([*others[:place], packet, *others[place:]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "LINES", size)
-        patch.setattr("sensorsim.hospital.receiving.LOOK", max(size, 40))
+        patch.setattr(packet_files, "LINES", size)
+        patch.setattr("sensorsim.hospital.packet_files.LOOK", max(size, 40))
         same(receive(text.getvalue().encode(), table), form_of(table), packets)
 
 
@@ -141,7 +139,7 @@ def test_a_reader_takes_any_file() -> None:
     packets, expected = packets_of(table, 20), Expected.of(table)
     for form, content in (("csv", as_csv(packets)), ("parquet", parquet(COLUMNS["bytes"](packets)))):
         file, tally = io.BytesIO(content), Tally.of(expected)
-        for block in READERS[form](file.read(1000), file, expected, tally):
+        for block in READERS[form](file.read(1000), file, "a file", expected, tally):
             tally_packets(block, expected, tally)
         assert tally.accepted == 20
 
@@ -282,7 +280,7 @@ def test_days_of_another_shape_and_too_many_are_refused(tmp_path: Path, monkeypa
     for shape in ((3, 13, columns), (3, 14, columns + 1), (0, 14, columns), (14, columns)):
         with pytest.raises(InputError, match="not of this table"):
             write_days(tmp_path / "x.csv", Firmware(table), np.zeros(shape, np.int64))
-    monkeypatch.setattr("sensorsim.hospital.columnar.MOST_NUMBERS", 100)
+    monkeypatch.setattr("sensorsim.hospital.sum_files.MOST_SUMS", 100)
     with pytest.raises(InputError, match=r"ending \.json"):
         write_days(tmp_path / "x.csv", Firmware(table), np.zeros((60, 14, columns), np.int64))
     assert not (tmp_path / "x.csv").exists()
@@ -305,7 +303,7 @@ def test_many_days_take_few_row_groups_and_little_memory(tmp_path: Path, monkeyp
     table = table_named(ROWS)
     columns = len(Expected.of(table).columns)
     tally = np.random.default_rng(7).integers(0, 10**9, (160, 14, columns))
-    monkeypatch.setattr("sensorsim.hospital.columnar.OF_A_GROUP", 500)
+    monkeypatch.setattr("sensorsim.hospital.sum_files.GROUP", 500)
     for end in ("csv", "parquet", "json"):
         write_days(tmp_path / f"x.{end}", Firmware(table), tally[:1])  # what is made once is there
         tracemalloc.start()
@@ -335,12 +333,12 @@ def test_too_many_sums_are_refused_before_they_are_looked_at(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("end", ["csv", "parquet", "json"])
-@pytest.mark.parametrize("most", [("MOST_NUMBERS", 14 * 5 * 3), ("MOST_WRITTEN", 14 * 3)])
+@pytest.mark.parametrize("most", [("MOST_SUMS", 14 * 5 * 3), ("MOST_TABLE_ROWS", 14 * 3)])
 def test_the_size_is_checked_as_it_is_written(
     end: str, most: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = table_named(ROWS)
-    monkeypatch.setattr(f"sensorsim.hospital.columnar.{most[0]}", most[1])
+    monkeypatch.setattr(f"sensorsim.hospital.sum_files.{most[0]}", most[1])
     refused = []
     for days in (1, 2, 3, 4, 9):
         tally = np.zeros((days, 14, 5), np.int64)
@@ -441,8 +439,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "cut off": (lambda: parquet(pa.array(["00"]))[:-20], "cut off"),
     "the mark alone": (lambda: b"PAR1", "cut off"),
     "a length that lies": (lambda: b"PAR1" + b"\0" * 50 + b"\xff\xff\xff\x7fPAR1", "cut off"),
-    "an open quote": (lambda: b'packet,x\nab,"\n' + b"ab,c\n" * 100, "opens a quote"),
-    "a row without end": (lambda: b'packet,x\nab,"' + b"ab,c\n" * 2**19, "a row of more than"),
+    "an open quote": (lambda: b'packet,x\nab,"\n' + b"ab,c\n" * 100, "quote left open"),
+    "a row without end": (lambda: b'packet,x\nab,"' + b"ab,c\n" * 2**19, "quote left open"),
 }
 
 
@@ -488,9 +486,9 @@ def test_a_row_group_for_every_packet(tmp_path: Path, monkeypatch: pytest.Monkey
     table, path = table_named(ROWS), tmp_path / "small"
     packets = packets_of(table, 40)
     path.write_bytes(parquet(COLUMNS["bytes"](packets), row_group_size=1))
-    monkeypatch.setattr("sensorsim.hospital.parquet.MOST_GROUPS", 40)
+    monkeypatch.setattr("sensorsim.hospital.parquet_files.MOST_GROUPS", 40)
     same(receive(path, table), form_of(table), packets)
-    monkeypatch.setattr("sensorsim.hospital.parquet.MOST_GROUPS", 39)
+    monkeypatch.setattr("sensorsim.hospital.parquet_files.MOST_GROUPS", 39)
     for refuse in (lambda: receive(path, table), lambda: read_table(str(path))):
         with pytest.raises(InputError, match="has 40 row groups, and more than 39 are not read"):
             refuse()

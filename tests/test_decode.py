@@ -15,10 +15,9 @@ from sensorsim.kernels.encoder import encoder as encoder_kernel
 from sensorsim.cli import main
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
-from sensorsim.hospital.codes import Codes
-from sensorsim.hospital.decode import each_record, mean_record, told_by
-from sensorsim.hospital.expected import Expected
-from sensorsim.hospital.receiving import receive
+from sensorsim.hospital.decoding import Codes, each_record, mean_record, posterior_codes
+from sensorsim.hospital.packet_tally import Expected
+from sensorsim.hospital.receiver import receive
 from sensorsim.mechanisms.release import table_for
 from sensorsim.privacy.releases import release_records, sampled_records
 from sensorsim.privacy.spending import Covers
@@ -111,7 +110,7 @@ def test_one_private_code_says_little_and_more_with_more_epsilon(ward, form):
         table = table_for("rows", epsilon, L, 1)
         expected = Expected.of(table, in_integers(model)[0])
         packets = packed(model, table, hidden(model, x), 1)
-        codes = told_by(receive(packets, table, expected.firmware.encoder), codes_of(model))
+        codes = posterior_codes(receive(packets, table, expected.firmware.encoder), codes_of(model))
         found = np.concatenate([part for part, _ in each_record([packets], expected, codes)])
         assert found.shape == x.shape
         reached[epsilon] = r2(found, x)

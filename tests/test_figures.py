@@ -33,7 +33,7 @@ COMMANDS = {
     "cost": (["--plot", "FILE"], "n = 14 features, l = 7 hidden units"),
     "cost --sweep": (["--sweep", "n=7:30", "--plot", "FILE"], "l = 7 · AMD K7"),
     "sensitivity": (["--plot", "FILE"], "expansion point a"),
-    "plan": (["--columns", "TotalSteps", "--devices", "5000", "--plot", "FILE"], "foretold in closed form"),
+    "plan": (["--columns", "TotalSteps", "--devices", "5000", "--plot", "FILE"], "predicted in closed form"),
     "noise show": (["TABLE", "--plot", "FILE"], "proved now"),
     "noise peers": (["--plot", "FILE"], "2,000 runs"),
     "fleet": (
@@ -126,7 +126,7 @@ RESULTS = {
     "receive": (lambda: ss.receive(packet(), TABLE), ["1 packet accepted", "95 % interval", "feature 13, "]),
     "kernel": (lambda: ss.kernel("spof", at="n=14"), ["n = 14", "runs in one call"]),
     "audit": (lambda: ss.audit(TABLE, draws=10_000), ["9,984 draws, seed", "confidence", "claimed 1.59"]),
-    "plan": (ss.plan, ["95 % interval", "lines: foretold", "its own table"]),
+    "plan": (ss.plan, ["95 % interval", "lines: predicted", "its own table"]),
     "claims": (lambda: ss.claims(only=("cost-spof",)), ["1 claim: 0 hold, 1 holds as arithmetic", "Recomputed on"]),
     "evaluate": (evaluation, ["457 rows of synthetic", "20 runs", "not private"]),
     "cost": (lambda: ss.cost(), ["n = 14"]),
@@ -151,8 +151,8 @@ def test_a_result_draws_itself_without_fault(name):
 
 
 def test_a_figure_without_noise_or_cores_says_so():
-    from sensorsim.plan.asked import Asked
-    from sensorsim.plan.figure import _title
+    from sensorsim.plan.deployment import Asked
+    from sensorsim.plan.plan_figure import _title
     from sensorsim.verify.verification import Verification
 
     assert "sigma > 0" not in words_of(evaluation((0.0,)).plot())

@@ -177,23 +177,23 @@ def test_data_are_not_written_over(fleet, ran, tmp_path):
 
 def test_a_table_that_is_too_large_is_refused_before_the_run(fleet, ran, tmp_path, monkeypatch):
     """Two weeks of 14 features with 2 symbols each."""
-    from sensorsim.hospital import columnar
+    from sensorsim.hospital import sum_files
 
-    monkeypatch.setattr(columnar, "MOST_NUMBERS", 14 * 14 * 2 - 1)
+    monkeypatch.setattr(sum_files, "MOST_SUMS", 14 * 14 * 2 - 1)
     code, _, err = fleet("--statistics", "s.csv")
-    assert code == 2 and "more than a table is written of" in err and ran == [] and list(tmp_path.iterdir()) == []
+    assert code == 2 and "too many for a table" in err and ran == [] and list(tmp_path.iterdir()) == []
     assert fleet("--statistics", "s.json")[0] == 0  # of all days
 
 
 def test_a_result_is_printed_before_files_are_written(fleet, tmp_path, monkeypatch):
     """A disk that is full then takes nothing of it."""
     from sensorsim.errors import InputError
-    from sensorsim.hospital import columnar
+    from sensorsim.hospital import sum_files
 
     def full(*_):
         raise InputError("the disk is full.")
 
-    monkeypatch.setattr(columnar, "write_days", full)
+    monkeypatch.setattr(sum_files, "write_days", full)
     code, out, err = fleet("--statistics", "s.csv")
     assert code == 2 and "nothing of it is private" in out and "the disk is full" in err
 

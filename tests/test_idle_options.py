@@ -124,7 +124,7 @@ def test_an_option_typed_with_its_default_is_refused_too(words, capsys):
         ("cost --sweep n=3:6 --l 2 --m 2", "--m changes nothing here: --sweep counts one record of one user"),
         ("plan --for covariance --expect 0.2", "--expect is the mean that is planned for, and a covariance has none"),
         ("plan --for model --expect 0.2", "--expect is the mean that is planned for, and a model has none"),
-        ("plan --for covariance --columns Calories,TotalSteps --ranges ranges.csv", "--ranges tell a mean in its unit"),
+        ("plan --for covariance --columns Calories,TotalSteps --ranges ranges.csv", "--ranges give a mean its unit"),
         ("verify absent --cc gcc --jobs 2", "--jobs changes nothing here: a build of yours is proved in one process"),
     ],
 )

@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 
 from sensorsim.device import Sketch
-from sensorsim.hospital import covariance as regression
-from sensorsim.hospital.covariance import Squares, covariance
-from sensorsim.hospital.learn import column_of_names, direction_bits, known_columns, learn, share_of, sketch_of
-from sensorsim.hospital.prior import PRIOR, likeness
+from sensorsim.hospital import learning
+from sensorsim.hospital.column_prior import PRIOR, likeness
+from sensorsim.hospital.learning import (
+    Squares,
+    column_of_names,
+    covariance,
+    direction_bits,
+    known_columns,
+    learn,
+    share_of,
+    sketch_of,
+)
 from sensorsim.privacy.tables import ready_table
 from sensorsim.train.released import feature_sums, on_the_lattice, sketch_sums
 
@@ -48,7 +56,7 @@ def test_the_regression_beside_least_squares(each: float, noise: float) -> None:
     """An explicit matrix of n(n+1)/2 entries, with as many rows for what is assumed of them."""
     seen, square = squares(90, each, noise, seed=4)
     moved = square - np.array([(s @ (MEAN - CENTRE)) ** 2 for s in seen.directions])
-    given = (PRIOR.strength, regression.LEVEL_SD)
+    given = (PRIOR.strength, learning.LEVEL_SD)
     wanted = naive_learn.ridge(seen.directions, seen.count, moved, noise * ROOT**4, expected(0.8), *given)
     found = covariance(seen, MEAN, expected(0.8), PRIOR.strength)
     values, vectors = np.linalg.eigh(wanted)

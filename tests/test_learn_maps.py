@@ -8,9 +8,8 @@ import pytest
 from sensorsim.kernels.encoder import encoder
 from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT
 
-from sensorsim.hospital.learn import learn
-from sensorsim.hospital.linear import Learnt, linear_map, nothing_known
-from sensorsim.hospital.prior import PRIOR
+from sensorsim.hospital.column_prior import PRIOR
+from sensorsim.hospital.learning import Learnt, learn, linear_map, nothing_known
 from sensorsim.mechanisms.base import LINEAR, SIGMOID
 from sensorsim.privacy.tables import ready_table
 from sensorsim.train import pseudo

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from test_learn_maps import KNOWN, X
 
-from sensorsim.hospital.learn import learn
+from sensorsim.hospital.learning import learn
 from sensorsim.mechanisms.base import LINEAR, SIGMOID
 from sensorsim.privacy.tables import ready_table
 from sensorsim.ranges import Range

@@ -13,13 +13,11 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
 from sensorsim.plan import Asked, plan
-from sensorsim.plan.choose import ROWS, _best_releases, choose, divided, value_variance
-from sensorsim.plan.protects import most_anywhere, most_releases
-from sensorsim.plan.reached import mean_count, mean_half, packets, value_sd
-from sensorsim.plan.shuffled import fewest_packets, group_epsilon
-from sensorsim.plan.solve import settle, solved
-from sensorsim.plan.text import plan_text
-from sensorsim.plan.words import missed
+from sensorsim.plan.design import best_releases, choose_design, divide_budget, value_variance
+from sensorsim.plan.estimands import ESTIMANDS, ROWS, mean_count, mean_half, packets, value_sd
+from sensorsim.plan.person_epsilon import fewest_packets, group_epsilon, most_anywhere, most_releases
+from sensorsim.plan.plan_text import plan_text
+from sensorsim.plan.solve import settle, solve
 from sensorsim.privacy.spending import of_releases
 from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
 
@@ -109,7 +107,7 @@ def foretold(budget, parts):
 @pytest.mark.parametrize("budget", ["0.1", "1", "3", "3.2", "7", "20", "100", "900"])
 @pytest.mark.parametrize("n, days", [(1, 5), (3, 4), (14, 30)])
 def test_no_other_design_has_a_narrower_interval(budget, n, days):
-    found = choose(Asked(features=n, budget_epsilon=budget, budget_days=days))
+    found = choose_design(Asked(features=n, budget_epsilon=budget, budget_days=days))
     every = [foretold(float(budget), r * k) for r in range(1, days + 1) for k in range(1, n + 1)]
     assert foretold(float(budget), found.releases * found.k) <= min(every) * (1 + 1e-12)
     assert found.releases * found.epsilon <= Decimal(budget)
@@ -118,19 +116,20 @@ def test_no_other_design_has_a_narrower_interval(budget, n, days):
 @pytest.mark.parametrize("goal, budget", [("covariance", 100), ("covariance", 300), ("mean", 300), ("mean", 11)])
 def test_rows_are_divided_as_well_as_can_be(goal, budget):
     """The promise of a design is closer at a smaller share, so the variance jumps: every count is tried here."""
-    found = _best_releases(ROWS, goal, budget, 400)
-    every = [value_variance(ROWS, budget / count, goal) / count for count in range(1, 401)]
+    spread = ESTIMANDS[goal].spread
+    found = best_releases(ROWS, spread, budget, 400)
+    every = [value_variance(ROWS, budget / count, spread) / count for count in range(1, 401)]
     assert every[found - 1] == min(every)
 
 
 def test_a_small_budget_goes_on_one_cell():
-    found = choose(Asked(budget_epsilon="1"))
+    found = choose_design(Asked(budget_epsilon="1"))
     assert (found.releases, found.k, found.epsilon) == (1, 1, Decimal(1))
 
 
 def test_a_part_of_a_budget_is_never_too_much():
     for budget, parts in product(("1", "0.7", "900", "0.0123456789"), (2, 3, 7, 30, 999)):
-        part = divided(Decimal(budget), parts)
+        part = divide_budget(Decimal(budget), parts)
         assert 0 <= Fraction(Decimal(budget)) - parts * Fraction(part) <= Fraction(Decimal(budget)) / 10**5
 
 
@@ -152,7 +151,7 @@ STEPS = {"devices": -1, "every": -1, "budget_epsilon": Decimal("-0.001"), "budge
 @pytest.mark.parametrize("missing", STEPS)
 def test_what_is_solved_for_is_just_enough(missing):
     """A value is of one device in so many: with a few devices less, one value less arrives."""
-    found = solved(Asked(**BASE, **{missing: None}))
+    found = solve(Asked(**BASE, **{missing: None}))
     value = getattr(found.asked, missing)
     assert found.half <= 0.03
     steps = 30 if missing == "devices" else 1  # of which a week has seven
@@ -162,8 +161,8 @@ def test_what_is_solved_for_is_just_enough(missing):
 
 def test_more_records_a_day_help_where_the_budget_pays_for_them():
     asked = {"features": 1, "budget_epsilon": 40, "budget_days": 2, "every": 2, "devices": 1000}
-    two = solved(Asked(**asked, records_per_day=2)).half
-    found = solved(Asked(**asked, accuracy=two, records_per_day=None))
+    two = solve(Asked(**asked, records_per_day=2)).half
+    found = solve(Asked(**asked, accuracy=two, records_per_day=None))
     assert found.asked.records_per_day == 2
 
 
@@ -183,8 +182,8 @@ def test_a_refusal_shows_the_digits_that_it_is_about():
         plan(Asked(accuracy=half * (1 - 1e-6)))
     reached, wanted = re.findall(r"±([\d.]+) %", str(refused.value))
     assert float(reached) > float(wanted) == pytest.approx(100 * half, rel=1e-5)
-    assert missed(0.1, 0.09999, "covariance") == ("0.1 of a correlation", "0.09999")
-    assert missed(0.1000001, 0.1, "covariance") == ("0.1000001 of a correlation", "0.1")
+    assert ESTIMANDS["covariance"].format_pair(0.1, 0.09999) == ("0.1 of a correlation", "0.09999")
+    assert ESTIMANDS["covariance"].format_pair(0.1000001, 0.1) == ("0.1000001 of a correlation", "0.1")
 
 
 @pytest.mark.parametrize("missing", ["records_per_day", "budget_days", "budget_epsilon"])

@@ -7,13 +7,12 @@ import pytest
 
 from sensorsim.device.sketch import Sketch, sketch_records
 from sensorsim.errors import InputError
-from sensorsim.hospital.learn import known_columns, learn, sketch_of
+from sensorsim.hospital.learning import known_columns, learn, sketch_of
 from sensorsim.mechanisms.release import table_for
 from sensorsim.plan import Asked, plan
-from sensorsim.plan.clipping import REACHES, column_variance, reaches
-from sensorsim.plan.correlation import Correlation, correlation, correlation_count, foretold_correlation
-from sensorsim.plan.model import made_people
-from sensorsim.plan.text import plan_text
+from sensorsim.plan.estimands import Correlation, correlation, correlation_count, predicted_correlation
+from sensorsim.plan.plan_text import plan_text
+from sensorsim.plan.synthetic_people import REACHES, column_variance, made_people, reaches
 from sensorsim.privacy.releases import sampled_records
 from sensorsim.privacy.tables import ready_table
 
@@ -129,10 +128,10 @@ def test_the_noise_of_the_worst_correlation_is_met_by_least_squares():
 
 def test_the_reach_is_the_best_of_all():
     for count in (10**4, 10**6, 10**8):
-        told = foretold_correlation(1.0, 14, count)
+        told = predicted_correlation(1.0, 14, count)
         each = [at.bias + 1.959964 * at.error * math.sqrt((1 + at.spread) * 2 / count) for at in reaches(14)]
         assert told.half == pytest.approx(min(each)) and told.root == reaches(14)[int(np.argmin(each))].root
-    assert foretold_correlation(1.0, 14, 10**8).root > foretold_correlation(1.0, 14, 10**4).root
+    assert predicted_correlation(1.0, 14, 10**8).root > predicted_correlation(1.0, 14, 10**4).root
 
 
 def test_packets_for_a_correlation_are_the_fewest():

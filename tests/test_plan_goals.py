@@ -10,9 +10,9 @@ from sensorsim.cost.prices import load_chips
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
 from sensorsim.plan import Asked, plan
-from sensorsim.plan.figure import curve, draw
-from sensorsim.plan.model import PEOPLE, foretold, made_people
-from sensorsim.plan.text import plan_text
+from sensorsim.plan.plan_figure import curve, draw
+from sensorsim.plan.plan_text import plan_text
+from sensorsim.plan.synthetic_people import PEOPLE, made_people, simulate_model
 from sensorsim.privacy.tables import ready_table
 
 # ── model ──
@@ -21,7 +21,7 @@ from sensorsim.privacy.tables import ready_table
 @pytest.mark.slow
 def test_a_model_of_many_packets_comes_to_the_best_linear_map():
     """Principal components of the very people: nothing linear through as many numbers does better."""
-    found = foretold(ready_table("6.4", 1), 400_000)
+    found = simulate_model(ready_table("6.4", 1), 400_000)
     x = made_people(14) / 2**15
     away = x - x.mean(axis=0)
     values = np.linalg.eigvalsh(away.T @ away / PEOPLE)
@@ -37,7 +37,7 @@ def test_a_plan_for_a_model_has_what_it_must_beat():
     lines = plan_text(found).split("\n")
     assert len(lines) <= 24 and max(map(len, lines)) <= 80
     told = {line.name: line.value for line in found.lines}
-    same = foretold(found.table, 5000 * 7 // 30)
+    same = simulate_model(found.table, 5000 * 7 // 30)
     assert told["R² of the model"] == same.r2 and told["accuracy of the model"] == same.accuracy
     assert f"column means {same.accuracy_of_means:.2f} %" in "\n".join(lines)
     assert found.to_dict()["model"]["data"] == same.data

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sensorsim.errors import InputError
-from sensorsim.plan.streams import Strategy, compare
-from sensorsim.plan.streams_draws import ONE, Setting, due, released, table_of
+from sensorsim.plan.strategies import ONE, Setting, Strategy, compare, due, release_one, table_of
 from sensorsim.privacy.certificate import certify
 from sensorsim.privacy.tables import NoiseTable, budget_of, make_table, ready_table
 
@@ -175,7 +174,7 @@ def test_the_estimates_themselves_err_by_as_much() -> None:
         a, b = np.random.default_rng([seed, 9]).integers(0, ONE + 1, (2, 2000, 14), dtype=np.uint16)
         setting = Setting(14, 10, 2000, 3, seed, a, b)
         x = np.where((due(setting, seed) >= 5)[:, None], b, a)
-        picked, values = released(x, table, [seed, 1])
+        picked, values = release_one(x, table, [seed, 1])
         truth = (a.astype(float) + b).mean(axis=0) / 2 / ONE
         errors += [float(values[picked == j].mean() - truth[j]) for j in range(14)]
     variance = (14 * (mean_noise(table) + 1 / 12) - 1 / 24) / 2000

@@ -25,7 +25,7 @@ from sensorsim.cli import main
 from sensorsim.device import Firmware, Sensor
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
-from sensorsim.hospital import Received, read_received, reading, receive
+from sensorsim.hospital import Received, packet_files, read_received, receive
 from sensorsim.privacy.releases import release_records, sampled_records
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import NoiseTable, certified, make_table, ready_table
@@ -302,17 +302,17 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch, table: NoiseTable
     packets[30] = bytes(len(packets[0]))
     form = form_of(table)
     for size in (1, 7, 64, 1000):
-        monkeypatch.setattr(reading, "BLOCK", size)
-        monkeypatch.setattr(reading, "LINES", size)
-        monkeypatch.setattr("sensorsim.hospital.receiving.LOOK", max(size, 40))
-        monkeypatch.setattr("sensorsim.hospital.unpack.IN_CACHE", size)
+        monkeypatch.setattr(packet_files, "BLOCK", size)
+        monkeypatch.setattr(packet_files, "LINES", size)
+        monkeypatch.setattr("sensorsim.hospital.packet_files.LOOK", max(size, 40))
+        monkeypatch.setattr("sensorsim.hospital.packet_tally.IN_CACHE", size)
         for content in (b"".join(packets), hex_lines(packets)):
             same(receive(content, table), form, packets)
 
 
 def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is one line of a wrong length, however many blocks it takes."""
-    monkeypatch.setattr(reading, "LINES", 16)
+    monkeypatch.setattr(packet_files, "LINES", 16)
     table = table_named("rows, 1 of 14")
     good = hex_lines(packets_of(table, 3))
     received = receive(good + b"a" * 5000 + b"\n" + good, table)
@@ -324,15 +324,15 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     table = table_named("rows, 1 of 14")
     some = b"".join(packets_of(table, 64))
     binary, line = tmp_path / "packets.bin", tmp_path / "line.hex"
-    binary.write_bytes(some * (10 * reading.BLOCK // len(some)))
-    line.write_bytes(b"0" * 10 * reading.BLOCK)
-    for path, accepted in ((binary, 10 * reading.BLOCK // 4), (line, 0)):
+    binary.write_bytes(some * (10 * packet_files.BLOCK // len(some)))
+    line.write_bytes(b"0" * 10 * packet_files.BLOCK)
+    for path, accepted in ((binary, 10 * packet_files.BLOCK // 4), (line, 0)):
         tracemalloc.start()
         received = receive(path, table)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert received.accepted == accepted
-        assert peak < 6 * reading.BLOCK < path.stat().st_size
+        assert peak < 6 * packet_files.BLOCK < path.stat().st_size
 
 
 @cache

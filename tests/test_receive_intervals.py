@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from sensorsim.errors import InputError
-from sensorsim.hospital.intervals import mean_interval
-from sensorsim.hospital.law import law_of
+from sensorsim.hospital.confidence import law_of, mean_interval
 from sensorsim.privacy.releases import release_records
 from sensorsim.privacy.tables import READY_EPSILONS, NoiseTable, certified, make_table, ready_table
 

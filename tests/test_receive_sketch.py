@@ -16,7 +16,7 @@ from sensorsim.cli import main
 from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, write_sketch
 from sensorsim.errors import InputError
 from sensorsim.hospital import receive
-from sensorsim.hospital.expected import Expected
+from sensorsim.hospital.packet_tally import Expected
 from sensorsim.privacy.releases import sampled_records
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import NoiseTable, ready_table

@@ -15,7 +15,7 @@ from pages import PAGES, PATH
 import sensorsim as ss
 from sensorsim.cli import group
 from sensorsim.errors import InputError
-from sensorsim.plan.asked import SOLVABLE
+from sensorsim.plan.deployment import SOLVABLE
 
 SHELLS = [pytest.param(one, marks=pytest.mark.skipif(not shutil.which(one), reason=one)) for one in ("bash", "zsh")]
 MORE = re.compile(r"[|<>;&`$#]")  # does more than call a program with words
@@ -74,7 +74,7 @@ def test_the_word_solve_leaves_a_number_open(name, word, monkeypatch, capsys):
         asked.append(about)
         raise InputError("Heard.")
 
-    monkeypatch.setattr(import_module("sensorsim.plan.plan"), "plan", planned)
+    monkeypatch.setattr(import_module("sensorsim.plan.study_plan"), "plan", planned)
     given = {"accuracy": 0.05} | {name: word}
     with pytest.raises(InputError, match="Heard"):
         ss.plan(**given)

@@ -11,7 +11,7 @@ from sensorsim.calls import check_value, checked
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.encoders import Encoder
-    from sensorsim.hospital.received import Received
+    from sensorsim.hospital.receiver import Received
 
 Packets = str | os.PathLike[str] | bytes  # a path, - for standard input, or packets
 
@@ -41,7 +41,7 @@ def receive(
     """
     from sensorsim.device.sketch_file import read_sketch
     from sensorsim.encoders import read_encoder
-    from sensorsim.hospital.receiving import receive as read
+    from sensorsim.hospital.receiver import receive as read
 
     if not isinstance(packets, str | os.PathLike | bytes):
         packets = list(packets)

@@ -50,8 +50,7 @@ class Released(Result):
     def _rows(self) -> list[dict[str, Any]]:
         import numpy as np
 
-        from sensorsim.hospital.intervals import mean_interval
-        from sensorsim.hospital.law import law_of
+        from sensorsim.hospital.confidence import law_of, mean_interval
 
         law, made = law_of(self.table), []
         for feature, column in enumerate(self.estimate.T):

@@ -17,7 +17,7 @@ from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
     from sensorsim.encoders import Encoder
-    from sensorsim.hospital.codes import Codes
+    from sensorsim.hospital.decoding import Codes
     from sensorsim.train.save import Model
 
 NARROWEST = 12  # letters of a column
@@ -81,7 +81,7 @@ def privacy_of(about: dict[str, Any]) -> str:
 
 def _codes(model: Model, user: int) -> tuple[Codes, Encoder]:
     """What is expected of the user's units, and the encoder whose packets are accepted."""
-    from sensorsim.hospital.codes import Codes
+    from sensorsim.hospital.decoding import Codes
     from sensorsim.mechanisms.base import LINEAR
     from sensorsim.train.quantise import in_integers
 
@@ -93,7 +93,7 @@ def _codes(model: Model, user: int) -> tuple[Codes, Encoder]:
 def _print_mean(model: Model, packets: Any, table: Any, encoder: Any, codes: Codes, fmt: str) -> tuple[int, int]:
     """Returns how many packets were accepted and refused."""
     from sensorsim.hospital import receive
-    from sensorsim.hospital.decode import mean_record
+    from sensorsim.hospital.decoding import mean_record
 
     received = receive(packets, table, encoder)
     if not received.accepted:
@@ -136,15 +136,15 @@ def _mean_lines(head: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[st
 def _print_each(model: Model, packets: Any, table: Any, encoder: Any, codes: Codes, fmt: str) -> tuple[int, int]:
     """Records as they are made; nothing of them is kept. Files are read twice: all packets tell of the mean first."""
     from sensorsim.hospital import receive
-    from sensorsim.hospital.decode import each_record, told_by
-    from sensorsim.hospital.expected import Expected
-    from sensorsim.hospital.receiving import is_stream
+    from sensorsim.hospital.decoding import each_record, posterior_codes
+    from sensorsim.hospital.packet_tally import Expected
+    from sensorsim.hospital.receiver import is_stream
 
     if not any(map(is_stream, packets)):
         received = receive(packets, table, encoder)
         if not received.accepted:
             return 0, received.rejected
-        codes = told_by(received, codes)
+        codes = posterior_codes(received, codes)
     privacy, number, refused = privacy_of(model.about), 0, 0
     write = WRITERS[fmt](_distinct(model.about["columns"]), _units(model), privacy)
     for records, kept in each_record(packets, Expected.of(table, encoder), codes):

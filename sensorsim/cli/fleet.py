@@ -133,7 +133,7 @@ def _check_files(chosen: dict[str, Any]) -> None:
 
     check_store(chosen["out"])
     if chosen["statistics"]:
-        from sensorsim.hospital.columnar import check_out
+        from sensorsim.hospital.sum_files import check_out
 
         check_out(chosen["statistics"])
 
@@ -144,7 +144,7 @@ def _check_sizes(settings: Settings, every: int, statistics: str | None) -> None
 
     number_of(settings, every)
     if statistics:
-        from sensorsim.hospital.columnar import check_size
+        from sensorsim.hospital.sum_files import check_size
 
         check_size(statistics, settings.groups, settings.firmware.features, settings.columns)
 
@@ -164,6 +164,6 @@ def _write(result: FleetResult, statistics: str | None, plot: str | None) -> Non
 
         write_figure(page(result), plot)
     if statistics:
-        from sensorsim.hospital.columnar import write_days
+        from sensorsim.hospital.sum_files import write_days
 
         write_days(statistics, result.settings.firmware, result.counts.tally)

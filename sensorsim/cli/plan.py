@@ -11,7 +11,7 @@ from sensorsim.cli.choices import CHIP, COLUMNS, FIGURE, FILE, RADIO, TABLE, WRI
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
-from sensorsim.plan.asked import GOALS
+from sensorsim.plan.deployment import GOALS
 
 if TYPE_CHECKING:
     from sensorsim.plan import Plan
@@ -97,7 +97,7 @@ def command(
              sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt
     """
     if plot:
-        from sensorsim.plan.figure import check_goal
+        from sensorsim.plan.plan_figure import check_goal
 
         check_goal(chosen["goal"])
     found = _made({**chosen, "columns": columns, "ranges": ranges, "noise": noise, "compare": compare})
@@ -106,7 +106,7 @@ def command(
 
         write(write_table, found.table)
     if plot:
-        from sensorsim.plan.figure import draw
+        from sensorsim.plan.plan_figure import draw
 
         draw(found, plot)
     emit(fmt, lambda: _text(found), found.to_dict, found.rows)
@@ -119,6 +119,6 @@ def _made(chosen: dict[str, Any]) -> "Plan":
 
 
 def _text(found: "Plan") -> str:
-    from sensorsim.plan.text import plan_text
+    from sensorsim.plan.plan_text import plan_text
 
     return plan_text(found)

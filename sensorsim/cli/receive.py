@@ -71,7 +71,7 @@ def command(
     """
     from sensorsim.api.receiving import receive
     from sensorsim.files import write_all
-    from sensorsim.hospital.columnar import check_out, received_content
+    from sensorsim.hospital.sum_files import check_out, received_content
 
     _check(encoder, sketch, write_sketch, {"--root": root, "--direction-bits": direction_bits})
     check_out(out or "")
@@ -117,7 +117,7 @@ def _sketch_file(received: "Received", root: float | None, direction_bits: int |
     from sensorsim.device import Sketch
     from sensorsim.device.sketch_file import sketch_text
     from sensorsim.errors import InputError
-    from sensorsim.hospital.learn import sketch_for
+    from sensorsim.hospital.learning import sketch_for
 
     if not received.accepted:
         raise InputError("no packet was accepted, so there are no means for a sketch; give packets of this table.")
@@ -155,7 +155,7 @@ def _sketch_text(received: "Received", what: str) -> str:
 
 
 def _head(received: "Received", holds: str) -> list[str]:
-    from sensorsim.hospital.received import PRIVACY
+    from sensorsim.hospital.receiver import PRIVACY
 
     kept = received.statistics
     return [
@@ -167,7 +167,7 @@ def _head(received: "Received", holds: str) -> list[str]:
 
 
 def _refused(received: "Received") -> list[str]:
-    from sensorsim.hospital.expected import REASONS
+    from sensorsim.hospital.packet_tally import REASONS
 
     some = [(count, reason) for reason, count in received.statistics.rejected.items() if count]
     return [f"  {'refused' if i == 0 else '':<13} {count:,} {REASONS[why]}" for i, (count, why) in enumerate(some)]

@@ -16,7 +16,7 @@ from sensorsim.kernels.formats import ONE
 if TYPE_CHECKING:
     from sensorsim.fleet.counts import Counts
     from sensorsim.fleet.settings import Settings
-    from sensorsim.hospital.received import Received
+    from sensorsim.hospital.receiver import Received
 
 MOST_ESTIMATES = 200_000  # some milliseconds each
 SKETCH = "sketch"  # the feature's name where one number of a record is released
@@ -76,7 +76,7 @@ class Coverage:
         """95 % of them."""
         from scipy.special import betaincinv
 
-        from sensorsim.hospital.intervals import TAIL
+        from sensorsim.hospital.confidence import TAIL
 
         hits, misses = self.covered, self.intervals - self.covered
         low = float(betaincinv(hits, misses + 1, TAIL)) if hits else 0.0
@@ -117,15 +117,12 @@ def estimates(
 
 def received(settings: "Settings", tally: Any) -> "Received":
     """What the hospital has, from sums of a feature (or direction) each."""
-    from sensorsim.hospital.expected import Expected
-    from sensorsim.hospital.received import Received
-    from sensorsim.hospital.statistics import Statistics
+    from sensorsim.hospital.packet_tally import Expected
+    from sensorsim.hospital.receiver import Received
+    from sensorsim.hospital.sufficient_statistics import Statistics
 
     firmware = settings.firmware
-    expected = Expected(firmware)
-    values = tally.sum() if expected.limit is None else tally[:, 0].sum()
-    kept = Statistics.of(expected, tally.tolist(), int(values) // firmware.k)
-    return Received(firmware.table, kept, firmware.sketch)
+    return Received(firmware.table, Statistics.of_tally(Expected(firmware), tally), firmware.sketch)
 
 
 def _of_days(settings: "Settings", counts: "Counts", first: int, every: int) -> Iterator[Estimate]:
@@ -163,8 +160,7 @@ def _made(
     scale: float,
 ) -> Estimate:
     """`came` is what the hospital says, on the scale 0 … `scale`; truths are in 0 … 1."""
-    from sensorsim.hospital.intervals import PEOPLE, mean_interval, spread_of_people
-    from sensorsim.hospital.law import law_of
+    from sensorsim.hospital.confidence import PEOPLE, law_of, mean_interval, spread_of_people
 
     law = law_of(settings.firmware.table)
     count, mean, low_of_records, high_of_records = came

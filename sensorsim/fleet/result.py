@@ -179,7 +179,7 @@ class FleetResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        from sensorsim.hospital.intervals import LEVEL
+        from sensorsim.hospital.confidence import LEVEL
 
         head = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "simulation": True, "private": False}
         totals = {name: getattr(self, name) for name in ("half", "count", "error_sd", "foretold_sd")}

@@ -137,7 +137,7 @@ class Settings:
     @property
     def columns(self) -> int:
         """Sums of a feature on a day: one for each symbol, or count, sum and sum of squares."""
-        from sensorsim.hospital.expected import Expected
+        from sensorsim.hospital.packet_tally import Expected
 
         return len(Expected(self.firmware).columns)
 

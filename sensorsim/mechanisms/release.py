@@ -55,7 +55,7 @@ class Release(Mechanism):
     releases = True
     audited = True
     reads = "released"
-    own_settings = "tuned"  # on synthetic sets: see hospital/prior.py
+    own_settings = "tuned"  # on synthetic sets: see hospital/column_prior.py
     sketches: ClassVar[bool] = False  # whether some records release a square in place of features
 
     def spend(self, use: "Use") -> "Spent":

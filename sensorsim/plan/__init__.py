@@ -1,8 +1,18 @@
-"""What a fleet of sensors can reach, before anything is built: design, interval, epsilon and energy of a deployment."""
+"""Plan a study before anything is built: design, interval, epsilon and energy of a fleet of sensors.
+
+The functions below `Plan` are those that the lines of a plan name to compute a number again.
+"""
 
 from sensorsim.doors import open_door
-from sensorsim.plan.asked import Asked
-from sensorsim.plan.plan import Plan, plan
+from sensorsim.plan.deployment import Asked
+from sensorsim.plan.deployment_cost import record_of, release_cost
+from sensorsim.plan.estimands import correlation, mean_half, packets, value_sd
+from sensorsim.plan.person_epsilon import group_epsilon, most_anywhere, most_releases
+from sensorsim.plan.study_plan import Plan, plan
+from sensorsim.plan.synthetic_people import column_variance, simulate_model
 
-__all__ = ["Asked", "Plan", "plan"]
+__all__ = [
+    "Asked", "Plan", "column_variance", "correlation", "group_epsilon", "mean_half", "most_anywhere", "most_releases",
+    "packets", "plan", "record_of", "release_cost", "simulate_model", "value_sd",
+]  # fmt: skip
 open_door(__name__)

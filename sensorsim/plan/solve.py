@@ -1,26 +1,18 @@
-"""What a deployment reaches, and the one number that was left open. Every search is over something that only helps."""
+"""Settle a deployment: compute what it reaches, and the one number that was left open."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import count
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.plan.asked import COVARIANCE, MEAN, MOST_DAYS, MOST_DEVICES, MOST_RECORDS, Asked, given
-from sensorsim.plan.choose import choose, noise_of, table_for
-from sensorsim.plan.correlation import (
-    Correlation,
-    check_features,
-    check_reachable,
-    correlation,
-    correlation_count,
-    foretold_correlation,
-)
-from sensorsim.plan.reached import NoneEnoughError, fewest, mean_count, mean_half, packets, value_sd
-from sensorsim.plan.words import bare, missed, span
+from sensorsim.plan.deployment import COVARIANCE, MEAN, MOST_DAYS, MOST_DEVICES, MOST_RECORDS, Asked, given, span
+from sensorsim.plan.design import choose_design, table_for
+from sensorsim.plan.estimands import ESTIMANDS, Correlation, Estimand, Estimate, NoneEnoughError, fewest, packets
 
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware
@@ -28,7 +20,7 @@ if TYPE_CHECKING:
     from sensorsim.privacy.tables import NoiseTable
 
 THOUSANDTHS, MOST_EPSILON = 1000, 1000  # budgets are solved for in steps of 0.001
-WAYS = ("devices", "budget_epsilon", "every")  # that a refusal names
+ALTERNATIVES = ("devices", "budget_epsilon", "every")  # that a refusal names
 
 
 @dataclass(frozen=True)
@@ -44,71 +36,61 @@ class Settled:
         return self.firmware.table
 
     @property
+    def estimand(self) -> Estimand:
+        return ESTIMANDS[self.asked.goal]
+
+    @property
     def packets(self) -> Fraction:
-        """Expected, of one estimate."""
-        asked = self.asked
-        days = given(asked.budget_days)
-        return packets(given(asked.devices), given(asked.every), days, self.schedule.allowed, asked.loss)
+        """Expected packets of one estimate."""
+        return _arriving(self.asked, self.schedule.allowed)
+
+    @property
+    def count_exact(self) -> Fraction:
+        return self.packets * self.estimand.share(self.table)
 
     @property
     def count(self) -> int:
-        """What one number is estimated from: values of one feature, or for a covariance all packets."""
-        share = Fraction(self.table.release, self.table.features) if self.asked.goal == MEAN else 1
-        return floor(self.packets * share)
+        """Values that one number is estimated from: those of one feature, or for a covariance all packets."""
+        return floor(self.count_exact)
+
+    @cached_property
+    def estimate(self) -> Estimate | Correlation:
+        return self.estimand.estimate(self.table, self.asked, self.count)
 
     @property
     def correlation(self) -> Correlation | None:
-        """What is known of one, with the best R of the sketch; None where nothing arrives, or else is asked for."""
-        if self.asked.goal != COVARIANCE or not self.count:
-            return None
-        return correlation(self.table, self.asked.n, self.count)
+        """Prediction for a correlation with the best R; None where nothing arrives, or for other goals."""
+        return self.estimate if isinstance(self.estimate, Correlation) else None
 
     @property
     def half(self) -> float:
         """Half the width of the 95 % interval of a mean; about that of a correlation."""
-        if self.asked.goal == MEAN:
-            return mean_half(self.table, self.count, self.asked.expect)
-        return self.correlation.half if self.correlation else 1.0
+        return self.estimate.half
 
     @property
     def sd(self) -> float | None:
         """Standard error of the estimate; None where nothing arrives."""
-        if not self.count:
-            return None
-        if self.asked.goal == MEAN:
-            return float(value_sd(self.table, self.asked.expect) / self.count**0.5)
-        return self.correlation.sd if self.correlation else None
-
-    @property
-    def needed(self) -> int:
-        """`count` for the accuracy that is asked for."""
-        half = given(self.asked.accuracy)
-        if self.asked.goal == MEAN:
-            return mean_count(self.table, half, self.asked.expect)
-        return correlation_count(self.table, self.asked.n, half)
+        return self.estimate.sd
 
 
 def settle(asked: Asked) -> Settled:
-    """With everything but the accuracy given: choose the design, make and prove its table, build the firmware."""
+    """Choose the design, make and certify its table, build the firmware; all but the accuracy must be given."""
     from sensorsim.device.firmware import Firmware
     from sensorsim.device.schedule import Schedule
 
-    table = asked.noise if asked.noise is not None else table_for(choose(asked), asked.n)
+    table = asked.noise if asked.noise is not None else table_for(choose_design(asked), asked.n)
     firmware = Firmware(table, budget_epsilon=asked.budget, budget_days=given(asked.budget_days))
     return Settled(asked, firmware, Schedule.of(firmware, given(asked.records_per_day)))
 
 
-def solved(asked: Asked) -> Settled:
-    """The deployment with what was open filled in; InputError with ways out where it does not reach the accuracy."""
+def solve(asked: Asked) -> Settled:
+    """Settle the deployment with the open number filled in; InputError with alternatives where it is not accurate."""
     missing = asked.open
-    if asked.goal == COVARIANCE:
-        check_features(asked.n)
+    ESTIMANDS[asked.goal].check(asked)
     if missing == "accuracy":
         return settle(asked)
-    if asked.goal == COVARIANCE:
-        check_reachable(asked.n, given(asked.accuracy))
     try:
-        found = settle(asked if missing is None else asked.with_(**{missing: value_for(asked, missing)}))
+        found = settle(asked if missing is None else asked.with_(**{missing: _SEARCHES[missing](asked)}))
     except NoneEnoughError:
         raise InputError(_none_reaches(asked)) from None
     if found.half > given(asked.accuracy):
@@ -116,48 +98,44 @@ def solved(asked: Asked) -> Settled:
     return found
 
 
-def value_for(asked: Asked, missing: str) -> Any:
-    """The least of it, or the longest budget period, that reaches the accuracy; NoneEnoughError where none does."""
-    return _SEARCHES[missing](asked)
+def _arriving(asked: Asked, allowed: int) -> Fraction:
+    return packets(given(asked.devices), given(asked.every), given(asked.budget_days), allowed, asked.loss)
 
 
-def _devices(asked: Asked) -> int:
-    one = settle(asked.with_(devices=1))
-    found = ceil(one.needed / _per_unit(one))
+# ── searches: the least value, or the longest budget period, that reaches the accuracy ──
+
+
+def _search_devices(asked: Asked) -> int:
+    found = _linear_need(asked, "devices")
     if found > MOST_DEVICES:
-        raise InputError(f"±{_percent(asked)} would take {found:,} devices; ask for less, or give a larger budget.")
+        raise InputError(f"±{_wanted(asked)} would take {found:,} devices; ask for less, or give a larger budget.")
     return _first_enough(asked, "devices", found)
 
 
-def _every(asked: Asked) -> int:
-    one = settle(asked.with_(every=1))
-    found = ceil(one.needed / _per_unit(one))
+def _search_every(asked: Asked) -> int:
+    found = _linear_need(asked, "every")
     if found > asked.days:
         raise InputError(
-            f"±{_percent(asked)} would take packets of {found:,} days and the fleet runs for {asked.days}; ask for a "
+            f"±{_wanted(asked)} would take packets of {found:,} days and the fleet runs for {asked.days}; ask for a "
             "wider interval, or give more --days."
         )
     return _first_enough(asked, "every", found)
 
 
+def _linear_need(asked: Asked, name: str) -> int:
+    """Return how many devices, or days, give as many values as the accuracy needs."""
+    one = settle(asked.with_(**{name: 1}))
+    return ceil(one.estimand.count_for(one.table, one.asked) / one.count_exact)
+
+
 def _first_enough(asked: Asked, name: str, least: int) -> int:
-    """`least`, but where an interval begins to be cut at an end of the range: there a little more may be needed."""
+    """Return `least`, or a little more where the interval is cut at an end of the range."""
     return next(value for value in count(least) if _holds(asked.with_(**{name: value})))
 
 
-def _holds(asked: Asked) -> bool:
-    return settle(asked).half <= float(given(asked.accuracy))
-
-
-def _per_unit(one: Settled) -> Fraction:
-    """What one device, or one day, adds to the count."""
-    return one.packets * (Fraction(one.table.release, one.table.features) if one.asked.goal == MEAN else 1)
-
-
-def _budget_epsilon(asked: Asked) -> Decimal:
-    if asked.noise is None:
-        least = 1
-    else:  # what one release of this table costs, rounded up
+def _search_budget_epsilon(asked: Asked) -> Decimal:
+    least = 1
+    if asked.noise is not None:  # the cost of one release of this table, rounded up
         from sensorsim.privacy.certificate import certify
 
         least = ceil(Fraction(given(certify(asked.noise).epsilon_record)) * THOUSANDTHS)
@@ -169,75 +147,74 @@ def _budget_epsilon(asked: Asked) -> Decimal:
     return of(fewest(lambda i: _reaches(of(i)), least, most)).budget
 
 
-def _budget_days(asked: Asked) -> int:
-    """The longest period: it is searched for from its far end."""
+def _search_budget_days(asked: Asked) -> int:
     most = min(MOST_DAYS, int(MOST_RECORDS // given(asked.records_per_day)))
-
-    def of(below: int) -> Asked:
-        return asked.with_(budget_days=most + 1 - below)
-
-    return most + 1 - fewest(lambda i: _reaches(of(i)), 1, most)
+    return most + 1 - fewest(lambda below: _reaches(asked.with_(budget_days=most + 1 - below)), 1, most)
 
 
-def _records_per_day(asked: Asked) -> int:
+def _search_records_per_day(asked: Asked) -> int:
     most = int(MOST_RECORDS // given(asked.budget_days))
-
-    def of(records: int) -> Asked:
-        return asked.with_(records_per_day=records)
-
-    return fewest(lambda i: _reaches(of(i)), 1, most)
+    return fewest(lambda records: _reaches(asked.with_(records_per_day=records)), 1, most)
 
 
 _SEARCHES: dict[str, Callable[[Asked], Any]] = {
-    "devices": _devices,
-    "every": _every,
-    "budget_epsilon": _budget_epsilon,
-    "budget_days": _budget_days,
-    "records_per_day": _records_per_day,
+    "devices": _search_devices,
+    "every": _search_every,
+    "budget_epsilon": _search_budget_epsilon,
+    "budget_days": _search_budget_days,
+    "records_per_day": _search_records_per_day,
 }
 
 
+def _holds(asked: Asked) -> bool:
+    return settle(asked).half <= float(given(asked.accuracy))
+
+
 def _reaches(asked: Asked) -> bool:
-    """By the real table where that is made at once; else by what its design promises."""
-    if asked.goal == MEAN or asked.noise is not None:
+    """Decide by the real table where that is quickly made; else by the guarantee of its design."""
+    estimand = ESTIMANDS[asked.goal]
+    if estimand.table_is_quick or asked.noise is not None:
         return _holds(asked)
-    design = choose(asked)
-    arrive = packets(given(asked.devices), given(asked.every), given(asked.budget_days), design.releases, asked.loss)
+    design = choose_design(asked)
+    arrive = floor(_arriving(asked, design.releases))
     if arrive < 1:
         return False
-    found = foretold_correlation(noise_of(design, asked.goal), asked.n, floor(arrive))
-    return found.half <= float(given(asked.accuracy))
+    half = estimand.predict(estimand.design_noise(design, asked), asked, arrive, design.k)
+    return half <= float(given(asked.accuracy))
+
+
+# ── refusals ──
 
 
 def _none_reaches(asked: Asked) -> str:
     missing = given(asked.open)
     named = {"records_per_day": "number of records a day", "budget_days": "length of the budget period"}
-    told = named.get(missing, f"epsilon up to {MOST_EPSILON}")
+    tried = named.get(missing, f"epsilon up to {MOST_EPSILON}")
     best = asked.with_(**{missing: MOST_EPSILON if missing == "budget_epsilon" else 1})
-    return f"no {told} reaches ±{_percent(asked)}{_ways(best)}"
+    return f"no {tried} reaches ±{_wanted(asked)}{_alternatives(best)}"
 
 
 def _not_reached(found: Settled) -> str:
     asked = found.asked
-    reached, wanted = missed(found.half, given(asked.accuracy), asked.goal)
+    reached, wanted = found.estimand.format_pair(found.half, given(asked.accuracy))
     about = "about " if asked.goal == COVARIANCE else ""
     devices = f"{given(asked.devices):,} devices reach {about}±{reached}"
-    return f"{devices} {span(given(asked.every))}, not ±{wanted}{_ways(asked)}"
+    return f"{devices} {span(given(asked.every))}, not ±{wanted}{_alternatives(asked)}"
 
 
-def _ways(asked: Asked) -> str:
-    """How the accuracy would be reached, each alone."""
+def _alternatives(asked: Asked) -> str:
+    """List the changes of one number that would reach the accuracy."""
     a_mean = "a mean" if asked.goal == MEAN else "packets"
     named = {"devices": "{:,} devices", "every": f"{a_mean} over {{:,}} days"}
     named["budget_epsilon"] = f"epsilon {{:g}} in {given(asked.budget_days)} day{'s' * (asked.budget_days != 1)}"
-    told = []
-    for name in WAYS:
+    found = []
+    for name in ALTERNATIVES:
         try:
-            told.append(named[name].format(value_for(asked.with_(**{name: None}), name)))
+            found.append(named[name].format(_SEARCHES[name](asked.with_(**{name: None}))))
         except InputError:
-            continue  # not in this way
-    return f": it takes {', or '.join(told)}." if told else "; ask for a wider interval."
+            continue  # this number alone does not reach it
+    return f": it takes {', or '.join(found)}." if found else "; ask for a wider interval."
 
 
-def _percent(asked: Asked) -> str:
-    return bare(given(asked.accuracy), asked.goal)
+def _wanted(asked: Asked) -> str:
+    return ESTIMANDS[asked.goal].format_short(given(asked.accuracy))

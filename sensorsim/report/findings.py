@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sensorsim.cost.record import WholeRecord
     from sensorsim.fleet.result import FleetResult
     from sensorsim.plan import Plan
-    from sensorsim.plan.protects import Spent
+    from sensorsim.plan.person_epsilon import Spent
     from sensorsim.privacy.certificate import Certificate
     from sensorsim.privacy.tables import NoiseTable
     from sensorsim.report.inputs import PackageFacts
@@ -99,7 +99,7 @@ class Findings:
     @property
     def month(self) -> "Spent":
         """The epsilon that a person spends in any 30 days."""
-        from sensorsim.plan.protects import MONTH
+        from sensorsim.plan.person_epsilon import MONTH
 
         return next(one for one in self.plan.protects.spent if one.days == MONTH)
 
@@ -184,7 +184,7 @@ def _rivals(plan: "Plan") -> tuple[Rival, ...]:
 
 def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
     """Return the half width of the interval over the number of devices, all else as planned."""
-    from sensorsim.plan.reached import mean_half, packets
+    from sensorsim.plan.estimands import mean_half, packets
 
     asked, table, allowed = plan.asked, plan.table, plan.settled.schedule.allowed
     assert asked.devices is not None and asked.every is not None and asked.budget_days is not None

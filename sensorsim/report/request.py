@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.errors import InputError
-from sensorsim.plan.asked import FEATURES, Asked
+from sensorsim.plan.deployment import FEATURES, Asked
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:

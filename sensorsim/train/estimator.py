@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sensorsim.hospital.learn import column_of_names, known_columns, learn, share_of, sketch_of
-from sensorsim.hospital.linear import Learnt, linear_map, nothing_known
+from sensorsim.hospital.learning import (
+    Learnt,
+    column_of_names,
+    known_columns,
+    learn,
+    linear_map,
+    nothing_known,
+    share_of,
+    sketch_of,
+)
 from sensorsim.mechanisms.base import LINEAR
 from sensorsim.mechanisms.release import Release
 from sensorsim.train.released import feature_sums, on_the_lattice, sketch_sums

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sensorsim.errors import InputError
-from sensorsim.hospital.learn import column_of_names
-from sensorsim.hospital.linear import nothing_known
+from sensorsim.hospital.learning import column_of_names, nothing_known
 from sensorsim.mechanisms.base import SIGMOID
 from sensorsim.train.about import NONE, SECRET, SEEDED, about_model
 from sensorsim.train.prior_codes import codes, mixed
@@ -17,7 +16,7 @@ from sensorsim.train.statement import statement
 from sensorsim.train.trained import Trained
 
 if TYPE_CHECKING:
-    from sensorsim.hospital.linear import Learnt
+    from sensorsim.hospital.learning import Learnt
     from sensorsim.train.config import Config
     from sensorsim.train.data import Dataset
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sensorsim.hospital.linear import LARGEST_WEIGHT, STEEPEST
+from sensorsim.hospital.learning import LARGEST_WEIGHT, STEEPEST
 from sensorsim.mechanisms.base import LINEAR
 from sensorsim.train.trained import Part, Reals, Trained
 
 if TYPE_CHECKING:
-    from sensorsim.hospital.linear import Learnt
+    from sensorsim.hospital.learning import Learnt
 
 LEAST_VARIANCE = 1e-6
 LEAST_SHARE = 1e-12  # of the largest variance: less is lost to rounding, and no root is found

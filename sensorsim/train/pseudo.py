@@ -11,7 +11,7 @@ from sensorsim.mechanisms.base import SIGMOID
 from sensorsim.train.trained import Part, Trained
 
 if TYPE_CHECKING:
-    from sensorsim.hospital.linear import Learnt
+    from sensorsim.hospital.learning import Learnt
     from sensorsim.train.config import Config
 
 QUANTILES = 128  # of a column's distribution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.hospital.learn import column_of_names, learn, sums_of
+from sensorsim.hospital.learning import column_of_names, learn, sums_of
 from sensorsim.mechanisms.base import LINEAR
 from sensorsim.privacy.spending import Covers
 from sensorsim.ranges import brief

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
-from sensorsim.hospital.parquet import listed as listed
-from sensorsim.hospital.reading import MAGIC
+from sensorsim.hospital.parquet_files import MAGIC, list_names
 from sensorsim.ranges import brief
 from sensorsim.suggest import did_you_mean
 from sensorsim.train.table_parquet import OTHERS, read_parquet
@@ -23,6 +22,7 @@ from sensorsim.train.table_parquet import OTHERS, read_parquet
 PERSON = "Id"  # the column that names a person where no other is given
 MOST_BYTES = 1 << 32
 ADVICE = "give a CSV file in UTF-8 with commas and one line of column names, or a Parquet file"
+listed = list_names
 
 
 def read_table(path: str, person: str | None = None) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sensorsim.errors import InputError
-from sensorsim.hospital.parquet import names_of, need_arrow, opened_parquet
+from sensorsim.hospital.parquet_files import column_names, need_arrow, open_parquet
 
 OTHERS = "others"  # of the table's attributes: columns that hold something else, and what
 MOST_CELLS = 1 << 29  # 4 GB as numbers
@@ -19,8 +19,8 @@ def read_parquet(
     file: BinaryIO, path: str, person: str, checked: Callable[[list[str], str], list[str]]
 ) -> pd.DataFrame:
     """The table; `checked` refuses names that stand twice. What is nested or no number is left out and remembered."""
-    with opened_parquet(file, path) as found:
-        stored = names_of(found)
+    with open_parquet(file, path) as found:
+        stored = column_names(found)
         names = checked([name.strip() for name in stored], path)
         kinds = dict(zip(names, found.schema_arrow.types, strict=True))
         texts = tuple(old for old, name in zip(stored, names, strict=True) if name == person and _is_text(kinds[name]))
@@ -33,7 +33,7 @@ def read_parquet(
     if rows * max(1, len(used)) > MOST_CELLS:
         raise InputError(f"{path} has {rows} rows of {len(used)} columns, more than {MOST_CELLS} cells; give a part.")
     made: dict[str, Any] = {}
-    with opened_parquet(file, path, texts) as found:
+    with open_parquet(file, path, texts) as found:
         for name, old in used.items():
             cells = found.read([old], use_threads=False).column(0)
             made[name] = _persons(cells) if name == person else _numbers(cells)

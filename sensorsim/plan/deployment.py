@@ -1,8 +1,8 @@
-"""What is asked of a plan. All defaults stand here; None is what the plan is to solve for."""
+"""Describe a deployment to plan: all defaults, all checks. None marks the number that the plan solves for."""
 
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.errors import InputError
@@ -18,28 +18,39 @@ FEATURES = 14
 MOST_DEVICES, MOST_DAYS, MOST_RECORDS = 10**9, 36_525, 2**16 - 1
 WHOLE = {"devices": MOST_DEVICES, "records_per_day": MOST_RECORDS, "budget_days": MOST_DAYS, "every": MOST_DAYS}
 SOLVABLE = (*WHOLE, "budget_epsilon", "accuracy")
-TWO = "at least 2 features, for their covariance"
+
+
+class Line(NamedTuple):
+    """One number of a plan; `how` is a Python expression that computes it again from `table`, the noise table."""
+
+    name: str
+    value: Any
+    unit: str
+    how: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A deployment. At most one of SOLVABLE is None; an accuracy that is not given is what is solved for."""
+    """A deployment. At most one of SOLVABLE is None; an accuracy that is not given is solved for."""
 
     devices: int | None = 5000
     records_per_day: int | None = 1
     budget_epsilon: Decimal | float | str | None = "1"  # of a person in `budget_days`
     budget_days: int | None = 30
-    every: int | None = 7  # days that one estimate is made of
+    every: int | None = 7  # days of packets in one estimate
     accuracy: float | None = None  # half width of the 95 % interval: of a mean in ranges, or of a correlation
     goal: str = MEAN
     features: int | None = None  # those of the columns or of the table; else 14
     columns: tuple[str, ...] = ()
     ranges: "tuple[Range, ...] | None" = None  # of the columns; ready ones where none are given
-    days: int = 365  # that the fleet is to run
+    days: int = 365  # that the fleet runs
     expect: float = 0.5  # the mean that is planned for; at one half the interval is widest
     loss: float = 0.0  # share of the packets that never arrive
-    noise: "NoiseTable | None" = field(default=None, repr=False)  # a table that is fixed already
-    delta: float = 1e-6  # of the epsilon by distributions
+    noise: "NoiseTable | None" = field(default=None, repr=False)  # a given table, in place of the best one
+    delta: float = 1e-6  # of the epsilon by privacy-loss distributions
     chip: str | None = None
     radio: str = DEFAULT_RADIO
     battery_mah: float | None = None
@@ -56,9 +67,11 @@ class Asked:
             named = " and ".join(_words(name) for name in missing)
             raise InputError(f"{named} are open and a plan solves for one of them; give all but one.")
         if self.goal != MEAN and self.n < 2:
-            raise InputError(f"a {self.goal} needs {TWO}; give --features 2 or more.")
+            raise InputError(
+                f"a {self.goal} needs at least 2 features, for their covariance; give --features 2 or more."
+            )
         if self.goal == MODEL and (self.accuracy is not None or self.open != "accuracy"):
-            raise InputError("a model is foretold and not solved for; leave --accuracy out and give all the rest.")
+            raise InputError("a model is simulated and not solved for; leave --accuracy out and give all the rest.")
         if self.goal != MEAN and self.noise is not None and self.noise.release != 1:
             raise InputError(
                 f"a {self.goal} is learnt from one number of a record and this table releases {self.noise.release}; "
@@ -79,20 +92,20 @@ class Asked:
             from sensorsim.privacy.tables import budget_of
 
             object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon, "budget epsilon"))
-        if self.accuracy is not None and not (_real(self.accuracy) and 0 < self.accuracy < 0.5):
+        if self.accuracy is not None and not (_is_real(self.accuracy) and 0 < self.accuracy < 0.5):
             raise InputError(
                 f"accuracy is {self.accuracy}; give the half width of an interval as a share of the range, above 0 and "
                 "below 0.5, as in 0.02 for 2 %."
             )
-        if not (_real(self.expect) and 0 <= self.expect <= 1):
+        if not (_is_real(self.expect) and 0 <= self.expect <= 1):
             raise InputError(f"the mean expected is {self.expect}; give it as a share of the range, from 0 to 1.")
         if self.goal != MEAN and self.expect != type(self).expect:
             raise InputError(f"--expect is the mean that is planned for, and a {self.goal} has none; leave it out.")
-        if not (_real(self.loss) and 0 <= self.loss < 1):
+        if not (_is_real(self.loss) and 0 <= self.loss < 1):
             raise InputError(f"loss is {self.loss}; give the share of packets that are lost, from 0 to below 1.")
         from sensorsim.privacy.spending import LEAST_DELTA
 
-        if not (_real(self.delta) and LEAST_DELTA <= self.delta < 1):
+        if not (_is_real(self.delta) and LEAST_DELTA <= self.delta < 1):
             raise InputError(f"delta is {self.delta}; give a number from {LEAST_DELTA:g} to below 1.")
 
     def _check_features(self) -> None:
@@ -101,14 +114,16 @@ class Asked:
 
         known = {"--features": self.features, "the columns": len(self.columns) or None}
         known["the noise table"] = None if self.noise is None else self.noise.features
-        given = {name: count for name, count in known.items() if count is not None}
-        if len(set(given.values())) > 1:
-            told = " and ".join(f"{name} {'are' if name == 'the columns' else 'is'} {n}" for name, n in given.items())
-            raise InputError(f"{told}: a record has one number of features; give a table made for them.")
+        numbers = {name: count for name, count in known.items() if count is not None}
+        if len(set(numbers.values())) > 1:
+            listed = " and ".join(
+                f"{name} {'are' if name == 'the columns' else 'is'} {n}" for name, n in numbers.items()
+            )
+            raise InputError(f"{listed}: a record has one number of features; give a table made for them.")
         if not (type(self.n) is int and 1 <= self.n <= MOST_FEATURES):
             raise InputError(f"features is {self.n}; give a whole number from 1 to {MOST_FEATURES}.")
         if self.goal != MEAN and self.ranges is not None:
-            raise InputError(f"--ranges tell a mean in its unit, and a {self.goal} has none; leave them out.")
+            raise InputError(f"--ranges give a mean its unit, and a {self.goal} has none; leave them out.")
         if self.goal == MEAN and self.columns and self.ranges is None:
             object.__setattr__(self, "ranges", ranges_for(self.columns))
         if self.ranges is not None and len(self.ranges) != self.n:
@@ -116,23 +131,23 @@ class Asked:
 
     @property
     def n(self) -> int:
-        """Features of a record."""
+        """Number of features of a record."""
         if self.features is not None:
             return self.features
         return len(self.columns) or (FEATURES if self.noise is None else self.noise.features)
 
     @property
     def open(self) -> str | None:
-        """What the plan solves for; None where all is given, the accuracy too."""
+        """Name of the number that the plan solves for; None where all are given, the accuracy too."""
         return next((name for name in SOLVABLE if getattr(self, name) is None), None)
-
-    def with_(self, **found: Any) -> "Asked":
-        """The same with some of it changed."""
-        return replace(self, **found)
 
     @property
     def budget(self) -> Decimal:
         return Decimal(str(given(self.budget_epsilon)))
+
+    def with_(self, **found: Any) -> "Asked":
+        """Return a copy with some values replaced."""
+        return replace(self, **found)
 
     def to_dict(self) -> dict[str, Any]:
         names = ("devices", "records_per_day", "budget_days", "every", "accuracy", "goal", "days", "expect", "loss")
@@ -141,14 +156,19 @@ class Asked:
 
 
 def given(value: Any) -> Any:
-    """A number that is settled by now."""
+    """Return a value that is known not to be None."""
     assert value is not None
     return value
+
+
+def span(days: int) -> str:
+    """Return how often an estimate comes, in words."""
+    return {1: "a day", 7: "a week", 30: "a month", 365: "a year"}.get(days, f"in {days:,} days")
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _real(value: object) -> bool:
+def _is_real(value: object) -> bool:
     return type(value) in (int, float)

@@ -1,31 +1,31 @@
-"""All that is kept of received packets, and its file: exact sums that can be added up over files, clinics and weeks."""
+"""Sums of received packets: exact integers that add up over files, clinics and weeks, and their JSON form."""
 
+import csv
 import hashlib
 import math
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import add
-from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
 from sensorsim.files import of_version, strict_json
-from sensorsim.hospital.expected import REASONS, STAIRS_COLUMNS, Expected
+from sensorsim.hospital.packet_tally import REASONS, STAIRS_COLUMNS, Expected
 from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
 from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
 
 SCHEMA_VERSION = 1
 CONTENT = "packets received by sensorsim"
-MOST_JSON, MOST_BYTES = 1 << 25, 1 << 28  # a CSV may keep many days apart
+MOST_JSON = 1 << 25
 MOST_ROWS = 1 << DIRECTION_BITS.hi  # directions of a sketch: more than there can be features
 MOST_PACKETS = 1 << 50
-BY_CHANCE = 1e-6  # that other packets have the same sums: above, the same sums are no reason to refuse them
+COINCIDENCE = 1e-6  # probability above which equal sums may well be those of different packets
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sufficient statistics: the packets themselves are not needed any more."""
+    """Sufficient statistics: the packets themselves are no longer needed."""
 
     identity: str  # of the table, and of the encoder or sketch where there is one
     epsilon: str  # of one packet
@@ -46,18 +46,24 @@ class Statistics:
         empty: int = 0,
         rejected: dict[str, int] | None = None,
     ) -> "Statistics":
-        """Sums of packets that were expected."""
+        """Return the sums of packets that were expected."""
         refused = dict.fromkeys(REASONS, 0) | (rejected or {})
         shape = (expected.identity, f"{expected.epsilon:f}", expected.n, expected.k, expected.columns)
         return cls(*shape, tuple(map(tuple, sums)), accepted, empty, refused)
 
     @classmethod
+    def of_tally(cls, expected: Expected, tally: Any) -> "Statistics":
+        """Return the sums (features, columns) of packets of which none was refused: each has k values."""
+        values = tally[:, 0].sum() if expected.columns == STAIRS_COLUMNS else tally.sum()
+        return cls.of(expected, tally.tolist(), int(values) // expected.k)
+
+    @classmethod
     def none(cls, expected: Expected) -> "Statistics":
-        """Of no packets at all."""
+        """Return empty statistics."""
         return cls.of(expected, [[0] * len(expected.columns)] * expected.n, 0)
 
     def __add__(self, other: "Statistics") -> "Statistics":
-        """Of the packets of both, to the last digit: neither order nor division shows."""
+        """Return the statistics of both sets of packets, exactly, in any order and division."""
         mine, theirs = ((each.identity, each.n, each.k, each.columns) for each in (self, other))
         if mine != theirs:
             raise InputError(
@@ -73,18 +79,18 @@ class Statistics:
 
     @property
     def counts(self) -> list[int]:
-        """Values received of each feature."""
+        """Number of values received of each feature."""
         return [row[0] if self.columns == STAIRS_COLUMNS else sum(row) for row in self.sums]
 
     @property
     def digest(self) -> bytes | None:
-        """The same for the same sums, in whatever form they were kept; None where two hospitals may well have them."""
-        told = (self.sums, self.accepted, self.empty, [self.rejected[reason] for reason in REASONS])
-        return None if self._again > BY_CHANCE else hashlib.sha256(repr(told).encode()).digest()
+        """Hash of the sums, in any file form; None where two hospitals may well have equal sums."""
+        content = (self.sums, self.accepted, self.empty, [self.rejected[reason] for reason in REASONS])
+        return None if self._coincidence > COINCIDENCE else hashlib.sha256(repr(content).encode()).digest()
 
     @property
-    def _again(self) -> float:
-        """How likely as many packets of the same people give just these counts again; sums of values never do."""
+    def _coincidence(self) -> float:
+        """Probability that as many packets of the same people give these counts again; sums of numbers never do."""
         if self.columns == STAIRS_COLUMNS:
             return 0.0 if self.accepted else 1.0
         log = 0.0
@@ -101,7 +107,7 @@ class Statistics:
         return {**made, "rejected": dict(self.rejected), "sums": sums}
 
     def check(self, expected: Expected, name: str) -> None:
-        """Refuse what no packets of this table can have given."""
+        """Refuse sums that no packets of this table can give."""
         if self.identity != expected.identity:
             raise InputError(
                 f"{name} is of another table, encoder or sketch; give the ones that its packets were made with."
@@ -114,56 +120,38 @@ class Statistics:
             raise InputError(f"{name} has sums that no packets of this table give; write it again from the packets.")
 
 
-def read_received(path: str | os.PathLike[str]) -> Statistics:
-    """What `sensorsim receive --out` wrote, checked; `receive` with its table makes means of it again."""
-    from sensorsim.hospital.columnar_reading import parquet_sums
-    from sensorsim.hospital.reading import MAGIC
-
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(len(MAGIC))
-            if content == MAGIC:
-                return parquet_sums(file, str(path))
-            content += file.read(MOST_BYTES)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; give a file of `sensorsim receive --out`.") from None
-    return parse_received(content, str(path))
-
-
-def parse_received(content: bytes, name: str) -> Statistics:
-    """The same from the bytes of a JSON or a CSV."""
-    from sensorsim.hospital.columnar_reading import csv_sums
-
-    return csv_sums(content, name) if not content.lstrip().startswith(b"{") else _parse_json(content, name)
-
-
-def _parse_json(content: bytes, name: str) -> Statistics:
-    try:
+def parse_json(content: bytes, name: str) -> Statistics:
+    """Parse the JSON of `receive --out`."""
+    with refuse_altered(name):
         read: Any = strict_json(content) if len(content) <= MOST_JSON else {}
-        found = of_version(read, CONTENT, SCHEMA_VERSION, newer(name))
-        return parse_sums(found)
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise altered(name) from None
+        return parse_sums(check_version(read, name))
 
 
-def newer(name: str) -> str:
-    return f"{name} has a newer schema version than {SCHEMA_VERSION}, which this sensorsim reads; update sensorsim."
+def check_version(found: Any, name: str) -> Any:
+    """Return what was read if it is of a known schema version."""
+    newer = f"{name} has a newer schema version than {SCHEMA_VERSION}, which this sensorsim reads; update sensorsim."
+    return of_version(found, CONTENT, SCHEMA_VERSION, newer)
 
 
-def altered(name: str) -> InputError:
-    return InputError(
-        f"{name} is no file of `sensorsim receive --out`, or was altered; write it again from the packets."
-    )
+@contextmanager
+def refuse_altered(name: str) -> Iterator[None]:
+    """Refuse a file that `receive --out` cannot have written; pass on the errors of pyarrow."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, RecursionError, csv.Error) as error:
+        if isinstance(error, InputError) or type(error).__module__.startswith("pyarrow"):
+            raise
+        raise InputError(
+            f"{name} is no file of `sensorsim receive --out`, or was altered; write it again from the packets."
+        ) from None
 
 
 def parse_sums(found: dict[str, Any]) -> Statistics:
-    """Statistics from what `to_dict` gives; ValueError, KeyError or TypeError where no packets can have given it."""
-    n, k = _whole(found["n"], 1, MOST_ROWS), _whole(found["k"], 1, N.hi)
-    columns, sums = _sums(found["sums"], n)
-    rejected = {reason: _whole(found["rejected"][reason]) for reason in REASONS}
-    accepted, empty = _whole(found["accepted"]), _whole(found["empty"])
+    """Check the output of `Statistics.to_dict`; ValueError, KeyError or TypeError where no packets can give it."""
+    n, k = _integer(found["n"], 1, MOST_ROWS), _integer(found["k"], 1, N.hi)
+    columns, sums = _parse_columns(found["sums"], n)
+    rejected = {reason: _integer(found["rejected"][reason]) for reason in REASONS}
+    accepted, empty = _integer(found["accepted"]), _integer(found["empty"])
     identity, epsilon = found["identity"], found["epsilon"]
     named = isinstance(identity, str) and isinstance(epsilon, str) and len(bytes.fromhex(identity)) == 32
     made = Statistics(identity, epsilon, n, k, columns, sums, accepted, empty, rejected)
@@ -173,7 +161,7 @@ def parse_sums(found: dict[str, Any]) -> Statistics:
     return made
 
 
-def _sums(found: dict[str, Any], n: int) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+def _parse_columns(found: dict[str, Any], n: int) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
     columns = tuple(found)
     symbols = tuple(str(symbol) for symbol in range(len(columns)))
     if columns != STAIRS_COLUMNS and (columns != symbols or not 2 <= len(columns) <= MOST_SYMBOLS):
@@ -181,13 +169,13 @@ def _sums(found: dict[str, Any], n: int) -> tuple[tuple[str, ...], tuple[tuple[i
     lists = []
     for name in columns:
         most = MOST_PACKETS * {"sum": LIMIT.hi, "sum_of_squares": LIMIT.hi**2}.get(name, 1)
-        lists.append([_whole(value, -most if name == "sum" else 0, most) for value in found[name]])
+        lists.append([_integer(value, -most if name == "sum" else 0, most) for value in found[name]])
     if {len(values) for values in lists} != {n}:
         raise ValueError("features")
     return columns, tuple(zip(*lists, strict=True))
 
 
-def _whole(value: object, least: int = 0, most: int = MOST_PACKETS) -> int:
+def _integer(value: object, least: int = 0, most: int = MOST_PACKETS) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise ValueError("whole number")
+        raise ValueError("integer")
     return value

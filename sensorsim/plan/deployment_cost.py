@@ -1,16 +1,15 @@
-"""What a plan costs on the chip and on the air: the whole record of `sensorsim cost`, as often as the budget releases.
+"""Compute what a plan costs on the chip and on the air: the whole record of `sensorsim cost`, per release and day.
 
 The sensor's line there is of one feature by a rows table. Here it sends the packet of this table; a release of more
 features has the arithmetic of one for each of them, and as many blocks of the generator as its words take. Records that
-are not released cost nothing that is counted. Sensing, sleep and the upkeep of a link are in neither.
+are not released cost nothing that is counted. Sensing, sleep and the upkeep of a link are not included.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sensorsim.plan.asked import given
-from sensorsim.plan.lines import Line
+from sensorsim.plan.deployment import Line, given
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ MICROJOULES_PER_JOULE = 1_000_000
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one device. Energies are None where the tables have no figure for a part of the chip."""
+    """Costs of one device. Energies are None where the tables have no figure for a part of the chip."""
 
     chip: str
     radio: str
@@ -35,11 +34,12 @@ class Costs:
     releases_per_day: float
     microjoule_per_day: float | None
     table_bytes: int
-    battery_share: float | None  # that the releases of the whole run take of a charge; None also without a battery
-    battery_years: float | None  # that a charge pays for releases alone
+    battery_share: float | None  # of a charge that the releases of the whole run take; None also without a battery
+    battery_years: float | None  # of releases alone that a charge pays for
 
 
 def costs(settled: "Settled") -> Costs:
+    """Compute the costs of a settled deployment."""
     from sensorsim.cost.record import check_day
     from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE
 
@@ -47,7 +47,7 @@ def costs(settled: "Settled") -> Costs:
     record = record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)
     often = settled.schedule.allowed / given(asked.budget_days)
     check_day(often, record.radio, [record.costs["sensor"]])
-    release = release_cost(asked.n, *shape(settled), asked.chip, asked.radio)
+    release = release_cost(asked.n, *_shape(settled), asked.chip, asked.radio)
     each = None if release.nJ is None else release.nJ / NANOJOULES_PER_MICROJOULE
     a_day = None if each is None else each * often
     joule = record.joule
@@ -60,7 +60,7 @@ def costs(settled: "Settled") -> Costs:
 
 @lru_cache(maxsize=8)
 def record_of(n: int, chip: str | None, radio: str, battery_mah: float | None = None) -> "WholeRecord":
-    """The sensor's record of n features on a chip, by a radio, as `sensorsim cost` has it among those of others."""
+    """Return the sensor's record of n features on a chip, by a radio, as in `sensorsim cost`."""
     from sensorsim.cost.record import Choices, WholeRecord, settle
     from sensorsim.cost.record_parts import SENSOR, Making
 
@@ -70,14 +70,8 @@ def record_of(n: int, chip: str | None, radio: str, battery_mah: float | None = 
     return WholeRecord(*parts, choices, "kernel", {SENSOR: making.of_sensor()})
 
 
-def shape(settled: "Settled") -> tuple[int, int, int]:
-    """Features of a release, blocks of the generator for its words, bytes of its packet."""
-    firmware = settled.firmware
-    return firmware.k, firmware.blocks, firmware.layout.bytes
-
-
 def release_cost(n: int, k: int, blocks: int, size: int, chip: str | None, radio: str) -> "Part":
-    """The sensor's record of `sensorsim cost` with so many features, blocks and bytes; no energy if not known."""
+    """Return the cost of a release of k features, generator blocks and packet bytes; no energy where unknown."""
     from sensorsim.cost.record_cost import Part
 
     record = record_of(n, chip, radio)
@@ -91,12 +85,18 @@ def release_cost(n: int, k: int, blocks: int, size: int, chip: str | None, radio
     return Part(cycles, sum(known) + (k - 1) * arithmetic.nJ + (blocks - 1) * words.nJ + air)
 
 
-def lines(settled: "Settled", found: Costs) -> list[Line]:
-    """With the calls that say each again."""
+def _shape(settled: "Settled") -> tuple[int, int, int]:
+    """Return the features of a release, the generator blocks for its words, and the bytes of its packet."""
+    firmware = settled.firmware
+    return firmware.k, firmware.blocks, firmware.layout.bytes
+
+
+def cost_lines(settled: "Settled", found: Costs) -> list[Line]:
+    """Return the lines of a plan about costs."""
     asked = settled.asked
     of = f"{asked.n}, {asked.chip!r}, {asked.radio!r}"
-    numbers = ", ".join(map(repr, (asked.n, *shape(settled), asked.chip, asked.radio)))
-    release = f"sensorsim.plan.costs.release_cost({numbers})"
+    numbers = ", ".join(map(repr, (asked.n, *_shape(settled), asked.chip, asked.radio)))
+    release = f"sensorsim.plan.release_cost({numbers})"
     each = f"{release}.nJ / 1000"
     often = f"{settled.schedule.allowed} / {asked.budget_days}"
     layout = f"sensorsim.device.firmware.Firmware(table, budget_epsilon={str(asked.budget)!r}).layout.bytes"
@@ -104,7 +104,7 @@ def lines(settled: "Settled", found: Costs) -> list[Line]:
         Line("cycles of a release", found.cycles, "cycles", f"{release}.cycles"),
         Line("bytes of a packet", found.bytes, "bytes", layout),
         Line("time on air of a packet", found.on_air_ms, "ms",
-             f"1000 * sensorsim.plan.costs.record_of({of}).radio.sending_seconds({found.bytes})"),
+             f"1000 * sensorsim.plan.record_of({of}).radio.sending_seconds({found.bytes})"),
         Line("energy of a release", found.microjoule, "µJ", each if found.microjoule is not None else "None"),
         Line("releases a day", found.releases_per_day, "a day", often),
         Line("bytes of the table", found.table_bytes, "bytes", "table.table_bytes"),
@@ -112,7 +112,7 @@ def lines(settled: "Settled", found: Costs) -> list[Line]:
     if found.microjoule_per_day is not None:
         made.append(Line("energy of a day", found.microjoule_per_day, "µJ a day", f"{each} * ({often})"))
     if found.battery_share is not None:
-        joule = f"sensorsim.plan.costs.record_of({of}, {asked.battery_mah!r}).joule"
+        joule = f"sensorsim.plan.record_of({of}, {asked.battery_mah!r}).joule"
         run = f"{each} * ({often}) * {asked.days} / 1e6 / {joule}"
         made.append(Line("share of a charge", found.battery_share, f"in {counted(asked.days, 'day')}", run))
         years = f"{asked.days} / ({run}) / {DAYS_PER_YEAR}"

@@ -1,33 +1,39 @@
-"""A plan on one screen: 80 columns, 24 lines."""
+"""Format a plan for one screen: 80 columns, 24 lines."""
 
 from fractions import Fraction
 
 from sensorsim.cost.record_text import short
-from sensorsim.plan.asked import COVARIANCE, given
-from sensorsim.plan.clipping import ON_OTHERS, column_variance
-from sensorsim.plan.plan import Plan
-from sensorsim.plan.protects import ADAPTIVE, Protects, Spent
-from sensorsim.plan.reached import NORMAL_95
-from sensorsim.plan.shuffled import MOST_TOGETHER
-from sensorsim.plan.words import shown, span
+from sensorsim.plan.deployment import COVARIANCE, given, span
+from sensorsim.plan.estimands import NORMAL_95
+from sensorsim.plan.person_epsilon import ADAPTIVE, MOST_TOGETHER, Protects, Spent
+from sensorsim.plan.study_plan import Plan
+from sensorsim.plan.synthetic_people import ON_OTHERS, column_variance
 from sensorsim.privacy.rounded import epsilon
 from sensorsim.ranges import brief
 from sensorsim.terminal import counted
 
 WIDTH, HEIGHT = 80, 24
-MOST_UNITS = 2  # columns whose interval is told in their unit; all are in the JSON
+MOST_UNITS = 2  # columns whose interval is shown in their unit; all are in the JSON
 MOST_YEARS = 100
-MOST_WRITTEN = 10**9  # larger numbers by their power of ten
+MOST_WRITTEN = 10**9  # larger numbers are shown by their power of ten
 HOLDS = "  holds for     these devices' records; day of release unknown, loss by chance"
-NAMES = {"record": "a record", "budget period": "a person, budget period", "month": "a person, month"}
+NAMES = {
+    "record": "a record",
+    "budget period": "a person, budget period",
+    "month": "a person, month",
+    "year": "a person, year",
+    "whole run": "a person, whole run",
+}
 FIRST_LEFT_OUT = ("record", "whole run", "month")  # all are in the JSON
-NAMES |= {"year": "a person, year", "whole run": "a person, whole run"}
 
 
 def plan_text(plan: Plan) -> str:
-    """What was found first, then how, what it protects, what it costs. Some days are left out where it is too long."""
-    reached = _of_model(plan) if plan.model else _reached(plan)
-    before, after = [*_asked(plan), *reached, *_design(plan)], [*_shuffled(plan), *_costs(plan), *_strategies(plan)]
+    """Return the accuracy first, then the design, the privacy and the costs; leave out some spans if it is too long."""
+    reached = _model(plan) if plan.model else _accuracy(plan)
+    before, after = (
+        [*_deployment(plan), *reached, *_design(plan)],
+        [*_shuffled(plan), *_costs(plan), *_strategies(plan)],
+    )
     protected = _protects(plan.protects)
     for name in FIRST_LEFT_OUT:
         if len(before) + len(protected) + len(after) > HEIGHT:
@@ -35,7 +41,7 @@ def plan_text(plan: Plan) -> str:
     return "\n".join([*before, *protected, *after])
 
 
-def _asked(plan: Plan) -> list[str]:
+def _deployment(plan: Plan) -> list[str]:
     asked = plan.asked
     often = f"{counted(given(asked.records_per_day), 'record')} a day{_solved(plan, 'records_per_day')}"
     devices = f"{counted(given(asked.devices), 'device')}{_solved(plan, 'devices')}"
@@ -46,35 +52,34 @@ def _asked(plan: Plan) -> list[str]:
 
 
 def _solved(plan: Plan, name: str) -> str:
-    """Said of what the plan solved for."""
+    """Return the mark of the number that the plan solved for."""
     return " (solved)" if plan.solved_for == name else ""
 
 
-def _reached(plan: Plan) -> list[str]:
+def _accuracy(plan: Plan) -> list[str]:
     asked, settled = plan.asked, plan.settled
     wanted = "" if asked.accuracy is None else f"; asked ±{asked.accuracy:.4g}"
     often = f"{span(given(asked.every))}{_solved(plan, 'every')}"
     if asked.goal == COVARIANCE:
-        return _of_correlation(plan, f"{often}{wanted}")
-    reached = f"  reached       ±{shown(plan.half, asked.goal)} {often} on average, 95 %{wanted}"
+        return _correlation(plan, f"{often}{wanted}")
+    reached = f"  reached       ±{settled.estimand.format_half(plan.half)} {often} on average, 95 %{wanted}"
     lines = [reached if len(reached) <= WIDTH else reached.replace(" of the range", "")]
     packets = f"  from          {_number(settled.packets)} packets"
     if plan.in_units:
-        told = [f"{brief(name)} ±{value:,.4g} {brief(unit)}" for name, value, unit in plan.in_units]
-        fitting = MOST_UNITS if len(", ".join(told[:MOST_UNITS])) + 30 <= WIDTH else 1
-        more = f", {len(told) - fitting} more" if len(told) > fitting else ""
-        lines.append(_cut(f"  in its unit   {', '.join(told[:fitting])}{more}"))
+        units = [f"{brief(name)} ±{value:,.4g} {brief(unit)}" for name, value, unit in plan.in_units]
+        fitting = MOST_UNITS if len(", ".join(units[:MOST_UNITS])) + 30 <= WIDTH else 1
+        more = f", {len(units) - fitting} more" if len(units) > fitting else ""
+        lines.append(_cut(f"  in its unit   {', '.join(units[:fitting])}{more}"))
     each = f", {_number(settled.count)} of a feature" if settled.table.sampled else ""
     error = "" if settled.sd is None else f"; standard error {100 * settled.sd:.3g} %"
     return [*lines, f"{packets}{each}{error}", HOLDS]
 
 
-def _of_correlation(plan: Plan, often: str) -> list[str]:
-    """Where nothing arrives, or too little, it is said."""
+def _correlation(plan: Plan, often: str) -> list[str]:
     n, found = plan.asked.n, plan.settled.correlation
     nothing = "; this tells nothing" if plan.half >= 1 else ""
     packets = f"  from          {_number(plan.settled.packets)} packets on average, half of them sketches{nothing}"
-    lines = [f"  reached       about ±{shown(plan.half, COVARIANCE)} {often}"]
+    lines = [f"  reached       about ±{plan.settled.estimand.format_half(plan.half)} {often}"]
     if found is None:
         return [*lines, packets]
     noise = f"noise {NORMAL_95 * found.sd:.2g}"
@@ -87,7 +92,7 @@ def _of_correlation(plan: Plan, often: str) -> list[str]:
     ]
 
 
-def _of_model(plan: Plan) -> list[str]:
+def _model(plan: Plan) -> list[str]:
     one = given(plan.model)
     return [
         f"  reached       {one.accuracy:.2f} % accuracy, R² {one.r2:.3f}, by "
@@ -113,11 +118,10 @@ def _design(plan: Plan) -> list[str]:
 
 
 def _protects(found: Protects) -> list[str]:
-    """Of any days; `aligned` is the basic epsilon of days that begin with a budget period."""
     head = f"  {'protects, local, any start':<28}{'days':>6}{'releases':>10}"
     period = next(one.days for one in found.spent if one.name == "budget period")
-    shown_ones = [one for one in found.spent if one.name != "month" or one.days != period]
-    made = [f"{head}{'basic':>10}{f'delta {found.delta:.2g}':>14}{'aligned':>10}", *map(_spent, shown_ones)]
+    rows = [_spent(one) for one in found.spent if one.name != "month" or one.days != period]
+    made = [f"{head}{'basic':>10}{f'delta {found.delta:.2g}':>14}{'aligned':>10}", *rows]
     return [*made, f"    {ADAPTIVE}; aligned: with a period"]
 
 
@@ -128,7 +132,6 @@ def _spent(one: Spent) -> str:
 
 
 def _shuffled(plan: Plan) -> list[str]:
-    """For days that cross budget periods, and for those that do not."""
     found, one = plan.protects, plan.protects.shuffled
     if not one.packets:
         return ["  shuffled      not told: no packet arrives"]
@@ -138,8 +141,8 @@ def _shuffled(plan: Plan) -> list[str]:
     among = f"{one.aligned_of_a_person} of a person in {one.packets:,} or more"
     lines = [f"  shuffled      {epsilon(one.aligned_epsilon, 3)} at delta {found.delta:.2g}, {among}"]
     if one.of_a_person > one.aligned_of_a_person:
-        told = "not told" if one.epsilon is None else epsilon(one.epsilon, 3)
-        lines.append(f"                {told} where the days cross a budget period: {one.of_a_person} of a person")
+        crossing = "not told" if one.epsilon is None else epsilon(one.epsilon, 3)
+        lines.append(f"                {crossing} where the days cross a budget period: {one.of_a_person} of a person")
     return [*lines, "                if without identity, lost and come by chance; not the local one"]
 
 
@@ -160,7 +163,7 @@ def _costs(plan: Plan) -> list[str]:
 
 
 def _strategies(plan: Plan) -> list[str]:
-    """What an interval, a person's epsilon and an observer make of each way to spend the budget."""
+    """Return interval, person's epsilon and observer's advantage of each way to spend the budget."""
     if not plan.strategies:
         return []
     head = f"  {'ways to spend it':<20}{'releases':>9}{'± a period':>11}{'person':>8}"
@@ -168,8 +171,8 @@ def _strategies(plan: Plan) -> list[str]:
     for one in plan.strategies:
         bound = "nothing" if one.bound is None else f"≤ {one.bound:.3f}"
         half = f"{196 * one.standard_error:.3g} %"
-        seen = f"{one.releases:>9,}{half:>11}{epsilon(one.epsilon_person):>8}{one.advantage:>14.3f}{bound:>10}"
-        lines.append(f"    {one.name:<18}{seen}")
+        cells = f"{one.releases:>9,}{half:>11}{epsilon(one.epsilon_person):>8}{one.advantage:>14.3f}{bound:>10}"
+        lines.append(f"    {one.name:<18}{cells}")
     releases, k = plan.settled.schedule.allowed, plan.table.release
     own = "" if (releases, k) == (1, 1) else f"; plan: {_number(releases)} of {k}"
     return [*lines, f"    on uniform people who change once, sampled once a period{own}"]

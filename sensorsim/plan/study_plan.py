@@ -5,16 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.plan import costs as of_costs
-from sensorsim.plan import protects as of_protects
-from sensorsim.plan.asked import COVARIANCE, MEAN, MODEL, Asked, given
-from sensorsim.plan.clipping import ON_OTHERS, PEOPLE, column_variance
-from sensorsim.plan.costs import Costs, costs
-from sensorsim.plan.lines import Line
-from sensorsim.plan.protects import ADAPTIVE, ANY_START, Protects, protects
-from sensorsim.plan.shuffled import WITHOUT_IDENTITY
-from sensorsim.plan.solve import Settled, solved
-from sensorsim.plan.words import shown, span
+from sensorsim.plan.deployment import COVARIANCE, MEAN, MODEL, Asked, Line, given, span
+from sensorsim.plan.deployment_cost import Costs, cost_lines, costs, record_of
+from sensorsim.plan.person_epsilon import ADAPTIVE, ANY_START, WITHOUT_IDENTITY, Protects, privacy_lines, protects
+from sensorsim.plan.solve import Settled, solve
+from sensorsim.plan.synthetic_people import ON_OTHERS, PEOPLE_CLIPPED, SimulatedModel, column_variance, simulate_model
 from sensorsim.privacy.rounded import epsilon
 from sensorsim.results import Result
 from sensorsim.terminal import counted
@@ -22,12 +17,11 @@ from sensorsim.terminal import counted
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.plan.model import Foretold
-    from sensorsim.plan.streams import Strategy
+    from sensorsim.plan.strategies import Strategy
     from sensorsim.privacy.tables import NoiseTable
 
 SCHEMA_VERSION = 1
-SHOWN_LINES, SHOWN_LETTERS = 16, 60  # of a repr
+SHOWN_LINES, SHOWN_CHARACTERS = 16, 60  # of a repr
 CONTENT = "plan"
 PRIVACY = "local, per person"
 FIRMWARE = "sensorsim.device.firmware.Firmware"
@@ -44,36 +38,36 @@ ONE_RELEASE = "time sampling there is one release a period"
 
 @dataclass(frozen=True, repr=False)
 class Plan(Result):
-    """A deployment, all of it settled. `to_dict` is the JSON, `to_frame` the table for a notebook."""
+    """A settled deployment. `to_dict` is the JSON, `to_frame` the table for a notebook."""
 
     settled: Settled
     solved_for: str | None  # what was open
     protects: Protects
     costs: Costs
-    model: "Foretold | None" = None
+    model: "SimulatedModel | None" = None
     strategies: "tuple[Strategy, ...]" = ()
 
     def title(self) -> str:
-        reached = "" if self.asked.goal == MODEL else f": ±{shown(self.half, self.asked.goal)}"
+        reached = "" if self.asked.goal == MODEL else f": ±{self.settled.estimand.format_half(self.half)}"
         often = span(given(self.asked.every))
         return f"Plan({counted(given(self.asked.devices), 'device')}, epsilon {self.asked.budget}{reached} {often})"
 
     def facts(self) -> dict[str, str]:
         found = {}
         for line in self.lines[:SHOWN_LINES]:
-            found[line.name] = f"{_in_words(line)} {line.unit}"[:SHOWN_LETTERS]
+            found[line.name] = f"{_format_value(line)} {line.unit}"[:SHOWN_CHARACTERS]
         return found
 
     def figure(self) -> "Figure":
-        """Interval against devices, for this budget and others."""
-        from sensorsim.plan.figure import plan_figure
+        """Draw interval against devices, for this budget and others."""
+        from sensorsim.plan.plan_figure import plan_figure
 
         made: Figure = plan_figure(self)
         return made
 
     @property
     def asked(self) -> Asked:
-        """With what was open filled in; the accuracy stays as it was asked."""
+        """The deployment with the open number filled in; the accuracy stays as it was asked."""
         return self.settled.asked
 
     @property
@@ -94,26 +88,26 @@ class Plan(Result):
 
     @property
     def lines(self) -> list[Line]:
-        """Everything that the plan says, each with the call that says it again."""
-        made = [*_of_design(self.settled), *_of_reached(self)]
-        made += of_protects.lines(self.settled, self.protects)
-        made += of_costs.lines(self.settled, self.costs)
-        return made
+        """Every number of the plan, each with the call that computes it again."""
+        made = [*_design_lines(self.settled), *_accuracy_lines(self)]
+        return [*made, *privacy_lines(self.settled, self.protects), *cost_lines(self.settled, self.costs)]
 
     def rows(self) -> list[dict[str, Any]]:
         return [line.to_dict() for line in self.lines]
 
     @property
     def notes(self) -> list[str]:
-        """What is assumed, in sentences."""
+        """Assumptions, in sentences."""
         made = [ADAPTIVE, ANY_START]
         made.append(f"the shuffled epsilon holds {WITHOUT_IDENTITY}; it is no part of the local one")
         if self.asked.goal != MODEL:
             made += [HOLDS_FOR, ON_AVERAGE]
         if self.asked.goal == COVARIANCE:
-            made.append(f"clipping is simulated on {PEOPLE}, {ON_OTHERS}; a half width is a forecast, not proved")
+            made.append(
+                f"clipping is simulated on {PEOPLE_CLIPPED}, {ON_OTHERS}; a half width is a forecast, not proved"
+            )
         if self.strategies:
-            made.append(f"ways to spend the budget are simulated on {STRATEGIES_PEOPLE}; {own_design(self.settled)}")
+            made.append(f"ways to spend the budget are simulated on {STRATEGIES_PEOPLE}; {_own_design(self.settled)}")
         return made
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,29 +125,28 @@ class Plan(Result):
 
 
 def plan(asked: Asked | None = None, *, compare: bool = False, told: Callable[[str], None] = lambda text: None) -> Plan:
-    """Choose the design, make and prove its table, and say what it reaches, protects and costs.
+    """Choose the design, make and certify its table, and compute what it reaches, protects and costs.
 
-    `compare` sets time sampling beside other ways to spend the budget, by simulation. `told` hears what takes long.
+    `compare` sets time sampling beside other ways to spend the budget, by simulation. `told` is called with the name of
+    each long step.
     """
     asked = asked or Asked()
-    of_costs.record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)  # tells of a wrong name at once
+    record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)  # refuses a wrong name at once
     told("choosing a design and making its table")
-    settled = solved(asked)
+    settled = solve(asked)
     model = None
     if asked.goal == MODEL:
-        from sensorsim.plan.model import foretold
-
         told("simulating a model")
-        model = foretold(settled.table, int(settled.packets))
+        model = simulate_model(settled.table, int(settled.packets))
     strategies: tuple[Any, ...] = ()
     if compare:
         told("simulating other ways to spend the budget")
-        strategies = _compared(settled)
+        strategies = _compare(settled)
     return Plan(settled, asked.open, protects(settled), costs(settled), model, strategies)
 
 
-def _compared(settled: Settled) -> "tuple[Strategy, ...]":
-    from sensorsim.plan.streams import compare
+def _compare(settled: Settled) -> "tuple[Strategy, ...]":
+    from sensorsim.plan.strategies import compare
 
     asked, table, schedule = settled.asked, settled.table, settled.schedule
     if schedule.slots < 2:
@@ -162,29 +155,33 @@ def _compared(settled: Settled) -> "tuple[Strategy, ...]":
     return compare(asked.budget, asked.n, schedule.slots, given(asked.devices), table=whole)
 
 
-def _in_words(line: Line) -> str:
-    if not isinstance(line.value, int | float):
-        return str(line.value)
-    return epsilon(line.value, 6) if line.unit.startswith("epsilon") else f"{line.value:,.6g}"
-
-
-def own_design(settled: Settled) -> str:
-    """How the design of a plan differs from the time sampling that is compared."""
+def _own_design(settled: Settled) -> str:
+    """Say how the design of the plan differs from the time sampling that is compared."""
     releases, k = settled.schedule.allowed, settled.table.release
     if (releases, k) == (1, 1):
         return ONE_RELEASE
     return f"{ONE_RELEASE}, and this plan has {releases:,} of {counted(k, 'feature')}"
 
 
-def _of_design(settled: Settled) -> list[Line]:
+def _format_value(line: Line) -> str:
+    if not isinstance(line.value, int | float):
+        return str(line.value)
+    return epsilon(line.value, 6) if line.unit.startswith("epsilon") else f"{line.value:,.6g}"
+
+
+def _design_lines(settled: Settled) -> list[Line]:
     asked, table = settled.asked, settled.table
     firmware = f"{FIRMWARE}(table, budget_epsilon={str(asked.budget)!r}, budget_days={asked.budget_days})"
     schedule = f"sensorsim.device.schedule.Schedule.of({firmware}, {asked.records_per_day})"
     proof = "sensorsim.privacy.certificate.certify(table)"
     within = f"in {counted(given(asked.budget_days), 'day')}"
+
+    def features(count: int) -> str:
+        return "feature" if count == 1 else "features"
+
     return [
-        Line("features of a record", table.features, _features(table.features), "table.features"),
-        Line("features released of a record", table.release, _features(table.release), "table.release"),
+        Line("features of a record", table.features, features(table.features), "table.features"),
+        Line("features released of a record", table.release, features(table.release), "table.release"),
         Line("epsilon of a release, proved", float(settled.firmware.epsilon), "epsilon, delta 0",
              f"float({proof}.epsilon_record)"),
         Line("releases that the budget pays for", settled.firmware.releases, within,
@@ -196,42 +193,38 @@ def _of_design(settled: Settled) -> list[Line]:
     ]  # fmt: skip
 
 
-def _features(count: int) -> str:
-    return "feature" if count == 1 else "features"
-
-
-def _of_reached(plan: Plan) -> list[Line]:
+def _accuracy_lines(plan: Plan) -> list[Line]:
     settled, asked = plan.settled, plan.asked
     numbers = (asked.devices, asked.every, asked.budget_days, settled.schedule.allowed, asked.loss)
-    arriving = f"sensorsim.plan.reached.packets({', '.join(map(repr, numbers))})"
+    arriving = f"sensorsim.plan.packets({', '.join(map(repr, numbers))})"
     within = f"in {counted(given(asked.every), 'day')}"
     made = [Line("packets of an estimate", float(settled.packets), within, f"float({arriving})")]
     if asked.goal == MODEL and plan.model:
-        how = f"sensorsim.plan.model.foretold(table, int({arriving}))"
+        how = f"sensorsim.plan.simulate_model(table, int({arriving}))"
         made.append(Line("accuracy of the model", plan.model.accuracy, "%, 1 - MSE", f"{how}.accuracy"))
         made.append(Line("R² of the model", plan.model.r2, "over the column means", f"{how}.r2"))
         return made
     if asked.goal == COVARIANCE:
-        return made + _of_correlation(settled)
+        return made + _correlation_lines(settled)
     share = f"{arriving} * table.release / table.features"
     made.append(Line("values of a feature", settled.count, within, f"int({share})"))
-    sd = f"sensorsim.plan.reached.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
+    sd = f"sensorsim.plan.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
     made.append(Line("standard error", settled.sd, "ranges", sd if settled.sd is not None else "None"))
-    half = f"sensorsim.plan.reached.mean_half(table, {settled.count}, {asked.expect!r})"
+    half = f"sensorsim.plan.mean_half(table, {settled.count}, {asked.expect!r})"
     made.append(Line("95 % interval, half width", plan.half, "ranges", half))
     for known, (name, value, unit) in zip(asked.ranges or (), plan.in_units, strict=True):
         made.append(Line(f"95 % interval of {name}, half width", value, unit, f"{half} * {known.span!r}"))
     return made
 
 
-def _of_correlation(settled: Settled) -> list[Line]:
+def _correlation_lines(settled: Settled) -> list[Line]:
     found, n = settled.correlation, settled.asked.n
-    variance = f"sensorsim.plan.clipping.column_variance({n})"
-    made = [Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE}", variance)]
+    variance = f"sensorsim.plan.column_variance({n})"
+    made = [Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE_CLIPPED}", variance)]
     if found is None:
         return [*made, Line("half width, about", settled.half, "of a correlation", "1.0")]
-    how = f"sensorsim.plan.correlation.correlation(table, {n}, {settled.count})"
-    unit = f"of a correlation, on {PEOPLE}; {ON_OTHERS}"
+    how = f"sensorsim.plan.correlation(table, {n}, {settled.count})"
+    unit = f"of a correlation, on {PEOPLE_CLIPPED}; {ON_OTHERS}"
     return [
         *made,
         Line("bound R of the sketch", found.root, SKETCH_WITH, f"{how}.root"),
