@@ -12,7 +12,7 @@ from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT
 from sensorsim.claims.run import statements
 from sensorsim.claims.setting import Setting
 from sensorsim.language.ranges import RangeError
-from sensorsim.privacy import tables
+from sensorsim.noise import noise_table as tables
 
 BY_ID = {one.id: one for one in statements()}
 
@@ -106,24 +106,24 @@ OTHER_QUANTITIES = [
     ("inputs-z", {"claims.loss.in_front": lambda noise, h: 1.0}, NOT),
     ("inputs-square", {"claims.loss.B": Fraction(1)}, HOLDS),
     ("inputs-revert", {"claims.loss.L": 1}, HOLDS),
-    ("sens-near", {"privacy.sensitivity.spof_term": lambda a: (a - 1) ** 2 + 0.1}, NOT),
-    ("sens-sgd-term", {"privacy.sensitivity.dpsgd_term_printed": lambda a: 2 * max(math_sigmoid(a), math_sigmoid(-a))},
-     HOLDS),
+    ("sens-near", {"accounting.sensitivities.spof_term": lambda a: (a - 1) ** 2 + 0.1}, NOT),
+    ("sens-sgd-term",
+     {"accounting.sensitivities.dpsgd_term_printed": lambda a: 2 * max(math_sigmoid(a), math_sigmoid(-a))}, HOLDS),
     ("sens-sgd-clips", {"claims.privacy.C": 3.0}, HOLDS),
-    ("sens-utility", {"privacy.sensitivity.spof": lambda n: 5.0}, DEPENDS),
+    ("sens-utility", {"accounting.sensitivities.spof": lambda n: 5.0}, DEPENDS),
     ("inputs-difference", {"claims.loss.noisy_inputs": lambda b, n: 1.5 * b}, HOLDS),
     ("inputs-gradient", {"claims.loss.first": lambda k, x, a: 1.0}, NOT),
-    ("sens-lower", {"privacy.sensitivity.spof": lambda n: 5.0}, HOLDS),
-    ("sens-constant", {"privacy.sensitivity.stabilized_distance": lambda c, l, n, constant=False: 2654.75}, HOLDS),
-    ("sens-noise", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0}, HOLDS),
-    ("dp-sum", {"privacy.sensitivity.spof": lambda n: 1.0}, NOT),
+    ("sens-lower", {"accounting.sensitivities.spof": lambda n: 5.0}, HOLDS),
+    ("sens-constant", {"accounting.sensitivities.stabilized_distance": lambda c, l, n, constant=False: 2654.75}, HOLDS),
+    ("sens-noise", {"accounting.sensitivities.stabilized_printed": lambda c_j, n: 21.0}, HOLDS),
+    ("dp-sum", {"accounting.sensitivities.spof": lambda n: 1.0}, NOT),
     ("dp-both", {"claims.release.nominal_scale": lambda *use: 21.0, "claims.release.spent": spends(1.0)}, HOLDS),
     ("dp-split", {"claims.release.LAPLACE": {2: 1.0, 4: 3.0}}, HOLDS),  # as if it were a normal variable
-    ("dp-variance", {"privacy.sensitivity.JOINT_RELEASE_FACTOR": 2.0}, HOLDS),
-    ("dp-constant", {"privacy.sensitivity.stabilized_printed": lambda c_j, n: 21.0,
+    ("dp-variance", {"accounting.sensitivities.JOINT_RELEASE_FACTOR": 2.0}, HOLDS),
+    ("dp-constant", {"accounting.sensitivities.stabilized_printed": lambda c_j, n: 21.0,
                      "claims.release.spent": spends(1.0)}, HOLDS),
     ("dp-epochs", {"claims.release.spent": spends(1.0)}, HOLDS),
-    ("dp-weights", {"privacy.sensitivity.sigmoid": lambda a: 0.5}, HOLDS),
+    ("dp-weights", {"accounting.sensitivities.sigmoid": lambda a: 0.5}, HOLDS),
     ("dp-users", {"claims.release.largest_loss": lambda first, second, scale: float(len(first))}, NOT),
     ("dp-level", {"claims.release.RECORDS": 1}, HOLDS),
     ("dp-sgd", {"claims.release.spent": spends(1.0)}, HOLDS),
@@ -133,13 +133,13 @@ OTHER_QUANTITIES = [
     ("noise-inverse", {"claims.noise.HS": (0.0,)}, HOLDS),
     ("noise-derivative", {"claims.noise.HS": (0.0,)}, HOLDS),
     ("noise-h", {"train.noisy_inputs.spread": lambda sigma, printed: 0.0}, HOLDS),
-    ("noise-table", {"privacy.tables.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
+    ("noise-table", {"noise.noise_table.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
     ("noise-order", {"kernels.spof.fm": silent}, HOLDS),
     ("exp-maximum", {"claims.setting.Setting.dataset": property(lambda self: self.scaled)}, HOLDS),
     ("exp-unaffected", {"mechanisms.dpsgd.Dpsgd.options": ("epsilon", "C", "c", "point", "redraw", "forward")}, NOT),
-    ("own-certificates", {"privacy.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
-    ("own-sampled", {"privacy.kinds.rows.RowsTable.estimate_sd": 1.0}, NOT),
-    ("own-release", {"privacy.accounting.spent": spends(2.0)}, NOT),
+    ("own-certificates", {"noise.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
+    ("own-sampled", {"noise.kinds.rows_table.RowsTable.estimate_sd": 1.0}, NOT),
+    ("own-release", {"accounting.spent": spends(2.0)}, NOT),
     ("own-time", {"language.secrecy.Secrecy.same_path": False}, NOT),
     ("own-ranges", {"language.load.shipped": lambda: {"a.kernel": SimpleNamespace(prove=unproved)}}, NOT),
     ("own-rtl", {"cost.prices.cpu_names": lambda: ["ibex", "avr"]}, HOLDS),
@@ -255,6 +255,6 @@ def test_an_exponential_that_was_not_compiled_is_not_told(monkeypatch):
 
 def test_the_best_known_decides(monkeypatch):
     monkeypatch.setattr(
-        "sensorsim.privacy.yardstick.fine_sd", lambda epsilon: 0.9 * tables.ready_table(epsilon, 1).estimate_sd
+        "sensorsim.noise.baseline.fine_sd", lambda epsilon: 0.9 * tables.ready_table(epsilon, 1).estimate_sd
     )
     assert BY_ID["own-sd"].check(Setting()).verdict == BY_ID["own-sd-large"].check(Setting()).verdict == NOT

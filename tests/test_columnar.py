@@ -31,7 +31,7 @@ from sensorsim.hospital.receiving import READERS
 from sensorsim.hospital.statistics import Statistics
 from sensorsim.hospital.tally import Tally
 from sensorsim.hospital.unpack import tally_packets
-from sensorsim.privacy.tablefile import write_table
+from sensorsim.noise.table_file import write_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -628,7 +628,7 @@ def test_without_pyarrow(
 BIG = """
 import re, sys
 from sensorsim.hospital import receive
-from sensorsim.privacy.tablefile import read_table
+from sensorsim.noise.table_file import read_table
 received = receive(sys.argv[1], read_table(sys.argv[2]))
 peak = re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())
 print(received.accepted, int(peak[1]) // 1024)

@@ -13,7 +13,7 @@ from sensorsim.hospital import covariance as regression
 from sensorsim.hospital.covariance import Squares, covariance
 from sensorsim.hospital.learn import column_of_names, direction_bits, known_columns, learn, share_of, sketch_of
 from sensorsim.hospital.prior import PRIOR, likeness
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.train.released import feature_sums, on_the_lattice, sketch_sums
 
 N = 5

@@ -12,7 +12,7 @@ from sensorsim.hospital.learn import learn
 from sensorsim.hospital.linear import Learnt, linear_map, nothing_known
 from sensorsim.hospital.prior import PRIOR
 from sensorsim.mechanisms.base import LINEAR, SIGMOID
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.train import pseudo
 from sensorsim.train.trained import Part, Trained, logit, sigmoid
 

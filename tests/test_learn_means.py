@@ -15,7 +15,7 @@ from sensorsim.device import Sketch
 from sensorsim.hospital.learn import column_of_names, known_columns, learn
 from sensorsim.hospital.means import columns
 from sensorsim.hospital.prior import PRIOR, SHAPES
-from sensorsim.privacy.tables import NoiseTable, ready_table
+from sensorsim.noise.noise_table import NoiseTable, ready_table
 from sensorsim.train.released import feature_sums, on_the_lattice, sketch_sums
 
 MANY = 10**6

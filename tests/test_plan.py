@@ -9,9 +9,11 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from sensorsim.accounting.composition import of_releases
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
+from sensorsim.noise.noise_table import READY_EPSILONS, make_table, ready_table
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.choose import ROWS, _best_releases, choose, divided, value_variance
 from sensorsim.plan.protects import most_anywhere, most_releases
@@ -20,8 +22,6 @@ from sensorsim.plan.shuffled import fewest_packets, group_epsilon
 from sensorsim.plan.solve import settle, solved
 from sensorsim.plan.text import plan_text
 from sensorsim.plan.words import missed
-from sensorsim.privacy.spending import of_releases
-from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
 
 
 def one_bit(epsilon, features=1):

@@ -9,13 +9,13 @@ from sensorsim.device.sketch import Sketch, sketch_records
 from sensorsim.errors import InputError
 from sensorsim.hospital.learn import known_columns, learn, sketch_of
 from sensorsim.mechanisms.release import table_for
+from sensorsim.noise.batch_release import sampled_records
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.clipping import REACHES, column_variance, reaches
 from sensorsim.plan.correlation import Correlation, correlation, correlation_count, foretold_correlation
 from sensorsim.plan.model import made_people
 from sensorsim.plan.text import plan_text
-from sensorsim.privacy.releases import sampled_records
-from sensorsim.privacy.tables import ready_table
 
 
 def truth_of(x):

@@ -9,11 +9,11 @@ from sensorsim.cost.chip_parts import load_parts
 from sensorsim.cost.prices import load_chips
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.figure import curve, draw
 from sensorsim.plan.model import PEOPLE, foretold, made_people
 from sensorsim.plan.text import plan_text
-from sensorsim.privacy.tables import ready_table
 
 # ── model ──
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sensorsim.errors import InputError
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.noise_table import NoiseTable, budget_of, make_table, ready_table
 from sensorsim.plan.streams import Strategy, compare
 from sensorsim.plan.streams_draws import ONE, Setting, due, released, table_of
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.tables import NoiseTable, budget_of, make_table, ready_table
 
 DEVICES = 5000
 NAMES = ("time sampling", "every record", "memoised")

@@ -23,8 +23,8 @@ from scipy.stats import binom, binomtest
 from sensorsim.errors import InputError
 from sensorsim.hospital.intervals import mean_interval
 from sensorsim.hospital.law import law_of
-from sensorsim.privacy.releases import release_records
-from sensorsim.privacy.tables import READY_EPSILONS, NoiseTable, certified, make_table, ready_table
+from sensorsim.noise.batch_release import release_records
+from sensorsim.noise.noise_table import READY_EPSILONS, NoiseTable, certified, make_table, ready_table
 
 Records = Sequence[tuple[Fraction, int]]  # x, and how many have it
 Chances = dict[Any, float]  # of each unbiased value

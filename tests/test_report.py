@@ -26,9 +26,9 @@ from sensorsim.cost.record_cost import PARTS
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
 from sensorsim.language.secrecy import NOT_PROVED
+from sensorsim.noise.certificate import format_epsilon as epsilon
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.plan import Asked, plan
-from sensorsim.privacy.rounded import epsilon
-from sensorsim.privacy.tables import ready_table
 from sensorsim.report import Wanted, report
 from sensorsim.report.opening import headlines
 from sensorsim.report.page import page
@@ -161,7 +161,7 @@ def test_a_board_of_ones_own_without_a_figure_has_no_total_and_its_file_is_named
 
 
 def test_what_is_protected_and_reached_is_that_of_plan(seen, made):
-    from sensorsim.privacy.certificate import certify
+    from sensorsim.noise.certificate import certify
 
     told = plan(Asked(features=14, battery_mah=225.0))
     proved = certify(told.table)
@@ -395,7 +395,7 @@ def test_the_place_is_checked_before_anything_is_read(tmp_path, capsys):
 
 
 def test_a_table_that_is_not_private_is_not_called_proved():
-    from sensorsim.privacy.tables import make_table, ready_table
+    from sensorsim.noise.noise_table import make_table, ready_table
     from sensorsim.report.sections import _of_table
 
     bad = make_table("naive", "1.6", release=1, entries=256)
@@ -409,8 +409,8 @@ def test_a_manifest_that_says_another_certificate_is_refused(tmp_path):
     from dataclasses import asdict
     from types import SimpleNamespace
 
-    from sensorsim.privacy.tablefile import write_table
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.noise.noise_table import ready_table
+    from sensorsim.noise.table_file import write_table
     from sensorsim.report.package import PRINTED, _proved
 
     table = ready_table("1.6", 1)

@@ -2,11 +2,11 @@
 
 from functools import cache
 
+from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.claims.claim import Found, across, agrees, as_arithmetic, claim, whether
 from sensorsim.cost.prices import cpu_names, load_cpu
 from sensorsim.cost.pricing import PAPER_PRICES
 from sensorsim.cost.report import CostReport, cost
-from sensorsim.privacy import sensitivity
 
 APPENDIX = "Appendix on perturbation complexities"
 N, L, C = 14, 7, 4.0  # of the paper's experiment, which the cost report has as its defaults too

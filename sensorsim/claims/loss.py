@@ -4,8 +4,8 @@ import math
 import random
 from fractions import Fraction
 
+from sensorsim.accounting.sensitivities import noisy_inputs, noisy_inputs_printed, sigmoid, softplus, spof
 from sensorsim.claims.claim import Found, as_arithmetic, claim, whether
-from sensorsim.privacy.sensitivity import noisy_inputs, noisy_inputs_printed, sigmoid, softplus, spof
 
 SECTION = "Section on noiseless inputs"
 NOISY = "Appendix on noisy inputs"

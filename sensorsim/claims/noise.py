@@ -139,7 +139,7 @@ def noise_h() -> Found:
     how="a table of rounded Laplace samples, epsilon = 1.6 on one feature: likelihood ratios of its outputs, exactly",
 )
 def noise_table() -> Found:
-    from sensorsim.privacy.tables import make_table
+    from sensorsim.noise.noise_table import make_table
 
     made = make_table("naive", "1.6", release=1)
     proof = made.certificate

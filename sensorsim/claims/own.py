@@ -13,7 +13,7 @@ from sensorsim.claims.setting import Setting
     how="largest likelihood ratio over all inputs and outputs, from the counts in the files, in whole numbers",
 )
 def own_certificates() -> Found:
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     tables = [
         ready_table(epsilon, release, kind)
@@ -27,8 +27,8 @@ def own_certificates() -> Found:
 
 def _above(epsilon: str) -> float:
     """By how many per cent the shipped rows are above a linear program that is solved now."""
-    from sensorsim.privacy.tables import ready_table
-    from sensorsim.privacy.yardstick import fine_sd
+    from sensorsim.noise.baseline import fine_sd
+    from sensorsim.noise.noise_table import ready_table
 
     reached = ready_table(epsilon, 1).estimate_sd
     assert reached is not None
@@ -70,7 +70,7 @@ def own_sd_large(_setting: Setting, printed: str) -> Found:
     "in 14 at epsilon, worst deviations of the shipped tables",
 )
 def own_sampled() -> Found:
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     gain = {}
     for epsilon in READY_EPSILONS:
@@ -89,9 +89,9 @@ def own_sampled() -> Found:
     "once a record",
 )
 def own_release() -> Found:
-    from sensorsim.privacy.accounting import spent
-    from sensorsim.privacy.spending import Covers
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.accounting import spent
+    from sensorsim.accounting.composition import Covers
+    from sensorsim.noise.noise_table import ready_table
 
     found = spent("sampled", table=ready_table("1.6", 1))
     text = f"{found.epsilon:.4f}, delta {found.delta:g}, covers {found.covers.value}"

@@ -4,8 +4,8 @@ import math
 from fractions import Fraction
 from itertools import product
 
+from sensorsim.accounting import sensitivities as s
 from sensorsim.claims.claim import Found, across, agrees, as_arithmetic, claim, whether
-from sensorsim.privacy import sensitivity as s
 
 APPENDIX = "Appendix on sensitivities"
 OPTIMUM = "Appendix on optimising sensitivities"

@@ -23,7 +23,7 @@ from sensorsim.hospital.statistics import (
     newer,
     parse_sums,
 )
-from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
+from sensorsim.noise.kinds.rows_table import MOST_SYMBOLS
 
 MOST_LINES = 1 << 22
 TEXT, LONGEST_TEXT = ("identity", "epsilon"), 64

@@ -11,7 +11,7 @@ from sensorsim.device.wire import NUMBERS, Layout
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.encoders import Encoder
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 # Why a packet is refused, the first that applies, and how that is said.
 REASONS = {

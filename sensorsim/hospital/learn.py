@@ -20,7 +20,7 @@ from sensorsim.hospital.prior import FLAT_VARIANCE, PRIOR, Prior, Reals, likenes
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.hospital.received import Received
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Indices = npt.NDArray[np.int64]
 

@@ -19,7 +19,7 @@ import numpy as np
 from sensorsim.hospital.prior import MEANS, PRIOR, SHAPES, Prior, Reals, alike_in_shape, populations, shapes
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 BETWEEN = (0.5 / MEANS) ** 2  # variance of a mean about its point of the grid
 LEAST = 1e-9  # packets of a column of which none came: then the prior stays

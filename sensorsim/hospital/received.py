@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sensorsim.device.sketch import Sketch
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 PRIVACY = "local, per record"
 SHOWN = 14  # features that a repr lists

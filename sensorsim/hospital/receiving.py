@@ -37,7 +37,7 @@ from sensorsim.hospital.unpack import tally_packets
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.encoders import Encoder
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
 READERS = {BINARY: binary_packets, HEX: hex_packets, CSV: csv_packets, PARQUET: parquet_packets}

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from sensorsim.plan.asked import MEAN, Asked
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 ONE_BIT, ROWS = "one bit", "rows"
 FORMS = {MEAN: (ONE_BIT, ROWS)}  # of other goals: rows
@@ -78,7 +78,7 @@ def value_variance(form: str, share: float, goal: str = MEAN) -> float:
 
     Of rows that of the design's promise, so that no table that is made later has more.
     """
-    from sensorsim.privacy.yardstick import one_bit_sd
+    from sensorsim.noise.baseline import one_bit_sd
 
     from_8 = min(share, 8.0)  # finer tables are not made
     if form == ONE_BIT:
@@ -94,7 +94,7 @@ def noise_of(design: Design, goal: str) -> float:
 def table_for(design: Design, n: int) -> "NoiseTable":
     """The table of a design, certified: the one that ships, or one made for it. Seconds for some rows."""
     from sensorsim.mechanisms.release import table_for as rows_for
-    from sensorsim.privacy.tables import certified, make_table
+    from sensorsim.noise.noise_table import certified, make_table
 
     if design.form == ONE_BIT:
         return make_table("rows", design.epsilon, n, design.k, symbols=2)
@@ -102,8 +102,8 @@ def table_for(design: Design, n: int) -> "NoiseTable":
 
 
 def _rows_sd(share: float) -> float:
-    from sensorsim.privacy.rows_design import GOALS
-    from sensorsim.privacy.yardstick import best_known_sd
+    from sensorsim.noise.baseline import best_known_sd
+    from sensorsim.noise.rows_design import GOALS
 
     best = best_known_sd(share)
     assert best is not None
@@ -133,7 +133,7 @@ def _best_releases(form: str, goal: str, budget: float, slots: int) -> int:
 
 def _stretches(form: str, budget: float, slots: int) -> list[tuple[int, int]]:
     """First and last count of each."""
-    from sensorsim.privacy.rows_design import GOALS
+    from sensorsim.noise.rows_design import GOALS
 
     starts = {1} if form == ONE_BIT else {1, *(max(1, math.ceil(budget / float(limit))) for limit, _ in GOALS)}
     firsts = sorted(start for start in starts if start <= slots)

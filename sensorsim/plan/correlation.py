@@ -21,8 +21,8 @@ from sensorsim.errors import InputError
 from sensorsim.plan.reached import NORMAL_95
 
 if TYPE_CHECKING:
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.plan.clipping import Reach
-    from sensorsim.privacy.tables import NoiseTable
 
 SKETCHED = Fraction(1, 2)  # of the packets
 MOST_FEATURES = 256  # of more, the 2^16 directions of a sketch are too few for all entries of a covariance

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from sensorsim.hospital.linear import Map
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 PEOPLE = 20_000
 MOST_PACKETS = 2_000_000  # more are taken as so many
@@ -103,7 +103,7 @@ def _sums(table: "NoiseTable", x: Any, seed: list[int]) -> Any:
     """Of every feature how often each symbol came, or how many values and their sum."""
     import numpy as np
 
-    from sensorsim.privacy.releases import sampled_records
+    from sensorsim.noise.batch_release import sampled_records
 
     chosen, y = (part.ravel() for part in sampled_records(x, table, seed))
     if table.symbols is not None:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan import costs as of_costs
 from sensorsim.plan import protects as of_protects
 from sensorsim.plan.asked import COVARIANCE, MEAN, MODEL, Asked, given
@@ -15,16 +16,15 @@ from sensorsim.plan.protects import ADAPTIVE, ANY_START, Protects, protects
 from sensorsim.plan.shuffled import WITHOUT_IDENTITY
 from sensorsim.plan.solve import Settled, solved
 from sensorsim.plan.words import shown, span
-from sensorsim.privacy.rounded import epsilon
 from sensorsim.results import Result
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.plan.model import Foretold
     from sensorsim.plan.streams import Strategy
-    from sensorsim.privacy.tables import NoiseTable
 
 SCHEMA_VERSION = 1
 SHOWN_LINES, SHOWN_LETTERS = 16, 60  # of a repr
@@ -180,7 +180,7 @@ def _of_design(settled: Settled) -> list[Line]:
     asked, table = settled.asked, settled.table
     firmware = f"{FIRMWARE}(table, budget_epsilon={str(asked.budget)!r}, budget_days={asked.budget_days})"
     schedule = f"sensorsim.device.schedule.Schedule.of({firmware}, {asked.records_per_day})"
-    proof = "sensorsim.privacy.certificate.certify(table)"
+    proof = "sensorsim.noise.certificate.certify(table)"
     within = f"in {counted(given(asked.budget_days), 'day')}"
     return [
         Line("features of a record", table.features, _features(table.features), "table.features"),

@@ -51,7 +51,7 @@ class Protects:
 
 
 def protects(settled: "Settled") -> Protects:
-    from sensorsim.privacy.spending import of_releases
+    from sensorsim.accounting.composition import of_releases
 
     asked, schedule = settled.asked, settled.schedule
     period = given(asked.budget_days)
@@ -113,7 +113,7 @@ def lines(settled: "Settled", found: Protects) -> list[Line]:
     made = []
     for one in found.spent:
         if one.days is None:
-            how = "float(sensorsim.privacy.certificate.certify(table).epsilon_record)"
+            how = "float(sensorsim.noise.certificate.certify(table).epsilon_record)"
             made.append(Line(f"epsilon of a {one.name}", one.basic, "epsilon, delta 0", how))
             continue
         any_start = one.releases, one.basic, one.at_delta
@@ -123,7 +123,7 @@ def lines(settled: "Settled", found: Protects) -> list[Line]:
             (", aligned", f"{HERE}.most_releases", aligned),
         ):
             of, within = f"of a person in a {one.name}{words}", f"in {counted(one.days, 'day')}"
-            how = f"sensorsim.privacy.spending.of_releases(table, {releases}, {found.delta!r})"
+            how = f"sensorsim.accounting.composition.of_releases(table, {releases}, {found.delta!r})"
             made.append(Line(f"releases {of}", releases, within, f"{most}({schedule}, {one.days})"))
             made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))
             unit = f"epsilon at delta {found.delta:g}"

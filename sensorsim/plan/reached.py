@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 NORMAL_95 = 1.959964  # standard normal quantile of 97.5 %
 MOST_PACKETS = 10**15

@@ -40,7 +40,7 @@ class Shuffled:
 
 
 def shuffled(settled: "Settled", of_a_person: int, aligned: int) -> Shuffled:
-    from sensorsim.privacy.certificate import certify
+    from sensorsim.noise.certificate import certify
 
     asked, count = settled.asked, fewest_packets(settled.packets)
     own = float(given(certify(settled.table).epsilon_record))
@@ -55,7 +55,7 @@ def shuffled(settled: "Settled", of_a_person: int, aligned: int) -> Shuffled:
 
 def fewest_packets(expected: Fraction) -> int:
     """As many as almost every estimate has, at least 1; 0 where less than one is expected."""
-    from sensorsim.privacy.shuffle import MOST_PACKETS
+    from sensorsim.accounting.amplification import MOST_PACKETS
 
     if expected < 1:
         return 0
@@ -68,7 +68,7 @@ def group_epsilon(epsilon0: float, n: int, delta: float, packets: int = 1) -> fl
     Group privacy: if one packet changed is (e, d), then P <= exp(e)·P' + d <= exp(e)·(exp(e)·P'' + d) + d for two, and
     so on: k packets are (k·e, d·(1 + exp(e) + … + exp((k-1)·e))). The smallest e is taken whose delta is enough.
     """
-    from sensorsim.privacy.shuffle import shuffled_delta, shuffled_epsilon
+    from sensorsim.accounting.amplification import shuffled_delta, shuffled_epsilon
 
     if type(packets) is not int or packets < 1:
         raise InputError(f"a person has {packets} packets; give a whole number of 1 or more.")
@@ -88,7 +88,7 @@ def group_epsilon(epsilon0: float, n: int, delta: float, packets: int = 1) -> fl
 
 def lines(found: Shuffled, delta: float) -> list[Line]:
     """With the calls that say each again."""
-    table_proof = "sensorsim.privacy.certificate.certify(table).epsilon_record"
+    table_proof = "sensorsim.noise.certificate.certify(table).epsilon_record"
     unit = f"epsilon at delta {delta:g}, {WITHOUT_IDENTITY}"
     told = {
         "in the days of an estimate, begun anywhere": (found.of_a_person, found.epsilon),

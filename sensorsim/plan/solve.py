@@ -25,7 +25,7 @@ from sensorsim.plan.words import bare, missed, span
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware
     from sensorsim.device.schedule import Schedule
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 THOUSANDTHS, MOST_EPSILON = 1000, 1000  # budgets are solved for in steps of 0.001
 WAYS = ("devices", "budget_epsilon", "every")  # that a refusal names
@@ -158,7 +158,7 @@ def _budget_epsilon(asked: Asked) -> Decimal:
     if asked.noise is None:
         least = 1
     else:  # what one release of this table costs, rounded up
-        from sensorsim.privacy.certificate import certify
+        from sensorsim.noise.certificate import certify
 
         least = ceil(Fraction(given(certify(asked.noise).epsilon_record)) * THOUSANDTHS)
 

@@ -26,6 +26,8 @@ from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.noise_table import budget_of
 from sensorsim.plan.streams_draws import (
     ONE,
     Setting,
@@ -40,11 +42,9 @@ from sensorsim.plan.streams_draws import (
     symbols,
     table_of,
 )
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.tables import budget_of
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 LEAST_SIMULATED, MOST_SIMULATED, MOST_CELLS = 1_000, 20_000, 1 << 21  # devices; values of all their records
 MOST_OF_A_DEVICE = 1 << 15  # values of the records of a period

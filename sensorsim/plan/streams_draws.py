@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 ONE = 1 << 15  # x of 1
 
@@ -54,7 +54,7 @@ def released(x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
     """One feature of each row: which, and its unbiased value."""
     import numpy as np
 
-    from sensorsim.privacy.releases import release_records, sampled_records
+    from sensorsim.noise.batch_release import release_records, sampled_records
 
     if x.shape[1] == 1:
         return np.zeros(len(x), int), table.estimate(release_records(x, table, seed)[:, 0])
@@ -66,7 +66,7 @@ def symbols(x: Any, table: "NoiseTable", setting: Setting, call: int) -> Any:
     """One release of each x, of one feature."""
     import numpy as np
 
-    from sensorsim.privacy.releases import release_records
+    from sensorsim.noise.batch_release import release_records
 
     return release_records(x.astype(np.uint16)[:, None], table, [setting.seed, call])[:, 0]
 
@@ -74,7 +74,7 @@ def symbols(x: Any, table: "NoiseTable", setting: Setting, call: int) -> Any:
 @lru_cache(maxsize=16)
 def table_of(epsilon: Decimal, features: int) -> "NoiseTable":
     """One feature of a record: one that ships where there is one, as its counts are the same for every n."""
-    from sensorsim.privacy.tables import READY_EPSILONS, certified, make_table, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, certified, make_table, ready_table
 
     if str(epsilon.normalize()) in READY_EPSILONS:
         return certified(replace(ready_table(str(epsilon.normalize()), 1), features=features))

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from sensorsim.cost.record_text import short
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.asked import COVARIANCE, given
 from sensorsim.plan.clipping import ON_OTHERS, column_variance
 from sensorsim.plan.plan import Plan
@@ -10,7 +11,6 @@ from sensorsim.plan.protects import ADAPTIVE, Protects, Spent
 from sensorsim.plan.reached import NORMAL_95
 from sensorsim.plan.shuffled import MOST_TOGETHER
 from sensorsim.plan.words import shown, span
-from sensorsim.privacy.rounded import epsilon
 from sensorsim.ranges import brief
 from sensorsim.terminal import counted
 

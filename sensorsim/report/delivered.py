@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.words import span
-from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.figures import reach_curve, rival_bars
 from sensorsim.report.gather import Findings
 from sensorsim.report.parts import Column, Markup, command, figure, paragraph, section, table, tag

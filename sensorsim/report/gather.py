@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from sensorsim.claims import Claim
     from sensorsim.cost.record import WholeRecord
     from sensorsim.fleet.result import FleetResult
+    from sensorsim.noise.certificate import Certificate
     from sensorsim.plan import Plan
-    from sensorsim.privacy.certificate import Certificate
     from sensorsim.report.package import PackageFacts
     from sensorsim.train.kept import KeptSweep
 
@@ -66,8 +66,8 @@ class Findings:
 
 def gather(wanted: Wanted, told: Told = lambda text: None) -> Findings:
     """Everything; files of others are read first, so that a bad one is told at once."""
+    from sensorsim.noise.certificate import certify
     from sensorsim.plan import plan
-    from sensorsim.privacy.certificate import certify
     from sensorsim.report.package import read_package
 
     table, noise = read_noise(wanted.noise) if wanted.noise is not None else (None, None)
@@ -103,16 +103,16 @@ def _record(wanted: Wanted) -> "tuple[WholeRecord, float | None]":
 
 def _rivals(plan: "Plan") -> tuple[Rival, ...]:
     """At the epsilon of one released value."""
-    from sensorsim.privacy import yardstick
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise import baseline
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     epsilon = float(plan.table.epsilon) / plan.table.release
-    best = yardstick.best_known_sd(epsilon)
+    best = baseline.best_known_sd(epsilon)
     found = [
-        Rival("Laplace noise", yardstick.laplace_sd(epsilon)),
-        Rival("piecewise", yardstick.piecewise_sd(epsilon)),
-        Rival("one bit", yardstick.one_bit_sd(epsilon)),
-        Rival("hybrid", yardstick.hybrid_sd(epsilon)),
+        Rival("Laplace noise", baseline.laplace_sd(epsilon)),
+        Rival("piecewise", baseline.piecewise_sd(epsilon)),
+        Rival("one bit", baseline.one_bit_sd(epsilon)),
+        Rival("hybrid", baseline.hybrid_sd(epsilon)),
     ]
     ready = next((text for text in READY_EPSILONS if float(text) == epsilon), None)
     if ready is not None:

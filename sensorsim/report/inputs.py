@@ -14,7 +14,7 @@ from sensorsim.report.asked import Place
 
 if TYPE_CHECKING:
     from sensorsim.fleet.result import FleetResult
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.train.kept import KeptSweep
 
 
@@ -69,7 +69,7 @@ def read_fleet(path: Place, content: bytes, tables: "list[NoiseTable]", every: i
 
 
 def read_noise(path: Place) -> "tuple[NoiseTable, Input]":
-    from sensorsim.privacy.tablefile import MOST_BYTES, parse_table
+    from sensorsim.noise.table_file import MOST_BYTES, parse_table
 
     content = _content(path, MOST_BYTES, "the path of a noise table")
     return parse_table(content, brief(name_of(path))), of_file("--noise", path, content)
@@ -84,7 +84,7 @@ def of_board(chip: str | None) -> list[Input]:
 
 
 def _with_ready(tables: "list[NoiseTable]") -> "Iterator[NoiseTable]":
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     yield from tables
     for kind in ("rows", "stairs"):

@@ -14,8 +14,8 @@ from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.export.manifest import Package
-    from sensorsim.privacy.certificate import Certificate
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.certificate import Certificate
+    from sensorsim.noise.noise_table import NoiseTable
 
 RELEASE = "release"  # the call whose cost is told
 COMMAND_LETTERS = 1000  # of the command, which a page has room for
@@ -96,8 +96,8 @@ def _facts(package: "Package") -> PackageFacts:
 
 def _proved(package: "Package") -> "tuple[NoiseTable | None, Certificate | None]":
     """The table of the package and its certificate, which must be the one that the manifest prints."""
-    from sensorsim.privacy.certificate import certify
-    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.noise.certificate import certify
+    from sensorsim.noise.table_file import read_table
 
     if package.table_file is None:
         return None, None

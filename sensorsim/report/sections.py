@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sensorsim.claims.claim import MARKS, VERDICTS
 from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
 from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.protects import Spent
-from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.asked import Wanted
 from sensorsim.report.figures import energy_bars
 from sensorsim.report.gather import Findings
@@ -20,8 +20,8 @@ from sensorsim.report.words import many, number, percent, power
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.certificate import Certificate
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.certificate import Certificate
+    from sensorsim.noise.noise_table import NoiseTable
 
 
 def costs(found: Findings) -> Markup:

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.privacy.rounded import epsilon
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.report.parts import Column, Markup, paragraph, table
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.report.gather import Findings
 
 PLAN, SWEEP, FLEET, PACKAGE = "the plan", "the sweep", "the fleet", "the package"
