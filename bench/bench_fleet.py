@@ -19,7 +19,7 @@ from sensorsim.fleet.life import run_batch
 from sensorsim.fleet.people import People
 from sensorsim.fleet.run import simulate
 from sensorsim.fleet.settings import Settings
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 DEVICES, DAYS = 40_000, 365
 GOAL = 10**6 * 365 / 600  # device-days a second, on two cores

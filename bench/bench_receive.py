@@ -16,7 +16,7 @@ import pytest
 from sensorsim.device.wire import Layout
 from sensorsim.hospital import receive
 from sensorsim.hospital.packet_tally import Expected
-from sensorsim.privacy.tables import NoiseTable, ready_table
+from sensorsim.noise.noise_table import NoiseTable, ready_table
 
 SOME = 10**6
 TABLES = {

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from sensorsim.language.run.generators import GENERATORS
-from sensorsim.privacy.releases import release_records, sampled_records
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.batch_release import release_records, sampled_records
+from sensorsim.noise.noise_table import ready_table
 
 RECORDS, FEATURES = 1 << 15, 14
 PEER_VALUES = 2000

@@ -45,7 +45,6 @@ _PLACES = {
     "FailedProofError": "sensorsim.errors",
     "InputError": "sensorsim.errors",
     "Sensor": "sensorsim.device.sensor",
-    "audit": "sensorsim.api.auditing",
     "certify": "sensorsim.api.noise",
     "evaluate": "sensorsim.api.evaluating",
     "kernel": "sensorsim.api.kernels",
@@ -55,7 +54,7 @@ _PLACES = {
     "release": "sensorsim.api.releasing",
     "write_table": "sensorsim.api.noise",
 }
-_DOORS = ("claims", "cost", "export", "fleet", "plan", "report", "train", "verify")
+_DOORS = ("audit", "claims", "cost", "export", "fleet", "plan", "report", "train", "verify")
 __all__ = [
     *_PLACES,
     *_DOORS,

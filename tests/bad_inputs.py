@@ -352,8 +352,8 @@ def furnish_more(folder: Path) -> None:
     from sensorsim.device.firmware import Firmware
     from sensorsim.export.manifest import open_package
     from sensorsim.machine.targets import TARGETS, Ziglang
-    from sensorsim.privacy.releases import sampled_records
-    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.noise.batch_release import sampled_records
+    from sensorsim.noise.table_file import read_table
 
     assert folder == Path.cwd()
     main(["data", "make", "--rows", "457", "--persons", "35", "--out", "fitbit.csv"])

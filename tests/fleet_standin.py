@@ -17,7 +17,7 @@ from sensorsim.fleet import life, run, store
 from sensorsim.fleet.counts import OUTCOMES, Counts
 from sensorsim.fleet.people import People
 from sensorsim.fleet.settings import Settings
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 ONE = 2**15
 BECAME = ("received", "lost", "passed over", "spent", "no entropy", "bad clock", "cut")  # of a record

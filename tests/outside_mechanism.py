@@ -49,7 +49,7 @@ class Outside(LaplaceMechanism):
         return use.features / use.epsilon
 
     def parts(self, use, scale):
-        from sensorsim.privacy import pld
+        from sensorsim.accounting import pld
 
         return [(1 / scale, pld.laplace, use.features)]
 

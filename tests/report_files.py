@@ -48,7 +48,7 @@ def fleet_settings(devices=40, days=14, noise=None, budget="1"):
     from sensorsim.device.firmware import Firmware
     from sensorsim.fleet.people import People
     from sensorsim.fleet.settings import Settings
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.noise.noise_table import ready_table
 
     table = noise or ready_table("1", 1)
     names = [f"feature {place}" for place in range(table.features)]

@@ -20,6 +20,7 @@ from page_text import blocks, commands
 from pages import ROOT, ROW, SETTINGS, Console, environment
 from schema_text import file_of, schema_of, text_of
 
+from sensorsim.accounting.composition import Covers
 from sensorsim.claims.claim import VERDICTS
 from sensorsim.cost.report import ACCOUNTINGS, METRICS
 from sensorsim.cost.rows import STATUSES, UNITS
@@ -27,9 +28,8 @@ from sensorsim.fleet.counts import OUTCOMES
 from sensorsim.fleet.settings import SCHEDULES
 from sensorsim.locking.choices import KEPT
 from sensorsim.mechanisms import every
+from sensorsim.noise.kinds import KINDS
 from sensorsim.plan.deployment import GOALS, SOLVABLE
-from sensorsim.privacy.kinds import KINDS
-from sensorsim.privacy.spending import Covers
 from sensorsim.train.about import NOISE, NORMALISE
 
 PAGE = ROOT / "docs" / "formats.md"

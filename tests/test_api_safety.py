@@ -15,8 +15,8 @@ from sensorsim.kernels.formats import ONE
 
 import sensorsim as ss
 from sensorsim.errors import NO_VALUES, in_python, on_the_command_line
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.releases import release_records, sampled_records
+from sensorsim.noise.batch_release import release_records, sampled_records
+from sensorsim.noise.certificate import certify
 from sensorsim.records import as_records, quantised
 
 ROOT = Path(__file__).parent.parent

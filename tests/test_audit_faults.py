@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from test_audit import rows_table
 
-from sensorsim.privacy.audit import Audit, Source, examine, make_source
-from sensorsim.privacy.audit.source import repeat
-from sensorsim.privacy.tables import NoiseTable, make_table
+from sensorsim.audit import Audit, Source, examine, make_source
+from sensorsim.audit.packet_source import repeat
+from sensorsim.noise.noise_table import NoiseTable, make_table
 
 DRAWS = 1 << 18
 FRAC = 15

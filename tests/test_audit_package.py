@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from test_audit import rows_table
 
+from sensorsim.audit import examine, make_source
 from sensorsim.cli import main
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package import make_package
 from sensorsim.export.write import fill
-from sensorsim.privacy.audit import examine, make_source
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import NoiseTable, make_table
+from sensorsim.noise.noise_table import NoiseTable, make_table
+from sensorsim.noise.table_file import write_table
 from sensorsim.verify import observed
 from sensorsim.verify.observed import package_source
 

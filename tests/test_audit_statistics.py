@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensorsim.privacy.audit import Field, Input, Source, examine
-from sensorsim.privacy.audit.bounds import at_least, at_most, best_bound, rarest
-from sensorsim.privacy.audit.cells import GROUPS, LOW, lay_out
-from sensorsim.privacy.audit.chisquare import chi_square, independence, p_value
-from sensorsim.privacy.audit.learn import learn
-from sensorsim.privacy.audit.tally import pairs_of, tally, tally_values
+from sensorsim.audit import Field, Input, Source, examine
+from sensorsim.audit.cell_counts import GROUPS, LOW, column_pairs, count_packets, count_values, make_cells
+from sensorsim.audit.hypothesis_tests import at_least, at_most, best_bound, chi_square, independence, p_value, rarest
+from sensorsim.audit.learned_event import learn
 
 TRUTH = 0.75  # of randomised response: three true answers for each false one
 
@@ -156,8 +154,8 @@ def test_counts_are_those_of_plain_loops() -> None:
     packets = rng.integers(-5000, 5000, (301, 3)).astype(np.int32)
     packets[:, 2] &= ~3  # a lattice of four
     source = source._replace(expected=lambda x, column: None)
-    cells, pairs = lay_out(source, [packets, packets]), pairs_of(3)
-    counts = tally(packets, cells, 0, pairs)
+    cells, pairs = make_cells(source, [packets, packets]), column_pairs(3)
+    counts = count_packets(packets, cells, 0, pairs)
     assert cells.shift.tolist() == [0, 0, 2]
     assert sorted(map(tuple, pairs.within.tolist())) == [(0, 1), (0, 2), (1, 2)]
     across = [(a, b, 1) for a in range(3) for b in range(3)] + [(a, a, lag) for a in range(3) for lag in range(2, 9)]
@@ -179,7 +177,7 @@ def test_counts_are_those_of_plain_loops() -> None:
         assert counts.cells[column].tolist() == np.bincount(where, minlength=256).tolist()
     assert counts.ends.tolist() == [[row.min(), row.max()] for row in packets.T]
     values = np.zeros(1 << cells.bits, np.uint32)
-    tally_values(packets, cells, values)
+    count_values(packets, cells, values)
     want = Counter(int(v) % (1 << cells.bits) for v in packets[:, cells.pooled].ravel())
     assert {k: n for k, n in enumerate(values.tolist()) if n} == want
 
@@ -196,7 +194,7 @@ def test_what_is_learnt_tells_apart_what_no_single_value_does() -> None:
     event = learn(packets(0, 3000), packets(90, 3000), 1)
     assert event is not None
     first, second = (event.score(packets(x, 20_000)) for x in (0, 90))
-    assert event.looks[0].what == "xor" and {event.looks[0].a, event.looks[0].b} == {0, 1}
+    assert event.statistics[0].what == "xor" and {event.statistics[0].a, event.statistics[0].b} == {0, 1}
     assert (first > event.cuts[-3]).mean() > 20 * (second > event.cuts[-3]).mean()
     alike = learn(packets(0, 3000), packets(0, 3000), 1)
     assert alike is not None

@@ -12,7 +12,7 @@ from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT
 from sensorsim.claims.experiment import Experiment
 from sensorsim.claims.recompute import statements
 from sensorsim.language.ranges import RangeError
-from sensorsim.privacy import tables
+from sensorsim.noise import noise_table as tables
 
 BY_ID = {one.id: one for one in statements()}
 
@@ -134,13 +134,13 @@ OTHER_QUANTITIES = [
     ("noise-inverse", {"claims.noise_claims.HS": (0.0,)}, HOLDS),
     ("noise-derivative", {"claims.noise_claims.HS": (0.0,)}, HOLDS),
     ("noise-h", {"train.noisy_inputs.spread": lambda sigma, printed: 0.0}, HOLDS),
-    ("noise-table", {"privacy.tables.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
+    ("noise-table", {"noise.noise_table.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
     ("noise-order", {"kernels.spof.fm": silent}, HOLDS),
     ("exp-maximum", {"claims.experiment.Experiment.dataset": property(lambda self: self.scaled)}, HOLDS),
     ("exp-unaffected", {"mechanisms.dpsgd.Dpsgd.options": ("epsilon", "C", "c", "point", "redraw", "forward")}, NOT),
-    ("own-certificates", {"privacy.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
-    ("own-sampled", {"privacy.kinds.rows.RowsTable.estimate_sd": 1.0}, NOT),
-    ("own-release", {"privacy.accounting.spent": spends(2.0)}, NOT),
+    ("own-certificates", {"noise.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
+    ("own-sampled", {"noise.kinds.rows_table.RowsTable.estimate_sd": 1.0}, NOT),
+    ("own-release", {"accounting.spent": spends(2.0)}, NOT),
     ("own-time", {"language.secrecy.Secrecy.same_path": False}, NOT),
     ("own-ranges", {"language.load.shipped": lambda: {"a.kernel": SimpleNamespace(prove=unproved)}}, NOT),
     ("own-rtl", {"cost.prices.cpu_names": lambda: ["ibex", "avr"]}, HOLDS),
@@ -256,6 +256,6 @@ def test_an_exponential_that_was_not_compiled_is_not_told(monkeypatch):
 
 def test_the_best_known_decides(monkeypatch):
     monkeypatch.setattr(
-        "sensorsim.privacy.yardstick.fine_sd", lambda epsilon: 0.9 * tables.ready_table(epsilon, 1).estimate_sd
+        "sensorsim.noise.baseline.fine_sd", lambda epsilon: 0.9 * tables.ready_table(epsilon, 1).estimate_sd
     )
     assert BY_ID["own-sd"].check(Experiment()).verdict == BY_ID["own-sd-large"].check(Experiment()).verdict == NOT

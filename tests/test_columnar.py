@@ -29,7 +29,7 @@ from sensorsim.hospital.packet_tally import REASONS, Expected, Tally, tally_pack
 from sensorsim.hospital.receiver import Received
 from sensorsim.hospital.sufficient_statistics import Statistics
 from sensorsim.hospital.sum_files import check_size, received_content, write_days
-from sensorsim.privacy.tablefile import write_table
+from sensorsim.noise.table_file import write_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -626,7 +626,7 @@ def test_without_pyarrow(
 BIG = """
 import re, sys
 from sensorsim.hospital import receive
-from sensorsim.privacy.tablefile import read_table
+from sensorsim.noise.table_file import read_table
 received = receive(sys.argv[1], read_table(sys.argv[2]))
 peak = re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())
 print(received.accepted, int(peak[1]) // 1024)

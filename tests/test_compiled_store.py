@@ -211,17 +211,17 @@ def test_what_ships_can_be_kept(own):
     """Every runner, and the whole loop of a fleet: an unknown part would only be slow, so it is asked for here."""
     from sensorsim.kernels.rows_search import sampled_rows_search_one
 
+    from sensorsim.audit import cell_counts, learned_event
     from sensorsim.device.firmware import Firmware
     from sensorsim.fleet.draw import draw_of
     from sensorsim.fleet.loop import loop
     from sensorsim.language.run import outer
     from sensorsim.machine import avr_core, msp430_core
-    from sensorsim.privacy.audit import learn, tally
-    from sensorsim.privacy.discrete_laplace import _compiled
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.noise.host_noise import _compiled
+    from sensorsim.noise.noise_table import ready_table
 
     live = loop(draw_of(Firmware(ready_table(1.6, 1))))
-    found = [live, outer(sampled_rows_search_one), _compiled(), learn._weights(), tally._values()]
+    found = [live, outer(sampled_rows_search_one), _compiled(), learned_event._weights(), cell_counts._count_values()]
     found += [avr_core.interpreter(), msp430_core.interpreter()]
     assert all(isinstance(one._cache, _Kept) for one in found)
 

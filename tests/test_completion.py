@@ -21,7 +21,7 @@ from sensorsim.cost.radio import radio_names
 from sensorsim.errors import MOST_LETTERS, InputError
 from sensorsim.machine.targets import CORES, HOST
 from sensorsim.mechanisms import every
-from sensorsim.privacy.kinds import KINDS
+from sensorsim.noise.kinds import KINDS
 from sensorsim.ranges import ready_ranges
 from sensorsim.suggest import did_you_mean
 from sensorsim.train.config import CHOICES
@@ -86,8 +86,8 @@ def test_the_last_of_a_comma_list_is_ended_and_none_is_offered_twice():
 
 def test_what_an_audit_refuses_is_not_offered():
     """And what is offered has something to observe."""
-    from sensorsim.privacy.audit.sources import make_source
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.audit.table_sources import make_source
+    from sensorsim.noise.noise_table import ready_table
 
     names = offered("noise audit --mechanism ")
     assert {"release", "sampled", "spof", "lean"} <= set(names)

@@ -12,6 +12,7 @@ import pytest
 from command import run
 from sensorsim.kernels.encoder import encoder as encoder_kernel
 
+from sensorsim.accounting.composition import Covers
 from sensorsim.cli import main
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
@@ -19,9 +20,8 @@ from sensorsim.hospital.decoding import Codes, each_record, mean_record, posteri
 from sensorsim.hospital.packet_tally import Expected
 from sensorsim.hospital.receiver import receive
 from sensorsim.mechanisms.release import table_for
-from sensorsim.privacy.releases import release_records, sampled_records
-from sensorsim.privacy.spending import Covers
-from sensorsim.privacy.tablefile import write_table
+from sensorsim.noise.batch_release import release_records, sampled_records
+from sensorsim.noise.table_file import write_table
 from sensorsim.ranges import to_unit
 from sensorsim.train.evaluate import records_for
 from sensorsim.train.quantise import in_integers

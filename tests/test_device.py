@@ -32,8 +32,8 @@ from sensorsim.device import (
 from sensorsim.device.running import Runs, compiled, plain
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
-from sensorsim.privacy.kinds.rows import RowsTable
-from sensorsim.privacy.tables import certified, ready_table
+from sensorsim.noise.kinds.rows_table import RowsTable
+from sensorsim.noise.noise_table import certified, ready_table
 
 ENCODER = folder() / "encoders" / "default.json"
 ONE = ready_table("1.6", 1)

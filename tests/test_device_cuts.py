@@ -17,7 +17,7 @@ import pytest
 
 from sensorsim.device import Clock, Firmware, Flash, ListedEntropy, PowerCut, SeededEntropy, Sensor, Status
 from sensorsim.errors import InputError
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 ONE = ready_table("1.6", 1)
 X = [2000 * i for i in range(14)]

@@ -17,8 +17,8 @@ import pytest
 from sensorsim.device import Clock, Firmware, Flash, ListedEntropy, Sensor, Status
 from sensorsim.device.running import plain
 from sensorsim.errors import InputError
-from sensorsim.privacy.tables import ready_table
-from sensorsim.privacy.words import Words
+from sensorsim.noise.host_noise import Words
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.single import process
 
 BUDGET = 10

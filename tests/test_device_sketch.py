@@ -17,9 +17,9 @@ from test_device import live_alike, mirrored, rows, several, stairs
 from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, write_sketch
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.kinds.rows import RowsTable
-from sensorsim.privacy.tables import certified, ready_table
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.kinds.rows_table import RowsTable
+from sensorsim.noise.noise_table import certified, ready_table
 from sensorsim.ranges import Range
 
 ONE = ready_table("1.6", 1)

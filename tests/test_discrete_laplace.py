@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 from sensorsim.errors import InputError
-from sensorsim.privacy import discrete_laplace as module
-from sensorsim.privacy.discrete_laplace import discrete_laplace
-from sensorsim.privacy.words import BLOCK, Words
+from sensorsim.noise import host_noise as module
+from sensorsim.noise.host_noise import BLOCK, Words, discrete_laplace
 
 SCALES = [1, 3, 100, 21 << 15]
 WHOLE = 7 * math.factorial(20)

@@ -66,8 +66,8 @@ FAULTS = {
 
 @pytest.mark.slow
 def test_faults_are_found_after_so_many_values():
-    from sensorsim.privacy.audit import examine, make_source
-    from sensorsim.privacy.tables import make_table
+    from sensorsim.audit import examine, make_source
+    from sensorsim.noise.noise_table import make_table
 
     whole = make_table("stairs", 2, features=4, entries=2**8), rows_table(14, 14)
     one = make_table("stairs", "1.6", features=14, release=1, entries=2**8), rows_table(14, 1)

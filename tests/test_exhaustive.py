@@ -6,8 +6,8 @@ import pytest
 from sensorsim.export.manifest import open_package
 from sensorsim.export.package import Options, make_package
 from sensorsim.export.write import write_folder
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import make_table, ready_table
+from sensorsim.noise.noise_table import make_table, ready_table
+from sensorsim.noise.table_file import write_table
 from sensorsim.verify import exhaustive
 from sensorsim.verify.bits import Effort, Work
 from sensorsim.verify.exhaustive import draw_proof, places_of

@@ -22,8 +22,8 @@ from sensorsim.language.c.names import Names
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.machine import targets
 from sensorsim.machine.targets import compile_host
-from sensorsim.privacy.tablefile import parse_table, write_table
-from sensorsim.privacy.tables import make_table, ready_table
+from sensorsim.noise.noise_table import make_table, ready_table
+from sensorsim.noise.table_file import parse_table, write_table
 
 
 @pytest.fixture(scope="module")
@@ -460,7 +460,7 @@ def test_a_table_from_a_device_is_refused(tmp_path):
     from pathlib import Path
 
     from sensorsim.encoders import read_encoder
-    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.noise.table_file import read_table
 
     for read in (read_table, read_encoder):
         with pytest.raises(InputError, match="is a device or a pipe"):

@@ -23,9 +23,10 @@ from sensorsim.cost.compare import sweep
 from sensorsim.cost.plot import merged, report_figure, sweep_figure
 from sensorsim.cost.report import cost
 from sensorsim.drawing import FORMATS, GREYS, HATCHES, look, picture
-from sensorsim.privacy.figures import records_figure, sensitivity_figure
-from sensorsim.privacy.peers import peers
-from sensorsim.privacy.tablefile import write_table
+from sensorsim.noise.baseline import peers
+from sensorsim.noise.noise_figures import records_figure
+from sensorsim.noise.table_file import write_table
+from sensorsim.paper.printed_sensitivities import sensitivity_figure
 from sensorsim.results import bars, whiskers
 
 # By command that writes a figure: what to ask, where `FILE` is the figure and `TABLE` a noise table, and what it says.

@@ -15,8 +15,8 @@ from command import run
 
 from sensorsim.fleet import life
 from sensorsim.fleet.people import People
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import make_table
+from sensorsim.noise.noise_table import make_table
+from sensorsim.noise.table_file import write_table
 
 NOISE = str(Path(__file__).parent.parent / "tables" / "noise" / "rows-eps0.2-1.txt")  # of one bit: intervals are quick
 WORDS = ("fleet", "--devices", "40", "--days", "14", "--noise", NOISE)

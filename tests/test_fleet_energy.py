@@ -10,7 +10,7 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
 from sensorsim.fleet.energy import Life, board_of, faultless, most, prices_of
 from sensorsim.fleet.settings import Faults, Prices
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 
 def one_of_14(**budget: object) -> Firmware:

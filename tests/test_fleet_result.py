@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from sensorsim.accounting.composition import of_releases
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sketch import Sketch
 from sensorsim.drawing import picture
@@ -23,8 +24,7 @@ from sensorsim.fleet.result import FleetResult
 from sensorsim.fleet.settings import Prices, Settings
 from sensorsim.fleet.spread import Spread
 from sensorsim.fleet.text import text
-from sensorsim.privacy.spending import of_releases
-from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.ranges import Range
 
 ONE = 2**15

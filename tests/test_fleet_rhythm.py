@@ -10,7 +10,7 @@ from sensorsim.fleet.life import run_batch
 from sensorsim.fleet.people import People
 from sensorsim.fleet.result import FleetResult
 from sensorsim.fleet.settings import Settings
-from sensorsim.privacy.tables import certified, ready_table
+from sensorsim.noise.noise_table import certified, ready_table
 
 DEVICES, WEEKS = 150, 200
 

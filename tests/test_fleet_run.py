@@ -22,7 +22,7 @@ from sensorsim.errors import InputError
 from sensorsim.fleet import life, run, store
 from sensorsim.fleet.counts import Counts
 from sensorsim.fleet.settings import Faults, Prices
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 SETTINGS = fleet_standin.settings()
 WHOLE = fleet_standin.run_batch(SETTINGS, 0, SETTINGS.devices)

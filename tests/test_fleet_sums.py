@@ -23,7 +23,7 @@ from sensorsim.fleet.people import People
 from sensorsim.fleet.result import FleetResult
 from sensorsim.fleet.settings import Settings
 from sensorsim.fleet.sound import unsound
-from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.noise.noise_table import certified, make_table, ready_table
 
 STAIRS = Firmware(make_table("stairs", "0.02", 14, "all"))  # of wide noise: its values are millions
 LIMIT = STAIRS.arguments["limit"]

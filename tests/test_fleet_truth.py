@@ -25,8 +25,8 @@ from sensorsim.fleet.life import run_batch, trace
 from sensorsim.fleet.people import People
 from sensorsim.fleet.settings import GREEDY, Faults, Prices, Settings
 from sensorsim.machine.targets import TARGETS
-from sensorsim.privacy.kinds.rows import RowsTable
-from sensorsim.privacy.tables import certified, ready_table
+from sensorsim.noise.kinds.rows_table import RowsTable
+from sensorsim.noise.noise_table import certified, ready_table
 
 DEVICES, DAYS = 200, 30
 ON_CORES = range(3, DEVICES, 10)  # twenty of them

@@ -20,7 +20,7 @@ from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import ARGUMENTS, Machine
 from sensorsim.machine.targets import TARGETS, zig_cc
 from sensorsim.machine.vectors import by_plain_python
-from sensorsim.privacy.tables import make_table, ready_table
+from sensorsim.noise.noise_table import make_table, ready_table
 
 HAND = Path(__file__).parent.parent / "bench" / "hand_release.c"
 CORES = ("cortex-m0plus", "cortex-m4", "rv32imc")

@@ -10,7 +10,7 @@ from sensorsim.kernels import health
 from sensorsim.device import Firmware, ListedEntropy, Sensor, Status
 from sensorsim.device.running import plain
 from sensorsim.language.run import compiled
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 SIZE = health.START_UP
 

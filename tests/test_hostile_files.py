@@ -24,8 +24,8 @@ from sensorsim.export.write import check_folder
 from sensorsim.hospital.sum_files import read_received
 from sensorsim.locking.lock import Figure, Lock, Taken, read_lock
 from sensorsim.machine.elf import read_elf
-from sensorsim.privacy.tablefile import read_table
-from sensorsim.privacy.tables import certified
+from sensorsim.noise.noise_table import certified
+from sensorsim.noise.table_file import read_table
 from sensorsim.ranges import read_ranges
 
 ROOT = Path(__file__).parent.parent

@@ -21,7 +21,7 @@ from sensorsim.hospital.learning import (
     share_of,
     sketch_of,
 )
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.train.released import feature_sums, on_the_lattice, sketch_sums
 
 N = 5

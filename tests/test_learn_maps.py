@@ -11,7 +11,7 @@ from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT
 from sensorsim.hospital.column_prior import PRIOR
 from sensorsim.hospital.learning import Learnt, learn, linear_map, nothing_known
 from sensorsim.mechanisms.base import LINEAR, SIGMOID
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.train import pseudo
 from sensorsim.train.trained import Part, Trained, logit, sigmoid
 

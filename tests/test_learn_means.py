@@ -14,7 +14,7 @@ from scipy.stats import chi2
 from sensorsim.device import Sketch
 from sensorsim.hospital.column_prior import PRIOR, SHAPES, columns
 from sensorsim.hospital.learning import column_of_names, known_columns, learn
-from sensorsim.privacy.tables import NoiseTable, ready_table
+from sensorsim.noise.noise_table import NoiseTable, ready_table
 from sensorsim.train.released import feature_sums, on_the_lattice, sketch_sums
 
 MANY = 10**6

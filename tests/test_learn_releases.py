@@ -12,7 +12,7 @@ from test_learn_maps import KNOWN, X
 
 from sensorsim.hospital.learning import learn
 from sensorsim.mechanisms.base import LINEAR, SIGMOID
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.ranges import Range
 from sensorsim.train import estimator
 from sensorsim.train.config import Config, checked

@@ -7,11 +7,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+from sensorsim import accounting
+from sensorsim.accounting.composition import Covers
 from sensorsim.errors import InputError
 from sensorsim.export.choose import choose
 from sensorsim.mechanisms import every, find, resolve
-from sensorsim.privacy import accounting
-from sensorsim.privacy.accounting import Covers
 from sensorsim.train.config import Config, checked
 from sensorsim.train.statement import statement
 

@@ -11,12 +11,12 @@ import command
 import numpy as np
 import pytest
 
+from sensorsim.accounting.composition import Covers
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.encoder import trained_line
 from sensorsim.files import check_target, strict_json, write_all
 from sensorsim.hospital.learning import nothing_known
-from sensorsim.privacy.spending import Covers
 from sensorsim.train import save
 from sensorsim.train.about import SECRET, about_model
 from sensorsim.train.prior_codes import codes

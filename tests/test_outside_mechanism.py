@@ -10,14 +10,13 @@ torch = pytest.importorskip("torch")
 
 import outside_mechanism  # noqa: E402
 
-from sensorsim import mechanisms  # noqa: E402
+from sensorsim import accounting, mechanisms  # noqa: E402
+from sensorsim.accounting.composition import Covers  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.cost.report import cost  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.export.choose import choose  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402
-from sensorsim.privacy import accounting  # noqa: E402
-from sensorsim.privacy.accounting import Covers  # noqa: E402
 from sensorsim.train import cell, data, figures, run, store, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402
 from sensorsim.train.noise import Source  # noqa: E402

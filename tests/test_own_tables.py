@@ -163,7 +163,7 @@ def test_a_board_is_never_written_over(words, victim, capsys):
 def test_plan_and_fleet_count_a_board_of_ones_own(capsys):
     from sensorsim.device.firmware import Firmware
     from sensorsim.fleet.energy import board_of
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.noise.noise_table import ready_table
 
     def planned(chip):
         code, out, _ = run(capsys, "plan", "--columns", "TotalSteps", "--chip", chip, "--format", "json")

@@ -9,17 +9,17 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from sensorsim.accounting.composition import of_releases
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
+from sensorsim.noise.noise_table import READY_EPSILONS, make_table, ready_table
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.design import best_releases, choose_design, divide_budget, value_variance
 from sensorsim.plan.estimands import ESTIMANDS, ROWS, mean_count, mean_half, packets, value_sd
 from sensorsim.plan.person_epsilon import fewest_packets, group_epsilon, most_anywhere, most_releases
 from sensorsim.plan.plan_text import plan_text
 from sensorsim.plan.solve import settle, solve
-from sensorsim.privacy.spending import of_releases
-from sensorsim.privacy.tables import READY_EPSILONS, make_table, ready_table
 
 
 def one_bit(epsilon, features=1):

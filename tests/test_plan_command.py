@@ -13,11 +13,11 @@ import pytest
 from command import run
 
 from sensorsim.device.firmware import Firmware
+from sensorsim.noise.noise_table import ready_table
+from sensorsim.noise.table_file import read_table
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.plan_text import HEIGHT, WIDTH, plan_text
 from sensorsim.plan.strategies import Strategy
-from sensorsim.privacy.tablefile import read_table
-from sensorsim.privacy.tables import ready_table
 
 STEPS = ("--columns", "TotalSteps")
 PLANS = {
@@ -176,7 +176,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_one_sentence_and_nothing_is_written(name, capsys, tmp_path):
-    from sensorsim.privacy.tablefile import write_table
+    from sensorsim.noise.table_file import write_table
 
     ready = tmp_path / "ready.txt"
     write_table(ready, ready_table("1", 1))

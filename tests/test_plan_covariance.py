@@ -9,12 +9,12 @@ from sensorsim.device.sketch import Sketch, sketch_records
 from sensorsim.errors import InputError
 from sensorsim.hospital.learning import known_columns, learn, sketch_of
 from sensorsim.mechanisms.release import table_for
+from sensorsim.noise.batch_release import sampled_records
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.estimands import Correlation, correlation, correlation_count, predicted_correlation
 from sensorsim.plan.plan_text import plan_text
 from sensorsim.plan.synthetic_people import REACHES, column_variance, made_people, reaches
-from sensorsim.privacy.releases import sampled_records
-from sensorsim.privacy.tables import ready_table
 
 
 def truth_of(x):

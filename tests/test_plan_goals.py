@@ -9,11 +9,11 @@ from sensorsim.cost.chip_parts import load_parts
 from sensorsim.cost.prices import load_chips
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
+from sensorsim.noise.noise_table import ready_table
 from sensorsim.plan import Asked, plan
 from sensorsim.plan.plan_figure import curve, draw
 from sensorsim.plan.plan_text import plan_text
 from sensorsim.plan.synthetic_people import PEOPLE, made_people, simulate_model
-from sensorsim.privacy.tables import ready_table
 
 # ── model ──
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from sensorsim.errors import InputError
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.noise_table import NoiseTable, budget_of, make_table, ready_table
 from sensorsim.plan.strategies import ONE, Setting, Strategy, compare, due, release_one, table_of
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.tables import NoiseTable, budget_of, make_table, ready_table
 
 DEVICES = 5000
 NAMES = ("time sampling", "every record", "memoised")

@@ -26,9 +26,9 @@ from sensorsim.device import Firmware, Sensor
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.hospital import Received, packet_files, read_received, receive
-from sensorsim.privacy.releases import release_records, sampled_records
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import NoiseTable, certified, make_table, ready_table
+from sensorsim.noise.batch_release import release_records, sampled_records
+from sensorsim.noise.noise_table import NoiseTable, certified, make_table, ready_table
+from sensorsim.noise.table_file import write_table
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 # kind and epsilon of a ready table for one feature or all, features, released of them

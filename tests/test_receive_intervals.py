@@ -22,8 +22,8 @@ from scipy.stats import binom, binomtest
 
 from sensorsim.errors import InputError
 from sensorsim.hospital.confidence import law_of, mean_interval
-from sensorsim.privacy.releases import release_records
-from sensorsim.privacy.tables import READY_EPSILONS, NoiseTable, certified, make_table, ready_table
+from sensorsim.noise.batch_release import release_records
+from sensorsim.noise.noise_table import READY_EPSILONS, NoiseTable, certified, make_table, ready_table
 
 Records = Sequence[tuple[Fraction, int]]  # x, and how many have it
 Chances = dict[Any, float]  # of each unbiased value

@@ -17,9 +17,9 @@ from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, writ
 from sensorsim.errors import InputError
 from sensorsim.hospital import receive
 from sensorsim.hospital.packet_tally import Expected
-from sensorsim.privacy.releases import sampled_records
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import NoiseTable, ready_table
+from sensorsim.noise.batch_release import sampled_records
+from sensorsim.noise.noise_table import NoiseTable, ready_table
+from sensorsim.noise.table_file import write_table
 
 CENTRE = tuple(2000 * i for i in range(14))
 ROWS, STAIRS = ready_table("1.6", 1), ready_table("1.6", 1, "stairs")

@@ -23,8 +23,8 @@ from sensorsim.language.ranges import RangeError, prove
 from sensorsim.language.run import compiled
 from sensorsim.language.run.batch import BLOCK
 from sensorsim.language.run.generators import GENERATORS, generator_fill, generator_state
-from sensorsim.privacy.releases import release_records, sampled_records
-from sensorsim.privacy.tables import NoiseTable, make_table, ready_table
+from sensorsim.noise.batch_release import release_records, sampled_records
+from sensorsim.noise.noise_table import NoiseTable, make_table, ready_table
 
 ALL_X = np.arange(2**16, dtype=np.uint16)
 WORD = st.integers(0, 2**32 - 1)

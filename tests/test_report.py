@@ -28,9 +28,9 @@ from sensorsim.cost.record_cost import PARTS
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
 from sensorsim.language.secrecy import NOT_PROVED
+from sensorsim.noise.certificate import format_epsilon as epsilon
+from sensorsim.noise.noise_table import make_table, ready_table
 from sensorsim.plan import Asked, plan
-from sensorsim.privacy.rounded import epsilon
-from sensorsim.privacy.tables import make_table, ready_table
 from sensorsim.report import ReportRequest, report
 from sensorsim.report.inputs import CERTIFIED, PackageFacts, _certify_table, package_facts
 from sensorsim.report.page import headlines, printable, render_page
@@ -173,7 +173,7 @@ def test_a_board_of_ones_own_without_a_figure_has_no_total_and_its_file_is_named
 
 
 def test_what_is_protected_and_reached_is_that_of_plan(seen, made):
-    from sensorsim.privacy.certificate import certify
+    from sensorsim.noise.certificate import certify
 
     told = plan(Asked(features=14, battery_mah=225.0))
     proved = certify(told.table)
@@ -421,7 +421,7 @@ def test_a_table_that_is_not_private_is_not_called_proved(made):
 
 
 def test_a_manifest_that_says_another_certificate_is_refused(tmp_path):
-    from sensorsim.privacy.tablefile import write_table
+    from sensorsim.noise.table_file import write_table
 
     table = ready_table("1.6", 1)
     proof = {name: str(value) for name, value in asdict(table.certify()).items()}

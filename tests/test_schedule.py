@@ -18,7 +18,7 @@ from sensorsim.language.run import compiled
 from sensorsim.machine.harness import differing_bits, run_on_host
 from sensorsim.machine.targets import TRAP
 from sensorsim.machine.vectors import as_arrays, of_one_call
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 LEAST_P = 1e-4  # a chi-square below this on fixed serial numbers is no chance
 SIZES = [(1, 1), (2, 1), (7, 3), (28, 1), (30, 10), (30, 29), (365, 12), (360, 97)]

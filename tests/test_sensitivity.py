@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-import naive_privacy as naive
+import naive_noise as naive
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.cli import main
-from sensorsim.privacy import sensitivity
+from sensorsim.paper.printed_sensitivities import sensitivity_table
 
 POINTS = (-2.0, -1.0, -0.3, 0.0, 0.9057, 3.0)
 
@@ -148,7 +149,7 @@ def test_what_never_clips() -> None:
 
 def test_what_holds_is_never_above_its_bound() -> None:
     for a, n, C, c in itertools.product((-3.0, -1.0, 0.0, 2.0), (1, 7, 14), (0.1, 1.0, 4.0), (0.0, 0.1, 2.5)):
-        for row in sensitivity.table(a, n, C, c, 1):
+        for row in sensitivity_table(a, n, C, c, 1):
             assert row.sensitivity <= row.bound * (1 + 1e-12), row
 
 

@@ -19,7 +19,7 @@ from sensorsim.export.write import fill
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import STACK, STACK_BYTES
 from sensorsim.machine.targets import TARGETS
-from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.verify.calls import watch_calls
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"

@@ -9,7 +9,7 @@ from exported import BOARDS, STRICT, export, need, run
 from sensorsim.device import Clock, Firmware, Flash, Paced, Sensor, Status
 from sensorsim.device.pace import pace_wait
 from sensorsim.device.running import plain
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
 
 DAY = 86_400
 START = 20_000 * DAY + 3600  # one in the morning

@@ -14,7 +14,7 @@ import sensorsim as ss
 from sensorsim.cli import steps
 from sensorsim.cost.rows import number
 from sensorsim.errors import InputError
-from sensorsim.privacy.tablefile import parse_table
+from sensorsim.noise.table_file import parse_table
 
 ROOT = Path(__file__).parent.parent
 NOISE = ROOT / "tables" / "noise"

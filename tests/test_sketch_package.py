@@ -36,8 +36,8 @@ from sensorsim.export.sensor_words import protects
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.c.files import c_sources, known_tables
 from sensorsim.machine.targets import TARGETS
-from sensorsim.privacy.tablefile import table_bytes, write_table
-from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.noise.noise_table import certified, make_table, ready_table
+from sensorsim.noise.table_file import table_bytes, write_table
 from sensorsim.verify import binary, image
 from sensorsim.verify.bits import Effort, Work
 from sensorsim.verify.draws import aimed

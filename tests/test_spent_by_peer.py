@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-import naive_privacy as naive
+import naive_noise as naive
 import numpy as np
 import pytest
 
+from sensorsim.accounting import nominal_scale, spent
+from sensorsim.accounting.composition import worst_pair
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import every
-from sensorsim.privacy.accounting import nominal_scale, spent
-from sensorsim.privacy.kinds.rows import RowsTable
-from sensorsim.privacy.spending import worst_pair
-from sensorsim.privacy.tables import NoiseTable, make_table, ready_table
+from sensorsim.noise.kinds.rows_table import RowsTable
+from sensorsim.noise.noise_table import NoiseTable, make_table, ready_table
 
 DELTA = 1e-6
 STEP = 2e-4  # of the peer's grid: rounding to it moves a composition of k parts by at most k steps

@@ -342,7 +342,7 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
     from dataclasses import replace
 
     from sensorsim.export.sensor_package import default_table
-    from sensorsim.privacy.tablefile import write_table
+    from sensorsim.noise.table_file import write_table
     from sensorsim.verify.own import own_of
 
     table = replace(default_table(), features=9)

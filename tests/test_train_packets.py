@@ -15,9 +15,9 @@ from sensorsim.device import Clock, Firmware, SeededEntropy, Sensor, read_sketch
 from sensorsim.device.sketch import sketch_records
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital import receive
-from sensorsim.privacy.releases import release_records, sampled_records
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import NoiseTable, certified, ready_table
+from sensorsim.noise.batch_release import release_records, sampled_records
+from sensorsim.noise.noise_table import NoiseTable, certified, ready_table
+from sensorsim.noise.table_file import write_table
 from sensorsim.train.save import load
 
 N = 3

@@ -8,10 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from sensorsim.accounting.amplification import REMOVED, REPLACED, poisson_epsilon  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.mechanisms import dpsgd_weights, every, find  # noqa: E402
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.privacy import poisson  # noqa: E402
 from sensorsim.train import cell, data, metrics, model  # noqa: E402
 from sensorsim.train.config import Config, checked, records_of  # noqa: E402
 from sensorsim.train.noise import Source, Together  # noqa: E402
@@ -143,20 +143,23 @@ def test_poisson_sampling_agrees_with_dp_accounting(multiplier, rate, steps):
 
     event = peer.PoissonSampledDpEvent(rate, peer.GaussianDpEvent(multiplier))
     kinds = peer.NeighboringRelation
-    for relation, theirs in ((poisson.REPLACED, kinds.REPLACE_ONE), (poisson.REMOVED, kinds.ADD_OR_REMOVE_ONE)):
+    for relation, theirs in (
+        (REPLACED, kinds.REPLACE_ONE),
+        (REMOVED, kinds.ADD_OR_REMOVE_ONE),
+    ):
         ref = pld_privacy_accountant.PLDAccountant(theirs).compose(event, steps).get_epsilon(1e-6)
-        comp = poisson.epsilon(multiplier, rate, steps, 1e-6, relation=relation)
+        comp = poisson_epsilon(multiplier, rate, steps, 1e-6, relation=relation)
         assert comp == pytest.approx(ref, rel=1e-3)
 
 
 def test_a_record_that_always_joins_is_not_hidden():
     moved = 2 * math.sqrt(7) / 5.0  # Gaussian noise, by the closed form of Balle and Wang
-    assert poisson.epsilon(5.0, 1.0, 7, 1e-6) == pytest.approx(find("dpsgd-weights").spend(use(5.0, 7)).epsilon)
-    epsilon = poisson.epsilon(5.0, 1.0, 7, 1e-6)
+    assert poisson_epsilon(5.0, 1.0, 7, 1e-6) == pytest.approx(find("dpsgd-weights").spend(use(5.0, 7)).epsilon)
+    epsilon = poisson_epsilon(5.0, 1.0, 7, 1e-6)
     assert normal(-epsilon / moved + moved / 2) - math.exp(epsilon) * normal(
         -epsilon / moved - moved / 2
     ) == pytest.approx(1e-6, rel=1e-3)
-    assert poisson.epsilon(5.0, 0.999, 7, 1e-6) == pytest.approx(epsilon, rel=0.01)
+    assert poisson_epsilon(5.0, 0.999, 7, 1e-6) == pytest.approx(epsilon, rel=0.01)
 
 
 @pytest.mark.parametrize("records", [1, 3])
@@ -164,7 +167,7 @@ def test_no_records_do_worse_than_those_along_one_line(records):
     """Hockey sticks of one sum, added up over a grid in the plane, for parts of any direction and length."""
     multiplier, rate = 1.3, 0.3
     rng = np.random.default_rng(0)
-    epsilon = poisson.epsilon(multiplier, rate, 1, 0.02, records)
+    epsilon = poisson_epsilon(multiplier, rate, 1, 0.02, records)
     line = np.tile([1.0, 0.0], (records, 1))
     worst = hockey_stick(line, -line, multiplier, rate, epsilon)
     assert worst == pytest.approx(0.02, rel=0.01)  # so the bound is tight
@@ -305,7 +308,7 @@ def test_pca_by_singular_values(days):
 
 
 def use(multiplier, draws):
-    from sensorsim.privacy.spending import Use
+    from sensorsim.accounting.composition import Use
 
     return Use(noise_multiplier=multiplier, draws=draws)
 

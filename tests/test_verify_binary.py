@@ -35,8 +35,8 @@ from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import MOST_BYTES, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import TARGETS
-from sensorsim.privacy.tablefile import table_bytes, write_table
-from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.noise.noise_table import certified, make_table, ready_table
+from sensorsim.noise.table_file import table_bytes, write_table
 from sensorsim.verify import binary, image
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.draws import draw_proof, packets_differ

@@ -18,9 +18,9 @@ from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.manifest import open_package
 from sensorsim.export.package import Options, make_package
 from sensorsim.export.write import write_folder
-from sensorsim.privacy.kinds.rows import RowsTable
-from sensorsim.privacy.tablefile import read_table, write_table
-from sensorsim.privacy.tables import certified, make_table, ready_table
+from sensorsim.noise.kinds.rows_table import RowsTable
+from sensorsim.noise.noise_table import certified, make_table, ready_table
+from sensorsim.noise.table_file import read_table, write_table
 from sensorsim.verify import steps as steps_module
 from sensorsim.verify.anew import differences
 from sensorsim.verify.bits import Effort

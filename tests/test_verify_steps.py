@@ -18,8 +18,8 @@ from sensorsim.export.manifest import open_package
 from sensorsim.export.package import Options, make_package
 from sensorsim.export.write import write_folder
 from sensorsim.machine.emulator import EndlessError, Machine
-from sensorsim.privacy.tablefile import write_table
-from sensorsim.privacy.tables import ready_table
+from sensorsim.noise.noise_table import ready_table
+from sensorsim.noise.table_file import write_table
 from sensorsim.verify import running
 from sensorsim.verify.bits import Effort, Work
 from sensorsim.verify.proof import Proof

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from sensorsim.api.noise import Table, read_table
 from sensorsim.calls import checked
 from sensorsim.errors import InputError
-from sensorsim.privacy.tables import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.progress import step
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.audit import Audit, Source
+    from sensorsim.audit import Audit, Source
 
 Path_ = str | os.PathLike[str]
 MOST_DRAWS = 10**12
@@ -43,7 +43,7 @@ def audit(
         >>> ss.audit(ss.noise_table(epsilon=1.6, release=1), draws=100_000).passed
         True
     """
-    from sensorsim.privacy.audit import examine, make_source
+    from sensorsim.audit import examine, make_source
 
     _check(table, mechanism, epsilon, samples, package, draws, threads, seed)
     if samples:
@@ -82,7 +82,7 @@ def _check(
 
 
 def _noise(table: Table | None, mechanism: str | None, epsilon: object) -> tuple[NoiseTable, str]:
-    from sensorsim.privacy.tables import certified, ready_table
+    from sensorsim.noise.noise_table import certified, ready_table
 
     if table is not None:
         noise = read_table(table)
@@ -94,9 +94,9 @@ def _noise(table: Table | None, mechanism: str | None, epsilon: object) -> tuple
 
 def _captures(samples: tuple[Path_, Path_], table: Table | None, epsilon: object) -> tuple["Source", int]:
     """The packets of a board, and how many there are."""
-    from sensorsim.privacy.audit.captures import capture_source, read_capture
-    from sensorsim.privacy.certificate import certify
-    from sensorsim.privacy.tables import budget_of
+    from sensorsim.audit.packet_source import capture_source, read_capture
+    from sensorsim.noise.certificate import certify
+    from sensorsim.noise.noise_table import budget_of
 
     if table is not None:
         noise = read_table(table)

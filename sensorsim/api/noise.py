@@ -9,14 +9,14 @@ from sensorsim import progress
 from sensorsim.calls import checked
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
-from sensorsim.privacy.kinds import DEFAULT
-from sensorsim.privacy.tables import NoiseTable
+from sensorsim.noise.kinds import DEFAULT
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.privacy.certificate import Certificate
+    from sensorsim.noise.certificate import Certificate
 
 Table = NoiseTable | str | os.PathLike[str]
 
@@ -47,7 +47,7 @@ def noise_table(
           protects           epsilon 1.599958023791 per record, proved now; local, per record
         ...
     """
-    from sensorsim.privacy.tables import certified, make_table, ready_table
+    from sensorsim.noise.noise_table import certified, make_table, ready_table
 
     options: dict[str, Any] = {"symbols": symbols, "knots": knots, "count_bits": count_bits, "entries": entries}
     options |= {"most_clamped": clamped, "limit_scales": limit, "seed": seed}
@@ -67,8 +67,8 @@ def read_table(table: Table) -> NoiseTable:
     >>> import sensorsim as ss
     >>> ss.read_table("rows-eps1.6-1.txt")  # doctest: +SKIP
     """
-    from sensorsim.privacy.tablefile import read_table as read
-    from sensorsim.privacy.tables import certified
+    from sensorsim.noise.noise_table import certified
+    from sensorsim.noise.table_file import read_table as read
 
     if isinstance(table, NoiseTable):
         return table
@@ -82,8 +82,8 @@ def write_table(path: str | os.PathLike[str], table: NoiseTable) -> None:
     >>> import sensorsim as ss
     >>> ss.write_table("noise.txt", ss.noise_table(epsilon=1.6, release=1))  # doctest: +SKIP
     """
-    from sensorsim.privacy.tablefile import write_table as write
-    from sensorsim.privacy.tables import certified
+    from sensorsim.noise.noise_table import certified
+    from sensorsim.noise.table_file import write_table as write
 
     write(path, certified(table))
 
@@ -146,8 +146,8 @@ def certify(table: Table, delta: float | str | Decimal = "0") -> TableCheck:
     >>> ss.certify(ss.noise_table(epsilon=1.6, release=1)).holds
     True
     """
-    from sensorsim.privacy.tablefile import read_table as read
-    from sensorsim.privacy.tables import certified
+    from sensorsim.noise.noise_table import certified
+    from sensorsim.noise.table_file import read_table as read
 
     tolerated = _delta(delta)
     if isinstance(table, NoiseTable):

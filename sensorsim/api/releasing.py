@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.api.noise import Table, read_table
 from sensorsim.calls import checked
 from sensorsim.errors import InputError
-from sensorsim.privacy.described import LOCAL
+from sensorsim.noise.table_report import LOCAL
 from sensorsim.records import Ranges
 from sensorsim.results import Result, whiskers
 from sensorsim.terminal import counted
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.figure import Figure
 
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 SCHEMA_VERSION = 1
 SHOWN = 6  # features whose means a repr lists
@@ -130,8 +130,8 @@ def release(
     """
     import numpy as np
 
-    from sensorsim.privacy.certificate import certify
-    from sensorsim.privacy.releases import release_records, sampled_records
+    from sensorsim.noise.batch_release import release_records, sampled_records
+    from sensorsim.noise.certificate import certify
     from sensorsim.records import as_records
 
     noise = read_table(table)

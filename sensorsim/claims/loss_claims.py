@@ -5,8 +5,8 @@ import random
 from fractions import Fraction
 from itertools import pairwise
 
+from sensorsim.accounting.sensitivities import noisy_inputs, noisy_inputs_printed, sigmoid, softplus, spof
 from sensorsim.claims.claim import Found, L, N, claim, derived_verdict, verdict
-from sensorsim.privacy.sensitivity import noisy_inputs, noisy_inputs_printed, sigmoid, softplus, spof
 
 SECTION = "Section on noiseless inputs"
 NOISY = "Appendix on noisy inputs"

@@ -114,7 +114,7 @@ def noise_h() -> Found:
 )
 def noise_table() -> Found:
     """a table of rounded Laplace samples, epsilon = 1.6 on one feature: likelihood ratios of its outputs, exactly"""
-    from sensorsim.privacy.tables import make_table
+    from sensorsim.noise.noise_table import make_table
 
     made = make_table("naive", "1.6", release=1)
     proof = made.certificate

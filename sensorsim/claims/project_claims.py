@@ -26,7 +26,7 @@ CALLS = 20  # of each kernel at each length
 @claim("own-certificates", f"{PROJECT}noise tables", "every shipped table keeps its nominal epsilon with delta = 0")
 def own_certificates() -> Found:
     """largest likelihood ratio over all inputs and outputs, from the counts in the files, in whole numbers"""
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     tables = [
         ready_table(epsilon, release, kind)
@@ -40,8 +40,8 @@ def own_certificates() -> Found:
 
 def excess_deviation(epsilon: str) -> float:
     """Return by how many per cent the shipped rows exceed the deviation of a linear program solved now."""
-    from sensorsim.privacy.tables import ready_table
-    from sensorsim.privacy.yardstick import fine_sd
+    from sensorsim.noise.baseline import fine_sd
+    from sensorsim.noise.noise_table import ready_table
 
     reached = ready_table(epsilon, 1).estimate_sd
     assert reached is not None
@@ -76,7 +76,7 @@ def own_sd_large(printed: str) -> Found:
 def own_sampled() -> Found:
     """standard error of a column mean from the same records: all 14 features at epsilon/14 each, over one in 14 at
     epsilon, worst deviations of the shipped tables"""
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     gain = {}
     for epsilon in READY_EPSILONS:
@@ -91,9 +91,9 @@ def own_sampled() -> Found:
 def own_release() -> Found:
     """by the accounting, from the certificate of the shipped table at epsilon 1.6, proved now; noise is drawn once a
     record"""
-    from sensorsim.privacy.accounting import spent
-    from sensorsim.privacy.spending import Covers
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.accounting import spent
+    from sensorsim.accounting.composition import Covers
+    from sensorsim.noise.noise_table import ready_table
 
     found = spent("sampled", table=ready_table("1.6", 1))
     text = f"{found.epsilon:.4f}, delta {found.delta:g}, covers {found.covers.value}"

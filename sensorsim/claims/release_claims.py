@@ -4,9 +4,9 @@ import math
 import random
 from collections.abc import Sequence
 
+from sensorsim.accounting import nominal_scale, spent
+from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.claims.claim import CONSTANT, Found, L, N, claim, verdict, verdict_over
-from sensorsim.privacy import sensitivity
-from sensorsim.privacy.accounting import nominal_scale, spent
 
 EPSILON, EPOCHS, RECORDS = 1.0, 10, 31
 FAR = 1e6

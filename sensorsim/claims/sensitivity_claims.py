@@ -5,8 +5,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 
+from sensorsim.accounting import sensitivities as s
 from sensorsim.claims.claim import CONSTANT, C, Found, L, N, agrees, claim, derived_verdict, verdict, verdict_over
-from sensorsim.privacy import sensitivity as s
 
 APPENDIX = "Appendix on sensitivities"
 OPTIMUM = "Appendix on optimising sensitivities"

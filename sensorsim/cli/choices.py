@@ -125,10 +125,10 @@ def mechanisms() -> list[str]:
 
 def observed() -> list[str]:
     """What `noise audit` can watch."""
+    from sensorsim.audit.table_sources import SPOF_VARIANTS
     from sensorsim.mechanisms import every
-    from sensorsim.privacy.audit.spof_sources import WAYS
 
-    return [*(mechanism.name for mechanism in every() if mechanism.audited), *WAYS]
+    return [*(mechanism.name for mechanism in every() if mechanism.audited), *SPOF_VARIANTS]
 
 
 def kernels() -> list[str]:
@@ -149,7 +149,7 @@ def targets() -> list[str]:
 
 
 def kinds() -> list[str]:
-    from sensorsim.privacy.kinds import KINDS
+    from sensorsim.noise.kinds import KINDS
 
     return list(KINDS)
 

@@ -12,7 +12,7 @@ from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import as_json, emit, format_option, tell
 from sensorsim.errors import InputError
 from sensorsim.extras import need
-from sensorsim.privacy.rounded import epsilon
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def command(model_file: str, packets: tuple[str, ...], table_file: str, user: in
                --table rows.txt --each --format csv
     """
     need("scipy")
-    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.noise.table_file import read_table
     from sensorsim.train.save import load
 
     model, table = load(model_file), read_table(table_file)
@@ -64,7 +64,7 @@ def command(model_file: str, packets: tuple[str, ...], table_file: str, user: in
 
 def privacy_of(about: dict[str, Any]) -> str:
     """What covers the output: it is made of codes and of a model, and both were made of records."""
-    from sensorsim.privacy.spending import Covers
+    from sensorsim.accounting.composition import Covers
 
     weights = (Covers.RELEASE, Covers.STEPS, Covers.REAL_STEPS)
     if about["spent_epsilon"] is None or about["covers_short"] not in [one.value for one in weights]:

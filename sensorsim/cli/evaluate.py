@@ -12,7 +12,7 @@ from sensorsim.cli.choices import COLUMN, COLUMNS, FILE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.cli.training import numbers, shown
-from sensorsim.privacy.rounded import epsilon_to
+from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
 from sensorsim.terminal import columns, counted, hung
 
 option = options_of(evaluate)

@@ -239,7 +239,7 @@ def _sizes(text: str) -> list[int]:
 def draw(name: str, work: Work, stem: Path) -> list[Path]:
     """One figure, as two files."""
     from sensorsim.drawing import save_both
-    from sensorsim.privacy.figures import sensitivity_figure
+    from sensorsim.paper.printed_sensitivities import sensitivity_figure
     from sensorsim.train import figures, noisy_figures
     from sensorsim.train.axes import R2
 

@@ -14,7 +14,7 @@ from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
 from sensorsim.files import check_takes_files
-from sensorsim.privacy.kinds import KINDS
+from sensorsim.noise.kinds import KINDS
 from sensorsim.terminal import columns, hung
 
 option = options_of(noise_table)

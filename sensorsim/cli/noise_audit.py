@@ -84,11 +84,11 @@ def command(
     Example: sensorsim noise audit rows-eps1-all.txt
              sensorsim noise audit --samples x0.hex x1.hex --epsilon 1
     """
-    from sensorsim.privacy.audit.spof_sources import WAYS
+    from sensorsim.audit.table_sources import SPOF_VARIANTS
 
     if samples:
         refuse_idle(("draws", "seed"), "packets of a board are judged as they are, and nothing is drawn")
-    if mechanism and mechanism not in WAYS:
+    if mechanism and mechanism not in SPOF_VARIANTS:
         mechanism = mechanism_name(mechanism)
     with _Progress(draws) as progress:
         found = audit(file, mechanism, epsilon, samples, package, draws, confidence, threads, seed, progress)

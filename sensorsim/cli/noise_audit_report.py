@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from sensorsim.privacy.audit.described import verdict
-
 if TYPE_CHECKING:
-    from sensorsim.privacy.audit import Audit, Check
+    from sensorsim.audit import Audit, Check
 
 UNKNOWN = {
     "distribution": "none is known to compare with",
@@ -32,7 +30,7 @@ def text(name: str, found: "Audit") -> str:
     ]
     if found.passed:
         lines.append(f"  not seen      {_blind(found)}")
-    return "\n".join([*lines, "", verdict(found)])
+    return "\n".join([*lines, "", found.verdict])
 
 
 def _looks(found: "Audit") -> str:

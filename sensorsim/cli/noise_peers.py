@@ -10,7 +10,7 @@ from sensorsim.cli.output import emit, format_option
 from sensorsim.terminal import columns, hung, table
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.peers import Peers
+    from sensorsim.noise.baseline import Peers
 
 COLUMNS = (
     ("Laplace", "laplace_sd"),
@@ -33,11 +33,11 @@ def command(plot: str | None, fmt: str) -> None:
 
     Example: sensorsim noise peers --plot records.png
     """
-    from sensorsim.privacy.peers import peers
+    from sensorsim.noise.baseline import peers
 
     found = peers()
     if plot:
-        from sensorsim.privacy.figures import records_figure, save
+        from sensorsim.noise.noise_figures import records_figure, save
 
         save(records_figure(found), plot)
         click.echo(f"Drawn to {plot}.", err=True)

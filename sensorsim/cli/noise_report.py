@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.described import SCHEMA_VERSION, table_row
-from sensorsim.privacy.outputs import Delivered, delivered
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.table_report import SCHEMA_VERSION, Delivered, delivered, table_row
 from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 OTHERS = ("best known", "hybrid", "piecewise", "one bit", "Laplace")
 

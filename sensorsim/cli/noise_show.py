@@ -18,12 +18,12 @@ def command(file: str, plot: str | None, fmt: str) -> None:
 
     Example: sensorsim noise show rows-eps1-all.txt --plot table.png
     """
-    from sensorsim.privacy.tablefile import read_table
-    from sensorsim.privacy.tables import certified
+    from sensorsim.noise.noise_table import certified
+    from sensorsim.noise.table_file import read_table
 
     table = certified(read_table(file))
     if plot:
-        from sensorsim.privacy.figures import save
+        from sensorsim.noise.noise_figures import save
 
         save(table.figure(), plot)
         click.echo(f"Drawn to {plot}.", err=True)

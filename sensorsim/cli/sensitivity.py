@@ -10,8 +10,7 @@ from sensorsim.cli.output import emit, format_option
 from sensorsim.cost.report import cost
 from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import AUTHORS
-from sensorsim.privacy import sensitivity
-from sensorsim.privacy.sensitivity import Sensitivity
+from sensorsim.paper.printed_sensitivities import Sensitivity, sensitivity_figure, sensitivity_table
 from sensorsim.terminal import columns, fitting, fold, widest
 from sensorsim.train.config import Config
 
@@ -43,9 +42,9 @@ def command(a: float, n: int, hidden: int, C: float, c: float, plot: str | None,
         raise InputError(f"l is {hidden} and n is {n}; an encoder compresses, so give --l between 1 and {max(n, 1)}.")
     if not (0 < C <= MOST and 0 <= c <= MOST):
         raise InputError(f"C is {C} and c is {c}; give --clip above 0, --constant of 0 or more, both up to {MOST:g}.")
-    rows = sensitivity.table(a, n, C, c, hidden)
+    rows = sensitivity_table(a, n, C, c, hidden)
     if plot:
-        from sensorsim.privacy.figures import save, sensitivity_figure
+        from sensorsim.noise.noise_figures import save
 
         save(sensitivity_figure(C, n), plot)
         click.echo(f"Drawn to {plot}.", err=True)

@@ -28,7 +28,7 @@ from sensorsim.cli.training import (
 )
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import every, names
-from sensorsim.privacy.rounded import epsilon_to
+from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
 from sensorsim.terminal import columns, fold
 from sensorsim.terminal import table as columned
 from sensorsim.train.config import Config

@@ -19,7 +19,7 @@ from sensorsim.cli.training import (
     shown,
 )
 from sensorsim.mechanisms import names
-from sensorsim.privacy.rounded import epsilon_to
+from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
 from sensorsim.terminal import columns, counted, fold
 
 NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records, so its figures are not private."

@@ -16,12 +16,12 @@ from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS
 from sensorsim.kernels.journal import BUDGET, IDENTITY_BYTES, RESERVE
-from sensorsim.privacy.certificate import Certificate, certify
+from sensorsim.noise.certificate import Certificate, certify
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 MOST_DAYS = 36_525  # a hundred years
 MOST_DIGITS = 40
@@ -106,7 +106,7 @@ class Firmware:
         """The epsilon of an epoch."""
         if self.budget_epsilon is None:
             return self.table.epsilon
-        from sensorsim.privacy.tables import budget_of
+        from sensorsim.noise.noise_table import budget_of
 
         budget_of(self.budget_epsilon, "budget epsilon")  # refuses what is no epsilon, and rounds what has many digits
         text = str(self.budget_epsilon)

@@ -27,7 +27,7 @@ from sensorsim.kernels.sensor import SENSOR, close_sensor, count_release, left, 
 from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 LAST_EPOCH = 2**32 - 1
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from sensorsim.language.run.generators import Seed
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.ranges import Range
 
 LEAST_ROOT = ONE / FACTOR.hi
@@ -143,7 +143,7 @@ def sketch_records(
     of. The table is proved first, whatever its file says. With a seed everything can be had again: nothing is private.
     """
     from sensorsim.kernels.sketch import direction
-    from sensorsim.privacy.releases import release_records
+    from sensorsim.noise.batch_release import release_records
 
     sketch.check_table(table)
     apart = None if seed is None else [*([seed] if isinstance(seed, int) else seed), OF_DIRECTIONS]

@@ -11,7 +11,7 @@ from sensorsim.language.c.text import ascii_text
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import FILE, find, shipped
 from sensorsim.mechanisms import known
-from sensorsim.privacy.tables import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 
 @dataclass(frozen=True)

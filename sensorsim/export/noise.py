@@ -10,7 +10,7 @@ from sensorsim.language.c.files import Table
 from sensorsim.language.c.text import C_TYPES, wrap
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import STORAGE
-from sensorsim.privacy.tables import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 NOISE = "tables/noise.txt"  # in a package of single kernels
 UNCERTIFIED = "WARNING: the noise table of this package is NOT certified. Records made with it are not proved private."
@@ -38,7 +38,7 @@ class Noise:
 
 def read_noise(path: Path, allow_uncertified: bool) -> NoiseTable:
     """The table with the certificate that its counts prove; one that does not hold is refused unless allowed."""
-    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.noise.table_file import read_table
 
     source = read_table(path)
     proved = replace(source, certificate=source.certify())  # proved here, whatever the file says

@@ -22,7 +22,7 @@ from sensorsim.language.c.names import Names
 from sensorsim.language.c.text import comment
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
-from sensorsim.privacy.tablefile import table_bytes
+from sensorsim.noise.table_file import table_bytes
 from sensorsim.ranges import brief
 
 __all__ = ["MANIFEST", "SCHEMA", "Options", "make_package"]

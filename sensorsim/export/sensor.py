@@ -23,7 +23,7 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 STEPS = (sensor.open_sensor, sensor.count_release, sensor.left, sensor.close_sensor, sensor.settle, sensor.wipe)
 

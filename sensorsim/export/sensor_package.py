@@ -25,10 +25,10 @@ from sensorsim.export.sketch import SKETCH, sketch_record
 from sensorsim.export.write import in_temporary_folder
 from sensorsim.language.c.text import comment
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
-from sensorsim.privacy.tablefile import table_bytes
+from sensorsim.noise.table_file import table_bytes
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 DEFAULT_EPSILON = 1.6  # of the ready table that a sensor gets without --noise
 PORTS = (
@@ -67,7 +67,7 @@ def firmware_of(options: Options) -> Firmware:
 
 def default_table() -> "NoiseTable":
     """What a sensor releases through where no table is given: one feature of 14 by rows."""
-    from sensorsim.privacy.tables import ready_table
+    from sensorsim.noise.noise_table import ready_table
 
     return ready_table(DEFAULT_EPSILON, 1)
 

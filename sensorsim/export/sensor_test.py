@@ -11,7 +11,7 @@ from sensorsim.export.files import template
 from sensorsim.export.sensor import SensorCode
 from sensorsim.language.c.tables import array
 from sensorsim.language.c.text import with_prefix
-from sensorsim.privacy.tables import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 PACKETS, REOPENED, FIRST_EPOCH = 8, 4, 100
 START = 2463534242  # of the test board's xorshift32

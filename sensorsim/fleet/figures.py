@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensorsim.privacy.rounded import epsilon
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:

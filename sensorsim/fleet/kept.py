@@ -19,7 +19,7 @@ from sensorsim.fleet.store import CONTENT, MOST_TEXT, SCHEMA, VERSION, Store
 from sensorsim.ranges import brief
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 MOST_BYTES = 1 << 28  # of such a file: its sums are at most 128 MB
 OPTION = "--fleet"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.fleet.estimates import Coverage, Estimate, estimates, number_of
 from sensorsim.fleet.spread import Spread, Used, Wear, spent_of, used_of
-from sensorsim.privacy.rounded import epsilon
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.results import Result
 from sensorsim.terminal import counted
 

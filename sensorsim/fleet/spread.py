@@ -57,7 +57,7 @@ class Wear:
 
     @classmethod
     def of(cls, firmware: "Firmware", spent: Spread) -> "Wear":
-        from sensorsim.privacy.spending import of_releases
+        from sensorsim.accounting.composition import of_releases
 
         median, most = spent.quantile(0.5), spent.quantile(1.0)
         of_median, of_most = (of_releases(firmware.table, releases, DELTA) for releases in (median, most))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sensorsim.privacy.rounded import epsilon
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ import numpy as np
 from sensorsim.hospital.confidence import Reals, law_of
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 FLAT_VARIANCE = 1 / 12  # of a mean that may be anywhere in 0 … 1
 MEANS, POINTS = 48, 256  # grids: of means, and of a column's values

@@ -42,10 +42,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim.errors import InputError
-from sensorsim.privacy.certificate import certify
+from sensorsim.noise.certificate import certify
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Reals = npt.NDArray[np.float64]
 

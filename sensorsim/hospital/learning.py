@@ -30,7 +30,7 @@ from sensorsim.hospital.confidence import Reals
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.hospital.receiver import Received
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Indices = npt.NDArray[np.int64]
 

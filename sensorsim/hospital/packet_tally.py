@@ -15,7 +15,7 @@ from sensorsim.kernels.packet import HEAD_BITS, LAYOUT_BITS
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.encoders import Encoder
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sensorsim.device.sketch import Sketch
     from sensorsim.encoders import Encoder
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
 Mark = bytes | tuple[int, int]  # by which a file is recognised

@@ -13,7 +13,7 @@ from sensorsim.errors import InputError
 from sensorsim.files import of_version, strict_json
 from sensorsim.hospital.packet_tally import REASONS, STAIRS_COLUMNS, Expected
 from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
-from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
+from sensorsim.noise.kinds.rows_table import MOST_SYMBOLS
 
 SCHEMA_VERSION = 1
 CONTENT = "packets received by sensorsim"

@@ -35,7 +35,7 @@ from sensorsim.hospital.sufficient_statistics import (
     parse_sums,
     refuse_altered,
 )
-from sensorsim.privacy.kinds.rows import MOST_SYMBOLS
+from sensorsim.noise.kinds.rows_table import MOST_SYMBOLS
 from sensorsim.ranges import brief
 
 if TYPE_CHECKING:

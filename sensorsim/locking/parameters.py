@@ -54,7 +54,7 @@ def _sensor(n: int) -> dict[str, Any]:
 
     from sensorsim.device.firmware import Firmware
     from sensorsim.export.sensor_package import default_table
-    from sensorsim.privacy.outputs import delivered
+    from sensorsim.noise.table_report import delivered
 
     firmware = Firmware(replace(default_table(), features=n))
     table, proved, gives = firmware.table, firmware.certificate, delivered(firmware.table)

@@ -15,10 +15,10 @@ from sensorsim.errors import InputError
 from sensorsim.mechanisms.form import PAPER
 
 if TYPE_CHECKING:
+    from sensorsim.accounting.composition import Spent, Use
     from sensorsim.language.kernel import Kernel
     from sensorsim.mechanisms.form import Form
-    from sensorsim.privacy.spending import Spent, Use
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Tensor = Any  # torch is not imported for a type
 LOOP = ("optimiser", "lr", "batch", "epochs", "start", "schedule")  # of a configuration: the plain training loop
@@ -148,7 +148,7 @@ class Mechanism:
 
     def use_of(self, config: Any, n: int) -> "Use":
         """The use that a training configuration makes of the mechanism."""
-        from sensorsim.privacy.spending import Use
+        from sensorsim.accounting.composition import Use
 
         fresh = config.redraw or self.draws_each_epoch
         by_chance = config.sampling == "poisson"  # every step is then a draw that any record may join

@@ -16,7 +16,7 @@ from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import lattice_scale
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.spending import Spent, Use
+    from sensorsim.accounting.composition import Spent, Use
 
 MU = 2.0**-7  # how far each pass goes along the direction, as in the kernel
 WHY = "replacing a record moves a sum of clipped slopes by 2C"
@@ -44,8 +44,8 @@ class DpZo(Central):
         return use.draws * 2 * use.C / use.epsilon
 
     def spend(self, use: "Use") -> "Spent":
-        from sensorsim.privacy import pld
-        from sensorsim.privacy.spending import Covers, check, composed, gaussian, multiplier_of, shared_sums
+        from sensorsim.accounting import pld
+        from sensorsim.accounting.composition import Covers, check, composed, gaussian, multiplier_of, shared_sums
 
         check(self.name, use, gaussian_noise=use.noise == "gaussian", needs_budget=True)
         if use.noise == "gaussian":
@@ -80,7 +80,7 @@ class DpZo(Central):
 
         The slopes themselves become whole numbers, not their sum: a sum of floats depends on all of them by rounding.
         """
-        from sensorsim.privacy.spending import multiplier_of
+        from sensorsim.accounting.composition import multiplier_of
 
         config = step.config
         use = step.remember("use", lambda: self.use_of(config, step.batch.x.shape[2]))

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.kernels.formats import CLIP, FRAC, HALF
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, PAPER, Form
 from sensorsim.mechanisms.laplace import FINE, LaplaceMechanism, lattice_scale, on_lattice
-from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.spending import Part, Use
+    from sensorsim.accounting.composition import Part, Use
 
 PAPER_C = {"clip": 4 << CLIP.frac_bits}  # the clipping threshold of the paper's experiment
 NEVER_CLIPS = {"clip": CLIP.hi, "sigma": HALF}
@@ -67,7 +67,7 @@ class Dpsgd(LaplaceMechanism):
         return ""
 
     def parts(self, use: "Use", scale: float) -> "list[Part]":
-        from sensorsim.privacy import pld
+        from sensorsim.accounting import pld
 
         bound = sensitivity.dpsgd(use.C, use.features)
         if bound < use.features:
@@ -77,7 +77,7 @@ class Dpsgd(LaplaceMechanism):
 
     def covers(self, use: "Use") -> Any:
         """Reading released values, the gradient is sigma(z) less the release: all of it is post-processing."""
-        from sensorsim.privacy.spending import Covers
+        from sensorsim.accounting.composition import Covers
 
         return Covers.RELEASE if use.forward == "released" else Covers.GRADIENTS
 

@@ -7,13 +7,13 @@ gradient of a single record is ever formed. It runs where the weights are; a sen
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import Style, Tensor
 from sensorsim.mechanisms.central import Central
-from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.spending import Spent, Use
+    from sensorsim.accounting.composition import Spent, Use
 
 WHY = "replacing a record moves a sum of clipped weight gradients by 2C"
 
@@ -38,8 +38,8 @@ class DpsgdWeights(Central):
     )
 
     def spend(self, use: "Use") -> "Spent":
-        from sensorsim.privacy import pld
-        from sensorsim.privacy.spending import Covers, check, composed, gaussian, multiplier_of, shared_sums
+        from sensorsim.accounting import pld
+        from sensorsim.accounting.composition import Covers, check, composed, gaussian, multiplier_of, shared_sums
 
         check(self.name, use, gaussian_noise=True, needs_budget=True)
         if use.noise == "laplace":  # scaled so that a record read once in each draw spends epsilon in all
@@ -73,7 +73,7 @@ def noise_scale(config: Any, weights: int) -> float:
     Replacing a record moves one batch per epoch, or by Poisson sampling any batch with the same probability, by at most
     2C in L2, 2C·sqrt(weights) in L1.
     """
-    from sensorsim.privacy.spending import multiplier_of
+    from sensorsim.accounting.composition import multiplier_of
 
     use = MECHANISM.use_of(config, 1)
     if config.noise == "laplace":
@@ -85,7 +85,7 @@ def _sums_only(use: "Use") -> "Use":
     """The same use counted in sums that a person's records enter, in place of records."""
     from dataclasses import replace
 
-    from sensorsim.privacy.spending import shared_sums
+    from sensorsim.accounting.composition import shared_sums
 
     return replace(use, records=len(shared_sums(use.records, use.batch)))
 

@@ -1,6 +1,6 @@
 """What the mechanisms with Laplace noise share: how their spend adds up, and noise on the lattice of the kernels.
 
-Noise is drawn as whole numbers, exactly (privacy/discrete_laplace.py), and added to whole numbers; only then is the sum
+Noise is drawn as whole numbers, exactly (noise/host_noise.py), and added to whole numbers; only then is the sum
 made a float. So what is released has the likelihood ratios that the epsilon promises, to the last bit, with delta = 0:
 noise that is drawn and added in floats has not, since most of its sums cannot come from another record at all.
 """
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Mechanism, Tensor
-from sensorsim.privacy.discrete_laplace import LARGEST_T
+from sensorsim.noise.host_noise import LARGEST_T
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.spending import Part, Spent, Use
+    from sensorsim.accounting.composition import Part, Spent, Use
 
 FINE = 1 << 20  # lattice steps of one scale, where the scale is private and nothing is promised
 
@@ -28,12 +28,12 @@ class LaplaceMechanism(Mechanism):
 
     def covers(self, use: "Use") -> Any:
         """What the epsilon is about."""
-        from sensorsim.privacy.spending import Covers
+        from sensorsim.accounting.composition import Covers
 
         return Covers.RELEASE if use.forward == "released" else Covers.COEFFICIENTS
 
     def spend(self, use: "Use") -> "Spent":
-        from sensorsim.privacy.spending import check, composed, unbounded
+        from sensorsim.accounting.composition import check, composed, unbounded
 
         check(self.name, use, gaussian_noise=False, needs_budget=True)
         why_not = self.no_bound(use)

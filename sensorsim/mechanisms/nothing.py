@@ -30,7 +30,7 @@ class Nothing(Mechanism):
     fresh_environment = True
 
     def spend(self, use: Any) -> Any:
-        from sensorsim.privacy.spending import unbounded
+        from sensorsim.accounting.composition import unbounded
 
         return unbounded("no noise is added")
 

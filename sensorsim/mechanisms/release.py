@@ -9,9 +9,9 @@ from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import on_lattice
 
 if TYPE_CHECKING:
+    from sensorsim.accounting.composition import Spent, Use
     from sensorsim.language.kernel import Kernel
-    from sensorsim.privacy.spending import Spent, Use
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 # The forms are counted with the sizes of the ready tables at epsilon 1.6: one bit where every feature is released,
 # 5 knots and 5 symbols where one is.
@@ -60,7 +60,7 @@ class Release(Mechanism):
 
     def spend(self, use: "Use") -> "Spent":
         """Count by the table that is given; by the worst one of an epsilon where no table is."""
-        from sensorsim.privacy.spending import Covers, check, released
+        from sensorsim.accounting.composition import Covers, check, released
 
         check(self.name, use, gaussian_noise=False, needs_budget=False)
         if use.scale is not None or (use.epsilon is None) == (use.table is None):
@@ -73,9 +73,9 @@ class Release(Mechanism):
         return table.kernel(self.name) if table and table.for_releases else super().kernel(variant)
 
     def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        from sensorsim.privacy.audit import sources
+        from sensorsim.audit.table_sources import certified_source
 
-        return getattr(sources, self.name)(table, words)
+        return certified_source(table, self.name == "sampled", words)
 
     def features_per_record(self, config: Any, n: int) -> int:
         return n
@@ -125,7 +125,7 @@ class Release(Mechanism):
         """Unbiased estimates, and which features they are of."""
         import numpy as np
 
-        from sensorsim.privacy.releases import release_records
+        from sensorsim.noise.batch_release import release_records
 
         values = table.estimate(release_records(x, table, seed))
         return values, np.ones(values.shape, np.bool_)
@@ -150,8 +150,8 @@ class Release(Mechanism):
 @lru_cache(maxsize=64)
 def table_for(kind: str, epsilon: float, n: int, k: int) -> "NoiseTable":
     """The table of a record that releases k of n features: the one that ships, or one made for it."""
-    from sensorsim.privacy.kinds import kind_of
-    from sensorsim.privacy.tables import budget_of, certified, ready_table
+    from sensorsim.noise.kinds import kind_of
+    from sensorsim.noise.noise_table import budget_of, certified, ready_table
 
     if k == 1 or k == n == 14:
         try:

@@ -7,7 +7,7 @@ from sensorsim.mechanisms.form import LEAN, Form, which
 from sensorsim.mechanisms.release import SIZE, Release
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 ONE_MORE_EVERY = 8  # of epsilon: with less for each, the noise of what is released outweighs what is left out
 
@@ -57,7 +57,7 @@ class Sampled(Release):
     def records(self, x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
         import numpy as np
 
-        from sensorsim.privacy.releases import sampled_records
+        from sensorsim.noise.batch_release import sampled_records
 
         if not table.sampled:
             return super().records(x, table, seed)

@@ -14,7 +14,7 @@ from sensorsim.mechanisms.sampled import Sampled
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 DIRECTION_BITS = 10  # of a wearable's 14 features
 

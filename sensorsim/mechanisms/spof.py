@@ -6,15 +6,15 @@ alpha3 = 0.5x - 0.25; what holds is 1/8 for every x, and `release` uses that.
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, PAPER, Form
 from sensorsim.mechanisms.laplace import FINE, LaplaceMechanism, lattice_scale, on_lattice
-from sensorsim.privacy import sensitivity
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.spending import Part, Use
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.accounting.composition import Part, Use
+    from sensorsim.noise.noise_table import NoiseTable
 
 
 class Spof(LaplaceMechanism):
@@ -55,12 +55,12 @@ class Spof(LaplaceMechanism):
         return ""
 
     def parts(self, use: "Use", scale: float) -> "list[Part]":
-        from sensorsim.privacy import pld
+        from sensorsim.accounting import pld
 
         return [(1 / scale, pld.laplace, use.features), (0.5 / scale, pld.laplace, use.features)]
 
     def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        from sensorsim.privacy.audit.spof_sources import spof
+        from sensorsim.audit.table_sources import spof
 
         return spof(table, words)
 

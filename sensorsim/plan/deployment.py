@@ -9,7 +9,7 @@ from sensorsim.errors import InputError
 from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.ranges import Range
 
 MEAN, COVARIANCE, MODEL = "mean", "covariance", "model"
@@ -89,7 +89,7 @@ class Asked:
                 "or more --days."
             )
         if self.budget_epsilon is not None:
-            from sensorsim.privacy.tables import budget_of
+            from sensorsim.noise.noise_table import budget_of
 
             object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon, "budget epsilon"))
         if self.accuracy is not None and not (_is_real(self.accuracy) and 0 < self.accuracy < 0.5):
@@ -103,13 +103,13 @@ class Asked:
             raise InputError(f"--expect is the mean that is planned for, and a {self.goal} has none; leave it out.")
         if not (_is_real(self.loss) and 0 <= self.loss < 1):
             raise InputError(f"loss is {self.loss}; give the share of packets that are lost, from 0 to below 1.")
-        from sensorsim.privacy.spending import LEAST_DELTA
+        from sensorsim.accounting.composition import LEAST_DELTA
 
         if not (_is_real(self.delta) and LEAST_DELTA <= self.delta < 1):
             raise InputError(f"delta is {self.delta}; give a number from {LEAST_DELTA:g} to below 1.")
 
     def _check_features(self) -> None:
-        from sensorsim.privacy.tables import MOST_FEATURES
+        from sensorsim.noise.noise_table import MOST_FEATURES
         from sensorsim.ranges import ranges_for
 
         known = {"--features": self.features, "the columns": len(self.columns) or None}

@@ -26,7 +26,7 @@ from sensorsim.plan.deployment import Asked, given
 from sensorsim.plan.estimands import ESTIMANDS, ONE_BIT
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 DIGITS = 6  # of an epsilon that a budget is divided into
 LARGEST_SHARE = 8.0  # finer tables are not made
@@ -77,8 +77,8 @@ def value_variance(form: str, share: float, spread: float) -> float:
 
     For rows it is the design's guarantee, so that no table that is made later has more.
     """
-    from sensorsim.privacy.rows_design import GOALS
-    from sensorsim.privacy.yardstick import best_known_sd, one_bit_sd
+    from sensorsim.noise.baseline import best_known_sd, one_bit_sd
+    from sensorsim.noise.rows_design import GOALS
 
     share = min(share, LARGEST_SHARE)
     if form == ONE_BIT:
@@ -90,7 +90,7 @@ def value_variance(form: str, share: float, spread: float) -> float:
 def table_for(design: Design, n: int) -> "NoiseTable":
     """Return the certified table of a design: a ready one, or one made for it. Takes seconds for some rows."""
     from sensorsim.mechanisms.release import table_for as rows_for
-    from sensorsim.privacy.tables import certified, make_table
+    from sensorsim.noise.noise_table import certified, make_table
 
     if design.form == ONE_BIT:
         return make_table("rows", design.epsilon, n, design.k, symbols=2)
@@ -103,7 +103,7 @@ def best_releases(form: str, spread: float, budget: float, slots: int) -> int:
     That variance falls, then rises, while the design's guarantee is the same, and jumps where a tighter guarantee
     begins. So search each stretch between two jumps, and take the best.
     """
-    from sensorsim.privacy.rows_design import GOALS
+    from sensorsim.noise.rows_design import GOALS
 
     def mean_variance(count: int) -> float:
         return value_variance(form, budget / count, spread) / count

@@ -23,9 +23,9 @@ from sensorsim.errors import InputError
 from sensorsim.plan.deployment import COVARIANCE, MEAN, MODEL, Asked, given
 
 if TYPE_CHECKING:
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.plan.design import Design
     from sensorsim.plan.synthetic_people import Reach
-    from sensorsim.privacy.tables import NoiseTable
 
 NORMAL_95 = 1.959964  # standard normal quantile of 97.5 %
 MOST_PACKETS = 10**15

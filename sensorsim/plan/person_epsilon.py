@@ -36,7 +36,7 @@ ANY_START = "of a month, a year or other days: wherever they begin; aligned: whe
 WITHOUT_IDENTITY = (
     "if packets reach the analyst without identity, in an order that says nothing, and are lost by chance alone"
 )
-CERTIFIED = "sensorsim.privacy.certificate.certify(table).epsilon_record"
+CERTIFIED = "sensorsim.noise.certificate.certify(table).epsilon_record"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Protects:
 
 def protects(settled: "Settled") -> Protects:
     """Compute the local and the shuffled epsilons of a deployment."""
-    from sensorsim.privacy.spending import of_releases
+    from sensorsim.accounting.composition import of_releases
 
     asked, schedule = settled.asked, settled.schedule
     period = given(asked.budget_days)
@@ -133,7 +133,7 @@ def _within_period(schedule: "Schedule", records: Any) -> Any:
 
 
 def _shuffled(settled: "Settled", of_a_person: int, aligned: int) -> Shuffled:
-    from sensorsim.privacy.certificate import certify
+    from sensorsim.noise.certificate import certify
 
     asked, count = settled.asked, fewest_packets(settled.packets)
     own = float(given(certify(settled.table).epsilon_record))
@@ -148,7 +148,7 @@ def _shuffled(settled: "Settled", of_a_person: int, aligned: int) -> Shuffled:
 
 def fewest_packets(expected: Fraction) -> int:
     """Return as many packets as almost every estimate has, at least 1; 0 where less than one is expected."""
-    from sensorsim.privacy.shuffle import MOST_PACKETS
+    from sensorsim.accounting.amplification import MOST_PACKETS
 
     if expected < 1:
         return 0
@@ -161,7 +161,7 @@ def group_epsilon(epsilon0: float, n: int, delta: float, packets: int = 1) -> fl
     Group privacy: if one packet changed is (e, d), then P <= exp(e)·P' + d <= exp(e)·(exp(e)·P'' + d) + d for two, and
     so on: k packets are (k·e, d·(1 + exp(e) + … + exp((k-1)·e))). Take the smallest e whose delta is small enough.
     """
-    from sensorsim.privacy.shuffle import shuffled_delta, shuffled_epsilon
+    from sensorsim.accounting.amplification import shuffled_delta, shuffled_epsilon
 
     if type(packets) is not int or packets < 1:
         raise InputError(f"a person has {packets} packets; give a whole number of 1 or more.")
@@ -197,7 +197,7 @@ def privacy_lines(settled: "Settled", found: Protects) -> list[Line]:
             (", aligned", "sensorsim.plan.most_releases", aligned),
         ):
             of, within = f"of a person in a {one.name}{words}", f"in {counted(one.days, 'day')}"
-            how = f"sensorsim.privacy.spending.of_releases(table, {releases}, {found.delta!r})"
+            how = f"sensorsim.accounting.composition.of_releases(table, {releases}, {found.delta!r})"
             made.append(Line(f"releases {of}", releases, within, f"{most}({schedule}, {one.days})"))
             made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))
             unit = f"epsilon at delta {found.delta:g}"

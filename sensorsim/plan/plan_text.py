@@ -3,12 +3,12 @@
 from fractions import Fraction
 
 from sensorsim.cost.record_text import short
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.deployment import COVARIANCE, given, span
 from sensorsim.plan.estimands import NORMAL_95
 from sensorsim.plan.person_epsilon import ADAPTIVE, MOST_TOGETHER, Protects, Spent
 from sensorsim.plan.study_plan import Plan
 from sensorsim.plan.synthetic_people import ON_OTHERS, column_variance
-from sensorsim.privacy.rounded import epsilon
 from sensorsim.ranges import brief
 from sensorsim.terminal import counted
 

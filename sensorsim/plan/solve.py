@@ -17,7 +17,7 @@ from sensorsim.plan.estimands import ESTIMANDS, Correlation, Estimand, Estimate,
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware
     from sensorsim.device.schedule import Schedule
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 THOUSANDTHS, MOST_EPSILON = 1000, 1000  # budgets are solved for in steps of 0.001
 ALTERNATIVES = ("devices", "budget_epsilon", "every")  # that a refusal names
@@ -136,7 +136,7 @@ def _first_enough(asked: Asked, name: str, least: int) -> int:
 def _search_budget_epsilon(asked: Asked) -> Decimal:
     least = 1
     if asked.noise is not None:  # the cost of one release of this table, rounded up
-        from sensorsim.privacy.certificate import certify
+        from sensorsim.noise.certificate import certify
 
         least = ceil(Fraction(given(certify(asked.noise).epsilon_record)) * THOUSANDTHS)
 

@@ -27,11 +27,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.tables import budget_of
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.noise_table import budget_of
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 ONE = 1 << 15  # x of 1
 LEAST_SIMULATED, MOST_SIMULATED, MOST_CELLS = 1_000, 20_000, 1 << 21  # devices; values of all their records
@@ -163,7 +163,7 @@ def _check_table(given: "NoiseTable | None", budget: Decimal, features: int) -> 
 @lru_cache(maxsize=16)
 def table_of(epsilon: Decimal, features: int) -> "NoiseTable":
     """Return a table for one feature of a record: a ready one where there is one, as its counts serve every n."""
-    from sensorsim.privacy.tables import READY_EPSILONS, certified, make_table, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, certified, make_table, ready_table
 
     if str(epsilon.normalize()) in READY_EPSILONS:
         return certified(replace(ready_table(str(epsilon.normalize()), 1), features=features))
@@ -287,7 +287,7 @@ def release_one(x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
     """Release one feature of each row; return which, and its unbiased value."""
     import numpy as np
 
-    from sensorsim.privacy.releases import release_records, sampled_records
+    from sensorsim.noise.batch_release import release_records, sampled_records
 
     if x.shape[1] == 1:
         return np.zeros(len(x), int), table.estimate(release_records(x, table, seed)[:, 0])
@@ -299,7 +299,7 @@ def _symbols(x: Any, table: "NoiseTable", setting: Setting, call: int) -> Any:
     """Release each x once, as records of one feature."""
     import numpy as np
 
-    from sensorsim.privacy.releases import release_records
+    from sensorsim.noise.batch_release import release_records
 
     return release_records(x.astype(np.uint16)[:, None], table, [setting.seed, call])[:, 0]
 

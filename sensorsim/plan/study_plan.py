@@ -5,20 +5,20 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.deployment import COVARIANCE, MEAN, MODEL, Asked, Line, given, span
 from sensorsim.plan.deployment_cost import Costs, cost_lines, costs, record_of
 from sensorsim.plan.person_epsilon import ADAPTIVE, ANY_START, WITHOUT_IDENTITY, Protects, privacy_lines, protects
 from sensorsim.plan.solve import Settled, solve
 from sensorsim.plan.synthetic_people import ON_OTHERS, PEOPLE_CLIPPED, SimulatedModel, column_variance, simulate_model
-from sensorsim.privacy.rounded import epsilon
 from sensorsim.results import Result
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.plan.strategies import Strategy
-    from sensorsim.privacy.tables import NoiseTable
 
 SCHEMA_VERSION = 1
 SHOWN_LINES, SHOWN_CHARACTERS = 16, 60  # of a repr
@@ -173,7 +173,7 @@ def _design_lines(settled: Settled) -> list[Line]:
     asked, table = settled.asked, settled.table
     firmware = f"{FIRMWARE}(table, budget_epsilon={str(asked.budget)!r}, budget_days={asked.budget_days})"
     schedule = f"sensorsim.device.schedule.Schedule.of({firmware}, {asked.records_per_day})"
-    proof = "sensorsim.privacy.certificate.certify(table)"
+    proof = "sensorsim.noise.certificate.certify(table)"
     within = f"in {counted(given(asked.budget_days), 'day')}"
 
     def features(count: int) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from sensorsim.hospital.learning import Map
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 PEOPLE = 20_000
 MOST_PACKETS = 2_000_000  # more count as this many
@@ -230,7 +230,7 @@ def _feature_sums(table: "NoiseTable", x: Any, seed: list[int]) -> Any:
     """Return the count of each symbol of every feature, or the number of its values and their sum."""
     import numpy as np
 
-    from sensorsim.privacy.releases import sampled_records
+    from sensorsim.noise.batch_release import sampled_records
 
     chosen, y = (part.ravel() for part in sampled_records(x, table, seed))
     if table.symbols is not None:

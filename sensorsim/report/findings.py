@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.privacy.rounded import epsilon
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.report.inputs import InputFile, InputReader
 from sensorsim.report.request import ReportRequest
 from sensorsim.terminal import counted
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from sensorsim.claims import Claim
     from sensorsim.cost.record import WholeRecord
     from sensorsim.fleet.result import FleetResult
+    from sensorsim.noise.certificate import Certificate
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.plan import Plan
     from sensorsim.plan.person_epsilon import Spent
-    from sensorsim.privacy.certificate import Certificate
-    from sensorsim.privacy.tables import NoiseTable
     from sensorsim.report.inputs import PackageFacts
     from sensorsim.train.kept import KeptSweep
 
@@ -133,8 +133,8 @@ def _mechanism(table: "NoiseTable") -> tuple[str, ...]:
 
 def compute_findings(request: ReportRequest, progress: Progress = lambda text: None) -> Findings:
     """Compute all values of the page. Most files are read first, so that a bad one is reported at once."""
+    from sensorsim.noise.certificate import certify
     from sensorsim.plan import plan
-    from sensorsim.privacy.certificate import certify
 
     reader = InputReader()
     sweep, package = reader.sweep(request.sweep), reader.package(request.package)
@@ -163,18 +163,18 @@ def _record_cost(request: ReportRequest) -> "tuple[WholeRecord, float | None]":
 
 def _rivals(plan: "Plan") -> tuple[Rival, ...]:
     """Compare the plan's table with other mechanisms at the epsilon of one released value, worst first."""
-    from sensorsim.privacy import yardstick
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise import baseline
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     value = float(plan.table.epsilon) / plan.table.release
     ready = next((text for text in READY_EPSILONS if float(text) == value), None)
     found = {
-        "Laplace noise": yardstick.laplace_sd(value),
-        "piecewise": yardstick.piecewise_sd(value),
-        "one bit": yardstick.one_bit_sd(value),
-        "hybrid": yardstick.hybrid_sd(value),
+        "Laplace noise": baseline.laplace_sd(value),
+        "piecewise": baseline.piecewise_sd(value),
+        "one bit": baseline.one_bit_sd(value),
+        "hybrid": baseline.hybrid_sd(value),
         "rows, ready table": None if ready is None else ready_table(ready, 1).estimate_sd or 0.0,
-        "best known": yardstick.best_known_sd(value),
+        "best known": baseline.best_known_sd(value),
     }
     rivals = [Rival(name, sd) for name, sd in found.items() if sd is not None]
     if plan.table.estimate_sd is not None:

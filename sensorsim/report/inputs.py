@@ -17,8 +17,8 @@ from sensorsim.terminal import counted
 if TYPE_CHECKING:
     from sensorsim.export.manifest import Package
     from sensorsim.fleet.result import FleetResult
-    from sensorsim.privacy.certificate import Certificate
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.certificate import Certificate
+    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.train.kept import KeptSweep
 
 RELEASE = "release"  # the call of a sensor whose cost is shown
@@ -90,7 +90,7 @@ class InputReader:
 
     def noise(self, path: PathName | None) -> "NoiseTable | None":
         """Read a noise table."""
-        from sensorsim.privacy.tablefile import MOST_BYTES, parse_table
+        from sensorsim.noise.table_file import MOST_BYTES, parse_table
 
         if path is None:
             return None
@@ -149,7 +149,7 @@ def _file_name(path: PathName) -> str:
 
 
 def _known_tables(tables: "list[NoiseTable]") -> "Iterator[NoiseTable]":
-    from sensorsim.privacy.tables import READY_EPSILONS, ready_table
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
     yield from tables
     for kind in ("rows", "stairs"):
@@ -180,8 +180,8 @@ def package_facts(package: "Package") -> PackageFacts:
 
 def _certify_table(package: "Package") -> "tuple[NoiseTable | None, Certificate | None]":
     """Return the package's noise table and its certificate; raise InputError if the manifest states another one."""
-    from sensorsim.privacy.certificate import certify
-    from sensorsim.privacy.tablefile import read_table
+    from sensorsim.noise.certificate import certify
+    from sensorsim.noise.table_file import read_table
 
     if package.table_file is None:
         return None, None

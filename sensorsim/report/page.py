@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.cost.record_cost import MICROJOULES_PER_JOULE, NANOJOULES_PER_MICROJOULE, PARTS
 from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
 from sensorsim.files import Name, check_targets, write_whole
+from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.deployment import span
-from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.charts import energy_chart, percent, precision_chart, rival_chart
 from sensorsim.report.findings import Findings, Progress, compute_findings
 from sensorsim.report.request import FILES, ReportRequest

@@ -12,7 +12,7 @@ from sensorsim.plan.deployment import FEATURES, Asked
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 COIN_CELL_MAH = 225.0  # nominal capacity of a CR2032
 HIDDEN = 7

@@ -11,7 +11,7 @@ from typing import Any
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import Mechanism, every, find
 from sensorsim.mechanisms.base import AUTHORS, LINEAR, SIGMOID
-from sensorsim.privacy.kinds import DEFAULT
+from sensorsim.noise.kinds import DEFAULT
 from sensorsim.suggest import did_you_mean
 
 SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sensorsim.accounting.composition import Covers
 from sensorsim.errors import InputError
-from sensorsim.privacy.spending import Covers
 from sensorsim.ranges import Range, read_ranges
 from sensorsim.train.about import ranges_of
 from sensorsim.train.config import check_real
@@ -191,8 +191,8 @@ def _composed(about: dict[str, Any], many: int) -> float | None:
 
     Of a release every record is a draw of its own. Of other mechanisms the file does not say how a record is used.
     """
+    from sensorsim.accounting.composition import Use
     from sensorsim.mechanisms import find
-    from sensorsim.privacy.spending import Use
 
     epsilon, mechanism = about["spent_epsilon"], find(about["mechanism"])
     if epsilon is None or not mechanism.releases or about["delta"]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from sensorsim.privacy.discrete_laplace import discrete_laplace
-from sensorsim.privacy.words import Words
+from sensorsim.noise.host_noise import Words, discrete_laplace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.accounting.composition import Covers
 from sensorsim.errors import InputError
 from sensorsim.hospital.learning import column_of_names, learn, sums_of
 from sensorsim.mechanisms.base import LINEAR
-from sensorsim.privacy.spending import Covers
 from sensorsim.ranges import brief
 from sensorsim.train.about import SENSORS, about_model, check_columns
 from sensorsim.train.config import CHOICES, Config, check_numbers, with_settings

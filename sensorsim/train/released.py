@@ -12,7 +12,7 @@ from sensorsim.kernels.formats import ONE
 
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 Sums = npt.NDArray[np.float64]
 ROWS_AT_ONCE = 1 << 16
@@ -25,7 +25,7 @@ def on_the_lattice(x: Any) -> npt.NDArray[np.uint16]:
 
 def feature_sums(x: npt.NDArray[np.uint16], table: NoiseTable, seed: int | None) -> Sums:
     """What `hospital.learn` takes: how often each symbol came of each feature; of stairs, count and sum of values."""
-    from sensorsim.privacy.releases import release_records, sampled_records
+    from sensorsim.noise.batch_release import release_records, sampled_records
 
     n = x.shape[1]
     total = np.zeros((n, table.symbols or 2))

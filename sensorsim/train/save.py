@@ -22,7 +22,7 @@ import numpy as np
 
 from sensorsim.errors import InputError
 from sensorsim.files import check_target, read_bounded, strict_json, suffix_of, write_whole
-from sensorsim.privacy.rounded import epsilon_to
+from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
 from sensorsim.results import TITLE, Result
 from sensorsim.train.about import SENSORS, checked_about
 from sensorsim.train.prior_codes import LEAST_VARIANCE

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median_high
 from typing import Any
 
-from sensorsim.privacy.spending import Covers, Spent, Use
+from sensorsim.accounting.composition import Covers, Spent, Use
 from sensorsim.train.config import Config
 
 REPRODUCIBLE = "nothing: the noise was drawn from a seed, so it is reproducible, so not private"

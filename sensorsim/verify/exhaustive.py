@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import Package
 from sensorsim.language.kernel import Kernel
-from sensorsim.privacy.rational import log_above
+from sensorsim.noise.certificate import log_above
 from sensorsim.verify.features import every_feature, without_unused_bits
 from sensorsim.verify.held import macros
 from sensorsim.verify.plain import ONE, counts_at

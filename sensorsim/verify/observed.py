@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.audit.packet_source import Source, repeat
+from sensorsim.audit.table_sources import NUMPY, Certified, certified, interleaved, release_source
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.files import temporary_folder
@@ -17,12 +19,9 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
-from sensorsim.privacy.audit.source import Source, repeat
-from sensorsim.privacy.audit.sources import Certified, certified, interleaved, release_source
-from sensorsim.privacy.audit.spof_sources import NUMPY
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 DRIVER = "audit_driver"
 OWN = ("x", "word", "order", "chosen", "y")  # arrays that the audit gives; all else is the package's

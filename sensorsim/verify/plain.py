@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.kernels.formats import FRAC
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 ONE = 1 << FRAC  # x = 1; what is larger counts as 1
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.export.files import MANIFEST
 from sensorsim.export.manifest import Package
 from sensorsim.language.c.text import comment
-from sensorsim.privacy.tablefile import read_table
+from sensorsim.noise.table_file import read_table
 from sensorsim.terminal import counted
 from sensorsim.verify.held import header_of
 from sensorsim.verify.proof import Proof
 from sensorsim.verify.table import Stated
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.certificate import Certificate
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.certificate import Certificate
+    from sensorsim.noise.noise_table import NoiseTable
 
 
 def certificate_proof(package: Package, known: Stated) -> Proof:

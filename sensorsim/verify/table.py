@@ -19,13 +19,13 @@ from sensorsim.export.noise import Noise, for_package
 from sensorsim.export.sketch import sketch_table
 from sensorsim.language.c.files import Table
 from sensorsim.machine.elf import Program
-from sensorsim.privacy.certificate import certify
-from sensorsim.privacy.tablefile import read_table
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.table_file import read_table
 from sensorsim.verify.held import LETTERS, Held, held_by, macros, numbers, symbol
 from sensorsim.verify.proof import Proof
 
 if TYPE_CHECKING:
-    from sensorsim.privacy.tables import NoiseTable
+    from sensorsim.noise.noise_table import NoiseTable
 
 
 @dataclass(frozen=True)

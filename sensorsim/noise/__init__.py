@@ -1,0 +1,1 @@
+"""Noise tables: kinds, design, certificates, files, and how they compare with other mechanisms."""

@@ -1,1 +1,0 @@
-"""Noise tables with certificates, sensitivities, and what a mechanism has spent."""
