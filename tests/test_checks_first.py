@@ -218,7 +218,7 @@ def test_standard_output_has_the_bytes_of_the_file(
 
 def test_a_python_path_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a command line has a standard output to write to."""
-    from sensorsim.files import write_whole
+    from sensorsim._util.files import write_whole
 
     monkeypatch.chdir(tmp_path)
     write_whole("-", "new")

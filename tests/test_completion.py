@@ -12,6 +12,7 @@ import pytest
 from bad_inputs import leaves
 from click.shell_completion import ShellComplete
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.claims.run import statements
 from sensorsim.cli import COMMANDS, COMPLETE, group, main
 from sensorsim.cli.choices import Names, Paths
@@ -23,7 +24,6 @@ from sensorsim.machine.targets import CORES, HOST
 from sensorsim.mechanisms import every
 from sensorsim.privacy.kinds import KINDS
 from sensorsim.ranges import ready_ranges
-from sensorsim.suggest import did_you_mean
 from sensorsim.train.config import CHOICES
 
 PROGRAM = Path(sys.executable).with_name("sensorsim")

@@ -15,17 +15,17 @@ OURS = (
     "train", "plan", "fleet", "claims", "report", "api", "cli",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
-FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
+FOLDERS |= {"_util": ROOT / "sensorsim" / "_util", "kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 # Single modules that anyone may use.
 SMALL = {
-    *("errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"),
-    *("terminal", "suggest", "calls", "single", "cache"),
+    *("_util", "errors", "encoders", "drawing", "ranges", "results", "doors", "records", "terminal", "calls"),
 }
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked
-    "language": {"language", "errors", "files", "cache", "progress", "suggest", "kernels", "tables"},
+    "language": {"language", "_util", "errors", "kernels", "tables"},
     "kernels": {"kernels", "language"},
     "tables": set(),
+    "_util": {"_util", "errors"},
     "privacy": {"privacy", "language", "kernels", "tables", *SMALL},
     "mechanisms": {"mechanisms", "privacy", "language", "kernels", "tables", *SMALL},
     "cost": {"cost", "mechanisms", "language", "kernels", "tables", *SMALL},

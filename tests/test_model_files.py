@@ -11,10 +11,10 @@ import command
 import numpy as np
 import pytest
 
+from sensorsim._util.files import check_target, strict_json, write_all
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.encoder import trained_line
-from sensorsim.files import check_target, strict_json, write_all
 from sensorsim.hospital.linear import nothing_known
 from sensorsim.privacy.spending import Covers
 from sensorsim.train import save

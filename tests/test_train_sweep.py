@@ -16,9 +16,9 @@ from clusters import local_cluster
 
 torch = pytest.importorskip("torch")
 
+from sensorsim._util.hints import need  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
-from sensorsim.extras import need  # noqa: E402
 from sensorsim.mechanisms import every  # noqa: E402
 from sensorsim.train import cell, data, store, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402

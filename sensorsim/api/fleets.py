@@ -6,11 +6,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.api.noise import Table, read_table
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
-from sensorsim.files import temporary_folder
 from sensorsim.fleet.result import FleetResult
 from sensorsim.fleet.settings import Faults, Settings, check_numbers
 from sensorsim.train.choosing import Told, column_names, warn

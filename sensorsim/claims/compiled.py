@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.files import temporary_folder
+from sensorsim._util.files import temporary_folder
 
 if TYPE_CHECKING:
     from sensorsim.language import Kernel

@@ -4,10 +4,10 @@ import struct
 from importlib.util import find_spec
 from pathlib import Path
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.claims.claim import DEPENDS, FULL, Found, across, agrees, claim
 from sensorsim.claims.costs import APPENDIX
 from sensorsim.claims.setting import Setting
-from sensorsim.files import temporary_folder
 
 CORES = ("cortex-m0plus", "rv32imc")
 TENTHS = range(-40, 41)  # the values of a, times ten

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.claims.claim import FULL, STATEMENTS, Claim, Statement
 from sensorsim.claims.result import Claims
 from sensorsim.errors import InputError
-from sensorsim.suggest import did_you_mean
 
 Progress = Callable[[str, int, int], None]  # what begins, how many are done, how many there are
 # In the order of the answer.

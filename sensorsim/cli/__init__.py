@@ -122,9 +122,9 @@ def main(args: list[str] | None = None) -> Any:
 
 
 def _run(args: list[str]) -> Any:
+    from sensorsim._util.progress import shown
     from sensorsim.cli.ending import check_words, ending_of, without_debug
     from sensorsim.cli.signals import noted
-    from sensorsim.cli.steps import shown
 
     words, debug = without_debug(args)
     with noted() as heard:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import SHORT, InputError, cut, one_line, shortened
-from sensorsim.suggest import did_you_mean
 
 DONE, FAILED, REFUSED, FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 CODES = {
@@ -56,7 +56,7 @@ def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
         what = error.__cause__ or error  # click makes an Abort of Ctrl-C
         return INTERRUPTED, shortened(f"Interrupted {what}".strip() + ".", words)
     if isinstance(error, ModuleNotFoundError):
-        from sensorsim.extras import extra_of, how_to_get
+        from sensorsim._util.hints import extra_of, how_to_get
 
         name = (error.name or "").partition(".")[0]
         if extra_of(name) is not None:

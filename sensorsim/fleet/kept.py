@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import Name, strict_json
+from sensorsim._util.resumable import as_database
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
-from sensorsim.files import Name, as_database, strict_json
 from sensorsim.fleet.people import People
 from sensorsim.fleet.result import FleetResult
 from sensorsim.fleet.settings import MOST_SUM, Faults, Prices, Settings

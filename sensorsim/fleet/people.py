@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
 from sensorsim.ranges import brief
-from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np

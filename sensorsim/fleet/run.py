@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import Name
+from sensorsim._util.hints import need
 from sensorsim.errors import InputError
-from sensorsim.extras import need
-from sensorsim.files import Name
 from sensorsim.fleet.store import VERSION, Store
 from sensorsim.ranges import brief
 

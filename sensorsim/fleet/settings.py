@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
 from sensorsim.fleet.people import People
 from sensorsim.kernels.formats import ONE
-from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from decimal import Decimal

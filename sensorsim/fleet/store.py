@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import Name, brief_path, check_target, strict_json
 from sensorsim.errors import InputError
-from sensorsim.files import Name, brief_path, check_target, strict_json
 from sensorsim.ranges import brief
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import suffix_of, write_whole
 from sensorsim.errors import InputError
-from sensorsim.files import suffix_of, write_whole
 from sensorsim.hospital.expected import REASONS, STAIRS_COLUMNS, Expected
 from sensorsim.hospital.parquet import need_arrow
 from sensorsim.hospital.reading import CSV, PARQUET

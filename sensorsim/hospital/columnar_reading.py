@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, BinaryIO
 
+from sensorsim._util.files import of_version
 from sensorsim.errors import InputError
-from sensorsim.files import of_version
 from sensorsim.hospital.columnar import DAY, FEATURE, PACKETS, SHARED, Row
 from sensorsim.hospital.expected import REASONS
 from sensorsim.hospital.parquet import check_group, names_of, need_arrow, opened_parquet

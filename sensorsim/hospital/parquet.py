@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from sensorsim._util.hints import how_to_get
 from sensorsim.errors import InputError
-from sensorsim.extras import how_to_get
 from sensorsim.hospital.expected import Expected
 from sensorsim.hospital.reading import BLOCK, LINES, MAGIC, OF_SUMS, PACKET, SPACE, hex_cells, name_of
 from sensorsim.hospital.tally import FITS, Tally

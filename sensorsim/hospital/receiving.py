@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.errors import InputError
 from sensorsim.hospital.columnar_reading import parquet_sums
 from sensorsim.hospital.expected import Expected

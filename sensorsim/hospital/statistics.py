@@ -9,8 +9,8 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.files import of_version, strict_json
 from sensorsim.errors import InputError
-from sensorsim.files import of_version, strict_json
 from sensorsim.hospital.expected import REASONS, STAIRS_COLUMNS, Expected
 from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
 from sensorsim.privacy.kinds.rows import MOST_SYMBOLS

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sensorsim._util.files import check_target, is_standard_output, read_bounded, write_whole
 from sensorsim.errors import InputError
-from sensorsim.files import check_target, is_standard_output, read_bounded, write_whole
 from sensorsim.locking.choices import KEPT
 
 SCHEMA_VERSION = 1

@@ -294,8 +294,8 @@ def _canvas(panels: int, width: float) -> tuple[Any, Any]:
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure, a .png in few colours."""
+    from sensorsim._util.files import suffix_of, write_whole
     from sensorsim.drawing import picture
-    from sensorsim.files import suffix_of, write_whole
 
     form = suffix_of(path, ".svg")[1:]
     drawn = picture(figure, form, 120)

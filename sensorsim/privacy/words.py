@@ -8,8 +8,8 @@ record. A seed makes the same words again, for a replication; who knows the seed
 import math
 from typing import TYPE_CHECKING
 
+from sensorsim._util.uncopyable import Single, process
 from sensorsim.errors import InputError
-from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sensorsim._util.resumable import read_still
 from sensorsim.errors import InputError
-from sensorsim.files import read_still
 from sensorsim.ranges import brief
 from sensorsim.report.asked import Place
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.files import Name, check_targets, write_whole
+from sensorsim._util.files import Name, check_targets, write_whole
 from sensorsim.report.asked import FILES, Wanted
 from sensorsim.report.gather import Findings, Told, gather
 from sensorsim.report.page import TITLE, page

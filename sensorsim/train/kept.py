@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from sensorsim._util.files import Name, strict_json
+from sensorsim._util.resumable import as_database
 from sensorsim.errors import InputError
-from sensorsim.files import Name, as_database, strict_json
 from sensorsim.ranges import brief
 from sensorsim.train.interval import interval
 from sensorsim.train.store import ABOUT_DATA, CONFIG, RESULTS_VERSION, TABLES, TRIVIAL

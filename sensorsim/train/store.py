@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sensorsim._util.files import brief_path, check_target, no_space
 from sensorsim.errors import InputError
-from sensorsim.files import brief_path, check_target, no_space
 from sensorsim.ranges import brief
 
 RESULTS_VERSION = 3  # raise it whenever a stored number could change

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sensorsim._util.hints import need
 from sensorsim.errors import InputError
-from sensorsim.extras import need
 from sensorsim.mechanisms import find
 from sensorsim.ranges import brief
 from sensorsim.train import cell

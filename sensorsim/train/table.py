@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
 from sensorsim.hospital.parquet import listed as listed
 from sensorsim.hospital.reading import MAGIC
 from sensorsim.ranges import brief
-from sensorsim.suggest import did_you_mean
 from sensorsim.train.table_parquet import OTHERS, read_parquet
 
 PERSON = "Id"  # the column that names a person where no other is given

@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.files import temporary_folder
 from sensorsim.language.c.text import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array

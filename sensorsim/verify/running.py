@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.origins import FOLDER
 from sensorsim.verify.anew import compared

@@ -18,8 +18,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
+from sensorsim._util.files import FULL, name_temporary, no_room
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.files import FULL, name_temporary, no_room
 from sensorsim.machine import tools
 from sensorsim.verify.steps import SELFTEST_SECONDS, Setup, Step, Steps
 

@@ -9,8 +9,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.errors import InputError
-from sensorsim.files import brief_path, read_bounded
 from sensorsim.privacy.audit.source import Field, Input, Source
 
 if TYPE_CHECKING:
