@@ -16,7 +16,7 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.sketch import Sketch
 from sensorsim.errors import InputError
 from sensorsim.fleet import estimates as fleet_estimates
-from sensorsim.fleet import life, run
+from sensorsim.fleet import life, simulation
 from sensorsim.fleet.counts import OUTCOMES, Counts, begins, total
 from sensorsim.fleet.estimates import MOST_ESTIMATES, estimates, number_of
 from sensorsim.fleet.people import People
@@ -206,13 +206,13 @@ def test_sums_of_stairs(sums: tuple[int, int, int], sound: bool) -> None:
 def test_a_file_with_altered_sums_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(life, "run_batch", fleet_standin.run_batch)
     path = tmp_path / "f.sqlite"
-    run.simulate(SETTINGS, path)
+    simulation.simulate(SETTINGS, path)
     changed = zlib.compress((WHOLE.tally + 1).tobytes())
     with sqlite3.connect(path) as database:
         database.execute("UPDATE sums SET data = ? WHERE name = 'tally'", (changed,))
     database.close()
     with pytest.raises(InputError, match=r"f.sqlite is damaged \(values that are not those of its packets\)"):
-        run.simulate(SETTINGS, path)
+        simulation.simulate(SETTINGS, path)
 
 
 # ── what differs ──
@@ -228,14 +228,14 @@ def test_what_people_type_is_compared_first(tmp_path: Any, monkeypatch: pytest.M
     def of(firmware: Firmware) -> Settings:
         return fleet_standin.settings(firmware=firmware, prices=prices_of(firmware, 3, 1))
 
-    run.simulate(of(base), tmp_path / "f")
+    simulation.simulate(of(base), tmp_path / "f")
     for changed, said in (
         ({"reserve": 2}, "reserve 1, this run has 2"),
         ({"budget_epsilon": "6"}, "budget epsilon 5, this run has 6"),
         ({"budget_days": 3}, "budget days 2, this run has 3"),
     ):
         with pytest.raises(InputError, match=said):
-            run.simulate(of(replace(base, **changed)), tmp_path / "f")
+            simulation.simulate(of(replace(base, **changed)), tmp_path / "f")
 
 
 @pytest.mark.parametrize("texts", [("5", "5.0", "5.00", "+5", "05"), ("50", "5e1", "50.0"), ("0.5", ".5", "5E-1")])

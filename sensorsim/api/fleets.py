@@ -67,7 +67,7 @@ def fleet(
         battery_mah, seed, told,
     )  # fmt: skip
     from sensorsim.fleet.estimates import number_of
-    from sensorsim.fleet.run import simulate
+    from sensorsim.fleet.simulation import simulate
 
     number_of(settings, every)  # that they are not too many, before anything is simulated
     with temporary_folder() as folder:

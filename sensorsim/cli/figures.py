@@ -144,11 +144,11 @@ class Work:
                 )
         if not read & OF_C:
             return
-        from sensorsim.train.store import Store
+        from sensorsim.train.results_file import ResultsFile
 
         digest = self.dataset.digest
         if self.results.exists():
-            Store(self.results, digest)  # refuses a file of something else
+            ResultsFile(self.results, digest)  # refuses a file of something else
         if read & OVER_EPSILON:
             self._grid(self.dataset, self.mechanisms, self.epsilons, self.sigmas)
 
@@ -213,9 +213,9 @@ class Work:
 
     def _run(self, dataset: Dataset, results: Path, cells: list[Config]) -> tuple[list[Row], dict[float, Any]]:
         from sensorsim.train import sweep
-        from sensorsim.train.store import Store
+        from sensorsim.train.results_file import ResultsFile
 
-        with Store(results, dataset.digest) as store:
+        with ResultsFile(results, dataset.digest) as store:
             found = run_with_progress(dataset, cells, store, self.chosen["jobs"], self.chosen["dask"])
             trivial = sweep.trivial(dataset, cells, store)
         return [self._row(result, dataset) for result in found], trivial

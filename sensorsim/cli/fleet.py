@@ -129,7 +129,7 @@ def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
 
 def _check_files(chosen: dict[str, Any]) -> None:
     """Check what will be written, before anything is read."""
-    from sensorsim.fleet.store import check_store
+    from sensorsim.fleet.fleet_file import check_store
 
     check_store(chosen["out"])
     if chosen["statistics"]:

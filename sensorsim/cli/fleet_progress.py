@@ -13,15 +13,15 @@ from sensorsim.cli.output import progress_bar
 if TYPE_CHECKING:
     from sensorsim.fleet.counts import Counts
     from sensorsim.fleet.result import FleetResult
-    from sensorsim.fleet.run import Progress
     from sensorsim.fleet.settings import Settings
+    from sensorsim.fleet.simulation import Progress
 
 SOON = 1.0  # seconds that estimates may take before there is a bar
 
 
 def run_with_progress(settings: "Settings", path: str, jobs: int | None, dask: str | None) -> "Counts":
     """All sums; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
-    from sensorsim.fleet.run import finished_devices, simulate
+    from sensorsim.fleet.simulation import finished_devices, simulate
 
     with _bar(settings) as progress:
         try:
@@ -36,7 +36,7 @@ def run_with_progress(settings: "Settings", path: str, jobs: int | None, dask: s
 @contextmanager
 def _bar(settings: "Settings") -> "Iterator[Progress]":
     """A bar on stderr, and how many device-days are simulated in a second."""
-    from sensorsim.fleet.run import COMPILES
+    from sensorsim.fleet.simulation import COMPILES
 
     bar = progress_bar("fleet", "devices")
     task = bar.add_task("starting", total=settings.devices)

@@ -22,7 +22,13 @@ from typing import Any
 from sensorsim.doors import open_door
 
 # Loaded when they are used: Numba takes a second.
-_PLACES = {"Faults": "settings", "Settings": "settings", "People": "people", "simulate": "run", "FleetResult": "result"}
+_PLACES = {
+    "Faults": "settings",
+    "Settings": "settings",
+    "People": "people",
+    "simulate": "simulation",
+    "FleetResult": "result",
+}
 __all__ = ["Faults", "FleetResult", "People", "Settings", "simulate"]
 
 

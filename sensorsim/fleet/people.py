@@ -72,6 +72,16 @@ class People:
         made = prepare(frame, m=1, columns=tuple(columns) if columns else None, source="the generator")
         return cls.of(made.columns, made.x, made.person, "synthetic", made.ranges)
 
+    @classmethod
+    def unknown(cls, columns: tuple[str, ...], digest: str) -> "People":
+        """Return people of whom only the digest is known, for the results of a finished fleet."""
+        import numpy as np
+
+        none = np.empty(0, np.int64)
+        people = cls(columns, np.empty((0, len(columns)), np.uint16), none, none, f"sha256 {digest[:12]}")
+        people.__dict__["digest"] = digest
+        return people
+
     @property
     def n(self) -> int:
         return len(self.columns)

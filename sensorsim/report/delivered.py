@@ -14,7 +14,7 @@ from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.fleet.result import FleetResult
-    from sensorsim.train.kept import KeptCell, KeptSweep
+    from sensorsim.train.results_file import StoredCell, StoredSweep
 
 NOTHING = 0.5  # half of the range each way
 SIMULATED = "A simulation, seeded: its truth is known, and nothing of it is private."
@@ -48,7 +48,7 @@ def delivers(found: Findings) -> Markup:
     return section("delivers", "What it delivers", *parts, command(plan_command(wanted), "sensorsim noise peers"))
 
 
-def _sweep(sweep: "KeptSweep") -> list[Markup]:
+def _sweep(sweep: "StoredSweep") -> list[Markup]:
     said = (
         f"Reconstruction accuracy, 1 - MSE in per cent, on {sweep.source}, {counted(sweep.rows, 'row')}, "
         f"n = {sweep.n}: a mean over runs with its 95 % interval. An accuracy means something only beside "
@@ -73,7 +73,7 @@ def _sweep(sweep: "KeptSweep") -> list[Markup]:
     ]  # fmt: skip
 
 
-def _cell_row(cell: "KeptCell") -> list[object]:
+def _cell_row(cell: "StoredCell") -> list[object]:
     name = cell.mechanism + (f", c = {cell.c:g}" if cell.c else "")
     spent, person = ("–" if value is None else epsilon(value) for value in (cell.spent_epsilon, cell.epsilon_person))
     if cell.diverged:

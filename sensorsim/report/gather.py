@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sensorsim.plan import Plan
     from sensorsim.privacy.certificate import Certificate
     from sensorsim.report.package import PackageFacts
-    from sensorsim.train.kept import KeptSweep
+    from sensorsim.train.results_file import StoredSweep
 
 Told = Callable[[str], None]
 STEPS = (1, 2, 5)  # of a decade
@@ -56,7 +56,7 @@ class Findings:
     rivals: tuple[Rival, ...]
     curve: tuple[tuple[int, float], ...]  # devices, half width
     cores: tuple[Core, ...]
-    sweep: "KeptSweep | None"
+    sweep: "StoredSweep | None"
     fleet: "FleetResult | None"
     package: "PackageFacts | None"
     claims: "tuple[Claim, ...] | None"

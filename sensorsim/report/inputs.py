@@ -15,7 +15,7 @@ from sensorsim.report.asked import Place
 if TYPE_CHECKING:
     from sensorsim.fleet.result import FleetResult
     from sensorsim.privacy.tables import NoiseTable
-    from sensorsim.train.kept import KeptSweep
+    from sensorsim.train.results_file import StoredSweep
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,25 @@ def _content(path: Place, most: int, what: str) -> bytes:
         raise InputError(f"{brief(name_of(path))} is no path of a file; give {what}.") from None
 
 
-def read_sweep(path: Place) -> "tuple[KeptSweep, Input]":
-    from sensorsim.train.kept import MOST_BYTES, OPTION, kept_sweep
+def read_sweep(path: Place) -> "tuple[StoredSweep, Input]":
+    from sensorsim.train.results_file import MOST_BYTES, OPTION, stored_sweep
 
     content = _content(path, MOST_BYTES, "the results file of a sweep")
-    return kept_sweep(name_of(path), content), of_file(OPTION, path, content)
+    return stored_sweep(name_of(path), content), of_file(OPTION, path, content)
 
 
 def fleet_content(path: Place) -> bytes:
     """The bytes alone, so that a file that is none is told before anything is computed."""
-    from sensorsim.fleet.kept import MOST_BYTES
+    from sensorsim.fleet.fleet_file import MOST_BYTES
 
     return _content(path, MOST_BYTES, "the file of a fleet")
 
 
 def read_fleet(path: Place, content: bytes, tables: "list[NoiseTable]", every: int) -> "tuple[FleetResult, Input]":
     """`tables` are looked through for the one that the file names, then those that ship."""
-    from sensorsim.fleet.kept import OPTION, kept_result
+    from sensorsim.fleet.fleet_file import OPTION, stored_result
 
-    return kept_result(name_of(path), content, _with_ready(tables), every), of_file(OPTION, path, content)
+    return stored_result(name_of(path), content, _with_ready(tables), every), of_file(OPTION, path, content)
 
 
 def read_noise(path: Place) -> "tuple[NoiseTable, Input]":
