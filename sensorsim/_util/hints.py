@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 
 from sensorsim.errors import InputError
@@ -56,6 +55,8 @@ def extra_of(module: str) -> str | None:
 
     The extras are read from the metadata of the installed package, so setup.cfg is their only source.
     """
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         lines = requires("sensorsim") or []
     except PackageNotFoundError:  # the folder was never installed

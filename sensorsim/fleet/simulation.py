@@ -1,7 +1,7 @@
 """Simulate a fleet in batches of devices, on the cores of this machine or on a Dask cluster.
 
 The division into batches depends on the settings alone, and sums of whole numbers do not depend on their order: any
-number of jobs, any cluster and any interruption gives the same file, bit for bit.
+number of jobs, any cluster and any interruption gives the same sums, bit for bit.
 """
 
 import os
