@@ -19,7 +19,7 @@ from sensorsim.cli.choices import Output
 from sensorsim.cli.locking import Locks
 from sensorsim.errors import InputError
 from sensorsim.fleet.fleet_file import FleetFile
-from sensorsim.locking.lock import Figure, Lock, Taken
+from sensorsim.locking.lock_file import Figure, Lock, Taken
 from sensorsim.train.results_file import ResultsFile
 
 SECONDS = 1.0  # of processor time
