@@ -11,11 +11,10 @@ import click
 from sensorsim.cli.choices import FILE, WRITTEN
 from sensorsim.cli.output import emit
 from sensorsim.errors import InputError
-from sensorsim.locking import locked_figures
-from sensorsim.locking.lock_file import CORES, KEPT, Lock, Taken, Value, check_place, compare, read_lock, write_lock
 
 if TYPE_CHECKING:
     from sensorsim.cost.report import CostReport
+    from sensorsim.locking.lock_file import Lock, Taken, Value
 
 REFUSED = {"cost": ("sweep", "plot"), "verify": (), "kernel": ("out",)}  # options that a lock cannot hold
 ASKED = {  # options that are given anew each time
@@ -37,6 +36,8 @@ class Locks:
         """Return the arguments of the command: as given, or with --check those of the lock."""
         if self.lock is None and self.check is None:
             return given
+        from sensorsim.locking.lock_file import CORES, KEPT, check_place, read_lock
+
         if self.lock is not None and self.check is not None:
             raise InputError("--lock writes a lock and --check compares with one; give one of them.")
         for name in REFUSED[self.command]:
@@ -60,18 +61,21 @@ class Locks:
         self.choices[name] = chosen
         return chosen
 
-    def settle(self, take: Callable[[], Taken], holds: bool = True, kernels: Collection[str] = ()) -> None:
+    def settle(self, take: "Callable[[], Taken]", holds: bool = True, kernels: Collection[str] = ()) -> None:
         """Write the lock, or print the comparison with it and exit.
 
         `kernels` are those that figures are named by; a lock of none of them is refused.
         """
+        if self.old is None and self.lock is None:
+            return
+        from sensorsim.locking.lock_file import Lock, compare, write_lock
+
         if self.old is not None:
             self._refuse_others(self.old, kernels)
             found = compare(self.old.taken, take())
             emit(self.fmt, found.markdown, found.to_dict, found.rows)
             sys.exit(0 if found.same else 1)
-        if self.lock is None:
-            return
+        assert self.lock is not None
         if not holds:
             click.echo(f"{self.lock} is not written: something is not proved, see the report.", err=True)
             return
@@ -80,7 +84,7 @@ class Locks:
         tools = ", ".join(f"{name} {text}" for name, text in taken.toolchain.items())
         click.echo(f"{len(taken.figures)} figures locked in {self.lock} ({tools}).", err=True)
 
-    def _refuse_others(self, old: Lock, kernels: Collection[str]) -> None:
+    def _refuse_others(self, old: "Lock", kernels: Collection[str]) -> None:
         """Refuse a lock of other kernels, of which all figures would differ; a file's name may differ."""
         figures = old.taken.figures
         locked = [name.partition("/")[0] for name in figures if name.endswith(("/ranges/proved", "/differing_bits"))]
@@ -89,8 +93,10 @@ class Locks:
             theirs, ours = (", ".join(list(dict.fromkeys(names))[:3])[:80] for names in (locked, kernels))
             raise InputError(f"{self.check} is a lock of {theirs}, not of {ours}; check it with what it was made of.")
 
-    def _choice(self, ctx: click.Context, name: str, value: Value | None) -> Any:
+    def _choice(self, ctx: click.Context, name: str, value: "Value | None") -> Any:
         """Return a choice of the lock as its option takes it; raise InputError if another value is given."""
+        from sensorsim.locking.lock_file import KEPT, Value
+
         if name not in KEPT[self.command]:
             raise InputError(f"{self.check} is no lock of this version: {name[:40]!r} is no choice; write it anew.")
         if _is_given(ctx, name) and ctx.params[name] != value:
@@ -117,27 +123,35 @@ class Locks:
 def settle_cost(locks: Locks, report: "CostReport", choices: dict[str, Any]) -> None:
     """Settle the lock of `cost`: its figures, and those of machine code if the tools are installed."""
 
-    def take() -> Taken:
-        cores = locks.also(CORES, lambda: locked_figures.cores_for(choices["cpu"], choices["chip"]))
-        return locked_figures.of_cost(report.to_dict(), choices["variant"], cores)
+    def take() -> "Taken":
+        cores = locks.also("cores", lambda: _figures().cores_for(choices["cpu"], choices["chip"]))
+        taken: Taken = _figures().of_cost(report.to_dict(), choices["variant"], cores)
+        return taken
 
     locks.settle(take)
 
 
 def settle_machine(locks: Locks, report: dict[str, Any]) -> None:
     """Settle the lock of `cost --level machine`."""
-    locks.settle(lambda: locked_figures.of_machine(report))
+    locks.settle(lambda: _figures().of_machine(report))
 
 
 def settle_verify(locks: Locks, report: dict[str, Any]) -> None:
     """Settle the lock of `verify`."""
     kernels = [result["kernel"] for result in report.get("results", ())]
-    locks.settle(lambda: locked_figures.of_verify(report), report["passed"], kernels)
+    locks.settle(lambda: _figures().of_verify(report), report["passed"], kernels)
 
 
 def settle_kernel(locks: Locks, report: dict[str, Any], holds: bool) -> None:
     """Settle the lock of `kernel`."""
-    locks.settle(lambda: locked_figures.of_kernel(report), holds, report["kernels"])
+    locks.settle(lambda: _figures().of_kernel(report), holds, report["kernels"])
+
+
+def _figures() -> Any:
+    """Import what collects figures, which a command without a lock does not need."""
+    from sensorsim.locking import locked_figures
+
+    return locked_figures
 
 
 def lock_options(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
