@@ -16,8 +16,7 @@ import pytest
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleet.life import run_batch
-from sensorsim.fleet.people import People
-from sensorsim.fleet.settings import Settings
+from sensorsim.fleet.settings import People, Settings
 from sensorsim.fleet.simulation import simulate
 from sensorsim.privacy.tables import ready_table
 

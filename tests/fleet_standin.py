@@ -15,8 +15,7 @@ import numpy as np
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleet import fleet_file, life, simulation
 from sensorsim.fleet.counts import OUTCOMES, Counts
-from sensorsim.fleet.people import People
-from sensorsim.fleet.settings import Settings
+from sensorsim.fleet.settings import People, Settings
 from sensorsim.privacy.tables import ready_table
 
 ONE = 2**15

@@ -46,8 +46,7 @@ def fleet_settings(devices=40, days=14, noise=None, budget="1"):
     import numpy as np
 
     from sensorsim.device.firmware import Firmware
-    from sensorsim.fleet.people import People
-    from sensorsim.fleet.settings import Settings
+    from sensorsim.fleet.settings import People, Settings
     from sensorsim.privacy.tables import ready_table
 
     table = noise or ready_table("1", 1)

@@ -14,7 +14,7 @@ import pytest
 from command import run
 
 from sensorsim.fleet import life
-from sensorsim.fleet.people import People
+from sensorsim.fleet.settings import People
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import make_table
 

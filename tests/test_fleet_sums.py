@@ -17,12 +17,10 @@ from sensorsim.device.sketch import Sketch
 from sensorsim.errors import InputError
 from sensorsim.fleet import estimates as fleet_estimates
 from sensorsim.fleet import life, simulation
-from sensorsim.fleet.counts import OUTCOMES, Counts, begins, total
+from sensorsim.fleet.counts import OUTCOMES, Counts, begins, find_inconsistency, total
 from sensorsim.fleet.estimates import MOST_ESTIMATES, estimates, number_of
-from sensorsim.fleet.people import People
-from sensorsim.fleet.result import FleetResult
-from sensorsim.fleet.settings import Settings
-from sensorsim.fleet.sound import unsound
+from sensorsim.fleet.fleet_result import FleetResult
+from sensorsim.fleet.settings import People, Settings
 from sensorsim.privacy.tables import certified, make_table, ready_table
 
 STAIRS = Firmware(make_table("stairs", "0.02", 14, "all"))  # of wide noise: its values are millions
@@ -171,12 +169,12 @@ ALTERED = {
 
 
 def test_sums_of_the_stand_in_are_sound() -> None:
-    assert unsound(SETTINGS, WHOLE, SETTINGS.devices) is None
+    assert find_inconsistency(SETTINGS, WHOLE, SETTINGS.devices) is None
 
 
 @pytest.mark.parametrize("what", ALTERED)
 def test_altered_sums_are_told(what: str) -> None:
-    assert unsound(SETTINGS, edited(*ALTERED[what]), SETTINGS.devices) is not None
+    assert find_inconsistency(SETTINGS, edited(*ALTERED[what]), SETTINGS.devices) is not None
 
 
 @pytest.mark.parametrize(
@@ -200,7 +198,7 @@ def test_sums_of_stairs(sums: tuple[int, int, int], sound: bool) -> None:
     for name, number in released.items():
         counts.outcomes[OUTCOMES.index(name)] = number
     counts.records[0] = counts.spent[0] = counts.energy[0] = 10
-    assert (unsound(settings, counts, 10) is None) == sound
+    assert (find_inconsistency(settings, counts, 10) is None) == sound
 
 
 def test_a_file_with_altered_sums_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

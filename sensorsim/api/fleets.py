@@ -11,14 +11,14 @@ from sensorsim.api.noise import Table, read_table
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
-from sensorsim.fleet.result import FleetResult
+from sensorsim.fleet.fleet_result import FleetResult
 from sensorsim.fleet.settings import Faults, Settings, check_numbers
 from sensorsim.train.choosing import Told, column_names, warn
 
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.fleet.energy import Board
-    from sensorsim.fleet.people import People
+    from sensorsim.fleet.settings import People
 
 
 def fleet(
@@ -130,7 +130,7 @@ def people_of(
     told: Told = warn,
 ) -> "People":
     """The people of a CSV or Parquet file, or made ones where none is given; what was done to it is told."""
-    from sensorsim.fleet.people import People
+    from sensorsim.fleet.settings import People
     from sensorsim.train.choosing import chosen_records
 
     if data is None:

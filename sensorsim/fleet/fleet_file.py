@@ -18,13 +18,12 @@ from sensorsim._util.files import Name, brief_path, check_target, strict_json
 from sensorsim._util.resumable import OTHER, ResumableFile, as_database, read_meta
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
-from sensorsim.fleet.people import People
-from sensorsim.fleet.settings import MOST_SUM, Faults, Prices, Settings
+from sensorsim.fleet.settings import MOST_SUM, Faults, People, Prices, Settings
 from sensorsim.ranges import brief
 
 if TYPE_CHECKING:
     from sensorsim.fleet.counts import Counts, Whole
-    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.privacy.tables import NoiseTable
 
 CONTENT = "a fleet simulated by sensorsim"
@@ -121,7 +120,7 @@ class FleetFile(ResumableFile):
 
     def resume(self) -> None:
         """Read batches and sums; raise InputError if no fleet of these settings can have them."""
-        from sensorsim.fleet.sound import unsound
+        from sensorsim.fleet.counts import find_inconsistency
 
         numbers = [number for (number,) in self.run("SELECT number FROM batches LIMIT ?", self.batches + 1)]
         if any(type(number) is not int or not 0 <= number < self.batches for number in numbers):
@@ -129,7 +128,7 @@ class FleetFile(ResumableFile):
         self.done = set(numbers)
         for name, array in self.sums.arrays().items():
             array[...] = self._read_sum(name, array)
-        why = unsound(self.settings, self.sums, self.devices)
+        why = find_inconsistency(self.settings, self.sums, self.devices)
         if why:
             raise self.damage(why)
 
@@ -189,11 +188,9 @@ def check_store(path: Name) -> None:
         raise InputError(f"{brief(path)} is a link; give the path of the file itself.")
 
 
-def stored_result(
-    path: Name, content: bytes, tables: "Iterable[NoiseTable]", every: int | None = None
-) -> "FleetResult":
+def stored_result(path: Name, content: bytes, tables: "Iterable[NoiseTable]", every: int) -> "FleetResult":
     """Return the result of a finished fleet from the bytes of its file; `every` days are one estimate."""
-    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.fleet_result import FleetResult
 
     found, size = _read_settings(path, content)
     try:

@@ -63,7 +63,11 @@ class Lock:
             name: {"value": figure.value, "unit": figure.unit} if figure.unit else {"value": figure.value}
             for name, figure in sorted(self.taken.figures.items())
         }
-        parts = {"choices": self.choices, "toolchain": self.taken.toolchain, "figures": figures}
+        parts: dict[str, Mapping[str, Any]] = {
+            "choices": self.choices,
+            "toolchain": self.taken.toolchain,
+            "figures": figures,
+        }
         made = [f' "schema_version": {SCHEMA_VERSION}', f' "command": {_json(self.command)}']
         for key, part in parts.items():
             inner = ",\n".join(f"  {_json(name)}: {_json(value)}" for name, value in part.items())

@@ -13,7 +13,7 @@ from sensorsim.report.words import number, percent, score
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.train.results_file import StoredCell, StoredSweep
 
 NOTHING = 0.5  # half of the range each way

@@ -11,7 +11,7 @@ from sensorsim.report.inputs import Input, fleet_content, of_board, read_fleet, 
 if TYPE_CHECKING:
     from sensorsim.claims import Claim
     from sensorsim.cost.record import WholeRecord
-    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.plan import Plan
     from sensorsim.privacy.certificate import Certificate
     from sensorsim.report.package import PackageFacts

@@ -13,7 +13,7 @@ from sensorsim.ranges import brief
 from sensorsim.report.asked import Place
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.privacy.tables import NoiseTable
     from sensorsim.train.results_file import StoredSweep
 
