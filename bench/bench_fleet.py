@@ -16,9 +16,8 @@ import pytest
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleet.life import run_batch
-from sensorsim.fleet.people import People
-from sensorsim.fleet.run import simulate
-from sensorsim.fleet.settings import Settings
+from sensorsim.fleet.settings import People, Settings
+from sensorsim.fleet.simulation import simulate
 from sensorsim.noise.noise_table import ready_table
 
 DEVICES, DAYS = 40_000, 365

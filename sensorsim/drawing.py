@@ -71,8 +71,8 @@ def stacked_bars(
 
 def check_figure(path: str) -> None:
     """Refuse a path that cannot become a figure, before anything is computed."""
+    from sensorsim._util.files import check_target
     from sensorsim.errors import InputError
-    from sensorsim.files import check_target
 
     if _form(path) not in FORMATS:
         raise InputError(f"{path} is not a figure; give a name that ends in {', '.join('.' + f for f in FORMATS)}.")
@@ -81,20 +81,20 @@ def check_figure(path: str) -> None:
 
 def write_figure(figure: Any, path: str, dpi: int = 150) -> None:
     """The figure in a file, in the form that its name says."""
-    from sensorsim.files import write_whole
+    from sensorsim._util.files import write_whole
 
     write_whole(path, picture(figure, _form(path), dpi))
 
 
 def _form(path: str) -> str:
-    from sensorsim.files import suffix_of
+    from sensorsim._util.files import suffix_of
 
     return suffix_of(path, f".{FORMATS[0]}").lstrip(".")
 
 
 def save_both(figure: Any, stem: Path, dpi: int = 160) -> list[Path]:
     """The figure as SVG, to print at any size, and as PNG, to show; `stem` is the path without an ending."""
-    from sensorsim.files import write_whole
+    from sensorsim._util.files import write_whole
 
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png")]
     for path in paths:

@@ -1,4 +1,4 @@
-"""What a terminal can show: how wide it is, text that fits, and letters for one that knows few."""
+"""Terminal width, wrapping, tables, and ASCII fallbacks for characters that a stream cannot encode."""
 
 import codecs
 import io
@@ -12,7 +12,7 @@ from itertools import zip_longest
 NARROW, WIDE = 80, 120  # a narrower one breaks our lines itself; longer lines are hard to read
 FILE = 100  # columns of what goes into a file or a pipe
 
-PLAIN = "sensorsim_plain"  # the name of our way with letters that a stream cannot show
+PLAIN = "sensorsim_plain"  # name of the error handler for characters that a stream cannot encode
 ASCII = "sensorsim_ascii"  # ASCII by another name: click writes UTF-8 to a stream that says ascii
 LETTERS = {
     **{"←": "<-", "→": "->", "·": "*", "×": "x", "µ": "u", "μ": "u", "²": "^2", "≤": "<=", "≥": ">=", "…": "..."},
@@ -22,17 +22,17 @@ LETTERS = {
 
 
 def columns() -> int:
-    """How many characters a line may have: as COLUMNS or the terminal says, a hundred in a file."""
+    """Return the width of a line: that of COLUMNS or the terminal, a hundred in a file."""
     return min(max(shutil.get_terminal_size((FILE, 24)).columns, NARROW), WIDE)
 
 
 def counted(count: int, what: str) -> str:
-    """`1 day`, `7 days`, `1,000 days`."""
+    """Format a count with its noun: `1 day`, `7 days`, `1,000 days`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def fold(text: str, width: int, lead: str = "", under: str | None = None) -> list[str]:
-    """Lines of at most so many characters; the first begins with `lead`, the others with `under` or as many spaces."""
+    """Wrap text to `width`; the first line begins with `lead`, the others with `under` or as many spaces."""
     under = " " * len(lead) if under is None else under
     return textwrap.wrap(
         text, width, initial_indent=lead, subsequent_indent=under, break_on_hyphens=False, break_long_words=False
@@ -40,7 +40,7 @@ def fold(text: str, width: int, lead: str = "", under: str | None = None) -> lis
 
 
 def fitting(width: int, *texts: str) -> list[str]:
-    """The first of these that fits on a line, or the last one in several; spaces in front stay in front."""
+    """Return the first text that fits on a line, or the last one wrapped; its indent is kept."""
     for text in texts:
         if len(text) <= width:
             return [text]
@@ -49,7 +49,7 @@ def fitting(width: int, *texts: str) -> list[str]:
 
 
 def hung(text: str, width: int) -> str:
-    """Text whose lines fit: what goes on stands below where the words began, behind a head such as `  size    `."""
+    """Wrap each line with a hanging indent below its text, behind a head such as `  size    `."""
     lines = []
     for line in text.splitlines():
         head = re.match(r" *(?:\S+(?: \S+){0,2} {2,})?", line)
@@ -59,7 +59,7 @@ def hung(text: str, width: int) -> str:
 
 
 def widest(lines: Iterable[str]) -> int:
-    """Characters of the longest line."""
+    """Return the length of the longest line."""
     return max(map(len, lines), default=0)
 
 
@@ -71,10 +71,10 @@ def table(
     drop: Sequence[str] = (),
     folded: tuple[str, int] = ("", 0),
 ) -> list[str]:
-    """Columns with two spaces between them, those in `right` flush right, in lines that fit.
+    """Format columns with two spaces between them, those in `right` flush right.
 
-    Where they do not, the column `folded` takes several lines of at least so many letters, and the columns of `drop`
-    go, the first one first.
+    If lines do not fit, wrap the column `folded[0]` to at least `folded[1]` characters, then drop the columns of `drop`
+    in order.
     """
     soft, fewest = folded
     lines = [list(heads), *map(list, rows)]
@@ -102,18 +102,18 @@ def table(
 
 
 def show_plainly(stream: io.TextIOWrapper) -> None:
-    """From now on the stream writes letters that it does not know in letters that it knows: `<=` for a ≤."""
+    """Let the stream replace characters that it cannot encode, as `<=` for a ≤."""
     ascii_only = codecs.lookup(stream.encoding).name == "ascii"
     stream.reconfigure(encoding=ASCII if ascii_only else None, errors=PLAIN)
 
 
 def is_utf8(encoding: str | None) -> bool:
-    """Whether it shows every letter; no encoding is that of text in memory."""
+    """Return whether the encoding has every character; None is that of text in memory."""
     return encoding is None or codecs.lookup(encoding).name == "utf-8"
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """What stands for the letters that could not be written; the codecs call it."""
+    """Return replacements for characters that cannot be encoded; an error handler of codecs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text, first, last = error.object, error.start, error.end
@@ -133,14 +133,9 @@ def _ascii(name: str) -> codecs.CodecInfo | None:
     if name != ASCII:
         return None
     plain = codecs.lookup("ascii")
+    incremental = plain.incrementalencoder, plain.incrementaldecoder
     return codecs.CodecInfo(
-        plain.encode,
-        plain.decode,
-        plain.streamreader,
-        plain.streamwriter,
-        plain.incrementalencoder,
-        plain.incrementaldecoder,
-        name=ASCII,
+        plain.encode, plain.decode, plain.streamreader, plain.streamwriter, *incremental, name=ASCII
     )
 
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from sensorsim.device.firmware import Firmware
-from sensorsim.fleet import life, run, store
+from sensorsim.fleet import fleet_file, life, simulation
 from sensorsim.fleet.counts import OUTCOMES, Counts
-from sensorsim.fleet.people import People
-from sensorsim.fleet.settings import Settings
+from sensorsim.fleet.settings import People, Settings
 from sensorsim.noise.noise_table import ready_table
 
 ONE = 2**15
@@ -83,7 +82,7 @@ def plain_batch(made_for: Settings, first: int, last: int) -> Counts:
 
 def ended(where: str) -> None:
     """Make the program end in a write of its fourth batch: before, within or after; or by Ctrl-C as it is run."""
-    calls = 0
+    calls = 1 if where == "after" else 0
 
     def ends(step: Any, before: bool, how: signal.Signals) -> Any:
         def stepped(*values: Any) -> Any:
@@ -102,8 +101,8 @@ def ended(where: str) -> None:
     if where == "ctrl-c":
         life.run_batch = ends(plain_batch, True, signal.SIGINT)
     else:
-        name = {"before": "_put_sums", "within": "_put_sums", "after": "_guarded"}[where]
-        setattr(store.Store, name, ends(getattr(store.Store, name), where == "before", signal.SIGKILL))
+        name, kept = "add" if where == "after" else "write_sums", fleet_file.FleetFile
+        setattr(kept, name, ends(getattr(kept, name), where == "before", signal.SIGKILL))
 
 
 def fills_up(doing: str, devices: int) -> None:
@@ -122,7 +121,7 @@ def main(path: str, jobs: str, how: str = "") -> None:
         PAUSE = 0.4
     elif how:
         ended(how)
-    run.simulate(settings(days=LONG) if how == "slowly" else settings(), path, jobs=int(jobs), **others)
+    simulation.simulate(settings(days=LONG) if how == "slowly" else settings(), path, jobs=int(jobs), **others)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 
-from sensorsim.train.store import ABOUT_DATA, CONFIG, RESULTS_VERSION, TABLES, TRIVIAL
+from sensorsim.train.results_file import ABOUT_DATA, CONFIG, RESULTS_VERSION, TABLES, TRIVIAL
 
 SAID = {"nominal_epsilon": 1.6, "spent_epsilon": 1.599958023791, "epsilon_person_median": 20.8, "trust": "local",
         "with_secret_noise": "weights too"}  # fmt: skip
@@ -21,8 +21,8 @@ def write_sweep(path, mechanism="sampled", source="mine.csv", accuracies=(97.0, 
         f"{TRIVIAL}plain": {"zeros": scores, "column mean": scores | {"accuracy": 97.6}},
     }
     with sqlite3.connect(path) as database:
-        for table in TABLES:
-            database.execute(f"CREATE TABLE {table}")
+        for statement in TABLES.values():
+            database.execute(statement)
         database.execute("INSERT INTO meta VALUES ('results_version', ?)", (str(RESULTS_VERSION),))
         database.executemany("INSERT INTO cells VALUES (?, ?)", [(key, json.dumps(one)) for key, one in cells.items()])
         runs = [("one", place, json.dumps(scores | {"accuracy": one})) for place, one in enumerate(accuracies)]
@@ -33,10 +33,10 @@ def write_sweep(path, mechanism="sampled", source="mine.csv", accuracies=(97.0, 
 
 def write_fleet(path, devices=40, days=14, noise=None, finished=True, budget="1"):
     """Sums as `sensorsim fleet` keeps them, of devices that made their records and released none."""
-    from sensorsim.fleet.store import Store
+    from sensorsim.fleet.fleet_file import FleetFile
 
     settings = fleet_settings(devices, days, noise, budget)
-    with Store(path, settings, devices if finished else devices // 2) as store:
+    with FleetFile(path, settings, devices if finished else devices // 2) as store:
         store.claim()
         store.add(0, silent_counts(settings, store.range_of(0)[1]))
     return path
@@ -46,8 +46,7 @@ def fleet_settings(devices=40, days=14, noise=None, budget="1"):
     import numpy as np
 
     from sensorsim.device.firmware import Firmware
-    from sensorsim.fleet.people import People
-    from sensorsim.fleet.settings import Settings
+    from sensorsim.fleet.settings import People, Settings
     from sensorsim.noise.noise_table import ready_table
 
     table = noise or ready_table("1", 1)

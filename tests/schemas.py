@@ -26,7 +26,7 @@ from sensorsim.cost.report import ACCOUNTINGS, METRICS
 from sensorsim.cost.rows import STATUSES, UNITS
 from sensorsim.fleet.counts import OUTCOMES
 from sensorsim.fleet.settings import SCHEDULES
-from sensorsim.locking.choices import KEPT
+from sensorsim.locking.lock_file import KEPT
 from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
 from sensorsim.plan.deployment import GOALS, SOLVABLE

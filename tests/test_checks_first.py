@@ -18,9 +18,9 @@ from test_bad_inputs import seen
 from sensorsim.cli.choices import Output
 from sensorsim.cli.locking import Locks
 from sensorsim.errors import InputError
-from sensorsim.fleet.store import Store as FleetStore
-from sensorsim.locking.lock import Figure, Lock, Taken
-from sensorsim.train import store
+from sensorsim.fleet.fleet_file import FleetFile
+from sensorsim.locking.lock_file import Figure, Lock, Taken
+from sensorsim.train.results_file import ResultsFile
 
 SECONDS = 1.0  # of processor time
 OUTPUTS = {
@@ -218,7 +218,7 @@ def test_standard_output_has_the_bytes_of_the_file(
 
 def test_a_python_path_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a command line has a standard output to write to."""
-    from sensorsim.files import write_whole
+    from sensorsim._util.files import write_whole
 
     monkeypatch.chdir(tmp_path)
     write_whole("-", "new")
@@ -257,20 +257,20 @@ def test_results_on_a_full_disk(pages: int, monkeypatch: pytest.MonkeyPatch, tmp
     """The disk is blamed, not the file; one without a result is gone."""
     monkeypatch.setattr(sqlite3, "connect", small(pages))
     path = tmp_path / "r.sqlite"
-    with pytest.raises(InputError, match="No space left on device in"), store.Store(path, "digest") as kept:
+    with pytest.raises(InputError, match="No space left on device in"), ResultsFile(path, "digest") as kept:
         kept.put_runs("key", {"about": "x" * 100_000}, {0: {"a": 1}})
     assert not list(tmp_path.iterdir())
 
 
 def test_results_that_are_there_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
-    with store.Store(path, "digest") as kept:
+    with ResultsFile(path, "digest") as kept:
         kept.put_runs("key", {"about": 1}, {0: {"a": 1}})
     monkeypatch.setattr(sqlite3, "connect", small(9))
-    with pytest.raises(InputError, match="No space left"), store.Store(path, "digest") as kept:
+    with pytest.raises(InputError, match="No space left"), ResultsFile(path, "digest") as kept:
         kept.put("more", {"about": "x" * 100_000})
     monkeypatch.undo()
-    with store.Store(path, "digest") as kept:
+    with ResultsFile(path, "digest") as kept:
         assert kept.runs("key", 9) == {0: {"a": 1}}
 
 
@@ -282,7 +282,7 @@ def test_a_fleet_on_a_full_disk(program: Program, monkeypatch: pytest.MonkeyPatc
     given |= dict.fromkeys(("reset_rate", "power_cuts", "loss", "stuck_entropy", "clock_skew", "seed"), 0)
     settings, _ = fleet_settings(2, 2, str(program.folder / "table.txt"), radio="ble-1m", battery_mah=None, **given)
     monkeypatch.setattr(sqlite3, "connect", small(2))
-    with FleetStore(tmp_path / "f.sqlite", settings, 1) as kept, pytest.raises(InputError, match="No space left"):
+    with pytest.raises(InputError, match="No space left"), FleetFile(tmp_path / "f.sqlite", settings, 1) as kept:
         kept.claim()
     assert not list(tmp_path.iterdir())
 

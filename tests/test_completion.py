@@ -23,7 +23,6 @@ from sensorsim.machine.targets import CORES, HOST
 from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
 from sensorsim.ranges import ready_ranges
-from sensorsim.suggest import did_you_mean
 from sensorsim.train.config import CHOICES
 
 PROGRAM = Path(sys.executable).with_name("sensorsim")

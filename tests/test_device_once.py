@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sensorsim._util.uncopyable import process
 from sensorsim.device import Clock, Firmware, Flash, ListedEntropy, Sensor, Status
 from sensorsim.device.running import plain
 from sensorsim.errors import InputError
 from sensorsim.noise.host_noise import Words
 from sensorsim.noise.noise_table import ready_table
-from sensorsim.single import process
 
 BUDGET = 10
 X = [8192] * 14

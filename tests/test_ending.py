@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 from command import run
 
-from sensorsim import extras
+from sensorsim._util import hints
 from sensorsim.cli.ending import CODES, without_debug
 from sensorsim.errors import MOST_LETTERS, shortened
 
@@ -92,9 +92,9 @@ def test_a_package_that_is_missing(capsys: pytest.CaptureFixture[str], monkeypat
         "numpy": "",
         "ruff": "test",
     }.items():
-        assert extras.extra_of(name) == extra
+        assert hints.extra_of(name) == extra
         assert any(line.startswith(name) for line in requires("sensorsim") or [])
-    assert extras.extra_of("nonsense") is None
+    assert hints.extra_of("nonsense") is None
     monkeypatch.setattr("sensorsim.cli.group.invoke", failing(ModuleNotFoundError("no", name="torch.nn")))
     code, out, said = run(capsys, "cost")
     assert (code, out) == (2, "") and "this needs torch" in said and "pip install -c constraints.txt '.[train]'" in said

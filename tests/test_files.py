@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sensorsim._util.files import check_target, check_targets, read_bounded, write_all, write_whole
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.files import check_target, check_targets, read_bounded, write_all, write_whole
 from sensorsim.terminal import PLAIN
 
 PROGRAM = [sys.executable, "-m", "sensorsim"]
@@ -102,7 +102,7 @@ def test_a_device_of_ours() -> None:
 
 def test_standard_output_of_a_pipe_is_no_file() -> None:
     """The link leads to a name like pipe:[123], which is nowhere."""
-    code = "from sensorsim.files import check_target; check_target('/dev/stdout')"
+    code = "from sensorsim._util.files import check_target; check_target('/dev/stdout')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "it is a device or a pipe" in done.stderr.splitlines()[-1]
 

@@ -14,7 +14,7 @@ import pytest
 from command import run
 
 from sensorsim.fleet import life
-from sensorsim.fleet.people import People
+from sensorsim.fleet.settings import People
 from sensorsim.noise.noise_table import make_table
 from sensorsim.noise.table_file import write_table
 

@@ -18,12 +18,11 @@ from sensorsim.drawing import picture
 from sensorsim.errors import InputError
 from sensorsim.fleet.counts import OUTCOMES, Counts
 from sensorsim.fleet.energy import Board
-from sensorsim.fleet.figures import page
-from sensorsim.fleet.people import People
-from sensorsim.fleet.result import FleetResult
-from sensorsim.fleet.settings import Prices, Settings
-from sensorsim.fleet.spread import Spread
-from sensorsim.fleet.text import text
+from sensorsim.fleet.estimates import Spread
+from sensorsim.fleet.fleet_page import page
+from sensorsim.fleet.fleet_result import FleetResult
+from sensorsim.fleet.fleet_text import text
+from sensorsim.fleet.settings import People, Prices, Settings
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.ranges import Range
 

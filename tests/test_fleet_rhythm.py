@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from sensorsim.device import Firmware
+from sensorsim.fleet.fleet_result import FleetResult
 from sensorsim.fleet.life import run_batch
-from sensorsim.fleet.people import People
-from sensorsim.fleet.result import FleetResult
-from sensorsim.fleet.settings import Settings
+from sensorsim.fleet.settings import People, Settings
 from sensorsim.noise.noise_table import certified, ready_table
 
 DEVICES, WEEKS = 150, 200

@@ -19,7 +19,7 @@ import pytest
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
-from sensorsim.fleet import life, run, store
+from sensorsim.fleet import fleet_file, life, simulation
 from sensorsim.fleet.counts import Counts
 from sensorsim.fleet.settings import Faults, Prices
 from sensorsim.noise.noise_table import ready_table
@@ -55,30 +55,32 @@ def half(ran, tmp_path):
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        run.simulate(SETTINGS, path, jobs=1, progress=progress)
+        simulation.simulate(SETTINGS, path, jobs=1, progress=progress)
     ran.clear()
     return path
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5, None])
 def test_any_number_of_jobs_gives_the_same_sums(ran, tmp_path, jobs):
-    assert run.simulate(SETTINGS, tmp_path / "f", jobs=jobs) == WHOLE
-    assert len(ran) >= run.FEWEST_BATCHES - 1
+    assert simulation.simulate(SETTINGS, tmp_path / "f", jobs=jobs) == WHOLE
+    assert len(ran) >= simulation.FEWEST_BATCHES - 1
 
 
 def test_a_finished_file_is_read_and_no_more(ran, tmp_path):
-    run.simulate(SETTINGS, tmp_path / "f")
+    simulation.simulate(SETTINGS, tmp_path / "f")
     before, seen = (tmp_path / "f").read_bytes(), []
     ran.clear()
-    found = run.simulate(SETTINGS, tmp_path / "f", dask="tcp://127.0.0.1:1", progress=lambda *told: seen.append(told))
-    assert found == WHOLE and ran == [] and seen == [(run.RUNS, SETTINGS.devices)]
+    found = simulation.simulate(
+        SETTINGS, tmp_path / "f", dask="tcp://127.0.0.1:1", progress=lambda *told: seen.append(told)
+    )
+    assert found == WHOLE and ran == [] and seen == [(simulation.RUNS, SETTINGS.devices)]
     assert (tmp_path / "f").read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["f"]
 
 
 def test_only_what_is_missing_is_run(half, ran):
-    with store.Store(half, SETTINGS, run.batch_size(SETTINGS)) as found:
+    with fleet_file.FleetFile(half, SETTINGS, simulation.batch_size(SETTINGS)) as found:
         finished = [found.range_of(number) for number in found.done]
-    assert run.simulate(SETTINGS, half, jobs=2) == WHOLE
+    assert simulation.simulate(SETTINGS, half, jobs=2) == WHOLE
     devices = sorted(device for first, last in finished + ran for device in range(first, last))
     assert devices == list(range(SETTINGS.devices)) and finished and ran
 
@@ -87,13 +89,13 @@ def test_only_what_is_missing_is_run(half, ran):
 @pytest.mark.parametrize("days", [1, 365, 36_525])
 def test_batches_are_every_device_once(devices, days, tmp_path):
     settings = fleet_standin.settings(devices=devices, days=days)
-    size = run.batch_size(settings)
-    with store.Store(tmp_path / "none", settings, size) as found:
+    size = simulation.batch_size(settings)
+    with fleet_file.FleetFile(tmp_path / "none", settings, size) as found:
         batches = found.batches
         ranges = [found.range_of(number) for number in sorted({*range(min(3, batches)), batches - 1})]
     assert ranges[0][0] == 0 and ranges[-1][1] == devices and all(0 < last - first <= size for first, last in ranges)
     assert all(a[1] == b[0] for a, b in itertools.pairwise(ranges[:3]))
-    assert batches <= run.MOST_BATCHES and not (tmp_path / "none").exists()
+    assert batches <= simulation.MOST_BATCHES and not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize(
@@ -109,12 +111,12 @@ def test_killed_at_any_time_a_batch_is_in_or_not(ran, tmp_path, where, batches):
     path = tmp_path / "f"
     program = [sys.executable, fleet_standin.__file__, str(path), "2", where]
     assert subprocess.run(program, timeout=60).returncode == -signal.SIGKILL
-    with store.Store(path, SETTINGS, run.batch_size(SETTINGS)) as found:
+    with fleet_file.FleetFile(path, SETTINGS, simulation.batch_size(SETTINGS)) as found:
         ref = Counts.empty(SETTINGS)
         for number in found.done:
             ref.add(fleet_standin.run_batch(SETTINGS, *found.range_of(number)))
         assert found.sums == ref and len(found.done) == batches
-    assert run.simulate(SETTINGS, path, jobs=2) == WHOLE and len(ran) + batches == found.batches
+    assert simulation.simulate(SETTINGS, path, jobs=2) == WHOLE and len(ran) + batches == found.batches
 
 
 @pytest.mark.slow
@@ -130,26 +132,26 @@ def test_killed_again_and_again_from_outside(ran, tmp_path):
         running.kill()
         codes.append(running.wait())
     assert -signal.SIGKILL in codes and subprocess.run(program, timeout=60).returncode == 0
-    assert run.simulate(settings, path) == fleet_standin.run_batch(settings, 0, settings.devices) and ran == []
+    assert simulation.simulate(settings, path) == fleet_standin.run_batch(settings, 0, settings.devices) and ran == []
 
 
 def test_two_runs_on_one_file_do_not_count_twice(half, ran, monkeypatch):
-    monkeypatch.setattr(store, "WAIT", 0.1)
-    with store.Store(half, SETTINGS, run.batch_size(SETTINGS)) as first:
+    monkeypatch.setattr(fleet_file.FleetFile, "wait", 0.1)
+    with fleet_file.FleetFile(half, SETTINGS, simulation.batch_size(SETTINGS)) as first:
         first.claim()
         with pytest.raises(InputError, match="is being written by another run"):
-            run.simulate(SETTINGS, half)
+            simulation.simulate(SETTINGS, half)
         number = next(iter(first.missing))
         first.add(number, fleet_standin.run_batch(SETTINGS, *first.range_of(number)))
         with pytest.raises(InputError, match="is being written by another run"):
-            run.simulate(SETTINGS, half)
-    assert ran == [] and run.simulate(SETTINGS, half) == WHOLE
+            simulation.simulate(SETTINGS, half)
+    assert ran == [] and simulation.simulate(SETTINGS, half) == WHOLE
 
 
 def test_one_that_looked_before_another_wrote_looks_again(half, ran):
-    size = run.batch_size(SETTINGS)
-    with store.Store(half, SETTINGS, size) as late:
-        with store.Store(half, SETTINGS, size) as first:
+    size = simulation.batch_size(SETTINGS)
+    with fleet_file.FleetFile(half, SETTINGS, size) as late:
+        with fleet_file.FleetFile(half, SETTINGS, size) as first:
             first.claim()
             for number in list(first.missing):
                 first.add(number, fleet_standin.run_batch(SETTINGS, *first.range_of(number)))
@@ -174,7 +176,7 @@ def test_a_file_of_another_fleet_is_left_alone(half, ran, name):
     others, sentence = OTHERS[name]
     before = half.read_bytes()
     with pytest.raises(InputError, match=f"{sentence}.*nothing was changed in it: give another file with out="):
-        run.simulate(replace(SETTINGS, **others), half)
+        simulation.simulate(replace(SETTINGS, **others), half)
     assert half.read_bytes() == before and ran == []
 
 
@@ -191,14 +193,14 @@ def test_a_foreign_file_is_left_alone(tmp_path, ran, make):
     make(tmp_path / "theirs")
     before = (tmp_path / "theirs").read_bytes()
     with pytest.raises(InputError, match=r"theirs is (a database of something else|not a file of a fleet)"):
-        run.simulate(SETTINGS, tmp_path / "theirs")
+        simulation.simulate(SETTINGS, tmp_path / "theirs")
     assert (tmp_path / "theirs").read_bytes() == before and len(list(tmp_path.iterdir())) == 1 and ran == []
 
 
 def test_an_empty_file_is_as_good_as_none(tmp_path, ran):
     """A run that is killed as it begins leaves one."""
     (tmp_path / "f").touch()
-    assert run.simulate(SETTINGS, tmp_path / "f") == WHOLE
+    assert simulation.simulate(SETTINGS, tmp_path / "f") == WHOLE
 
 
 DAMAGE = {
@@ -237,7 +239,7 @@ def test_a_damaged_file_is_refused_and_left_alone(half, ran, what):
     damage(half, *DAMAGE[what])
     before = half.read_bytes()
     with pytest.raises(InputError, match=r"is damaged \(|nothing was changed in it"):
-        run.simulate(SETTINGS, half)
+        simulation.simulate(SETTINGS, half)
     assert half.read_bytes() == before and ran == []
 
 
@@ -245,11 +247,11 @@ def test_no_more_is_unpacked_than_there_must_be(half, ran):
     """A few bytes of a stranger's could unpack to a thousand times as many."""
     bomb = zlib.compress(bytes(2_000_000))
     damage(half, "UPDATE sums SET data = ? WHERE name = 'tally'", (bomb,))
-    assert len(bomb) < WHOLE.tally.nbytes + store.SPARE
+    assert len(bomb) < WHOLE.tally.nbytes + fleet_file.SPARE
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match="tally of another length"):
-            run.simulate(SETTINGS, half)
+            simulation.simulate(SETTINGS, half)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
@@ -261,7 +263,7 @@ def test_a_view_in_place_of_a_table_is_never_read(half, ran):
     endless = "WITH RECURSIVE c(number) AS (SELECT 0 UNION ALL SELECT 0 FROM c) SELECT number FROM c"
     damage(half, f"CREATE VIEW batches AS {endless}")
     with pytest.raises(InputError, match="is a database of something else"):
-        run.simulate(SETTINGS, half)
+        simulation.simulate(SETTINGS, half)
 
 
 @pytest.mark.parametrize("place", ["folder", "link", "pipe", "no/where"])
@@ -270,14 +272,14 @@ def test_a_place_for_no_file_is_refused(tmp_path, ran, place):
     (tmp_path / "link").symlink_to(tmp_path / "other")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match=r"; (give|make)"):
-        run.simulate(SETTINGS, tmp_path / place)
+        simulation.simulate(SETTINGS, tmp_path / place)
     assert ran == [] and not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, "2", True])
 def test_jobs_are_whole_and_some(tmp_path, ran, jobs):
     with pytest.raises(InputError, match="give a whole number of 1 or more"):
-        run.simulate(SETTINGS, tmp_path / "f", jobs=jobs)
+        simulation.simulate(SETTINGS, tmp_path / "f", jobs=jobs)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -287,13 +289,13 @@ def test_what_a_full_disk_leaves_goes_on(tmp_path, ran):
     done = subprocess.run(program, capture_output=True, text=True, timeout=60)
     said = r"InputError: cannot write .* \(.*\); 3 of 8 batches are kept in .*: make room .* same command again"
     assert re.search(said, done.stderr)
-    assert run.simulate(SETTINGS, path) == WHOLE and len(ran) == 5
+    assert simulation.simulate(SETTINGS, path) == WHOLE and len(ran) == 5
 
 
 def test_little_is_held_at_a_time(ran, tmp_path, monkeypatch):
     """Where sums are large, few batches are run at once, whatever the jobs."""
     held = sum(array.size for array in WHOLE.arrays().values())
-    monkeypatch.setattr(run, "MOST_HELD", 3 * held)
+    monkeypatch.setattr(simulation, "MOST_HELD", 3 * held)
     at_once, most = [0], [0]
     inner = life.run_batch
 
@@ -305,7 +307,7 @@ def test_little_is_held_at_a_time(ran, tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(life, "run_batch", run_batch)
-    assert run.simulate(SETTINGS, tmp_path / "f", jobs=50) == WHOLE and most[0] <= 3
+    assert simulation.simulate(SETTINGS, tmp_path / "f", jobs=50) == WHOLE and most[0] <= 3
 
 
 @pytest.mark.slow
@@ -314,8 +316,8 @@ def test_the_engine_in_batches_is_the_engine_in_one(tmp_path):
     faults = Faults(reset_rate=0.05, power_cuts=0.05, loss=0.1, stuck_entropy=0.05, clock_skew=2)
     settings = fleet_standin.settings(faults=faults, days=20)
     whole = life.run_batch(settings, 0, settings.devices)
-    one = run.simulate(settings, tmp_path / "one", jobs=1)
-    assert one == whole == run.simulate(settings, tmp_path / "two", jobs=2) and whole.outcome("released") > 0
+    one = simulation.simulate(settings, tmp_path / "one", jobs=1)
+    assert one == whole == simulation.simulate(settings, tmp_path / "two", jobs=2) and whole.outcome("released") > 0
     assert np.array_equal(one.spent.sum(), settings.devices)
     halves = life.run_batch(settings, 0, 33)
     halves.add(life.run_batch(settings, 33, settings.devices))

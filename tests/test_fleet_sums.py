@@ -16,13 +16,11 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.sketch import Sketch
 from sensorsim.errors import InputError
 from sensorsim.fleet import estimates as fleet_estimates
-from sensorsim.fleet import life, run
-from sensorsim.fleet.counts import OUTCOMES, Counts, begins, total
+from sensorsim.fleet import life, simulation
+from sensorsim.fleet.counts import OUTCOMES, Counts, begins, find_inconsistency, total
 from sensorsim.fleet.estimates import MOST_ESTIMATES, estimates, number_of
-from sensorsim.fleet.people import People
-from sensorsim.fleet.result import FleetResult
-from sensorsim.fleet.settings import Settings
-from sensorsim.fleet.sound import unsound
+from sensorsim.fleet.fleet_result import FleetResult
+from sensorsim.fleet.settings import People, Settings
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 
 STAIRS = Firmware(make_table("stairs", "0.02", 14, "all"))  # of wide noise: its values are millions
@@ -171,12 +169,12 @@ ALTERED = {
 
 
 def test_sums_of_the_stand_in_are_sound() -> None:
-    assert unsound(SETTINGS, WHOLE, SETTINGS.devices) is None
+    assert find_inconsistency(SETTINGS, WHOLE, SETTINGS.devices) is None
 
 
 @pytest.mark.parametrize("what", ALTERED)
 def test_altered_sums_are_told(what: str) -> None:
-    assert unsound(SETTINGS, edited(*ALTERED[what]), SETTINGS.devices) is not None
+    assert find_inconsistency(SETTINGS, edited(*ALTERED[what]), SETTINGS.devices) is not None
 
 
 @pytest.mark.parametrize(
@@ -200,19 +198,19 @@ def test_sums_of_stairs(sums: tuple[int, int, int], sound: bool) -> None:
     for name, number in released.items():
         counts.outcomes[OUTCOMES.index(name)] = number
     counts.records[0] = counts.spent[0] = counts.energy[0] = 10
-    assert (unsound(settings, counts, 10) is None) == sound
+    assert (find_inconsistency(settings, counts, 10) is None) == sound
 
 
 def test_a_file_with_altered_sums_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(life, "run_batch", fleet_standin.run_batch)
     path = tmp_path / "f.sqlite"
-    run.simulate(SETTINGS, path)
+    simulation.simulate(SETTINGS, path)
     changed = zlib.compress((WHOLE.tally + 1).tobytes())
     with sqlite3.connect(path) as database:
         database.execute("UPDATE sums SET data = ? WHERE name = 'tally'", (changed,))
     database.close()
     with pytest.raises(InputError, match=r"f.sqlite is damaged \(values that are not those of its packets\)"):
-        run.simulate(SETTINGS, path)
+        simulation.simulate(SETTINGS, path)
 
 
 # ── what differs ──
@@ -228,14 +226,14 @@ def test_what_people_type_is_compared_first(tmp_path: Any, monkeypatch: pytest.M
     def of(firmware: Firmware) -> Settings:
         return fleet_standin.settings(firmware=firmware, prices=prices_of(firmware, 3, 1))
 
-    run.simulate(of(base), tmp_path / "f")
+    simulation.simulate(of(base), tmp_path / "f")
     for changed, said in (
         ({"reserve": 2}, "reserve 1, this run has 2"),
         ({"budget_epsilon": "6"}, "budget epsilon 5, this run has 6"),
         ({"budget_days": 3}, "budget days 2, this run has 3"),
     ):
         with pytest.raises(InputError, match=said):
-            run.simulate(of(replace(base, **changed)), tmp_path / "f")
+            simulation.simulate(of(replace(base, **changed)), tmp_path / "f")
 
 
 @pytest.mark.parametrize("texts", [("5", "5.0", "5.00", "+5", "05"), ("50", "5e1", "50.0"), ("0.5", ".5", "5E-1")])

@@ -22,8 +22,7 @@ from sensorsim.fleet import chance
 from sensorsim.fleet.counts import OUTCOMES, Counts
 from sensorsim.fleet.energy import Life, most
 from sensorsim.fleet.life import run_batch, trace
-from sensorsim.fleet.people import People
-from sensorsim.fleet.settings import GREEDY, Faults, Prices, Settings
+from sensorsim.fleet.settings import GREEDY, Faults, People, Prices, Settings
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import certified, ready_table

@@ -9,14 +9,14 @@ import pytest
 pytest.importorskip("torch", reason="a results file names the version of torch")
 
 from sensorsim.errors import InputError
-from sensorsim.train.store import TABLES, Store
+from sensorsim.train.results_file import TABLES, ResultsFile
 
 OTHERS = {
     "another schema": ["CREATE TABLE recipes (name TEXT)"],
     "names like ours": ["CREATE TABLE meta (name TEXT, value TEXT)", "CREATE TABLE cells (key TEXT, recipe TEXT)"],
-    "our meta, nothing in it": [f"CREATE TABLE {TABLES[0]}"],
-    "our meta, and a stranger's": [f"CREATE TABLE {TABLES[0]}", "INSERT INTO meta VALUES ('results_version', '3')"],
-    "a log beside it": ["PRAGMA journal_mode = WAL", *(f"CREATE TABLE {table}" for table in TABLES)],
+    "our meta, nothing in it": [TABLES["meta"]],
+    "our meta, and a stranger's": [TABLES["meta"], "INSERT INTO meta VALUES ('results_version', '3')"],
+    "a log beside it": ["PRAGMA journal_mode = WAL", *TABLES.values()],
 }
 
 
@@ -33,23 +33,23 @@ def test_a_stranger_s_database(other: str, tmp_path: Path) -> None:
         database.commit()
     before = contents(tmp_path)
     with pytest.raises(InputError, match="nothing was changed in it: give another file"):
-        Store(path, "digest")
+        ResultsFile(path, "digest")
     assert contents(tmp_path) == before
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("there.sqlite")
-    with Store(tmp_path / "link", "digest") as store:
+    with ResultsFile(tmp_path / "link", "digest") as store:
         store.put("a", {"b": 1})
     assert (tmp_path / "link").is_symlink() and (tmp_path / "there.sqlite").is_file()
-    with Store(tmp_path / "there.sqlite", "digest") as store:
+    with ResultsFile(tmp_path / "there.sqlite", "digest") as store:
         assert store.get("a") == {"b": 1}
 
 
 def test_one_that_was_killed_as_it_wrote_goes_on(tmp_path: Path) -> None:
     """Its journal is left behind: it is ours, so it is undone when the file is opened."""
     path = tmp_path / "ours.sqlite"
-    with Store(path, "digest") as store:
+    with ResultsFile(path, "digest") as store:
         store.put("a", {"b": 1})
     whole = path.read_bytes()
     database = sqlite3.connect(path, isolation_level=None)
@@ -64,7 +64,7 @@ def test_one_that_was_killed_as_it_wrote_goes_on(tmp_path: Path) -> None:
     assert killed != whole and log
     path.write_bytes(killed)
     journal.write_bytes(log)
-    with Store(path, "digest") as store:
+    with ResultsFile(path, "digest") as store:
         assert store.get("a") == {"b": 1} and store.get("k1") is None
 
 
@@ -72,5 +72,5 @@ def test_one_that_was_killed_as_it_wrote_goes_on(tmp_path: Path) -> None:
 def test_no_place_for_a_file(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="cannot write"):
-        Store(place, "digest")
+        ResultsFile(place, "digest")
     assert not contents(tmp_path)

@@ -22,7 +22,7 @@ from sensorsim.errors import InputError
 from sensorsim.export.manifest import open_package
 from sensorsim.export.write import check_folder
 from sensorsim.hospital.sum_files import read_received
-from sensorsim.locking.lock import Figure, Lock, Taken, read_lock
+from sensorsim.locking.lock_file import Figure, Lock, Taken, read_lock
 from sensorsim.machine.elf import read_elf
 from sensorsim.noise.noise_table import certified
 from sensorsim.noise.table_file import read_table

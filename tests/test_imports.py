@@ -15,15 +15,14 @@ OURS = (
     "locking", "hospital", "train", "plan", "fleet", "paper", "claims", "report", "api", "cli",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
-FOLDERS |= {"kernels": ROOT / "kernels", "tables": ROOT / "tables"}
+FOLDERS |= {"_util": ROOT / "sensorsim" / "_util", "kernels": ROOT / "kernels", "tables": ROOT / "tables"}
 # Single modules that anyone may use.
 SMALL = {
-    *("errors", "extras", "files", "encoders", "drawing", "ranges", "progress", "results", "doors", "records"),
-    *("terminal", "suggest", "calls", "single", "cache"),
+    *("_util", "errors", "encoders", "drawing", "ranges", "results", "doors", "records", "terminal", "calls"),
 }
 ALLOWED = {
     # kernels: `load` finds those that ship, by name, when asked
-    "language": {"language", "errors", "files", "cache", "progress", "suggest", "kernels", "tables"},
+    "language": {"language", "_util", "errors", "kernels", "tables"},
     "kernels": {"kernels", "language"},
     "tables": set(),
     "noise": {"noise", "language", "kernels", "tables", *SMALL},

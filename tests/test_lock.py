@@ -14,10 +14,8 @@ from markdown_it import MarkdownIt
 from sensorsim.cli import group, main
 from sensorsim.cli.locking import ASKED, REFUSED
 from sensorsim.errors import InputError
-from sensorsim.locking.choices import KEPT
-from sensorsim.locking.compare import compare
-from sensorsim.locking.figures import figures_of
-from sensorsim.locking.lock import Figure, Lock, Taken, read_lock, write_lock
+from sensorsim.locking.lock_file import KEPT, Figure, Lock, Taken, compare, read_lock, write_lock
+from sensorsim.locking.locked_figures import figures_of
 
 KERNEL = """from sensorsim.language import Q, add, kernel
 X = Q("x", "i32", 0, 0, {most}, "")

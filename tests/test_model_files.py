@@ -11,11 +11,11 @@ import command
 import numpy as np
 import pytest
 
+from sensorsim._util.files import check_target, strict_json, write_all
 from sensorsim.accounting.composition import Covers
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.encoder import trained_line
-from sensorsim.files import check_target, strict_json, write_all
 from sensorsim.hospital.learning import nothing_known
 from sensorsim.train import save
 from sensorsim.train.about import SECRET, about_model

@@ -9,15 +9,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import outside_mechanism  # noqa: E402
+from sensorsim.privacy import accounting
 
-from sensorsim import accounting, mechanisms  # noqa: E402
-from sensorsim.accounting.composition import Covers  # noqa: E402
+from sensorsim import mechanisms  # noqa: E402
+from sensorsim.accounting.composition import Covers
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.cost.report import cost  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.export.choose import choose  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402
-from sensorsim.train import cell, data, figures, run, store, sweep, synthetic  # noqa: E402
+from sensorsim.train import cell, data, figures, results_file, run, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402
 from sensorsim.train.noise import Source  # noqa: E402
 from sensorsim.train.statement import statement  # noqa: E402
@@ -74,7 +75,7 @@ def test_it_trains_and_says_what_it_spent(outside, small):
 def test_it_is_in_sweeps_and_figures(outside, small, tmp_path, capsys):
     base = Config("none", l=2, runs=2, epochs=1, seed=0)
     cells = sweep.grid(base, ["none", "outside", "dpsgd"], [1.0, 4.0], [0.0], [0.0], small.n)
-    with store.Store(tmp_path / "r.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         rows = [sweep.row(result) | {"data": small.source} for result in sweep.run(small, cells, kept)]
         trivial = sweep.trivial(small, cells, kept)
     assert [row["mechanism"] for row in rows] == ["none", "outside", "outside", "dpsgd", "dpsgd"]

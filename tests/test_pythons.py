@@ -60,7 +60,7 @@ for name in ("late.py", "plain.py", "text.py", "nope.py"):
 """
 REFUSE = """
 from sensorsim.errors import InputError
-from sensorsim.files import check_targets
+from sensorsim._util.files import check_targets
 for place in ("round", "to round", "x" * 300, "a\\0b", "missing/new", "late.py/new", ".", "new"):
     try:
         check_targets([place])

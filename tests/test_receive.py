@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_packets import EMPTY, Form, bits_of, from_bits, packed, summed
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.cli import main
 from sensorsim.device import Firmware, Sensor
 from sensorsim.encoders import read_encoder
@@ -560,7 +560,7 @@ def test_a_pipe_is_read_to_its_end(command: Any) -> None:
     writer = threading.Thread(target=Path("pipe").write_bytes, args=(Path("packets.bin").read_bytes(),))
     writer.start()
     steps: list[str] = []
-    with progress.heard(steps.append):
+    with progress.shown(steps.append):
         code, text, _ = command("pipe", "--table", "table.txt", "--format", "json")
     writer.join()
     assert code == 0 and json.loads(text)["accepted"] == 300

@@ -19,7 +19,7 @@ from sensorsim.cli import group
 from sensorsim.device import Sketch
 from sensorsim.device.sketch_file import sketch_text
 from sensorsim.encoders import as_json, read_encoder
-from sensorsim.locking.lock import Figure, Lock, Taken
+from sensorsim.locking.lock_file import Figure, Lock, Taken
 
 PAGE = schemas.PAGE.read_text("utf-8")
 ROWS = {found["name"]: found["command"] for found in ROW.finditer(PAGE)}

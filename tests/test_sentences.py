@@ -11,7 +11,7 @@ from bad_inputs import KERNEL, furnish
 from command import run
 
 import sensorsim as ss
-from sensorsim.cli import steps
+from sensorsim._util import progress
 from sensorsim.cost.rows import number
 from sensorsim.errors import InputError
 from sensorsim.noise.table_file import parse_table
@@ -138,7 +138,7 @@ def test_an_import_that_takes_long_says_what_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(steps, "SECONDS_OF_SILENCE", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", 0.0)
     Path("slow.py").write_text(f"import time\ntime.sleep(0.5)\n{KERNEL}")
     code, _, said = run(capsys, "kernel", "slow.py:twice")
     assert code == 0 and "importing slow.py …\n" in said

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from sensorsim import progress
-from sensorsim.cli import steps
+from sensorsim._util import progress
 from sensorsim.cli.output import progress_bar
 from sensorsim.errors import InputError
 
@@ -19,12 +18,12 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def soon(monkeypatch):
-    monkeypatch.setattr(steps, "SECONDS_OF_SILENCE", 0.05)
+    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", 0.05)
 
 
 def shown_of(work, monkeypatch, stream):
     monkeypatch.setattr(sys, "stderr", stream)
-    with steps.shown():
+    with progress.shown():
         work()
     return stream.getvalue()
 
@@ -44,7 +43,7 @@ def test_a_long_step_is_told_once(soon, monkeypatch):
 
 def test_a_terminal_is_clean_afterwards(soon, monkeypatch):
     text = shown_of(long("reading"), monkeypatch, Terminal())
-    assert text == f"{steps.CLEAR}reading …{steps.CLEAR}"
+    assert text == f"{progress.CLEAR}reading …{progress.CLEAR}"
 
 
 def test_short_work_is_silent(monkeypatch):
@@ -52,7 +51,7 @@ def test_short_work_is_silent(monkeypatch):
 
 
 def test_many_short_steps_are_long_work(monkeypatch):
-    monkeypatch.setattr(steps, "SECONDS_OF_SILENCE", 0.5)
+    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", 0.5)
 
     def work():
         for _ in range(40):
@@ -88,13 +87,13 @@ def test_a_bar_takes_the_line_away(soon, monkeypatch):
             time.sleep(0.2)
             progress.show(bar)
 
-    assert shown_of(work, monkeypatch, Terminal()).startswith(f"{steps.CLEAR}auditing …{steps.CLEAR}")
+    assert shown_of(work, monkeypatch, Terminal()).startswith(f"{progress.CLEAR}auditing …{progress.CLEAR}")
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
 def test_beside_a_bar_steps_are_shown_only_where_the_bar_is_not(soon, monkeypatch, stream):
     monkeypatch.setattr(sys, "stderr", stream)
-    with steps.shown(), progress_bar("sweep", "cells", transient=False) as bar, progress.step("compiling"):
+    with progress.shown(), progress_bar("sweep", "cells", transient=False) as bar, progress.step("compiling"):
         bar.add_task("", total=1)
         time.sleep(0.2)
     assert "sweep" in stream.getvalue() and ("compiling" in stream.getvalue()) != stream.isatty()

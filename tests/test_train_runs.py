@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.mechanisms import dpsgd_weights  # noqa: E402
-from sensorsim.train import cell, data, store, sweep, synthetic  # noqa: E402
+from sensorsim.train import cell, data, results_file, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import Config  # noqa: E402
 
 COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
@@ -43,7 +43,7 @@ def swept(small, kept, runs, mechanisms=("dpsgd-weights",), **given):
 
 
 def test_adding_runs_computes_the_new_ones_alone(small, tmp_path, asked):
-    with store.Store(tmp_path / "r.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         first = swept(small, kept, 3)[0]
         more = swept(small, kept, 5)[0]
         fewer = swept(small, kept, 2)[0]
@@ -86,10 +86,10 @@ def test_memory_bounds_the_runs_trained_at_once(small, tmp_path, monkeypatch):
     pieces = []
     run_some = cell.run_some
     monkeypatch.setattr(cell, "run_some", lambda d, c, runs: pieces.append(len(runs)) or run_some(d, c, runs))
-    with store.Store(tmp_path / "a.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "a.sqlite", small.digest) as kept:
         whole = swept(small, kept, 5)[0]
     monkeypatch.setattr(sweep, "runs_at_once", lambda dataset, config: 2)
-    with store.Store(tmp_path / "b.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "b.sqlite", small.digest) as kept:
         cut = swept(small, kept, 5)[0]
     assert pieces == [5, 2, 2, 1]
     assert cut["accuracy"] == pytest.approx(whole["accuracy"], abs=1e-4)
@@ -107,7 +107,7 @@ def test_one_impossible_cell_is_recorded_and_does_not_end_the_sweep(small, tmp_p
 
     monkeypatch.setattr(cell, "run_some", breaks)
     names = ("dpsgd", "spof", "fm", "none")
-    with store.Store(tmp_path / "r.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         found = swept(small, kept, 2, names)
         assert [result["config"]["mechanism"] for result in found] == list(names)
         assert found[0]["error"] == "a sentence." and found[3]["error"] is None
@@ -121,12 +121,12 @@ def test_one_impossible_cell_is_recorded_and_does_not_end_the_sweep(small, tmp_p
         assert [result["error"] for result in again] == [None] * 4
         assert kept.error(cell.key_of(Config(**found[0]["config"]))) is None
     broken["none"] = RuntimeError("a mistake in the code\nand where")
-    with store.Store(tmp_path / "s.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "s.sqlite", small.digest) as kept:
         found = swept(small, kept, 2, names)
     assert [result["error"] is None for result in found] == [True, True, True, False]
     assert "RuntimeError: a mistake in the code)" in found[3]["error"] and "\n" not in found[3]["error"]
     broken["none"] = KeyboardInterrupt()
-    with store.Store(tmp_path / "s.sqlite", small.digest) as kept, pytest.raises(KeyboardInterrupt):
+    with results_file.ResultsFile(tmp_path / "s.sqlite", small.digest) as kept, pytest.raises(KeyboardInterrupt):
         swept(small, kept, 2, names)
 
 
@@ -141,7 +141,7 @@ def test_a_cell_that_breaks_before_it_is_run_does_not_end_the_sweep(small, tmp_p
 
     for module in modules:
         monkeypatch.setattr(module, "checked", breaks)
-    with store.Store(tmp_path / "r.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         found = swept(small, kept, 1, ("dpsgd", "none"))
     assert "OverflowError: too large" in found[0]["error"] and found[1]["error"] is None
 
@@ -159,14 +159,14 @@ DAMAGE = {
 @pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_row_is_computed_again(small, tmp_path, asked, content):
     path = tmp_path / "r.sqlite"
-    with store.Store(path, small.digest) as kept:
+    with results_file.ResultsFile(path, small.digest) as kept:
         first = swept(small, kept, 3)[0]
     for change in ("UPDATE runs SET result = ? WHERE run = 1", "UPDATE cells SET result = ?"):
         database = sqlite3.connect(path)
         with database:
             assert database.execute(change, (content,)).rowcount == (1 if "runs" in change else 3)  # cell, data, result
         database.close()
-        with store.Store(path, small.digest) as kept:
+        with results_file.ResultsFile(path, small.digest) as kept:
             again = swept(small, kept, 3)[0]
         assert again["error"] is None and again["covers"] == first["covers"]
         assert again["accuracy"] == pytest.approx(first["accuracy"], abs=1e-4)  # trained in other company
@@ -175,19 +175,18 @@ def test_a_damaged_row_is_computed_again(small, tmp_path, asked, content):
 
 def test_damaged_trivial_predictors_are_computed_again(small, tmp_path):
     cells = [Config("none", l=2, seed=0)]
-    with store.Store(tmp_path / "r.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         first = sweep.trivial(small, cells, kept)
-        with kept._database:
-            kept._database.execute("UPDATE cells SET result = '{\"half\": 1}'")
+        kept.run("UPDATE cells SET result = '{\"half\": 1}'")
         assert sweep.trivial(small, cells, kept) == first
 
 
 def test_a_results_file_that_breaks_under_way_is_one_sentence(small, tmp_path):
     with (
         pytest.raises(InputError, match=r"not a results file that can be read and written \(no such table"),
-        store.Store(tmp_path / "r.sqlite", small.digest) as kept,
+        results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept,
     ):
-        kept._database.execute("DROP TABLE runs")
+        kept.run("DROP TABLE runs")
         swept(small, kept, 1)
 
 
@@ -225,7 +224,7 @@ def test_a_sweep_in_which_nothing_can_run_ends_with_the_sentence(tmp_path, capsy
 
 
 def test_every_row_says_who_is_trusted_and_what_a_person_spends(small, tmp_path):
-    with store.Store(tmp_path / "r.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         rows = {r["mechanism"]: r for r in map(sweep.row, swept(small, kept, 2, ("none", "dpsgd", "dpsgd-weights")))}
     assert [row["trust"] for row in rows.values()] == ["none", "local", "central"]
     records = np.bincount(small.person[~small.held_out])

@@ -16,11 +16,12 @@ from clusters import local_cluster
 
 torch = pytest.importorskip("torch")
 
+from sensorsim._util import pool  # noqa: E402
+from sensorsim._util.hints import need  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
-from sensorsim.extras import need  # noqa: E402
 from sensorsim.mechanisms import every  # noqa: E402
-from sensorsim.train import cell, data, store, sweep, synthetic  # noqa: E402
+from sensorsim.train import cell, data, results_file, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402
 from sensorsim.train.scoring import PARTS  # noqa: E402
 
@@ -106,7 +107,7 @@ def test_bad_configurations_are_refused(change, words):
 
 def test_store_keeps_runs_and_refuses_what_is_not_its_own(tmp_path):
     path = tmp_path / "results.sqlite"
-    with store.Store(path, "d1") as kept:
+    with results_file.ResultsFile(path, "d1") as kept:
         kept.put("a", {"value": [0.1, None]})
         kept.put("a", {"value": 2})
         assert kept.get("a") == {"value": [0.1, None]} and kept.get("b") is None
@@ -117,18 +118,18 @@ def test_store_keeps_runs_and_refuses_what_is_not_its_own(tmp_path):
         assert kept.get("c") == {"said": 1} and kept.error("c") is None
     before = path.read_bytes()
     with pytest.raises(InputError, match="data set d1"):
-        store.Store(path, "d2")
+        results_file.ResultsFile(path, "d2")
     database = sqlite3.connect(path)
     with database:
         database.execute("UPDATE meta SET value = '0' WHERE name = 'results_version'")
     database.close()
     changed = path.read_bytes()
     with pytest.raises(InputError, match="results version 0"):
-        store.Store(path, "d1")
+        results_file.ResultsFile(path, "d1")
     assert path.read_bytes() == changed != before
     (tmp_path / "text.sqlite").write_text("no database " * 200)
     with pytest.raises(InputError, match="not a results file"):
-        store.Store(tmp_path / "text.sqlite", "d1")
+        results_file.ResultsFile(tmp_path / "text.sqlite", "d1")
 
 
 def test_a_results_file_of_an_earlier_version_is_refused_and_left_alone(tmp_path):
@@ -141,7 +142,7 @@ def test_a_results_file_of_an_earlier_version_is_refused_and_left_alone(tmp_path
     database.close()
     before = path.read_bytes()
     with pytest.raises(InputError, match="results version 2"):
-        store.Store(path, "d1")
+        results_file.ResultsFile(path, "d1")
     assert path.read_bytes() == before
 
 
@@ -156,7 +157,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path, tables
     database.close()
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"a database of something else; nothing was changed"):
-        store.Store(path, "d1")
+        results_file.ResultsFile(path, "d1")
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
@@ -266,11 +267,11 @@ def test_a_dask_cluster_gives_the_same_results(small, tmp_path, mechanism, proce
     Workers of their own processes have one thread each, so sums may be in another order than here: to rounding.
     """
     cells = sweep.grid(Config("none", **SMALL), ["none", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
-    with store.Store(tmp_path / "local.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "local.sqlite", small.digest) as kept:
         local = sweep.run(small, cells, kept)
     with (
         local_cluster(processes=processes) as cluster,
-        store.Store(tmp_path / "dask.sqlite", small.digest) as kept,
+        results_file.ResultsFile(tmp_path / "dask.sqlite", small.digest) as kept,
     ):
         remote = sweep.run(small, cells, kept, dask=cluster.scheduler_address)
     for comp, ref in zip(remote, local, strict=True):
@@ -284,9 +285,9 @@ MEASURED = (*PARTS, "column_mse")
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "DASK_WAIT", 0.3)
+    monkeypatch.setattr(pool, "CLUSTER_WAIT", 0.3)
     with (
-        store.Store(tmp_path / "r.sqlite", small.digest) as kept,
+        results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept,
         pytest.raises(InputError, match="no Dask scheduler answers"),
     ):
         sweep.run(small, [checked(Config("none", **SMALL), small.n)], kept, dask="tcp://127.0.0.1:1")
@@ -363,9 +364,9 @@ def test_data_make_writes_what_train_reads(tmp_path, capsys):
 @pytest.mark.slow
 def test_several_processes_give_the_same_results(small, tmp_path):
     cells = sweep.grid(Config("none", **SMALL), ["dpsgd"], [0.5, 1.0, 2.0], [0.0], [0.0], small.n)
-    with store.Store(tmp_path / "one.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "one.sqlite", small.digest) as kept:
         one = sweep.run(small, cells, kept)
-    with store.Store(tmp_path / "two.sqlite", small.digest) as kept:
+    with results_file.ResultsFile(tmp_path / "two.sqlite", small.digest) as kept:
         two = sweep.run(small, cells, kept, jobs=2)
     assert [plain(result) for result in one] == [plain(result) for result in two]
 

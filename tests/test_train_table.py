@@ -313,7 +313,7 @@ def test_commands_take_parquet(words, tmp_path, capsys):
 def test_people_of_a_fleet(tmp_path):
     """A file's people, days in their order; the same in both forms."""
     from sensorsim.api.fleets import people_of
-    from sensorsim.fleet.people import People
+    from sensorsim.fleet.settings import People
 
     rows = [("b", 1.0, 0.5), ("a", -10.0, 4.0), ("b", 2.0, 3.0), ("b", 30.0, None)]
     frame = pd.DataFrame(rows, columns=["who", "a", "b"])

@@ -7,11 +7,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sensorsim._util.progress import step
 from sensorsim.api.noise import Table, read_table
 from sensorsim.calls import checked
 from sensorsim.errors import InputError
 from sensorsim.noise.noise_table import NoiseTable
-from sensorsim.progress import step
 
 if TYPE_CHECKING:
     from sensorsim.audit import Audit, Source

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sensorsim import progress
+from sensorsim._util import progress
+from sensorsim._util.hints import need
 from sensorsim.calls import checked
 from sensorsim.errors import InputError
-from sensorsim.extras import need
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.train.choosing import Told, column_names, data_notes, warn

@@ -7,10 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.progress import step
 from sensorsim.calls import listed
 from sensorsim.errors import InputError
 from sensorsim.export.choose import Options
-from sensorsim.progress import step
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 

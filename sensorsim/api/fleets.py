@@ -6,19 +6,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.api.noise import Table, read_table
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
-from sensorsim.files import temporary_folder
-from sensorsim.fleet.result import FleetResult
+from sensorsim.fleet.fleet_result import FleetResult
 from sensorsim.fleet.settings import Faults, Settings, check_numbers
 from sensorsim.train.choosing import Told, column_names, warn
 
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
     from sensorsim.fleet.energy import Board
-    from sensorsim.fleet.people import People
+    from sensorsim.fleet.settings import People
 
 
 def fleet(
@@ -67,7 +67,7 @@ def fleet(
         battery_mah, seed, told,
     )  # fmt: skip
     from sensorsim.fleet.estimates import number_of
-    from sensorsim.fleet.run import simulate
+    from sensorsim.fleet.simulation import simulate
 
     number_of(settings, every)  # that they are not too many, before anything is simulated
     with temporary_folder() as folder:
@@ -130,7 +130,7 @@ def people_of(
     told: Told = warn,
 ) -> "People":
     """The people of a CSV or Parquet file, or made ones where none is given; what was done to it is told."""
-    from sensorsim.fleet.people import People
+    from sensorsim.fleet.settings import People
     from sensorsim.train.choosing import chosen_records
 
     if data is None:

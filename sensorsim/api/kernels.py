@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.calls import checked, listed
 from sensorsim.cost.kernel import KernelReport
 from sensorsim.errors import InputError
-from sensorsim.files import temporary_folder
 from sensorsim.results import Result, bars
 
 if TYPE_CHECKING:

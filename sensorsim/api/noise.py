@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.calls import checked
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC

@@ -7,10 +7,10 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sensorsim import progress
+from sensorsim._util import progress
+from sensorsim._util.hints import need
 from sensorsim.api.noise import Table, read_table
 from sensorsim.errors import RENAMED, InputError
-from sensorsim.extras import need
 from sensorsim.mechanisms import resolve
 from sensorsim.train.choosing import TRAINING, Told, chosen_records, column_names, warn
 from sensorsim.train.config import Config, check_settings, refuse_idle

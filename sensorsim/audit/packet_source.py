@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.errors import InputError
-from sensorsim.files import brief_path, read_bounded
 from sensorsim.kernels.formats import FRAC
 
 if TYPE_CHECKING:

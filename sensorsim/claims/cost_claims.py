@@ -6,13 +6,13 @@ from importlib.util import find_spec
 from math import isqrt
 from pathlib import Path
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.claims.claim import DEPENDS, C, Found, L, N, agrees, claim, derived_verdict, verdict, verdict_over
 from sensorsim.cost.compare import X87, X87_WIDTH, break_even, by_width
 from sensorsim.cost.prices import cpu_names, load_chips, load_cpu
 from sensorsim.cost.pricing import PAPER_PRICES
 from sensorsim.cost.report import CostReport, cost
-from sensorsim.files import temporary_folder
 
 APPENDIX = "Appendix on perturbation complexities"
 CORES = ("cortex-m0plus", "rv32imc")  # without a floating-point unit

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.hints import need
 from sensorsim.errors import InputError
-from sensorsim.extras import need
 
 if TYPE_CHECKING:
     from sensorsim.train.data import Dataset

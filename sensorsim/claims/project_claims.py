@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.claims.claim import DEPENDS, Found, N, claim, verdict, verdict_over
 from sensorsim.claims.experiment import Experiment
-from sensorsim.files import temporary_folder
 
 if TYPE_CHECKING:
     from sensorsim.language import Kernel

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.claims.claim import ARITHMETIC, DEPENDS, HOLDS, NOT, STATEMENTS, VERDICTS, Claim, Statement
 from sensorsim.errors import InputError
 from sensorsim.results import CELL, Result, bars
-from sensorsim.suggest import did_you_mean
 from sensorsim.terminal import counted, fold
 
 if TYPE_CHECKING:

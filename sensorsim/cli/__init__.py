@@ -122,12 +122,12 @@ def main(args: list[str] | None = None) -> Any:
 
 
 def _run(args: list[str]) -> Any:
+    from sensorsim._util.interrupts import record_signals
+    from sensorsim._util.progress import shown
     from sensorsim.cli.ending import check_words, ending_of, without_debug
-    from sensorsim.cli.signals import noted
-    from sensorsim.cli.steps import shown
 
     words, debug = without_debug(args)
-    with noted() as heard:
+    with record_signals() as signals:
         try:
             check_words(words)
             if os.environ.get(COMPLETE):  # a shell asks what could stand next; the answer ends the program
@@ -141,17 +141,17 @@ def _run(args: list[str]) -> Any:
             sys.exit(0)
         except BaseException as error:
             if isinstance(error, SystemExit):  # a command that has said its sentence
-                sys.exit(error.code if heard.code is None else heard.code)
+                sys.exit(error.code if signals.code is None else signals.code)
             if isinstance(error, OSError) and _is_of_output(error):
                 raise
-            if (debug or os.environ.get("SENSORSIM_DEBUG")) and heard.code is None:
+            if (debug or os.environ.get("SENSORSIM_DEBUG")) and signals.code is None:
                 import traceback
 
                 click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-            stopped = heard.code is not None and not isinstance(error, KeyboardInterrupt | click.Abort)
+            stopped = signals.code is not None and not isinstance(error, KeyboardInterrupt | click.Abort)
             code, sentence = ending_of(KeyboardInterrupt() if stopped else error, words)
             click.echo(sentence, err=True)
-            sys.exit(heard.code or code)
+            sys.exit(signals.code or code)
 
 
 def _is_of_output(error: OSError) -> bool:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.calls import listed
 from sensorsim.cli.choices import CHIP, CPUS, FIGURE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option, refuse_idle
-from sensorsim.cli.steps import SECONDS_OF_SILENCE
 from sensorsim.cost.random import SOURCES
 from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.errors import InputError
@@ -240,7 +239,7 @@ def _told(rows: Iterator[dict[str, Any]], count: int) -> Iterator[dict[str, Any]
     """The same rows; where they take long, how many are done, on stderr."""
     told = monotonic()
     for done, row in enumerate(rows, 1):
-        if monotonic() - told > SECONDS_OF_SILENCE:
+        if monotonic() - told > progress.SECONDS_OF_SILENCE:
             click.echo(f"{done} of {count} values", err=True)
             told = monotonic()
         yield row

@@ -71,9 +71,9 @@ def check(files: tuple[Path, ...]) -> None:
 
     Example: sensorsim cpus check my-core.csv
     """
+    from sensorsim._util.files import check_readable
     from sensorsim.cost.published import check_published, is_published, published_file
     from sensorsim.cost.tablecheck import check_file, table_files
-    from sensorsim.files import check_readable
     from sensorsim.ranges import brief
 
     for path in files:

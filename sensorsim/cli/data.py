@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from sensorsim._util.files import check_targets, write_all, write_whole
+from sensorsim._util.hints import need
 from sensorsim.cli.choices import FILE, FOLDER, WRITTEN
 from sensorsim.cli.output import emit, format_option, tell
-from sensorsim.extras import need
-from sensorsim.files import check_targets, write_all, write_whole
 
 SCHEMA_VERSION = 1
 MOST_ROWS = 10**8

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.hints import need
 from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import as_json, emit, format_option, tell
 from sensorsim.errors import InputError
-from sensorsim.extras import need
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.terminal import columns, counted, hung
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.files import new_folder
+from sensorsim._util.hints import did_you_mean
 from sensorsim.calls import listed
 from sensorsim.cli.choices import DATABASE, FOLDER, MECHANISMS, Names
 from sensorsim.cli.clusters import dask_option
@@ -19,9 +21,7 @@ from sensorsim.cli.output import refuse_idle
 from sensorsim.cli.sweep import run_with_progress
 from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_data, numbers, seed_option
 from sensorsim.errors import InputError
-from sensorsim.files import folder_made
 from sensorsim.mechanisms import every
-from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from sensorsim.train.config import Config
@@ -85,7 +85,7 @@ def command(out: str, only: str | None, **chosen: Any) -> None:
     folder = Path(out)
     work = Work(folder, chosen)
     work.check(wanted)
-    with folder_made(folder):
+    with new_folder(folder):
         _draw_all(wanted, work, folder)
 
 
@@ -144,11 +144,11 @@ class Work:
                 )
         if not read & OF_C:
             return
-        from sensorsim.train.store import Store
+        from sensorsim.train.results_file import ResultsFile
 
         digest = self.dataset.digest
         if self.results.exists():
-            Store(self.results, digest)  # refuses a file of something else
+            ResultsFile(self.results, digest)  # refuses a file of something else
         if read & OVER_EPSILON:
             self._grid(self.dataset, self.mechanisms, self.epsilons, self.sigmas)
 
@@ -213,9 +213,9 @@ class Work:
 
     def _run(self, dataset: Dataset, results: Path, cells: list[Config]) -> tuple[list[Row], dict[float, Any]]:
         from sensorsim.train import sweep
-        from sensorsim.train.store import Store
+        from sensorsim.train.results_file import ResultsFile
 
-        with Store(results, dataset.digest) as store:
+        with ResultsFile(results, dataset.digest) as store:
             found = run_with_progress(dataset, cells, store, self.chosen["jobs"], self.chosen["dask"])
             trivial = sweep.trivial(dataset, cells, store)
         return [self._row(result, dataset) for result in found], trivial

@@ -15,7 +15,7 @@ from sensorsim.cli.fleet_data import people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
 from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.cli.training import MOST_JOBS, options
-from sensorsim.fleet.result import FleetResult
+from sensorsim.fleet.fleet_result import FleetResult
 from sensorsim.fleet.settings import MOST_SEED, SCHEDULES, Settings
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def command(fmt: str, **chosen: Any) -> None:
         tell(HOUSE.format(out=chosen["out"], data=chosen["data"]))
 
     def text() -> str:
-        from sensorsim.fleet.text import text
+        from sensorsim.fleet.fleet_text import text
 
         return text(result)
 
@@ -129,7 +129,7 @@ def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
 
 def _check_files(chosen: dict[str, Any]) -> None:
     """Check what will be written, before anything is read."""
-    from sensorsim.fleet.store import check_store
+    from sensorsim.fleet.fleet_file import check_store
 
     check_store(chosen["out"])
     if chosen["statistics"]:
@@ -160,7 +160,7 @@ def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
 def _write(result: FleetResult, statistics: str | None, plot: str | None) -> None:
     if plot:
         from sensorsim.drawing import write_figure
-        from sensorsim.fleet.figures import page
+        from sensorsim.fleet.fleet_page import page
 
         write_figure(page(result), plot)
     if statistics:

@@ -1,4 +1,4 @@
-"""How far a fleet is, on stderr: a bar with the time left. Before it begins there is none, so errors stand alone."""
+"""Show the progress of a fleet as a bar on stderr; it starts with the work, so that errors come without one."""
 
 import sys
 import time
@@ -12,35 +12,35 @@ from sensorsim.cli.output import progress_bar
 
 if TYPE_CHECKING:
     from sensorsim.fleet.counts import Counts
-    from sensorsim.fleet.result import FleetResult
-    from sensorsim.fleet.run import Progress
+    from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.fleet.settings import Settings
+    from sensorsim.fleet.simulation import Progress
 
-SOON = 1.0  # seconds that estimates may take before there is a bar
+SOON = 1.0  # seconds without a bar
 
 
 def run_with_progress(settings: "Settings", path: str, jobs: int | None, dask: str | None) -> "Counts":
-    """All sums; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
-    from sensorsim.fleet.run import finished_devices, simulate
+    """Simulate the fleet behind a bar; after Ctrl-C report how many devices are stored, and exit."""
+    from sensorsim.fleet.simulation import finished_devices, simulate
 
     with _bar(settings) as progress:
         try:
             return simulate(settings, path, jobs=jobs, dask=dask, progress=progress)
         except KeyboardInterrupt:
             pass
-    done = finished_devices(settings, path)  # from the file: it may have come between a write and its report
+    done = finished_devices(settings, path)  # from the file: Ctrl-C may come between a write and its report
     click.echo(f"{done:,} devices are safe in {path}; run the same command to go on.", err=True)
     sys.exit(130)
 
 
 @contextmanager
 def _bar(settings: "Settings") -> "Iterator[Progress]":
-    """A bar on stderr, and how many device-days are simulated in a second."""
-    from sensorsim.fleet.run import COMPILES
+    """Yield a function that updates a bar with the device-days per second."""
+    from sensorsim.fleet.simulation import COMPILES
 
     bar = progress_bar("fleet", "devices")
     task = bar.add_task("starting", total=settings.devices)
-    began: tuple[float, int] | None = None  # when, and devices that were finished by then
+    began: tuple[float, int] | None = None  # start time, and devices that were finished then
 
     def show(doing: str, devices: int) -> None:
         nonlocal began
@@ -61,7 +61,7 @@ def _bar(settings: "Settings") -> "Iterator[Progress]":
 
 
 def reckon_with_progress(result: "FleetResult") -> None:
-    """Make the estimates; with a bar where they take long."""
+    """Compute the estimates, behind a bar if they take long."""
     from sensorsim.fleet.estimates import number_of
 
     bar = progress_bar("means", "intervals")

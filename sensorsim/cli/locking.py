@@ -1,4 +1,4 @@
-"""`--lock` and `--check`, the same for every command that has figures."""
+"""Add `--lock` and `--check` to commands that have figures."""
 
 import sys
 from collections.abc import Callable, Collection
@@ -11,23 +11,21 @@ import click
 from sensorsim.cli.choices import FILE, WRITTEN
 from sensorsim.cli.output import emit
 from sensorsim.errors import InputError
-from sensorsim.locking.choices import KEPT
 
 if TYPE_CHECKING:
     from sensorsim.cost.report import CostReport
-    from sensorsim.locking.lock import Lock, Taken, Value
+    from sensorsim.locking.lock_file import Lock, Taken, Value
 
-BESIDE = ("cores",)  # choices that are no options
-REFUSED = {"cost": ("sweep", "plot"), "verify": (), "kernel": ("out",)}  # what a lock cannot hold, or would do twice
-ASKED = {
+REFUSED = {"cost": ("sweep", "plot"), "verify": (), "kernel": ("out",)}  # options that a lock cannot hold
+ASKED = {  # options that are given anew each time
     "cost": ("fmt",),
     "verify": ("folder", "trust", "jobs", "cc", "elf", "manifest", "symbol", "fmt"),
     "kernel": ("file", "fmt"),
-}  # given anew each time
+}
 
 
 class Locks:
-    """What a command is to do with a lock: write one, compare with one, or nothing."""
+    """Write a lock, compare with one, or do nothing, as a command line asks."""
 
     def __init__(self, command: str, lock: Path | None, check: Path | None, fmt: str) -> None:
         self.command, self.lock, self.check, self.fmt = command, lock, check, fmt
@@ -35,64 +33,59 @@ class Locks:
         self.choices: dict[str, Value | None] = {}
 
     def open(self, ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
-        """The command's arguments: as given, or with --check those that the lock was made with."""
+        """Return the arguments of the command: as given, or with --check those of the lock."""
         if self.lock is None and self.check is None:
             return given
-        self._refuse(ctx)
-        if self.check is None:
-            self._look_at_place()
-            self.choices = {name: given[name] for name in KEPT[self.command]}
-            return given
-        from sensorsim.locking.lock import read_lock
+        from sensorsim.locking.lock_file import CORES, KEPT, check_place, read_lock
 
-        self.old = read_lock(self.check)
-        if self.old.command != self.command:
-            raise InputError(f"{self.check} is a lock of another command ({self.old.command[:20]!r}); check it there.")
-        return given | self._agreed(ctx, self.old.choices)
-
-    def also(self, name: str, value: Callable[[], str]) -> str:
-        """A choice that is no option: made when a lock is written, and taken from it when it is checked."""
-        kept = self.old.choices.get(name) if self.old else None
-        chosen = kept if isinstance(kept, str) else value()
-        self.choices[name] = chosen
-        return chosen
-
-    def settle(self, take: Callable[[], "Taken"], holds: bool = True, kernels: Collection[str] = ()) -> None:
-        """Write the lock, or compare with it: that prints what changed and ends the command.
-
-        `kernels` are those that figures are named by, where they are; a lock of none of them is refused.
-        """
-        if self.old is not None:
-            self._refuse_others(self.old, kernels)
-            from sensorsim.locking.compare import compare
-
-            found = compare(self.old.taken, take())
-            emit(self.fmt, found.markdown, found.to_dict, found.rows)
-            sys.exit(0 if found.same else 1)
-        if self.lock is None:
-            return
-        if not holds:
-            click.echo(f"{self.lock} is not written: something is not proved, see the report.", err=True)
-            return
-        from sensorsim.locking.lock import Lock, write_lock
-
-        taken = take()
-        write_lock(self.lock, Lock(self.command, self.choices, taken))
-        tools = ", ".join(f"{name} {text}" for name, text in taken.toolchain.items())
-        click.echo(f"{len(taken.figures)} figures locked in {self.lock} ({tools}).", err=True)
-
-    def _refuse(self, ctx: click.Context) -> None:
         if self.lock is not None and self.check is not None:
             raise InputError("--lock writes a lock and --check compares with one; give one of them.")
         for name in REFUSED[self.command]:
             if _is_given(ctx, name):
                 raise InputError(f"{_shown(ctx, name)} does not go with --lock and --check; leave it out.")
+        if self.lock is not None:
+            check_place(self.lock)
+            self.choices = {name: given[name] for name in KEPT[self.command]}
+            return given
+        assert self.check is not None
+        self.old = read_lock(self.check)
+        if self.old.command != self.command:
+            raise InputError(f"{self.check} is a lock of another command ({self.old.command[:20]!r}); check it there.")
+        options = {name: value for name, value in self.old.choices.items() if name != CORES}
+        return given | {name: self._choice(ctx, name, value) for name, value in options.items()}
+
+    def also(self, name: str, value: Callable[[], str]) -> str:
+        """Return a choice that is no option: computed for a new lock, taken from a lock that is checked."""
+        stored = self.old.choices.get(name) if self.old else None
+        chosen = stored if isinstance(stored, str) else value()
+        self.choices[name] = chosen
+        return chosen
+
+    def settle(self, take: "Callable[[], Taken]", holds: bool = True, kernels: Collection[str] = ()) -> None:
+        """Write the lock, or print the comparison with it and exit.
+
+        `kernels` are those that figures are named by; a lock of none of them is refused.
+        """
+        if self.old is None and self.lock is None:
+            return
+        from sensorsim.locking.lock_file import Lock, compare, write_lock
+
+        if self.old is not None:
+            self._refuse_others(self.old, kernels)
+            found = compare(self.old.taken, take())
+            emit(self.fmt, found.markdown, found.to_dict, found.rows)
+            sys.exit(0 if found.same else 1)
+        assert self.lock is not None
+        if not holds:
+            click.echo(f"{self.lock} is not written: something is not proved, see the report.", err=True)
+            return
+        taken = take()
+        write_lock(self.lock, Lock(self.command, self.choices, taken))
+        tools = ", ".join(f"{name} {text}" for name, text in taken.toolchain.items())
+        click.echo(f"{len(taken.figures)} figures locked in {self.lock} ({tools}).", err=True)
 
     def _refuse_others(self, old: "Lock", kernels: Collection[str]) -> None:
-        """Refuse a lock of other kernels: that all figures differ would be no answer.
-
-        A kernel of the same name in another file may be a copy, and is compared.
-        """
+        """Refuse a lock of other kernels, of which all figures would differ; a file's name may differ."""
         figures = old.taken.figures
         locked = [name.partition("/")[0] for name in figures if name.endswith(("/ranges/proved", "/differing_bits"))]
         alone = [{name.rpartition(".")[2] for name in names} for names in (locked, kernels)]
@@ -100,80 +93,69 @@ class Locks:
             theirs, ours = (", ".join(list(dict.fromkeys(names))[:3])[:80] for names in (locked, kernels))
             raise InputError(f"{self.check} is a lock of {theirs}, not of {ours}; check it with what it was made of.")
 
-    def _agreed(self, ctx: click.Context, kept: "dict[str, Value | None]") -> dict[str, Any]:
-        """The lock's options, as the command line takes them; InputError where one is given that says otherwise."""
-        agreed = {}
-        for name in kept:
-            if name in BESIDE:
-                continue
-            if name not in KEPT[self.command]:
-                raise InputError(f"{self.check} is no lock of this version: {name[:40]!r} is no choice; write it anew.")
-            if _is_given(ctx, name) and ctx.params[name] != kept[name]:
-                made = "its default" if kept[name] is None else repr(kept[name])[:40]
-                raise InputError(
-                    f"{_shown(ctx, name)} is given as {ctx.params[name]}, and {self.check} was made with {made}; leave "
-                    "it out, or write a lock of its own."
-                )
-            agreed[name] = _taken(ctx, name, kept[name], self.check)
-            if agreed[name] != ctx.params[name]:
-                ctx.set_parameter_source(name, click.core.ParameterSource.COMMANDLINE)  # as if it had been given
-        return agreed
+    def _choice(self, ctx: click.Context, name: str, value: "Value | None") -> Any:
+        """Return a choice of the lock as its option takes it; raise InputError if another value is given."""
+        from sensorsim.locking.lock_file import KEPT, Value
 
-    def _look_at_place(self) -> None:
-        """Before the work, not after it."""
-        from sensorsim.locking.lock import check_place
-
-        if self.lock is not None:
-            check_place(self.lock)
+        if name not in KEPT[self.command]:
+            raise InputError(f"{self.check} is no lock of this version: {name[:40]!r} is no choice; write it anew.")
+        if _is_given(ctx, name) and ctx.params[name] != value:
+            made = "its default" if value is None else repr(value)[:40]
+            raise InputError(
+                f"{_shown(ctx, name)} is given as {ctx.params[name]}, and {self.check} was made with {made}; leave it "
+                "out, or write a lock of its own."
+            )
+        option = _option(ctx, name)
+        taken: Any = None
+        if value is not None or isinstance(option.get_default(ctx), Value):  # else the option may be absent
+            try:
+                taken = None if value is None else option.process_value(ctx, value)
+            except click.BadParameter:
+                taken = None
+            if taken is None or taken != value or isinstance(taken, bool) != isinstance(value, bool):
+                shown = f"{str(value)[:40]!r} is no {_shown(ctx, name)}"
+                raise InputError(f"{self.check} is no lock: {shown}; write one with --lock.")
+        if taken != ctx.params[name]:
+            ctx.set_parameter_source(name, click.core.ParameterSource.COMMANDLINE)  # as if it had been given
+        return taken
 
 
 def settle_cost(locks: Locks, report: "CostReport", choices: dict[str, Any]) -> None:
-    """For `cost`: its own figures, and where the tools are installed those of the machine code."""
+    """Settle the lock of `cost`: its figures, and those of machine code if the tools are installed."""
 
     def take() -> "Taken":
-        from sensorsim.locking.takers import cores_for, of_cost
-
-        cores = locks.also("cores", lambda: cores_for(choices["cpu"], choices["chip"]))
-        return of_cost(report.to_dict(), choices["variant"], cores)
+        cores = locks.also("cores", lambda: _figures().cores_for(choices["cpu"], choices["chip"]))
+        taken: Taken = _figures().of_cost(report.to_dict(), choices["variant"], cores)
+        return taken
 
     locks.settle(take)
 
 
 def settle_machine(locks: Locks, report: dict[str, Any]) -> None:
-    """For `cost --level machine`, of its JSON."""
-
-    def take() -> "Taken":
-        from sensorsim.locking.takers import of_machine
-
-        return of_machine(report)
-
-    locks.settle(take)
+    """Settle the lock of `cost --level machine`."""
+    locks.settle(lambda: _figures().of_machine(report))
 
 
 def settle_verify(locks: Locks, report: dict[str, Any]) -> None:
-    """For `verify`, of its JSON."""
-
-    def take() -> "Taken":
-        from sensorsim.locking.takers import of_verify
-
-        return of_verify(report)
-
-    locks.settle(take, report["passed"], [result["kernel"] for result in report.get("results", ())])
+    """Settle the lock of `verify`."""
+    kernels = [result["kernel"] for result in report.get("results", ())]
+    locks.settle(lambda: _figures().of_verify(report), report["passed"], kernels)
 
 
 def settle_kernel(locks: Locks, report: dict[str, Any], holds: bool) -> None:
-    """For `kernel`, of its JSON."""
+    """Settle the lock of `kernel`."""
+    locks.settle(lambda: _figures().of_kernel(report), holds, report["kernels"])
 
-    def take() -> "Taken":
-        from sensorsim.locking.takers import of_kernel
 
-        return of_kernel(report)
+def _figures() -> Any:
+    """Import what collects figures, which a command without a lock does not need."""
+    from sensorsim.locking import locked_figures
 
-    locks.settle(take, holds, report["kernels"])
+    return locked_figures
 
 
 def lock_options(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command --lock and --check; its function gets `locks` and calls `locks.settle` before it prints."""
+    """Give a command --lock and --check; its function gets `locks` and settles it before it prints."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @click.option("--lock", type=WRITTEN,
@@ -190,20 +172,6 @@ def lock_options(command: str) -> Callable[[Callable[..., None]], Callable[..., 
         return run
 
     return decorate
-
-
-def _taken(ctx: click.Context, name: str, value: "Value | None", file: Path | None) -> Any:
-    """A value of the lock where an option would have it; the option's own type says whether it may be there."""
-    option = _option(ctx, name)
-    if value is None and not isinstance(option.get_default(ctx), bool | int | float | str):
-        return None  # an option without a default may be left out
-    try:
-        taken = None if value is None else option.process_value(ctx, value)
-    except click.BadParameter:
-        taken = None
-    if taken is None or taken != value or isinstance(taken, bool) != isinstance(value, bool):
-        raise InputError(f"{file} is no lock: {str(value)[:40]!r} is no {_shown(ctx, name)}; write one with --lock.")
-    return taken
 
 
 def _is_given(ctx: click.Context, name: str) -> bool:

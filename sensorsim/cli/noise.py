@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sensorsim._util.files import check_takes_files
 from sensorsim.api.noise import certify, noise_table, write_table
 from sensorsim.cli import noise_audit, noise_peers, noise_show
 from sensorsim.cli.choices import FILE, KIND, WRITTEN
@@ -13,7 +14,6 @@ from sensorsim.cli.defaults import options_of
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
 from sensorsim.errors import InputError
-from sensorsim.files import check_takes_files
 from sensorsim.noise.kinds import KINDS
 from sensorsim.terminal import columns, hung
 

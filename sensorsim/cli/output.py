@@ -101,7 +101,7 @@ def bar(*columns: Any, transient: bool = True) -> "Progress":
     from rich.console import Console
     from rich.progress import Progress
 
-    from sensorsim import progress
+    from sensorsim._util import progress
 
     class Bar(Progress):
         def start(self) -> None:

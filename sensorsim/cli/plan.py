@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.api.planning import OPEN, plan
 from sensorsim.cli.choices import CHIP, COLUMNS, FIGURE, FILE, RADIO, TABLE, WRITTEN
 from sensorsim.cli.defaults import options_of

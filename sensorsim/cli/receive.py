@@ -69,8 +69,8 @@ def command(
              sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
                --sketch sketch.json
     """
+    from sensorsim._util.files import write_all
     from sensorsim.api.receiving import receive
-    from sensorsim.files import write_all
     from sensorsim.hospital.sum_files import check_out, received_content
 
     _check(encoder, sketch, write_sketch, {"--root": root, "--direction-bits": direction_bits})

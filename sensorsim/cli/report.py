@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.cli.choices import CHIP, DIR, FILE, RADIO, TABLE, WRITTEN
 from sensorsim.report.request import ReportRequest
 

@@ -35,7 +35,7 @@ from sensorsim.train.config import Config
 
 if TYPE_CHECKING:
     from sensorsim.train.data import Dataset
-    from sensorsim.train.store import Store
+    from sensorsim.train.results_file import ResultsFile
 
 SCHEMA_VERSION = 3
 Axes = tuple[list[str], list[float], list[float], list[float]]  # mechanisms, epsilons, sigmas, constants
@@ -73,10 +73,10 @@ def command(fmt: str, **chosen: Any) -> None:
     axes, base = axes_of(chosen)
     dataset = load_data(chosen)
     from sensorsim.train import sweep
-    from sensorsim.train.store import Store
+    from sensorsim.train.results_file import ResultsFile
 
     cells = sweep.grid(base, *axes, dataset.n, dataset)
-    with Store(chosen["results"], dataset.digest) as store:
+    with ResultsFile(chosen["results"], dataset.digest) as store:
         results = run_with_progress(dataset, cells, store, chosen["jobs"], chosen["dask"])
         trivial = sweep.trivial(dataset, cells, store)
     rows = [sweep.row(result) for result in results]
@@ -115,7 +115,7 @@ SWEPT = ("mechanism", "epsilon", "sigma", "c", "runs")
 
 
 def run_with_progress(
-    dataset: Dataset, cells: list[Config], store: Store, jobs: int | None, dask: str | None
+    dataset: Dataset, cells: list[Config], store: ResultsFile, jobs: int | None, dask: str | None
 ) -> list[dict[str, Any]]:
     """All results; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
     from sensorsim.train import sweep

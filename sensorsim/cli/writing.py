@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
+from sensorsim._util.files import STANDARD_STREAM, brief_path, check_folder_target, check_targets, standard_output
 from sensorsim.cli.choices import Names, Output, Paths
 from sensorsim.errors import InputError
-from sensorsim.files import STANDARD_STREAM, brief_path, check_folder_target, check_targets, standard_output
 
 TABLE = "table"  # the form of a report for people, which may go to stderr
 WRITTEN = {"folder": "is a folder", "database": "is a database", "several": "may be several files"}

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.cost.chip_parts import STORE_COLUMNS, TRNG_COLUMNS
 from sensorsim.cost.rows import (
     CLASSES,
@@ -28,7 +29,6 @@ from sensorsim.cost.rows import (
     read_configuration,
 )
 from sensorsim.errors import InputError
-from sensorsim.suggest import did_you_mean
 from sensorsim.tables import folder
 
 SHOWN = 60  # letters of a path in a sentence

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.cost.rows import number
 from sensorsim.errors import InputError
-from sensorsim.suggest import did_you_mean
 from sensorsim.tables import folder
 
 ANY = "any"  # the chip of a row that stands for all chips without a row of their own

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.cost.chip_parts import NONE, Trng
 from sensorsim.errors import InputError
-from sensorsim.suggest import did_you_mean
 
 CHACHA20, CHACHA12, TRNG, FREE = "chacha20", "chacha12", "trng", "free"
 SOURCES = (CHACHA20, CHACHA12, TRNG, FREE)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.cost.forms import forms
 from sensorsim.cost.prices import load_cpu, load_priced_chip
 from sensorsim.cost.pricing import Pricing
@@ -12,7 +13,6 @@ from sensorsim.cost.views import MOST_EXECUTED, MechanismCost, cost_of, operatio
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
 from sensorsim.results import Result
-from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from sensorsim.files import read_bounded
+from sensorsim._util.files import read_bounded
 
 Number = int | float
 MOST_BYTES = 2_000_000  # of a table; ours have a hundredth of it

@@ -93,7 +93,7 @@ def _machine_level() -> str:
     offered = "sensorsim cost --level machine"
     if find_spec("ziglang"):
         return f"see {offered}"
-    from sensorsim.extras import to_get
+    from sensorsim._util.hints import to_get
 
     return f"{offered} needs {to_get(['ziglang'])}"
 

@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable, Iterable
 from itertools import chain
 
+from sensorsim._util.uncopyable import Single, process
 from sensorsim.errors import InputError
-from sensorsim.single import Single, process
 
 Entropy = Callable[[int], bytes]
 

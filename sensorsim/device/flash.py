@@ -6,9 +6,9 @@ raises PowerCut through everything, as a cut stops a board: open a sensor again 
 
 from typing import TYPE_CHECKING
 
+from sensorsim._util.uncopyable import Single, process
 from sensorsim.errors import InputError
 from sensorsim.kernels.journal import SLOT_BYTES
-from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
     pass

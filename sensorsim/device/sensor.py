@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.uncopyable import Single, process
 from sensorsim.calls import one_sentence
 from sensorsim.device.drawing import Drawing
 from sensorsim.device.entropy import Entropy, SystemEntropy
@@ -24,7 +25,6 @@ from sensorsim.device.status import Status
 from sensorsim.errors import InputError
 from sensorsim.kernels.generator import BLOCK_WORDS, SEED_BYTES, fresh_words
 from sensorsim.kernels.sensor import SENSOR, close_sensor, count_release, left, open_sensor
-from sensorsim.single import Single, process
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.cost.forms import forms
 from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
 from sensorsim.cost.report import KERNEL_WIDTH, PAPER_WIDTH, CostReport, check_sizes, cost
 from sensorsim.errors import InputError
 from sensorsim.export.run import PREFIX, run_record
-from sensorsim.files import temporary_folder
 from sensorsim.language.arguments import arguments
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.decode import CLASSES

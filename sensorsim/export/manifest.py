@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.encoder import ENCODER
 from sensorsim.export.files import json_text
@@ -18,7 +19,6 @@ from sensorsim.export.noise import NOISE
 from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
 from sensorsim.export.sketch import SKETCH
-from sensorsim.files import brief_path, read_bounded
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.private import entries_source
 from sensorsim.language.kernel import Kernel

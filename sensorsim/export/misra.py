@@ -10,10 +10,10 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from sensorsim import progress
+from sensorsim._util import progress
+from sensorsim._util.files import temporary_folder
+from sensorsim._util.hints import how_to_get
 from sensorsim.errors import InputError
-from sensorsim.extras import how_to_get
-from sensorsim.files import temporary_folder
 from sensorsim.machine.tools import run_tool
 
 # Rule: why the code deviates. A finding under any other rule is a defect of the emitter.
@@ -94,7 +94,7 @@ def _tool() -> Path:
 def _cppcheck(folder: Path) -> str:
     """What the checker says of the package, which is kept: it takes most of the time of an export, and the same
     version says the same of the same text."""
-    from sensorsim import cache as store
+    from sensorsim._util import disk_cache as store
 
     _tool()  # says so where it is not installed
     files = sorted(path for part in FOLDERS for path in (folder / part).glob("*.[ch]"))

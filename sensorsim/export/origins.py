@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.files import read_bounded
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.vet import MOST_BYTES, complaint, load_vetted
-from sensorsim.files import read_bounded
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.load import files_behind, kernels_of, load_file, shipped

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.cost.prices import load_cpu
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
@@ -15,7 +16,6 @@ from sensorsim.device.sensor import Clock
 from sensorsim.device.status import Status
 from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.write import fill
-from sensorsim.files import temporary_folder
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.targets import SHOWN, TARGETS, Target

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.export.write import fill
-from sensorsim.files import temporary_folder
 from sensorsim.language.c.heads import wrapper
 from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel, reachable

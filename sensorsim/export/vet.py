@@ -23,8 +23,8 @@ from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from sensorsim import language
+from sensorsim._util.files import read_bounded
 from sensorsim.errors import InputError
-from sensorsim.files import read_bounded
 from sensorsim.language import load
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Below, Length, Q

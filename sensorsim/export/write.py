@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from sensorsim._util.files import cannot_write, check_folder_target, check_takes_files, read_bounded, temporary_folder
 from sensorsim.errors import InputError
 from sensorsim.export.files import MANIFEST
-from sensorsim.files import cannot_write, check_folder_target, check_takes_files, read_bounded, temporary_folder
 
 T = TypeVar("T")
 

@@ -1,19 +1,18 @@
-"""A fleet of sensors over days: the device model, journal and generator included, in batches of devices.
+"""Simulate a fleet of sensors over days, with journal and generator, in batches of devices.
 
 from sensorsim.fleet import FleetResult, People, Settings, simulate
 settings = Settings(Firmware(table), People.generated(), devices=5000, days=28)
 result = FleetResult(settings, simulate(settings, "fleet.sqlite"))
 
-What is kept is sums: symbols per feature and day, the truth beside them, and how devices fared. Rows are never kept.
-It is a simulation: the generators are seeded, and the truth of the records stands beside the estimates. Nothing of it
-is private.
+Only sums are stored: symbols per feature and day, the truth beside them, and outcomes of devices. This is a simulation
+with seeded generators, and the truth is beside the estimates: nothing of it is private.
 
-settings.py, people.py, chance.py   what is simulated, who wears it, what happens by chance
-board.py, draw.py, loop.py          a sensor's steps, its release and its days, as Numba runs them
-life.py, counts.py                  a batch of devices, and the whole numbers that it adds up
-run.py, store.py, sound.py          batches on this machine or on a Dask cluster, what is finished, and if it can be so
-estimates.py, spread.py, energy.py  means with intervals, distributions over devices, what a battery gives
-result.py, text.py, figures.py      all of it, on a screen and on a page
+settings.py, chance.py       what is simulated, who wears the devices, random events
+board.py, draw.py, loop.py   a sensor's steps, its release and its days, as Numba runs them
+life.py, counts.py           a batch of devices, and its sums
+simulation.py, fleet_file.py batches on this machine or on a Dask cluster, and the file of finished ones
+estimates.py, energy.py      means with intervals, distributions over devices, energy
+fleet_*.py                   the result, on a screen and on a page
 """
 
 from importlib import import_module
@@ -22,7 +21,13 @@ from typing import Any
 from sensorsim.doors import open_door
 
 # Loaded when they are used: Numba takes a second.
-_PLACES = {"Faults": "settings", "Settings": "settings", "People": "people", "simulate": "run", "FleetResult": "result"}
+_PLACES = {
+    "Faults": "settings",
+    "Settings": "settings",
+    "People": "settings",
+    "simulate": "simulation",
+    "FleetResult": "fleet_result",
+}
 __all__ = ["Faults", "FleetResult", "People", "Settings", "simulate"]
 
 

@@ -1,4 +1,4 @@
-"""What a device's battery pays for, in whole nanojoules: releases, openings and stores, priced as `cost` prices them.
+"""Energy of releases, openings and stores in whole nanojoules, priced as `cost` prices them.
 
     release    arithmetic, random words and the packet on the air: the sensor's line of a whole record
     store      the journal of that line: read, count, write, and the memory that keeps it
@@ -36,7 +36,7 @@ class Board(NamedTuple):
 
 
 class Life(NamedTuple):
-    """What decides how much a device can take: how long it runs, how often it is asked, and what goes wrong."""
+    """What bounds the energy of a device: its days, its records per day, and its faults."""
 
     firmware: "Firmware"
     days: int
@@ -54,7 +54,7 @@ def prices_of(
     faults: Faults | None = None,
     schedule: str = SAMPLED,
 ) -> Prices:
-    """Those of a board; all zero where the tables have no figure for a part of the chip."""
+    """Return the prices of a board; all zero if the tables lack a figure for a part of the chip."""
     return board_of(firmware, days, records_per_day, chip, radio, None, faults, schedule).prices
 
 
@@ -68,7 +68,7 @@ def board_of(
     faults: Faults | None = None,
     schedule: str = SAMPLED,
 ) -> Board:
-    """A chip as `sensorsim cost` chooses it, for devices that run so many days with these faults."""
+    """Return the chip that `sensorsim cost` chooses, with prices for devices of these days and faults."""
     from sensorsim.cost.random import CHACHA20
     from sensorsim.cost.record import COULOMB_PER_MAH, Choices, settle
     from sensorsim.cost.record_parts import Making
@@ -98,7 +98,7 @@ def _prices(making: "Making", life: Life) -> Prices:
 
 
 def faultless(prices: Prices, firmware: "Firmware", days: int, records_per_day: int) -> int:
-    """Nanojoules of a device that nothing happens to: it opens once, and spends its whole budget in each period."""
+    """Return the energy of a device without faults: it opens once, and spends its whole budget in each period."""
     from sensorsim.device.schedule import Schedule
 
     allowed = Schedule.of(firmware, records_per_day).allowed
@@ -108,7 +108,7 @@ def faultless(prices: Prices, firmware: "Firmware", days: int, records_per_day: 
 
 
 def most(prices: Prices, life: Life) -> int:
-    """Nanojoules that no device can pass, whatever befalls it; for a faultless fleet what its devices take at most."""
+    """Return an upper bound on the energy of a device with any faults."""
     from sensorsim.device.schedule import Schedule
 
     firmware, faults, records = life.firmware, life.faults, life.days * life.records_per_day
@@ -129,7 +129,7 @@ def most(prices: Prices, life: Life) -> int:
 
 
 def _step(prices: Prices, life: Life) -> int:
-    """Of the histogram over devices: its even bins reach to twice what a faultless one takes, its last beyond all."""
+    """Return the bin width of the histogram: even bins reach to twice a faultless device, the last beyond all."""
     from sensorsim.fleet.counts import EVEN, MOST_STEPS
 
     plain = faultless(prices, life.firmware, life.days, life.records_per_day)

@@ -1,8 +1,8 @@
-"""What a hospital would say of a simulated fleet, held against the truth that only a simulation knows.
+"""Estimates of a simulated fleet compared with the truth, and distributions of spending and energy over devices.
 
-An estimate is of one feature over some days, from the sums of the packets that came, as `hospital.Received` makes it.
-There are two truths. That of the people is the mean of x over all records of these days, be they released or not: what
-somebody asks for. That of the records is the mean over those of which the feature came. Each has its interval.
+An estimate is of one feature over some days, from the sums of received packets, as `hospital.Received` makes it. It is
+compared with two truths, each with its interval: the mean of x over all records of these days, and the mean over the
+records of which the feature was received.
 """
 
 import math
@@ -14,12 +14,18 @@ from sensorsim.errors import InputError
 from sensorsim.kernels.formats import ONE
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.counts import Counts
+    from sensorsim.device.firmware import Firmware
+    from sensorsim.fleet.counts import Counts, Whole
+    from sensorsim.fleet.energy import Board
     from sensorsim.fleet.settings import Settings
     from sensorsim.hospital.receiver import Received
 
 MOST_ESTIMATES = 200_000  # some milliseconds each
-SKETCH = "sketch"  # the feature's name where one number of a record is released
+SKETCH = "sketch"  # name of the feature if one number of a record is released
+QUANTILES = {"least": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "most": 1.0}
+DELTA = 1e-6
+NANOJOULES_PER_JOULE = 10**9
+NANOJOULES_PER_MICROJOULE = 1000
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Estimate:
 
     @property
     def half(self) -> float:
-        """Half the width of the people's interval."""
+        """Return half the width of the people's interval."""
         return (self.high - self.low) / 2
 
     @property
@@ -58,7 +64,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many intervals hold the truth, with the limits that chance leaves to that share (Clopper and Pearson)."""
+    """How many intervals hold the truth, with a confidence interval of that share (Clopper and Pearson)."""
 
     intervals: int
     covered: int
@@ -73,7 +79,7 @@ class Coverage:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """95 % of them."""
+        """Return the 95 % confidence interval of the share."""
         from scipy.special import betaincinv
 
         from sensorsim.hospital.confidence import TAIL
@@ -84,7 +90,7 @@ class Coverage:
 
 
 def number_of(settings: "Settings", every: int) -> int:
-    """Estimates over `every` days each; refuses what no estimate can be, and what would take hours."""
+    """Return how many estimates of `every` days there are; refuse none, and so many that they would take hours."""
     if type(every) is not int or every < 1:
         raise InputError(f"an estimate of {every} days is not possible; give a whole number of 1 or more.")
     if settings.firmware.sketch is not None:
@@ -103,7 +109,7 @@ def number_of(settings: "Settings", every: int) -> int:
 def estimates(
     settings: "Settings", counts: "Counts", every: int, progress: Callable[[int], None] = lambda made: None
 ) -> tuple[Estimate, ...]:
-    """Each feature over each `every` days, the last of which may be fewer; of a sketch one over all days."""
+    """Estimate each feature over each `every` days, and over the rest; a sketch once over all days."""
     number_of(settings, every)
     if settings.firmware.sketch is not None:
         return (_of_sketch(settings, counts),)
@@ -174,5 +180,101 @@ def _made(
 
 
 def _share(total: int, count: int) -> float | None:
-    """The mean of so many x, in 0 … 1."""
+    """Return the mean of `count` values of x, in 0 … 1."""
     return total / count / ONE if count else None
+
+
+# ---- distributions over devices
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """A histogram over devices: bin i covers begins(i)·step to begins(i + 1)·step - 1. Quantiles are rounded up."""
+
+    devices: "Whole"
+    step: int
+    begins: Callable[[int], int] = int  # bins of one step each
+
+    def quantile(self, share: float) -> int:
+        """Return a value that at least this share of the devices does not exceed."""
+        upto = self.devices.cumsum()
+        every = int(upto[-1])
+        rank = min(max(math.ceil(share * every), 1), every)
+        place = int(upto.searchsorted(rank)) if every else 0
+        return self.begins(place + 1) * self.step - 1
+
+    def quantiles(self) -> dict[str, int]:
+        return {name: self.quantile(share) for name, share in QUANTILES.items()}
+
+    @property
+    def overflows(self) -> bool:
+        """Return whether the last bin, which holds all larger values, has devices."""
+        return bool(self.devices[-1])
+
+
+@dataclass(frozen=True)
+class Wear:
+    """Releases of a person over all days, and their epsilon: basic, and at delta by privacy-loss distributions."""
+
+    delta: float
+    median_releases: int
+    median_basic: float
+    median_at_delta: float
+    most_releases: int
+    most_basic: float
+    most_at_delta: float
+
+    @classmethod
+    def of(cls, firmware: "Firmware", spent: Spread) -> "Wear":
+        from sensorsim.accounting.composition import of_releases
+
+        median, most = spent.quantile(0.5), spent.quantile(1.0)
+        of_median, of_most = (of_releases(firmware.table, releases, DELTA) for releases in (median, most))
+        return cls(DELTA, median, *of_median, most, *of_most)
+
+
+@dataclass(frozen=True, eq=False)
+class Used:
+    """Energy of devices over all days, in nanojoules: an exact mean, and quantiles to a bin of the histogram."""
+
+    spread: Spread
+    mean: float
+    days: int
+    parts: dict[str, float]  # of the mean: releases, openings, stores
+
+    def share(self, board: "Board | None", nanojoule: float) -> float | None:
+        """Return the share of a battery charge."""
+        return None if board is None or not board.joule else nanojoule / NANOJOULES_PER_JOULE / board.joule
+
+    def to_dict(self, board: "Board | None") -> dict[str, Any]:
+        named = {} if board is None else {"chip": board.chip, "radio": board.radio, "battery_mah": board.battery_mah}
+        quantiles = {name: nanojoule / NANOJOULES_PER_MICROJOULE for name, nanojoule in self.spread.quantiles().items()}
+        return {
+            **named,
+            "mean_uJ": self.mean / NANOJOULES_PER_MICROJOULE,
+            "mean_uJ_per_day": self.mean / NANOJOULES_PER_MICROJOULE / self.days,
+            "parts_uJ": {name: nanojoule / NANOJOULES_PER_MICROJOULE for name, nanojoule in self.parts.items()},
+            "devices_uJ": quantiles,
+            "step_uJ": self.spread.step / NANOJOULES_PER_MICROJOULE,
+            "most_is_at_least": self.spread.overflows,
+            "share_of_battery": self.share(board, self.mean),
+        }
+
+
+def spent_of(settings: "Settings", counts: "Counts") -> Spread:
+    return Spread(counts.spent, settings.spent_step)
+
+
+def used_of(settings: "Settings", counts: "Counts") -> Used | None:
+    from sensorsim.fleet.counts import begins
+
+    prices, devices = settings.prices, int(counts.energy.sum())
+    if not devices:
+        return None
+    parts = {
+        "releases": counts.outcome("released") * prices.release / devices,
+        "openings": counts.outcome("opens") * prices.open / devices,
+        "stores": counts.outcome("stores") * prices.store / devices,
+    }
+    mean = sum(parts.values())
+    return Used(Spread(counts.energy, prices.step, begins), mean, settings.days, parts) if mean else None

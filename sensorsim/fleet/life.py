@@ -1,4 +1,4 @@
-"""Devices over all their days. One after the other, each with chances of its own, so a batch is any range of them."""
+"""Simulate devices over all their days; each has random numbers of its own, so a batch is any range of devices."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -29,14 +29,14 @@ class Trace(NamedTuple):
 
 
 def run_batch(settings: "Settings", first: int, last: int) -> Counts:
-    """What devices first … last - 1 add to the sums of a fleet."""
+    """Return the sums of devices first … last - 1."""
     counts = Counts.empty(settings)
     _run(settings, first, last, counts, 0)
     return counts
 
 
 def trace(settings: "Settings", first: int, last: int) -> tuple[Trace, Counts]:
-    """The same, with every packet: for a few devices."""
+    """Return every packet of a few devices, and their sums."""
     counts = Counts.empty(settings)
     most = (last - first) * settings.days * settings.records_per_day
     told, packets = _run(settings, first, last, counts, most)
@@ -82,7 +82,7 @@ _looking = Lock()
 
 
 def _live_of(firmware: "Firmware") -> Callable[..., Any]:
-    """Compiled once for a release and its packet, on first use: some ten seconds."""
+    """Return the compiled loop for a firmware; compiling takes some ten seconds on first use."""
     key = firmware.identity, firmware.numbers
     with _looking:
         if key not in _known:

@@ -20,11 +20,11 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
-from sensorsim import progress
+from sensorsim._util import progress
+from sensorsim._util.files import brief_path, read_bounded
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
-from sensorsim.files import brief_path, read_bounded
 from sensorsim.language.kernel import Kernel
-from sensorsim.suggest import did_you_mean
 
 MOST_BYTES = 1 << 24  # of a file with kernels
 OURS = Path(__file__).parent.parent

@@ -1,1 +1,1 @@
-"""Locks: the figures of a command in a text file, and what has changed since. For a build server."""
+"""Lock files: the figures of a command for a build server, and what changed since."""

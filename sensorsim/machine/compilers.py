@@ -9,9 +9,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from sensorsim import progress
+from sensorsim._util import progress
+from sensorsim._util.files import read_bounded
 from sensorsim.errors import InputError
-from sensorsim.files import read_bounded
 from sensorsim.machine.cores import core_of
 from sensorsim.machine.elf import MOST_BYTES, read_elf
 from sensorsim.machine.targets import Target

@@ -8,10 +8,10 @@ release, sampled, sketch    certified releases: all features, a few picked at ra
 import warnings
 from collections.abc import Iterable
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style
 from sensorsim.mechanisms.form import Form
-from sensorsim.suggest import did_you_mean
 
 __all__ = ["Form", "Mechanism", "Sensitivity", "Style", "every", "find", "known", "names", "register", "resolve"]
 GROUP = "sensorsim.mechanisms"  # of entry points, for mechanisms of other packages

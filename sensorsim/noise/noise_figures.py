@@ -265,7 +265,6 @@ def canvas(panels: int, width: float) -> tuple[Any, Any]:
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure; a .png in 64 colours."""
     from sensorsim.drawing import picture
-    from sensorsim.files import suffix_of, write_whole
 
     form = suffix_of(path, ".svg")[1:]
     drawn = picture(figure, form, 120)

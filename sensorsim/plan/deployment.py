@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.cost.radio import DEFAULT_RADIO
 from sensorsim.errors import InputError
-from sensorsim.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable

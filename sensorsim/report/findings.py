@@ -15,13 +15,13 @@ from sensorsim.terminal import counted
 if TYPE_CHECKING:
     from sensorsim.claims import Claim
     from sensorsim.cost.record import WholeRecord
-    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.noise.certificate import Certificate
     from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.plan import Plan
     from sensorsim.plan.person_epsilon import Spent
     from sensorsim.report.inputs import PackageFacts
-    from sensorsim.train.kept import KeptSweep
+    from sensorsim.train.results_file import StoredSweep
 
 Progress = Callable[[str], None]
 CURVE_STEPS = (1, 2, 5)  # in each decade
@@ -89,7 +89,7 @@ class Findings:
     rivals: tuple[Rival, ...]
     curve: tuple[tuple[int, float], ...]  # devices, half width
     cores: tuple[Core, ...]
-    sweep: "KeptSweep | None"
+    sweep: "StoredSweep | None"
     fleet: "FleetResult | None"
     package: "PackageFacts | None"
     claims: "tuple[Claim, ...] | None"

@@ -8,18 +8,18 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.resumable import read_still
 from sensorsim.errors import InputError
-from sensorsim.files import read_still
 from sensorsim.ranges import brief
 from sensorsim.report.request import PathName
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.export.manifest import Package
-    from sensorsim.fleet.result import FleetResult
+    from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.noise.certificate import Certificate
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.train.kept import KeptSweep
+    from sensorsim.train.results_file import StoredSweep
 
 RELEASE = "release"  # the call of a sensor whose cost is shown
 MOST_CHARACTERS = 1000  # of a command or a reason that a manifest states
@@ -71,22 +71,22 @@ class InputReader:
     def __init__(self) -> None:
         self.files: list[InputFile] = []
 
-    def sweep(self, path: PathName | None) -> "KeptSweep | None":
+    def sweep(self, path: PathName | None) -> "StoredSweep | None":
         """Read the results file of a sweep."""
-        from sensorsim.train.kept import MOST_BYTES, OPTION, kept_sweep
+        from sensorsim.train.results_file import MOST_BYTES, OPTION, stored_sweep
 
         if path is None:
             return None
-        return kept_sweep(_file_name(path), self._content(OPTION, path, MOST_BYTES, "the results file of a sweep"))
+        return stored_sweep(_file_name(path), self._content(OPTION, path, MOST_BYTES, "the results file of a sweep"))
 
     def fleet(self, path: PathName | None, tables: "list[NoiseTable]", every: int) -> "FleetResult | None":
         """Read the file of a fleet. Its noise table is looked up in `tables`, then among those that ship."""
-        from sensorsim.fleet.kept import MOST_BYTES, OPTION, kept_result
+        from sensorsim.fleet.fleet_file import MOST_BYTES, OPTION, stored_result
 
         if path is None:
             return None
         content = self._content(OPTION, path, MOST_BYTES, "the file of a fleet")
-        return kept_result(_file_name(path), content, _known_tables(tables), every)
+        return stored_result(_file_name(path), content, _known_tables(tables), every)
 
     def noise(self, path: PathName | None) -> "NoiseTable | None":
         """Read a noise table."""

@@ -8,9 +8,9 @@ from os import fspath
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import Name, check_targets, write_whole
 from sensorsim.cost.record_cost import MICROJOULES_PER_JOULE, NANOJOULES_PER_MICROJOULE, PARTS
 from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
-from sensorsim.files import Name, check_targets, write_whole
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.deployment import span
 from sensorsim.report.charts import energy_chart, percent, precision_chart, rival_chart

@@ -1,7 +1,7 @@
-"""One cell of an evaluation: a configuration trained in all its runs, scored, with its statement.
+"""Train and score one cell of an evaluation: a configuration in all its runs, with its privacy statement.
 
-Run r of a configuration has a seed of its own, so what it gives depends neither on how many runs are asked for nor on
-the runs that are trained beside it (to rounding: other company, other order of a sum). Runs can be added at any time.
+Run r of a configuration has a seed of its own. Its result depends neither on the number of runs nor on the runs that
+are trained beside it, except for rounding, as the order of sums changes. Runs can be added at any time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OF_ONE_RUN = (*PARTS, "column_mse")
 
 
 def run_cell(dataset: Dataset, config: Config) -> dict[str, Any]:
-    """Plain data, ready for JSON: the same numbers on every machine that runs the same torch."""
+    """Return the result as plain data for JSON: the same numbers on every machine with the same torch."""
     config, dataset = ready(config, dataset)
     found: list[dict[str, Any]] = []
     for runs in pieces(range(config.runs), runs_at_once(dataset, config)):
@@ -36,17 +36,17 @@ def run_cell(dataset: Dataset, config: Config) -> dict[str, Any]:
 
 
 def key_of(config: Config) -> str:
-    """The name of a cell, whatever the number of its runs."""
+    """Return the key of a cell, which does not depend on the number of its runs."""
     return replace(config, runs=1).key
 
 
 def pieces(runs: Sequence[int], most: int) -> list[list[int]]:
-    """Numbers of runs, as many at once as fit."""
+    """Divide run numbers into pieces of at most `most`."""
     return [list(runs[start : start + most]) for start in range(0, len(runs), most)]
 
 
 def run_some(dataset: Dataset, config: Config, runs: Sequence[int]) -> list[dict[str, Any]]:
-    """What each of these runs gave, ready for JSON. `config` and `dataset` come from `ready`."""
+    """Return the scores of each of these runs, for JSON. `config` and `dataset` come from `ready`."""
     began = time.perf_counter()
     _, scores = train_and_score(dataset, config, runs)
     each = (time.perf_counter() - began) / len(runs)
@@ -57,14 +57,14 @@ def run_some(dataset: Dataset, config: Config, runs: Sequence[int]) -> list[dict
 
 
 def about(dataset: Dataset, config: Config) -> dict[str, Any]:
-    """What holds for every run: the statement. `config` and `dataset` come from `ready`."""
+    """Return the privacy statement, which holds for every run. `config` and `dataset` come from `ready`."""
     person = dataset.person[~dataset.held_out]
     records = np.bincount(person)
     return statement(config, dataset.n, dataset.normalise, records[records > 0], dataset.dropped).as_dict()
 
 
 def is_run(found: dict[str, Any]) -> bool:
-    """Whether it is what `run_some` gives of a run; a results file may be damaged."""
+    """Return whether this is a run of `run_some`; a results file may be damaged."""
     columns = found.get("column_mse", "")
     if type(found.get("seconds")) is not float or not (columns is None or type(columns) is list):
         return False
@@ -74,7 +74,7 @@ def is_run(found: dict[str, Any]) -> bool:
 
 
 def result_of(config: Config, said: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The result of a cell from its runs, in their order."""
+    """Return the result of a cell from its runs, in their order."""
     result: dict[str, Any] = {"config": config.as_dict(), **said, "error": None}
     for name in PARTS:
         result[name] = [run[name] for run in runs]
@@ -86,16 +86,16 @@ def result_of(config: Config, said: dict[str, Any], runs: list[dict[str, Any]]) 
 
 
 def failed(config: Config, sentence: str) -> dict[str, Any]:
-    """The result of a cell that could not run."""
+    """Return the result of a cell that could not run."""
     said = {"nominal_epsilon": config.epsilon, "trust": config.object.trust}
     empty: dict[str, Any] = {name: [] for name in PARTS} | {"column_mse": None, "diverged": 0, "seconds": 0.0}
     return {"config": config.as_dict(), **said, "error": sentence, **empty}
 
 
 def ready(config: Config, dataset: Dataset) -> tuple[Config, Dataset]:
-    """The configuration checked against the data, and the data divided as the configuration says.
+    """Check the configuration against the data, and return both with the data divided among its users.
 
-    `fm` has one user whatever m is, so it is trained on the same records with the user boundaries removed.
+    `fm` has one user for any m, so it is trained on the same records without user boundaries.
     """
     config = checked(config, dataset.n, records_of(dataset, config.m))
     if config.m == 1 and dataset.m != 1:
@@ -109,7 +109,7 @@ def ready(config: Config, dataset: Dataset) -> tuple[Config, Dataset]:
 
 
 def train_and_score(dataset: Dataset, config: Config, runs: Sequence[int] | None = None) -> tuple[Models, Scores]:
-    """These runs, or as many as the configuration has. `config` and `dataset` come from `ready`."""
+    """Train and score these runs, by default all. `config` and `dataset` come from `ready`."""
     chosen = range(config.runs) if runs is None else runs
     one = replace(config, runs=1)  # seeds, like keys, know nothing of the number of runs
     sources = [Source(one.generator_seed(run)) for run in chosen]
@@ -118,12 +118,12 @@ def train_and_score(dataset: Dataset, config: Config, runs: Sequence[int] | None
 
 
 def single_user(dataset: Dataset) -> Dataset:
-    """The same records and the same held-out persons, all with one user."""
+    """Return the same records and held-out persons with a single user."""
     return replace(dataset, user=np.zeros_like(dataset.user))
 
 
 def _plain(value: Any) -> Any:
-    """A number, or a list of them; None where it is no number."""
+    """Return a number or a list of numbers; None if one is not finite."""
     if np.ndim(value):
         return None if not np.isfinite(value).all() else [float(one) for one in value]
     return None if math.isnan(value) else float(value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sensorsim._util.hints import need
 from sensorsim.errors import InputError
-from sensorsim.extras import need
 
 if TYPE_CHECKING:
     from sensorsim.train.data import Dataset

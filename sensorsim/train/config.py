@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
 from sensorsim.mechanisms import Mechanism, every, find
 from sensorsim.mechanisms.base import AUTHORS, LINEAR, SIGMOID
 from sensorsim.noise.kinds import DEFAULT
-from sensorsim.suggest import did_you_mean
 
 SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses
 MOST_SIGMA = 1000.0  # of a normalised range: beyond it nothing is left of a record

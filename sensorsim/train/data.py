@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
 from sensorsim.ranges import Range, brief, outside, ranges_for, to_unit
-from sensorsim.suggest import did_you_mean
 from sensorsim.train import table
 from sensorsim.train.choosing import MAXIMA as MAXIMA
 from sensorsim.train.choosing import RANGES as RANGES

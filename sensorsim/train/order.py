@@ -1,4 +1,4 @@
-"""Which records each step reads: every record once an epoch in a random order, or each with one probability."""
+"""Choose the records of each step: every record once an epoch in random order, or Poisson sampling."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from sensorsim.train.noise import Source
 
 
 def steps_in_epoch(most: int, config: Config) -> int:
-    """Steps of one epoch; `most` is what the largest user has."""
+    """Return the steps of one epoch; `most` is the number of records of the largest user."""
     if config.sampling == "poisson":
         most = config.records or most  # what the accountant counted with
     return -(-most // config.batch)
 
 
 def chosen_in_epoch(rows_of: Tensor, runs: int, config: Config, sources: Sequence[Source]) -> Tensor:
-    """Row numbers (U, steps, B), -1 where there is none; unit r·m + j is user j of run r."""
-    made = _by_chance if config.sampling == "poisson" else _shuffled
+    """Return row numbers (U, steps, B), padded with -1; unit r·m + j is user j of run r."""
+    made = _poisson if config.sampling == "poisson" else _shuffled
     return made(rows_of, runs // len(sources), config, sources)
 
 
 def _shuffled(rows_of: Tensor, each: int, config: Config, sources: Sequence[Source]) -> Tensor:
-    """Each unit reads its records once, in an order of its own."""
+    """Let each unit read its records once, in an order of its own."""
     m, most = rows_of.shape
     units = m * each * len(sources)
     steps = steps_in_epoch(most, config)
@@ -43,11 +43,11 @@ def _shuffled(rows_of: Tensor, each: int, config: Config, sources: Sequence[Sour
     return chosen.view(units, steps, config.batch)
 
 
-def _by_chance(rows_of: Tensor, each: int, config: Config, sources: Sequence[Source]) -> Tensor:
-    """Poisson sampling: each record joins each step with probability batch/records, whatever the others do.
+def _poisson(rows_of: Tensor, each: int, config: Config, sources: Sequence[Source]) -> Tensor:
+    """Sample each record for each step with probability batch/records, independently.
 
-    The epsilon rests on these draws, so they come from the mechanism's own words. No record is ever left out for want
-    of room: the width is that of the largest batch drawn.
+    The epsilon depends on these draws, so they use the mechanism's own random words. No record is left out: the width
+    is that of the largest batch drawn.
     """
     most = rows_of.shape[1]
     steps = steps_in_epoch(most, config)
@@ -67,9 +67,9 @@ def _by_chance(rows_of: Tensor, each: int, config: Config, sources: Sequence[Sou
 
 
 def bernoulli_places(total: int, q: float, source: Source) -> np.ndarray:
-    """Where ones stand among `total` independent trials of probability q, by the gaps between them.
+    """Return the positions of successes among `total` Bernoulli trials of probability q, from the gaps between them.
 
-    A gap of g zeros has probability (1-q)^g·q: the floor of ln(u)/ln(1-q). It costs a draw a one, not a draw a trial.
+    A gap of g zeros has probability (1-q)^g·q: the floor of ln(u)/ln(1-q). It takes a draw per success, not per trial.
     """
     if q >= 1.0:
         return np.arange(total)

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sensorsim._util.files import check_target, read_bounded, strict_json, suffix_of, write_whole
 from sensorsim.errors import InputError
-from sensorsim.files import check_target, read_bounded, strict_json, suffix_of, write_whole
 from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
 from sensorsim.results import TITLE, Result
 from sensorsim.train.about import SENSORS, checked_about

@@ -1,4 +1,4 @@
-"""A grid of cells, run on several processes or on a Dask cluster; runs that are finished are stored and kept."""
+"""Run a grid of cells on several processes or on a Dask cluster; finished runs are stored and not repeated."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sensorsim._util.pool import cluster_client, end_with_parent
 from sensorsim.errors import InputError
-from sensorsim.extras import need
 from sensorsim.mechanisms import find
 from sensorsim.ranges import brief
 from sensorsim.train import cell
@@ -19,13 +19,11 @@ from sensorsim.train.config import Config, checked, records_of
 from sensorsim.train.data import Dataset
 from sensorsim.train.interval import interval
 from sensorsim.train.metrics import trivial_predictors
-from sensorsim.train.orphans import end_with
 from sensorsim.train.records import runs_at_once
+from sensorsim.train.results_file import ABOUT_DATA, CONFIG, TRIVIAL, ResultsFile
 from sensorsim.train.scoring import PARTS
-from sensorsim.train.store import ABOUT_DATA, CONFIG, TRIVIAL, Store
 
 FEW_TASKS = 2  # starting processes costs more than running so few
-DASK_WAIT = 15  # seconds until a scheduler that does not answer is given up
 OF_DATA = ("source", "n", "normalise")
 OF_CONFIG = ("mechanism", "sigma", "c", "m", "l", "runs", "redraw", "estimator", "kind")
 OF_STATEMENT = (
@@ -33,6 +31,7 @@ OF_STATEMENT = (
     *("trust", "settings", "epsilon_person_median", "epsilon_person_most", "records_per_person_median"),
 )
 _is_statement = frozenset(OF_STATEMENT).issubset  # of the names in a dictionary
+Predictors = dict[str, dict[str, float | None]]  # scores by the name of a trivial predictor
 
 
 def grid(
@@ -44,9 +43,9 @@ def grid(
     n: int,
     dataset: Dataset | None = None,
 ) -> list[Config]:
-    """All combinations, checked; one that differs only in what its mechanism does not use stands once.
+    """Return all combinations, checked; those that differ only in what their mechanism does not use appear once.
 
-    One that cannot run stands as it was asked for, and says why when it is run; an error if none can.
+    A combination that cannot run stays as given, and reports why when it is run; InputError if none can run.
     """
     cells: dict[Any, Config] = {}
     sentences = []
@@ -56,7 +55,7 @@ def grid(
             config = _checked(asked, n, dataset)
             cells.setdefault(config, config)
         except Exception as error:
-            sentences.append(_sentence(error))
+            sentences.append(_reason(error))
             shown = asked if "c" in find(mechanism).options else replace(asked, c=0.0)
             cells.setdefault((asked.mechanism, epsilon, sigma, sentences[-1]), shown)
     if sentences and not any(isinstance(key, Config) for key in cells):
@@ -65,7 +64,7 @@ def grid(
 
 
 def _checked(config: Config, n: int, dataset: Dataset | None) -> Config:
-    """With the number of records that its settings may depend on; `fm` has one user whatever was asked."""
+    """Check a configuration with the number of records that its settings may depend on; `fm` always has one user."""
     if dataset is None:
         return checked(config, n)
     found = checked(config, n, records_of(dataset, config.m))
@@ -74,7 +73,7 @@ def _checked(config: Config, n: int, dataset: Dataset | None) -> Config:
 
 @dataclass(frozen=True)
 class Task:
-    """Some runs of a cell; what a worker gets, with the data."""
+    """Some runs of a cell, for a worker that also has the data."""
 
     config: Config
     key: str
@@ -84,54 +83,54 @@ class Task:
 def run(
     dataset: Dataset,
     cells: list[Config],
-    store: Store,
+    store: ResultsFile,
     *,
     jobs: int = 1,
     dask: str | None = None,
     finished: Callable[[Config], None] = lambda config: None,
 ) -> list[dict[str, Any]]:
-    """Every cell's result, in the order of `cells`; `finished` is called as each becomes known.
+    """Return the result of every cell, in the order of `cells`; call `finished` as each becomes known.
 
-    A cell that could not run has the sentence that says why as its `error`, and does not stop the others.
+    A cell that could not run has the reason as its `error`, and does not stop the others.
     """
     tasks: list[Task] = []
-    left: dict[str, tuple[int, Config]] = {}  # pieces that are still to come of each cell
-    wrong: dict[str, str] = {}
+    left: dict[str, tuple[int, Config]] = {}  # tasks that are still to come for each cell
+    errors: dict[str, str] = {}
     store.put(ABOUT_DATA, {name: getattr(dataset, name) for name in OF_DATA} | {"rows": len(dataset.x)})
     for config in cells:
-        _keep_config(config, cell.key_of(config), store)
+        key, missing = cell.key_of(config), []
+        _store_config(config, key, store)
         try:
-            missing = _missing(dataset, config, store)
+            missing = _missing_tasks(dataset, config, store)
         except sqlite3.Error:
             raise
         except Exception as error:
-            wrong[cell.key_of(config)] = _sentence(error)
-            store.put_error(cell.key_of(config), _sentence(error))
-            missing = []
+            errors[key] = _reason(error)
+            store.put_error(key, errors[key])
         tasks += missing
-        left[cell.key_of(config)] = len(missing), config
+        left[key] = len(missing), config
         if not missing:
             finished(config)
-    for task, about, runs, sentence in _results(dataset, tasks, jobs, dask):
+    for task, about, runs, sentence in _outcomes(dataset, tasks, jobs, dask):
         if sentence is None:
             store.put_runs(task.key, about, dict(zip(task.runs, runs, strict=True)))
         else:
-            wrong[task.key] = sentence
+            errors[task.key] = sentence
             store.put_error(task.key, sentence)
         count, config = left[task.key]
         left[task.key] = count - 1, config
         if count == 1:
             finished(config)
-    return [_result(config, store, wrong.get(cell.key_of(config))) for config in cells]
+    return [_result(config, store, errors.get(cell.key_of(config))) for config in cells]
 
 
-def _keep_config(config: Config, key: str, store: Store) -> None:
-    """What a key stands for, so that a results file can be read by itself. How many runs there are, the file shows."""
+def _store_config(config: Config, key: str, store: ResultsFile) -> None:
+    """Store the configuration of a key, so that a results file explains itself; its rows tell the number of runs."""
     store.put(f"{CONFIG}{key}", replace(config, runs=1).as_dict())
 
 
-def _missing(dataset: Dataset, config: Config, store: Store) -> list[Task]:
-    """What is still to be run of a cell, in pieces that fit into memory."""
+def _missing_tasks(dataset: Dataset, config: Config, store: ResultsFile) -> list[Task]:
+    """Return the runs of a cell that are not stored, in pieces that fit into memory."""
     key = cell.key_of(config)
     known = store.runs(key, config.runs, cell.is_run)
     left = [number for number in range(config.runs) if number not in known]
@@ -144,8 +143,8 @@ def _missing(dataset: Dataset, config: Config, store: Store) -> list[Task]:
     return [Task(config, key, tuple(runs)) for runs in cell.pieces(left, runs_at_once(divided, config))]
 
 
-def _result(config: Config, store: Store, sentence: str | None) -> dict[str, Any]:
-    """From the store: the first runs of the cell, as many as were asked for."""
+def _result(config: Config, store: ResultsFile, sentence: str | None) -> dict[str, Any]:
+    """Return the result of a cell from its first `config.runs` stored runs."""
     key = cell.key_of(config)
     known = store.runs(key, config.runs, cell.is_run)
     said = store.get(key, _is_statement)
@@ -154,8 +153,8 @@ def _result(config: Config, store: Store, sentence: str | None) -> dict[str, Any
     return cell.result_of(config, said, [known[number] for number in range(config.runs)])
 
 
-def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, dict[str, dict[str, float | None]]]:
-    """The trivial predictors for every sigma of the grid that can be."""
+def trivial(dataset: Dataset, cells: list[Config], store: ResultsFile) -> dict[float, Predictors]:
+    """Return the scores of trivial predictors for every sigma of the grid that is valid."""
     found = {}
     for config in cells:
         if config.sigma in found:
@@ -164,8 +163,8 @@ def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, 
         try:
             plain = checked(plain, dataset.n, records_of(dataset, dataset.m))
         except InputError:
-            continue  # the cell itself says why
-        _keep_config(plain, plain.key, store)
+            continue  # the cell itself reports why
+        _store_config(plain, plain.key, store)
         stored = store.get(f"{TRIVIAL}{plain.key}", _are_scores)
         if stored is None:
             stored = trivial_predictors(dataset, plain)
@@ -175,89 +174,76 @@ def trivial(dataset: Dataset, cells: list[Config], store: Store) -> dict[float, 
 
 
 def row(result: dict[str, Any]) -> dict[str, Any]:
-    """One line of a table: what ran, what it spent, what it gave."""
+    """Return one line of a table: the configuration, its privacy budget, its scores."""
     config = result["config"]
     line = {name: config[name] for name in OF_CONFIG}
     line |= {name: result.get(name) for name in OF_STATEMENT}
     for name in PARTS:
         values = interval(result[name])
-        line |= {
-            name: values["mean"],
-            f"{name}_sd": values["sd"],
-            f"{name}_low": values["low"],
-            f"{name}_high": values["high"],
-        }
+        line |= {name: values["mean"]}
+        line |= {f"{name}_{part}": values[part] for part in ("sd", "low", "high")}
     line |= {"diverged": result["diverged"], "accuracy_of_the_rest": interval(result["accuracy"])["of_the_rest"]}
     return line | {"error": result.get("error")}
 
 
 def _are_scores(found: dict[str, Any]) -> bool:
-    """Whether these are the trivial predictors of a sigma."""
+    """Return whether these are scores of trivial predictors."""
     return bool(found) and all(isinstance(one, dict) and "accuracy_held_out" in one for one in found.values())
 
 
 Outcome = tuple[Task, dict[str, Any], list[dict[str, Any]], str | None]
 
 
-def _results(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) -> Iterator[Outcome]:
-    """Outcomes as they come, in any order."""
+def _outcomes(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) -> Iterator[Outcome]:
+    """Run the tasks, and yield their outcomes in any order."""
     if dask is None and (jobs == 1 or len(tasks) <= FEW_TASKS):
         for task in tasks:
-            yield _worked(dataset, task)
+            yield _work(dataset, task)
         return
     import joblib
 
     left = dict.fromkeys(tasks)
     try:
-        with _backend(dataset, jobs, dask):
-            work = (joblib.delayed(_worked)(dataset, task) for task in tasks)
+        with _backend(jobs, dask):
+            work = (joblib.delayed(_work)(dataset, task) for task in tasks)
             for outcome in joblib.Parallel(return_as="generator_unordered", batch_size=1)(work):
                 left.pop(outcome[0], None)
                 yield outcome
     except InputError:
         raise
-    except Exception as error:  # a worker was killed, or its machine went away
+    except Exception as error:  # a worker was killed, or its machine is gone
         for task in left:
-            yield task, {}, [], _sentence(error)
+            yield task, {}, [], _reason(error)
 
 
-def _worked(dataset: Dataset, task: Task) -> Outcome:
-    """What a worker runs: it imports this by name and gets small data and a seed."""
+def _work(dataset: Dataset, task: Task) -> Outcome:
+    """Run a task in a worker, which imports this function by name."""
     try:
         config, divided = cell.ready(task.config, dataset)
         return task, cell.about(divided, config), cell.run_some(divided, config, task.runs), None
     except Exception as error:
-        return task, {}, [], _sentence(error)
+        return task, {}, [], _reason(error)
 
 
-def _sentence(error: Exception) -> str:
-    """Why a cell could not run, whatever it was: one cell does not end a sweep."""
+def _reason(error: Exception) -> str:
+    """Say why a cell could not run; one cell does not end a sweep."""
     if isinstance(error, InputError):
         return str(error)
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "alloc" in str(error)):  # so says torch
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "alloc" in str(error)):  # torch's words
         return "there is not enough memory for this cell; give fewer --jobs, or a smaller --batch."
     what = f"{type(error).__name__}: {brief(str(error).partition(chr(10))[0])}"
     return f"this cell failed ({what}); change its settings, or report it: it is tried again when the sweep goes on."
 
 
 @contextmanager
-def _backend(dataset: Dataset, jobs: int, dask: str | None) -> Iterator[None]:
+def _backend(jobs: int, dask: str | None) -> Iterator[None]:
+    """Let joblib use processes that end with this one, or the Dask cluster."""
     import joblib
 
     if dask is None:
-        watched: dict[str, Any] = {"initializer": end_with, "initargs": (os.getpid(),)}
-        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **watched):
+        watch: dict[str, Any] = {"initializer": end_with_parent, "initargs": (os.getpid(),)}
+        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **watch):
             yield
         return
-    need("distributed", why="--dask", instead="leave --dask out")
-    from distributed import Client
-
-    try:
-        client = Client(dask, timeout=DASK_WAIT)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(f"no Dask scheduler answers at {dask} ({error}); start one, or leave --dask out.") from None
-    with client:
-        if not client.scheduler_info()["workers"]:
-            raise InputError(f"the Dask scheduler at {dask} has no workers; start one with: dask worker {dask}")
-        with joblib.parallel_config(backend="dask", n_jobs=-1):
-            yield
+    with cluster_client(dask), joblib.parallel_config(backend="dask", n_jobs=-1):
+        yield

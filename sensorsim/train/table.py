@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
 from sensorsim.hospital.parquet_files import MAGIC, list_names
 from sensorsim.ranges import brief
-from sensorsim.suggest import did_you_mean
 from sensorsim.train.table_parquet import OTHERS, read_parquet
 
 PERSON = "Id"  # the column that names a person where no other is given

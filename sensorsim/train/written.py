@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def check_paths(out: str | None, encoder: str | None, inputs: Sequence[str] = ()) -> None:
     """Refuse places that cannot be written to before anything is computed."""
-    from sensorsim.files import check_targets
+    from sensorsim._util.files import check_targets
 
     if out is not None:
         from sensorsim.train import save
@@ -27,8 +27,8 @@ def check_paths(out: str | None, encoder: str | None, inputs: Sequence[str] = ()
 
 def write_model(model: Model, out: str | None, encoder: str | None) -> dict[str, Any]:
     """Write what was asked for; returns where."""
+    from sensorsim._util.files import write_all
     from sensorsim.encoders import as_json
-    from sensorsim.files import write_all
     from sensorsim.train import save
     from sensorsim.train.quantise import in_integers
 

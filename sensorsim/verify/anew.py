@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.errors import FailedProofError, InputError, UnableError
 from sensorsim.export.choose import Options
 from sensorsim.export.files import MANIFEST
@@ -20,7 +21,6 @@ from sensorsim.export.misra import tool_version
 from sensorsim.export.origins import FOLDER
 from sensorsim.export.package import make_package
 from sensorsim.export.vet import load_vetted
-from sensorsim.files import temporary_folder
 from sensorsim.language.load import FILE
 from sensorsim.machine.targets import compiler_version
 

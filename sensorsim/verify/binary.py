@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import read_bounded, temporary_folder
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.files import read_bounded, temporary_folder
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.compilers import OwnCompiler
 from sensorsim.machine.cores import core_of

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.board import BOARD_ENTRY, board_entry
 from sensorsim.export.manifest import Package
 from sensorsim.export.sensor_package import firmware_of
-from sensorsim.files import temporary_folder
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.secrecy import unproved
 from sensorsim.machine.compilers import OwnCompiler

@@ -1,18 +1,18 @@
-"""The order in which the steps of a verification may run, and who does them.
+"""Schedule the steps of a verification over worker processes.
 
-The files come first: C of the package runs on this machine only where they are as export writes them. Until that is
-known, and where they are not, it runs on emulated cores alone. It never runs in the process that asks, which compares
-the files and makes the report; nor are the copies of kernels that a package carries loaded there.
+The files are compared first: C of the package runs on this machine only if they are as export writes them. Until that
+is known, and if they differ, it runs on emulated cores alone. It never runs in the process that asks, which compares
+the files and makes the report; nor does that process load the copies of kernels in a package.
 """
 
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import Any
 
-from sensorsim import progress
+from sensorsim._util import progress
+from sensorsim._util.interrupts import delay_interrupts
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.origins import FOLDER
 from sensorsim.verify.anew import compared
@@ -26,7 +26,7 @@ NOT_RUN = "not run: the files differ"
 
 
 class Run:
-    """The steps, done by `jobs` processes; by 0: those that run nothing on the host are done here."""
+    """Run the steps in `jobs` processes; with 0 jobs, run those that execute nothing on the host in this process."""
 
     def __init__(self, setup: Setup, progress: Progress | None, jobs: int) -> None:
         self.setup, self.progress = setup, progress
@@ -34,16 +34,16 @@ class Run:
         self.changed, self.stopped = threading.Condition(), threading.Event()
         self.workers = [Worker(setup, f"worker{number}") for number in range(max(1, jobs))] if HERE else []
         self.shared = bool(jobs) and HERE
-        # Copies of kernels are loaded here only where they were before: the caller made the package of them.
+        # Load copies of kernels here only if the caller made the package of them.
         self.copies = False
-        with suppress(OSError):  # a name that no folder has; who reads the package tells it
+        with suppress(OSError):  # no valid path; reading the package reports it
             self.copies = HERE and setup.made is None and (setup.folder / FOLDER).exists()
         self.own: Steps | None = None
         self.waiting: list[list[Step]] = []
         self.groups: list[list[Step]] = []
 
     def all(self) -> Contents:
-        """Do everything; what the package holds."""
+        """Run all steps, and return the contents of the package."""
         try:
             opener: Steps | Worker = self.workers[0] if self.copies else self._own()
             contents: Contents = opener.do(Step("contents", "the manifest"))
@@ -60,19 +60,19 @@ class Run:
                 worker.end()
 
     def of(self, what: str) -> list[Step]:
-        """The steps of one sort, in the order of the question."""
+        """Return the steps of one kind, ordered as the targets were given."""
         steps = [step for group in self.groups for step in group if step.what == what]
         targets = self.setup.targets
         return sorted(steps, key=lambda step: (step.kernel, step.target in targets and targets.index(step.target)))
 
     @property
     def whole(self) -> bool:
-        """Whether every file is known to be as export writes it."""
+        """Return whether every file is known to be as export writes it."""
         return self.found.get(self.of("anew")[0]) == []
 
     @property
     def altered(self) -> bool:
-        """Whether the package is not what export writes: then whatever goes wrong with it is its own fault."""
+        """Return whether the package is known to differ from what export writes: then errors are its own fault."""
         answer = self.found.get(self.of("anew")[0])
         return isinstance(answer, FailedProofError) or (isinstance(answer, list) and bool(answer))
 
@@ -84,7 +84,7 @@ class Run:
         threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in self.workers]
         for thread in threads:
             thread.start()
-        while any(thread.is_alive() for thread in threads):  # so that Ctrl-C is heard
+        while any(thread.is_alive() for thread in threads):  # with a timeout, so that Ctrl-C works
             for thread in threads:
                 thread.join(0.2)
 
@@ -94,11 +94,11 @@ class Run:
                 for step in group:
                     self._step(step, worker or self._doer(step))
         except BaseException:
-            self.stopped.set()  # nobody waits for what never comes
+            self.stopped.set()  # wake the other threads
             raise
 
     def _taken(self) -> list[Step]:
-        """The first steps of a group that can begin; they wait where none can, and are none where all are taken."""
+        """Wait for a group whose first steps can begin, and return these; return none when all are taken."""
         with self.changed:
             while self.waiting and not self.stopped.is_set():
                 for group in self.waiting:
@@ -111,7 +111,7 @@ class Run:
         return []
 
     def _ready(self, step: Step) -> bool:
-        """Host code waits for the files, and kernels for the self-tests, which find what loops for ever."""
+        """Return whether a step can begin: host code waits for the files, kernels wait for the self-tests."""
         needs = self.of("anew") if step.on_host else []
         if step.what in ("bits", "ubsan"):
             tests = self.of("selftest")
@@ -120,8 +120,8 @@ class Run:
         return all(need in self.found for need in needs)
 
     def _doer(self, step: Step) -> "Steps | Worker":
-        """Who does a step where nothing is shared."""
-        safe = self.whole and not step.on_host and step.what not in ("anew", "selftest")  # those two can be ended
+        """Choose the process of a step if there are no shared workers."""
+        safe = self.whole and not step.on_host and step.what not in ("anew", "selftest")  # those two can be killed
         return self._own() if not self.workers or (safe and not self.copies) else self.workers[0]
 
     def _step(self, step: Step, doer: "Steps | Worker") -> None:
@@ -130,7 +130,7 @@ class Run:
         if self.progress:
             with self.changed:
                 self.progress(step.about, len(self.found), sum(map(len, self.groups)))
-        with progress.step(step.about):  # for a stderr that is no terminal, where no bar is seen
+        with progress.step(step.about):  # shown if stderr is no terminal, which has no bar
             answer = self._answer(step, doer)
         with self.changed:
             self.found[step] = answer
@@ -142,43 +142,28 @@ class Run:
         if step.on_host and not self.whole:
             if step.what != "table":
                 return FailedProofError(NOT_RUN)
-            step = Step("table", step.about)  # it is read from the code for the cores alone
+            step = Step("table", step.about)  # read from the code for the cores alone
         try:
-            with _undisturbed() if doer is self.own else nullcontext():
+            with delay_interrupts() if doer is self.own else nullcontext():
                 answer = doer.do(step)
             return self._differences(answer) if step.what == "anew" else answer
         except InputError as error:
             return error
         except Exception as error:
             if doer is self.own and not self.altered:
-                raise  # a mistake of ours, not of the package
+                raise  # a fault of sensorsim, not of the package
             return error if isinstance(error, RuntimeError) else RuntimeError(f"{step.about}: {error!r}")
 
     def _differences(self, made: Any) -> list[str]:
-        """The files of the package beside those that export makes; why it makes none, if so."""
+        """Compare the files with those that export makes; return the reasons if it makes none."""
         return compared(self.setup.folder, made) if isinstance(made, dict) else [str(reason) for reason in made]
 
     def _fails_selftest(self, target: str) -> bool:
-        """Whether the target's self-test failed; for a step without a target, any of them that ran."""
+        """Return whether the self-test of the target failed, or any self-test if there is no target."""
         tests = [(step, answer) for step, answer in self.found.items() if step.what == "selftest"]
         return any(failed(answer) for step, answer in tests if target in ("", step.target))
 
 
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ctrl-C waits until a step is done: raised inside a callback of the emulator it is lost, or ends the process."""
-    seen: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, lambda number, _: seen.append(number)) if main else None
-    try:
-        yield
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, before)
-        if seen:
-            raise KeyboardInterrupt
-
-
 def failed(answer: Any) -> bool:
-    """Whether a step ran and what it proves does not hold."""
+    """Return whether a step ran and its proof failed."""
     return isinstance(answer, Exception) and str(answer) != NOT_RUN

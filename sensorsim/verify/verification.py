@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.files import temporary_folder
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import files_in
-from sensorsim.files import temporary_folder
 from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_named
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted

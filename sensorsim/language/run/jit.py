@@ -16,8 +16,8 @@ from numba.core import event, serialize
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 
-from sensorsim import cache as store
-from sensorsim import progress
+from sensorsim._util import disk_cache as store
+from sensorsim._util import progress
 from sensorsim.language.run.fingerprint import UnknownError, fingerprint, type_text
 
 COMPILING = "compiling kernels, for this time and the next"

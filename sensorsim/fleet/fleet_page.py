@@ -1,4 +1,4 @@
-"""A page of figures of a simulated fleet, readable in grey. The function returns a figure; the caller saves it."""
+"""Draw a page of figures of a simulated fleet, readable in grey."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,23 +8,21 @@ from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.result import FleetResult
-    from sensorsim.fleet.spread import Spread
+    from sensorsim.fleet.estimates import Spread
+    from sensorsim.fleet.fleet_result import FleetResult
 
 INK, PALE, LIGHT = "0.25", "0.6", "0.8"
 SIZE = (9.5, 13.0)
 MOST_FEATURES = 20
-NAME = 28  # letters of a feature's name
+NAME = 28  # characters of a feature's name
 MOST_BARS = 60  # of a histogram
 MOST_SPENDS = 300  # releases, from the least to the most of a person, that each have room for a bar of their own
-OF_RECORDS = ("passed over", "released", "spent", "no entropy", "no store", "bad journal", "bad clock", "cut")
 OF_PACKETS = ("lost", "received")
-NANOJOULES_PER_MICROJOULE = 1000
 UNITS = (("J", 10**9), ("mJ", 10**6), ("µJ", 10**3))  # in nanojoules: that of an axis has ticks of few digits
 
 
 def page(result: "FleetResult", feature: int = 0) -> Any:
-    """One feature over time, all features, what people spent, what devices used, what became of records."""
+    """Draw one feature over time, all features, spent epsilon, energy, and the outcomes of records."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -162,7 +160,7 @@ def _energy(axes: Any, result: "FleetResult") -> None:
 
 
 def _histogram(axes: Any, spread: "Spread", unit: float) -> None:
-    """Bins put together until there are few enough to be seen; a bar is as wide as the widest bin, or wider."""
+    """Draw a histogram of at most MOST_BARS bars; a bar is at least as wide as the widest bin."""
     from matplotlib.ticker import MaxNLocator
 
     held = np.flatnonzero(spread.devices)
@@ -179,7 +177,7 @@ def _histogram(axes: Any, spread: "Spread", unit: float) -> None:
 
 
 def _room(first: float, last: float) -> tuple[float, float]:
-    """Ends of an axis around bars, however thin they are: a hundredth of what is drawn, so that ticks differ."""
+    """Return axis limits around bars of any width, wide enough that ticks differ."""
     spare = max(0.05 * (last - first), 0.01 * max(abs(first), abs(last)))
     return max(first - spare, 0.0), last + spare  # no energy is below 0
 
@@ -208,7 +206,7 @@ def _entitle(axes: Any, title: str) -> None:
 
 
 def _plain(axes: Any) -> None:
-    """No box: two thin lines."""
+    """Replace the box by two thin lines."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):

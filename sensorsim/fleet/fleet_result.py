@@ -1,4 +1,4 @@
-"""What comes out of a simulated fleet: estimates against the truth, what people spent, what devices used, packets."""
+"""The result of a simulated fleet: estimates and truth, spent budgets, energy, packets."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,8 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.fleet.estimates import Coverage, Estimate, estimates, number_of
-from sensorsim.fleet.spread import Spread, Used, Wear, spent_of, used_of
+from sensorsim.fleet.estimates import Coverage, Estimate, Spread, Used, Wear, estimates, number_of, spent_of, used_of
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.results import Result
 from sensorsim.terminal import counted
@@ -24,12 +23,13 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 CONTENT = "result of a fleet simulated by sensorsim"
 OF_RELEASED = ("lost", "received")
+OF_RECORDS = ("passed over", "released", "spent", "no entropy", "no store", "bad journal", "bad clock", "cut")
 OF_DEVICES = ("resets", "opens", "stores", "stuck devices")
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature over all periods."""
+    """Estimates of one feature over all periods."""
 
     feature: int
     name: str
@@ -48,7 +48,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of records, packets and devices."""
+    """How many records, packets or devices had an outcome."""
 
     name: str
     count: int
@@ -58,7 +58,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FleetResult(Result):
-    """All that is said of a fleet, from its sums alone. Estimates are of `every` days each."""
+    """The result of a fleet, computed from its sums. Estimates are of `every` days each."""
 
     settings: "Settings"
     counts: "Counts"
@@ -85,34 +85,34 @@ class FleetResult(Result):
         return facts | {one.name: f"{one.count:,}" for one in self.outcomes}
 
     def figure(self) -> "Figure":
-        """A page of figures."""
-        from sensorsim.fleet.figures import page
+        """Draw a page of figures."""
+        from sensorsim.fleet.fleet_page import page
 
         made: Figure = page(self)
         return made
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:
-        """Of each feature in each period; one over all days for a sketch."""
+        """Return an estimate of each feature in each period; one over all days for a sketch."""
         return estimates(self.settings, self.counts, self.every)
 
     def reckon(self, progress: Callable[[int], None]) -> None:
-        """Make the estimates now, and tell how many there are so far: they may take minutes."""
+        """Compute the estimates now, and report how many are done: they may take minutes."""
         self.__dict__["estimates"] = estimates(self.settings, self.counts, self.every, progress)
 
     @property
     def of_people(self) -> str:
-        """Whose mean the people's truth is: of a sketch, what is not released is not known."""
+        """Return whose mean the people's truth is: with a sketch, unreleased records are unknown."""
         return "all released records" if self.settings.firmware.sketch else "all people's records"
 
     @cached_property
     def coverage(self) -> Coverage:
-        """Of the mean over all records of these days."""
+        """Return the coverage of the mean over all records of these days."""
         return Coverage.of([one.covered for one in self.estimates])
 
     @cached_property
     def coverage_of_records(self) -> Coverage:
-        """Of the mean over the records that came."""
+        """Return the coverage of the mean over the received records."""
         return Coverage.of([one.covered_of_records for one in self.estimates])
 
     @cached_property
@@ -124,47 +124,47 @@ class FleetResult(Result):
 
     @property
     def half(self) -> float | None:
-        """Half width of an interval of people, the mean over whole periods and features."""
+        """Return the mean half width of the people's intervals over whole periods and features."""
         return _mean([one.half for one in self._whole(self.estimates)])
 
     @property
     def count(self) -> float | None:
-        """Values that came for such an estimate."""
+        """Return the mean number of values of an estimate."""
         return _mean([float(one.count) for one in self._whole(self.estimates)])
 
     @property
     def error_sd(self) -> float | None:
-        """Standard deviation of the estimates about the truth of the people."""
+        """Return the standard deviation of the estimates about the people's truth."""
         return _root_mean_square([one.error for one in self._judged])
 
     @property
     def foretold_sd(self) -> float | None:
-        """What it would be for the worst people of these means: a plan reckons with that."""
+        """Return the standard deviation for the worst people of these means, which a plan assumes."""
         return _root_mean_square([one.foretold_sd for one in self._judged])
 
     @cached_property
     def spent(self) -> Spread:
-        """Releases of a person over all days, as their journals counted them."""
+        """Return the releases of a person over all days, as the journals counted them."""
         return spent_of(self.settings, self.counts)
 
     @cached_property
     def used(self) -> Used | None:
-        """Energy of a device over all days; None where there are no prices, or nothing was done."""
+        """Return the energy of a device over all days; None without prices, or if nothing was done."""
         return used_of(self.settings, self.counts)
 
     @cached_property
     def wear(self) -> Wear:
-        """What the median person's releases and the most of any person add up to."""
+        """Return the epsilon of the median person, and of the person with the most releases."""
         return Wear.of(self.settings.firmware, self.spent)
 
     @property
     def worst_period(self) -> Fraction:
-        """The most epsilon of a device in one budget period: as its journal counted, or by packets that left it."""
+        """Return the largest epsilon of a device in one budget period, by its journal or by its packets."""
         return int(self.counts.worst.max()) * Fraction(self.settings.firmware.epsilon)
 
     @property
     def over_budget(self) -> bool:
-        """Whether a person spent more in a period than the budget: never, or the device model is wrong."""
+        """Return whether a person spent more than the budget of a period: never, unless the device model is wrong."""
         return self.worst_period > Fraction(self.settings.firmware.budget)
 
     @cached_property
@@ -174,7 +174,7 @@ class FleetResult(Result):
         return tuple(self._outcome(name) for name in OUTCOMES)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each feature and period."""
+        """Return a row for each feature and period."""
         return [asdict(one) | {"half": one.half} for one in self.estimates]
 
     def to_dict(self) -> dict[str, Any]:

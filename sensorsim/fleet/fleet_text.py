@@ -1,4 +1,4 @@
-"""A fleet's result on one screen, 80 columns wide."""
+"""Format the result of a fleet for one screen of 80 columns."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -8,18 +8,16 @@ from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.fleet.estimates import Coverage
-    from sensorsim.fleet.result import Feature, FleetResult
+    from sensorsim.fleet.fleet_result import Feature, FleetResult
 
 WIDTH = 80
 MOST_FEATURES = 14
-NAME = 26  # letters of a feature's name
+NAME = 26  # characters of a feature's name
 NOT_PRIVATE = " a simulation: seeded, its truth is known, and nothing of it is private"
-OF_RECORDS = ("passed over", "released", "spent", "no entropy", "no store", "bad journal", "bad clock", "cut")
-MICROJOULE = 1000  # nanojoules
 
 
 def text(result: "FleetResult") -> str:
-    """What a person wants to know first; the rest is in the JSON."""
+    """Return the main results; the rest is in the JSON."""
     settings = result.settings
     often = "a record" if settings.records_per_day == 1 else f"{settings.records_per_day:,} records"
     devices, days = counted(settings.devices, "device"), counted(settings.days, "day")
@@ -101,10 +99,10 @@ def _energy(result: "FleetResult") -> list[str]:
     if used is None:
         return [] if board is None or not board.note else ["", *_wrapped(" energy    ", board.note.split(" "))]
     on = "" if board is None else f", {board.chip} with {board.radio}"
-    q = {name: _number(value / MICROJOULE) for name, value in used.spread.quantiles().items()}
+    q = {name: _number(value / NANOJOULES_PER_MICROJOULE) for name, value in used.spread.quantiles().items()}
     beyond = " or more" if used.spread.overflows else ""
     parts = ", ".join(f"{_share(part / used.mean)} {name}" for name, part in used.parts.items())
-    lines = ["", f" energy of a device{on}: {used.mean / MICROJOULE / used.days:.3g} µJ a day"]
+    lines = ["", f" energy of a device{on}: {used.mean / NANOJOULES_PER_MICROJOULE / used.days:.3g} µJ a day"]
     lines.append(f"   over all days: median {q['median']}, 95 % {q['95 %']}, most {q['most']}{beyond} µJ")
     lines.append(f"   {parts}; no sensing, sleep or link")
     share = used.share(board, used.mean)
@@ -141,12 +139,12 @@ def _cut(name: str, most: int) -> str:
 
 
 def _listed(parts: Sequence[str]) -> list[str]:
-    """With commas between them."""
+    """Put commas between the parts."""
     return [f"{part}," for part in parts[:-1]] + list(parts[-1:])
 
 
 def _wrapped(head: str, parts: Iterable[str]) -> list[str]:
-    """Parts one after the other, in lines of 80 columns that begin under each other."""
+    """Wrap parts into lines of 80 columns with a hanging indent."""
     lines, line = [], head
     for part in parts:
         if len(line) + 1 + len(part) > WIDTH and line.strip() != head.strip():

@@ -1,0 +1,1 @@
+"""Helpers without knowledge of sensors: files, caches, progress, interrupts, resumable results."""
