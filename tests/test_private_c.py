@@ -16,9 +16,9 @@ import pytest
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.choose import choose
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
+from sensorsim.export.kernel_sources import kernel_sources, sha256
 from sensorsim.export.manifest import MANIFEST, SCHEMA, open_package
 from sensorsim.export.misra import checked_rules, misra_report, unexplained
-from sensorsim.export.origins import origins, sha256
 from sensorsim.export.sizes import code_sizes, file_sizes
 from sensorsim.export.write import fill
 from sensorsim.language.c.files import Table, c_sources, known_tables
@@ -78,7 +78,7 @@ def private_package(spec="sampled_rows_one,crc32,encoder", prefix="ss_", change=
     )
     texts["test/golden.json"] = json.dumps({"vectors": golden_json(vectors, names)})
     change(texts)
-    sources = origins(kernels, names)
+    sources = kernel_sources(kernels, names)
     data = {
         "schema_version": SCHEMA,
         "sensorsim": version("sensorsim"),

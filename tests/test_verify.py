@@ -65,7 +65,7 @@ def test_bits_counts_and_memory_on_one_core(package):
 
 def altered(package, folder):
     """A copy whose C is altered together with its hash in the manifest: only running it can tell."""
-    from sensorsim.export.origins import sha256
+    from sensorsim.export.kernel_sources import sha256
 
     copy = shutil.copytree(package, folder / "package")
     source = copy / "src" / "ss_spof_lean.c"

@@ -101,9 +101,9 @@ def test_code_for_this_machine_does_not_run_where_the_files_differ(texts, tmp_pa
 
 @pytest.fixture
 def asked(monkeypatch, tmp_path):
-    """A package with a copy of a kernel, and processes that note what they are asked and answer by rote."""
+    """A package, and processes that note what they are asked and answer by rote."""
     folder = tmp_path / "p"
-    (folder / "kernel_sources").mkdir(parents=True)
+    folder.mkdir()
     (folder / "MANIFEST.json").write_text("{}")
     steps = []
     answers = {
@@ -129,9 +129,9 @@ def asked(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [0, 1, 2])
-def test_a_package_with_copies_of_kernels_is_opened_in_other_processes_only(asked, jobs):
+def test_a_package_whose_python_is_trusted_is_opened_in_other_processes_only(asked, jobs):
     folder, steps, _ = asked
-    report = verify(folder, ["host", "k7"], FEW, jobs=jobs)
+    report = verify(folder, ["host", "k7"], FEW, jobs=jobs, trust=True)
     assert report.passed
     assert [result.target for result in report.results] == ["host", "k7"] * 2
     assert [step.what for step in steps[:2]] == ["contents", "anew"]
@@ -140,19 +140,18 @@ def test_a_package_with_copies_of_kernels_is_opened_in_other_processes_only(aske
 
 def test_what_is_not_proved_is_said_and_a_secret_that_shows_in_the_source_fails(asked):
     folder, _, answers = asked
-    one = verify(folder, ["host"], FEW)
+    one = verify(folder, ["host"], FEW, trust=True)
     assert one.left_out == () and "2 kernels, 1 target" in one.proof("bits").detail
-    assert verify(folder, ["k7"], FEW).left_out == (NOT_DRAWN,)
+    assert verify(folder, ["k7"], FEW, trust=True).left_out == (NOT_DRAWN,)
     answers["contents"] = Contents(("one",), False, ("secrecy of one, for x: a branch",))
-    told = verify(folder, ["host"], FEW)
+    told = verify(folder, ["host"], FEW, trust=True)
     assert not told.passed and told.left_out == (NO_TABLE,)
     assert told.proof("secrecy") == Proof("secrecy", False, "secrecy of one, for x: a branch")
     assert "1 kernel, 1 target" in told.proof("bits").detail
 
 
-def test_without_copies_and_jobs_only_what_runs_nothing_on_the_host_is_done_here(asked, monkeypatch):
+def test_without_trust_and_jobs_only_what_runs_nothing_on_the_host_is_done_here(asked, monkeypatch):
     folder, apart, answers = asked
-    (folder / "kernel_sources").rmdir()
     here = []
 
     class Here:
@@ -178,7 +177,7 @@ def test_without_copies_and_jobs_only_what_runs_nothing_on_the_host_is_done_here
 def test_the_files_are_compared_here_and_nothing_runs_on_the_host_where_they_differ(asked, jobs, made):
     folder, steps, answers = asked
     answers["anew"] = made
-    report = verify(folder, ["host", "k7"], FEW, jobs=jobs)
+    report = verify(folder, ["host", "k7"], FEW, jobs=jobs, trust=True)
     assert not report.passed
     assert not report.proof("files").passed
     assert not any(step.on_host or step.what == "draw" for step in steps)
@@ -195,7 +194,7 @@ def test_an_error_in_making_the_files_is_no_leave_to_run_the_code(asked, monkeyp
         return known(self, step)
 
     monkeypatch.setattr(Worker, "do", do)
-    assert verify(folder, ["host"], FEW).proof("files").detail == "the process is lost"
+    assert verify(folder, ["host"], FEW, trust=True).proof("files").detail == "the process is lost"
     assert not any(step.on_host for step in steps)
 
 
@@ -219,7 +218,6 @@ def test_while_the_files_are_made_emulated_cores_run_and_the_host_waits(tmp_path
 
 def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, monkeypatch):
     folder, _, answers = asked
-    (folder / "kernel_sources").rmdir()
     done = []
 
     class Here:

@@ -36,7 +36,7 @@ option = options_of(verify)
 @option("--random-host", type=click.IntRange(1, MOST_ON_HOST), help="Random vectors for each kernel on the host.")
 @option("--random-core", type=click.IntRange(1, MOST_ON_CORE), help="Random vectors for each kernel on each core.")
 @option("--seed", type=click.IntRange(min=0), help="Of the random vectors.")
-@option("--trust", is_flag=True, help="Load kernel sources of the package that do more than declare kernels.")
+@option("--trust", is_flag=True, help="Run Python of the package where a kernel uses a primitive that it declares.")
 @option(
     "--jobs",
     type=click.IntRange(0, 64),

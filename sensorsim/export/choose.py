@@ -1,6 +1,6 @@
 """Which kernels a package is made of, and the command that makes it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +12,8 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import FILE, find, shipped
 from sensorsim.mechanisms import known
 from sensorsim.privacy.tables import NoiseTable
+
+Load = Callable[[Path], dict[str, Kernel]]  # the kernels of a file by name
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,20 @@ class Options:
         return plain + f" (sensorsim {version('sensorsim')})"
 
 
-def choose(names: Sequence[str], variant: str, table: NoiseTable | None = None) -> list[Kernel]:
-    """The kernels of these names: a mechanism's, as printed or lean and for this table, or one by its own name."""
+def choose(
+    names: Sequence[str], variant: str, table: NoiseTable | None = None, load: Load | None = None
+) -> list[Kernel]:
+    """Return the kernels of these names: a mechanism's, as printed or lean and for this table, or one by its own name.
+
+    `load` gives the kernels of a file; without it the file is run.
+    """
     if variant not in VARIANTS:
         raise InputError(f"variant {variant!r} is not known; there are {' and '.join(VARIANTS)}.")
     wanted = {name: mechanism.kernel(variant, table) for name in names if (mechanism := known(name)) is not None}
     ours = {name: kernel.qualified for name, kernel in wanted.items() if kernel.qualified in shipped()}
     others = [kernel for name, kernel in wanted.items() if name not in ours]  # of mechanisms from other packages
     left = [ours.get(name, name) for name in names if name in ours or name not in wanted]
-    return [*(find(",".join(left)) if left or not others else []), *others]
+    return [*(find(left if load else ",".join(left), load) if left or not others else []), *others]
 
 
 def _without_folder(spec: str) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.export.choose import Options
+from sensorsim.export.kernel_sources import KernelSources, sha256
 from sensorsim.export.licence import licence_text
 from sensorsim.export.misra import tool_version
-from sensorsim.export.origins import Origins, sha256
 from sensorsim.export.sbom import sbom
 from sensorsim.language.c.files import Table
 from sensorsim.language.c.text import with_prefix
@@ -21,6 +21,7 @@ from sensorsim.machine.targets import compiler_version
 
 SCHEMA = 4
 MANIFEST = "MANIFEST.json"
+OWN_HASH = "sha256_of_this_file_without_this_line"
 
 
 def template(name: str, prefix: str = "ss_", fill: Mapping[str, str] | None = None) -> str:
@@ -35,7 +36,9 @@ def json_text(data: Any) -> str:
     return json.dumps(data, indent=1, ensure_ascii=True) + "\n"
 
 
-def facts(kernels: Sequence[Kernel], options: Options, tables: Sequence[Table], sources: Origins) -> dict[str, Any]:
+def facts(
+    kernels: Sequence[Kernel], options: Options, tables: Sequence[Table], sources: KernelSources
+) -> dict[str, Any]:
     """What the manifest says of where the package comes from: all that is needed to make it again."""
     return {
         "schema_version": SCHEMA,
@@ -72,13 +75,17 @@ def with_manifest(
     made = dict(texts)
     made["LICENSE"] = licence_text(options.spdx)
     made[f"{name}.spdx.json"] = sbom(made, options.spdx, version("sensorsim"), name, options.command + remark)
-    data = {**data, "files": {path: sha256(text) for path, text in sorted(made.items())}}
-    data["sha256_of_this_file_without_this_line"] = sha256(json_text(data))
-    made[MANIFEST] = json_text(data)
+    made[MANIFEST] = signed_manifest({**data, "files": {path: sha256(text) for path, text in sorted(made.items())}})
     return dict(sorted(made.items()))
 
 
-def _in_package(name: str, sources: Origins) -> str:
+def signed_manifest(data: Mapping[str, Any]) -> str:
+    """Return the text of a manifest, which ends with the hash of all that is before it."""
+    rest = {key: value for key, value in data.items() if key != OWN_HASH}
+    return json_text({**rest, OWN_HASH: sha256(json_text(rest))})
+
+
+def _in_package(name: str, sources: KernelSources) -> str:
     """A kernel as it was asked for; where that is by a file, the copy of it in the package."""
     match = FILE.fullmatch(name)
     if match is None:

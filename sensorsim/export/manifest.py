@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -13,9 +13,9 @@ from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.encoder import ENCODER
-from sensorsim.export.files import json_text
+from sensorsim.export.files import OWN_HASH, json_text
+from sensorsim.export.kernel_sources import package_kernels, sha256
 from sensorsim.export.noise import NOISE
-from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
 from sensorsim.export.sketch import SKETCH
 from sensorsim.files import brief_path, read_bounded
@@ -25,7 +25,6 @@ from sensorsim.language.kernel import Kernel
 
 GOLDEN = "test/golden.json"
 HOSPITAL = "hospital/table.txt"
-OWN_HASH = "sha256_of_this_file_without_this_line"
 SHOWN = 5  # files that one message names
 AGAIN = "; export the package again."
 BUILT = "build/"  # where the package's Makefile puts what it builds
@@ -41,7 +40,7 @@ class Package:
     folder: Path
     manifest: dict[str, Any]
     kernels: tuple[Kernel, ...]
-    trust: bool = False  # its copies of kernels may be loaded whatever they do
+    carried: dict[Path, dict[str, Kernel]] = field(default_factory=dict)  # its own kernels, by file and name
 
     @property
     def prefix(self) -> str:
@@ -129,7 +128,8 @@ def open_package(folder: Path, trust: bool = False) -> Package:
         raise FailedProofError(f"{'; '.join(altered[:SHOWN])}{more}{'.' if built_only else AGAIN}")
     _check_version(folder, manifest)
     try:
-        return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)), trust)
+        kernels, carried = package_kernels(folder, manifest, trust)
+        return Package(folder, manifest, tuple(kernels), carried)
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise

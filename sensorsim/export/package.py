@@ -7,13 +7,13 @@ from typing import Any
 
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options, choose
+from sensorsim.export.choose import Load, Options, choose
 from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record, encoder_tables
 from sensorsim.export.files import MANIFEST, SCHEMA, facts, json_text, template, with_manifest
 from sensorsim.export.golden import golden_json, golden_vectors, selftest_header, selftest_source
+from sensorsim.export.kernel_sources import kernel_sources
 from sensorsim.export.misra import misra_report
 from sensorsim.export.noise import NOISE, UNCERTIFIED, for_package, read_noise
-from sensorsim.export.origins import origins
 from sensorsim.export.readme import readme
 from sensorsim.export.sizes import code_sizes
 from sensorsim.export.write import in_temporary_folder
@@ -31,20 +31,24 @@ SPDX = re.compile(r"\(*[A-Za-z0-9][A-Za-z0-9.+() -]*")
 OF_A_SENSOR = ("sketch", "budget_epsilon", "budget_days", "reserve", "packet_numbers")
 
 
-def make_package(options: Options) -> dict[str, str]:
-    """Every file of the package by its path; the manifest lists the hashes of all the others."""
+def make_package(options: Options, load: Load | None = None, as_data: bool = True) -> dict[str, str]:
+    """Return every file of the package by its path; the manifest lists the hashes of all the others.
+
+    `load` gives the kernels of a file; without it the file is run. A package of sensorsim 0.2.0 carries its own kernels
+    not `as_data`.
+    """
     _check(options)
     if options.kernels:
-        return _kernels_package(options)
+        return _kernels_package(options, load, as_data)
     from sensorsim.export.sensor_package import sensor_package
 
     return sensor_package(options)
 
 
-def _kernels_package(options: Options) -> dict[str, str]:
-    """Single kernels, for teams that build a sensor of their own."""
+def _kernels_package(options: Options, load: Load | None, as_data: bool) -> dict[str, str]:
+    """Return the files of single kernels, for teams that build a sensor of their own."""
     source = read_noise(options.noise, options.allow_uncertified) if options.noise else None
-    kernels, prefix = choose(options.kernels, options.variant, source), options.prefix
+    kernels, prefix = choose(options.kernels, options.variant, source, load), options.prefix
     noise = for_package(options.noise.name, source, kernels, prefix) if options.noise and source else None
     names = Names(kernels, prefix)
     warning = [] if noise is None or noise.certified else [UNCERTIFIED]
@@ -72,7 +76,7 @@ def _kernels_package(options: Options) -> dict[str, str]:
         texts[NOISE] = table_bytes(source).decode("ascii")
     if encoder is not None:
         texts[ENCODER] = encoder_file(encoder)
-    sources = origins(kernels, names)
+    sources = kernel_sources(kernels, names, as_data)
     texts |= sources.copies
     data = facts(kernels, options, tables, sources)
     data |= {

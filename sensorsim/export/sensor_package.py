@@ -14,9 +14,9 @@ from sensorsim.export.choose import Options
 from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record
 from sensorsim.export.files import SCHEMA, facts, json_text, template, with_manifest
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
+from sensorsim.export.kernel_sources import kernel_sources
 from sensorsim.export.misra import misra_report
 from sensorsim.export.noise import read_noise
-from sensorsim.export.origins import origins
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_cost import sensor_costs
 from sensorsim.export.sensor_readme import sensor_readme
@@ -100,7 +100,7 @@ def sensor_package(options: Options) -> dict[str, str]:
     mark = f"<!-- {options.command} -->\n"
     texts["MISRA.md"] = mark + misra
     texts["README.md"] = mark + sensor_readme(code, len(vectors), costs)
-    sources = origins(code.kernels, code.names)
+    sources = kernel_sources(code.kernels, code.names)
     texts |= sources.copies
     data = facts(code.kernels, options, code.tables, sources)
     data |= {

@@ -6,6 +6,7 @@ those that are there; a change of any other file is seen directly. Names and con
 and empty folders are not.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -13,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError, UnableError
-from sensorsim.export.choose import Options
-from sensorsim.export.files import MANIFEST
+from sensorsim.export.choose import Load, Options
+from sensorsim.export.files import MANIFEST, signed_manifest
+from sensorsim.export.kernel_sources import DATA
 from sensorsim.export.manifest import AGAIN, NUMBER, Package, files_in, read_regular
 from sensorsim.export.misra import tool_version
-from sensorsim.export.origins import FOLDER
 from sensorsim.export.package import make_package
-from sensorsim.export.vet import load_vetted
 from sensorsim.files import temporary_folder
 from sensorsim.language.load import FILE
 from sensorsim.machine.targets import compiler_version
 
-Make = Callable[[Options], Mapping[str, str]]
+Make = Callable[[Options, Load, bool], Mapping[str, str]]
 TYPES: dict[str, tuple[type, ...]] = {
     "asked": (list,),
     "variant": (str,),
@@ -52,7 +52,7 @@ def differences(package: Package, make: Make = make_package, build: Path | None 
     with temporary_folder(build) as name:
         options = options_of(package, Path(name))
         try:
-            made = make(options)
+            made = make(options, package.carried.__getitem__, DATA in package.manifest["files"])
         except UnableError:  # which says nothing of the package
             raise
         except InputError as error:
@@ -61,8 +61,9 @@ def differences(package: Package, make: Make = make_package, build: Path | None 
 
 
 def compared(folder: Path, made: Mapping[str, str]) -> list[str]:
-    """The files of the folder beside those that export makes."""
+    """Compare the files of the folder with those that export makes; return a sentence for each that differs."""
     present = set(files_in(folder))
+    made = {**made, MANIFEST: _with_notes(made[MANIFEST], folder)} if MANIFEST in made else made
     found = [f"{path} is missing" for path in sorted(made.keys() - present)]
     found += [f"{path} was added" for path in sorted(present - made.keys())]
     for path in sorted(present & made.keys()):
@@ -76,6 +77,23 @@ def compared(folder: Path, made: Mapping[str, str]) -> list[str]:
     return found
 
 
+def _with_notes(made: str, folder: Path) -> str:
+    """Return a manifest with the package's hashes of the language's sources.
+
+    They say by which state of sensorsim a package was made. Another state that writes the same files proves as much.
+    """
+    data = json.loads(made)
+    try:
+        found = {one["module"]: one["sha256"] for one in json.loads(read_regular(folder / MANIFEST))["kernel_sources"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return made
+    for record in data["kernel_sources"]:
+        note = found.get(record["module"])
+        if record["module"].startswith("sensorsim.language.") and re.fullmatch("[0-9a-f]{64}", str(note)):
+            record["sha256"] = note
+    return signed_manifest(data)
+
+
 def options_of(package: Package, copies: Path) -> Options:
     """What was given to export, its files copied to a folder under the names that they had."""
     given = package.manifest["parameters"]
@@ -84,14 +102,8 @@ def options_of(package: Package, copies: Path) -> Options:
         words = value if isinstance(value, list) else []
         if name not in given or type(value) not in kinds or not all(isinstance(word, str) for word in words):
             raise FailedProofError(f"{MANIFEST} was altered: its parameter `{name}` is none; export the package again.")
-    sources = package.folder / FOLDER
-    if sources.is_dir():  # away from the package, where nothing is left behind and no name holds a comma
-        shutil.copytree(sources, copies / FOLDER)
-        for name in [] if package.trust else given["asked"]:  # vetted before export loads them
-            if match := FILE.fullmatch(_kernel(name, package, copies)):
-                load_vetted(Path(match["path"]))
     return Options(
-        kernels=tuple(_kernel(name, package, copies) for name in given["asked"]),
+        kernels=tuple(_kernel(name, package) for name in given["asked"]),
         variant=given["variant"],
         noise=_copied(package.table_file, given["noise"], copies / "noise"),
         encoder=_copied(package.encoder_file, given["encoder"], copies / "encoder"),
@@ -155,13 +167,12 @@ def _copied(file: Path | None, name: str | None, folder: Path) -> Path | None:
         raise FailedProofError(f"{MANIFEST} was altered: {name!r} is no name of a file; export again.") from None
 
 
-def _kernel(name: str, package: Package, copies: Path) -> str:
-    """A kernel of a file by the copy of the file; no other file may be named, for to load it is to run it."""
+def _kernel(name: str, package: Package) -> str:
+    """Return a kernel of a file by the file in the package; no other file may be named."""
     match = FILE.fullmatch(name)
-    known = {record["file"] for record in package.manifest["kernel_sources"]}
-    if "," in name or name != name.strip() or (match and match["path"] not in known):
+    if "," in name or name != name.strip() or (match and package.folder / match["path"] not in package.carried):
         raise FailedProofError(f"{MANIFEST} was altered: {name!r} is no kernel of the package; export it again.")
-    return str(copies / name) if match else name
+    return str(package.folder / name) if match else name
 
 
 def _where(found: bytes, made: bytes) -> str:

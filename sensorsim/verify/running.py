@@ -2,19 +2,18 @@
 
 The files come first: C of the package runs on this machine only where they are as export writes them. Until that is
 known, and where they are not, it runs on emulated cores alone. It never runs in the process that asks, which compares
-the files and makes the report; nor are the copies of kernels that a package carries loaded there.
+the files and makes the report; nor does Python of a package that the user trusts.
 """
 
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from sensorsim import progress
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.origins import FOLDER
 from sensorsim.verify.anew import compared
 from sensorsim.verify.steps import Contents, Setup, Step, Steps, groups
 from sensorsim.verify.worker import Worker
@@ -34,10 +33,8 @@ class Run:
         self.changed, self.stopped = threading.Condition(), threading.Event()
         self.workers = [Worker(setup, f"worker{number}") for number in range(max(1, jobs))] if HERE else []
         self.shared = bool(jobs) and HERE
-        # Copies of kernels are loaded here only where they were before: the caller made the package of them.
-        self.copies = False
-        with suppress(OSError):  # a name that no folder has; who reads the package tells it
-            self.copies = HERE and setup.made is None and (setup.folder / FOLDER).exists()
+        # Python of a trusted package runs here only where it ran before: the caller made the package of it.
+        self.runs_python = HERE and setup.trust and setup.made is None
         self.own: Steps | None = None
         self.waiting: list[list[Step]] = []
         self.groups: list[list[Step]] = []
@@ -45,7 +42,7 @@ class Run:
     def all(self) -> Contents:
         """Do everything; what the package holds."""
         try:
-            opener: Steps | Worker = self.workers[0] if self.copies else self._own()
+            opener: Steps | Worker = self.workers[0] if self.runs_python else self._own()
             contents: Contents = opener.do(Step("contents", "the manifest"))
             self.groups = groups(contents, self.setup)
             self.waiting = [list(group) for group in self.groups]
@@ -122,7 +119,7 @@ class Run:
     def _doer(self, step: Step) -> "Steps | Worker":
         """Who does a step where nothing is shared."""
         safe = self.whole and not step.on_host and step.what not in ("anew", "selftest")  # those two can be ended
-        return self._own() if not self.workers or (safe and not self.copies) else self.workers[0]
+        return self._own() if not self.workers or (safe and not self.runs_python) else self.workers[0]
 
     def _step(self, step: Step, doer: "Steps | Worker") -> None:
         if self.stopped.is_set():

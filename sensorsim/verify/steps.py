@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import FailedProofError
-from sensorsim.export.choose import Options
+from sensorsim.export.choose import Load, Options
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package import make_package
 from sensorsim.language.secrecy import unproved
@@ -79,16 +79,15 @@ class Steps:
         return Contents(names, self.package.table_file is not None, tuple(unproved(verdicts)))
 
     def anew(self, step: Step) -> Any:
-        """The files as export makes them, or a list that says why it makes none. They are compared with those of the
-        package elsewhere, for here the package's copies of kernels are loaded."""
+        """Return the files as export makes them, or a list that says why it makes none."""
         from sensorsim.verify.anew import differences
 
         if self.setup.made is not None:
             return dict(self.setup.made)
         made: dict[str, str] = {}
 
-        def make(options: Options) -> Mapping[str, str]:
-            made.update(make_package(options))
+        def make(options: Options, load: Load, as_data: bool) -> Mapping[str, str]:
+            made.update(make_package(options, load, as_data))
             return made
 
         refused = differences(self.package, make, self.build)
