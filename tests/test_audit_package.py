@@ -18,8 +18,8 @@ from sensorsim.export.write import fill
 from sensorsim.privacy.audit import examine, make_source
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import NoiseTable, make_table
-from sensorsim.verify import observed
-from sensorsim.verify.observed import package_source
+from sensorsim.verify import audited_package as observed
+from sensorsim.verify.audited_package import package_source
 
 TABLES = {"all": (2, 2), "one": (14, 1), "some": (5, 2)}
 DRAWS = 1 << 17

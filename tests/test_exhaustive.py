@@ -8,12 +8,11 @@ from sensorsim.export.package import Options, make_package
 from sensorsim.export.write import write_folder
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import make_table, ready_table
-from sensorsim.verify import exhaustive
+from sensorsim.verify import every_draw
 from sensorsim.verify.bits import Effort, Work
-from sensorsim.verify.exhaustive import draw_proof, places_of
-from sensorsim.verify.plain import counts_at, output_of
-from sensorsim.verify.releasing import Release
-from sensorsim.verify.table import stated
+from sensorsim.verify.compiled_release import Release
+from sensorsim.verify.every_draw import counts_at, draw_proof, output_of, places_of
+from sensorsim.verify.table_in_code import stated
 
 PLAIN = "ss_rows_search(x[picked], table, word[1U], cuts, knot_bits)"
 DRAWS = f"y[0U] = {PLAIN};"
@@ -47,7 +46,7 @@ def altered(made, tmp_path):
 @pytest.fixture
 def few_places(monkeypatch):
     """The knots, where the certificate is attained, and one beside them: a test takes a second."""
-    monkeypatch.setattr(exhaustive, "places_of", lambda release: [0, 8192, 8193, 16384, 24576, 32768])
+    monkeypatch.setattr(every_draw, "places_of", lambda release: [0, 8192, 8193, 16384, 24576, 32768])
 
 
 def when(condition, otherwise):
@@ -106,7 +105,7 @@ def test_an_x_is_caught_where_it_is_among_those_tried(altered, few_places, tmp_p
     tried = [0, 8192, 12345, 16384, 24576, 32768]
     package = altered(DRAWS, when("x[picked] == 12345U", "0U"))
     assert draw_proof(package, tmp_path)[0].passed  # 12345 is not tried: it cannot be seen
-    monkeypatch.setattr(exhaustive, "places_of", lambda release: tried)
+    monkeypatch.setattr(every_draw, "places_of", lambda release: tried)
     assert not draw_proof(package, tmp_path)[0].passed
 
 

@@ -17,7 +17,7 @@ from sensorsim.language.ir_json import kernels_json
 from sensorsim.language.ir_reader import read_kernels
 from sensorsim.language.load import find, kernels_of, load_file, shipped
 from sensorsim.language.parse import LanguageError
-from sensorsim.verify.anew import differences
+from sensorsim.verify.reproduce import differences
 
 FILES = {kernel.at.file: kernel.at.name for kernel in shipped().values()}
 KEYS = {kernel: f"{kernel.at.name}:{kernel.name}" for kernel in shipped().values()}

@@ -20,7 +20,7 @@ from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import STACK, STACK_BYTES
 from sensorsim.machine.targets import TARGETS
 from sensorsim.privacy.tables import certified, make_table, ready_table
-from sensorsim.verify.calls import watch_calls
+from sensorsim.verify.sensor_timing import watch_calls
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 FIRST = 100

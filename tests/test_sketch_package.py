@@ -40,12 +40,12 @@ from sensorsim.privacy.tablefile import table_bytes, write_table
 from sensorsim.privacy.tables import certified, make_table, ready_table
 from sensorsim.verify import binary, image
 from sensorsim.verify.bits import Effort, Work
-from sensorsim.verify.draws import aimed
-from sensorsim.verify.exhaustive import draw_proof
-from sensorsim.verify.own import own_of
-from sensorsim.verify.steps import selftest_on_host
-from sensorsim.verify.table import table_proofs
+from sensorsim.verify.every_draw import draw_proof
+from sensorsim.verify.package_vectors import own_of
+from sensorsim.verify.sensor_draws import aimed
+from sensorsim.verify.table_in_code import table_proofs
 from sensorsim.verify.verification import verify
+from sensorsim.verify.verification_steps import selftest_on_host
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 CLANG_M0 = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m0plus -O2"

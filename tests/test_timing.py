@@ -16,11 +16,9 @@ from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import AVR, SHOWN, TARGETS, Ziglang, compile_elf, targets_named
 from sensorsim.machine.watching import Watch
 from sensorsim.verify.bits import Effort, KernelResult, Work
-from sensorsim.verify.calls import CallResult, Calls, timing_proofs
-from sensorsim.verify.timing import leaks_told, timing_cells, timing_lines
-from sensorsim.verify.touches import Touches
+from sensorsim.verify.kernel_timing import TimedOperation, leaks_told, timing_cells, timing_lines
+from sensorsim.verify.sensor_timing import CallResult, Calls, Touches, timing_proofs
 from sensorsim.verify.verification import paths
-from sensorsim.verify.watched import TimedOperation
 
 KERNELS = """
 from sensorsim.kernels.formats import WORD32
@@ -320,7 +318,7 @@ def test_printed_dpsgd_never_takes_the_same_time_where_there_is_a_divider(tmp_pa
     from sensorsim.machine.decode import Decoder
     from sensorsim.machine.harness import CoreRun
     from sensorsim.machine.vectors import random_vectors, with_one_public_input
-    from sensorsim.verify.watched import watch
+    from sensorsim.verify.kernel_timing import watch
 
     kernel = shipped()["dpsgd.dpsgd"]
     fill(tmp_path, kernel.c())
@@ -343,7 +341,7 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
 
     from sensorsim.export.sensor_package import default_table
     from sensorsim.privacy.tablefile import write_table
-    from sensorsim.verify.own import own_of
+    from sensorsim.verify.package_vectors import own_of
 
     table = replace(default_table(), features=9)
     path = tmp_path / "table.txt"

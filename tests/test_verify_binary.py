@@ -37,10 +37,10 @@ from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import TARGETS
 from sensorsim.privacy.tablefile import table_bytes, write_table
 from sensorsim.privacy.tables import certified, make_table, ready_table
-from sensorsim.verify import binary, image
+from sensorsim.verify import binary, image, sensor_draws
 from sensorsim.verify.bits import Effort
-from sensorsim.verify.draws import draw_proof, packets_differ
-from sensorsim.verify.table import LETTERS, stated
+from sensorsim.verify.sensor_draws import draw_proof, packets_differ
+from sensorsim.verify.table_in_code import LETTERS, stated
 from sensorsim.verify.wiped import leftovers
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
@@ -400,11 +400,9 @@ def test_the_cipher_of_the_edges_is_chacha20():
     """RFC 8439, section 2.3.2, whose counter, nonce and key are those of its text."""
     import numpy as np
 
-    from sensorsim.verify import edges
-
     key = [np.full(2, word, np.uint32) for word in np.arange(32, dtype=np.uint8).view(np.uint32)]
     nonce = np.array([0x4A000000, 0], np.uint32)
-    words = [int(word[0]) for word in edges._block(key, 1, nonce, 0x09000000)]
+    words = [int(word[0]) for word in sensor_draws._block(key, 1, nonce, 0x09000000)]
     assert words == [
         0xE4E7F110, 0x15593BD1, 0x1FDD0F50, 0xC47120A3, 0xC7F4D1C7, 0x0368C033, 0x9AAA2204, 0x4E6CD4C3,
         0x466482D2, 0x09AA9F07, 0x05D7C214, 0xA2028BD9, 0xD19C12B5, 0xB94E16DE, 0xE883D0CB, 0x4E3C50A2,

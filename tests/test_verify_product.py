@@ -21,15 +21,15 @@ from sensorsim.export.write import write_folder
 from sensorsim.privacy.kinds.rows import RowsTable
 from sensorsim.privacy.tablefile import read_table, write_table
 from sensorsim.privacy.tables import certified, make_table, ready_table
-from sensorsim.verify import steps as steps_module
-from sensorsim.verify.anew import differences
+from sensorsim.verify import verification_steps as steps_module
 from sensorsim.verify.bits import Effort
-from sensorsim.verify.exhaustive import draw_proof
-from sensorsim.verify.releasing import Release
-from sensorsim.verify.steps import Setup, Step, selftest_on_host
-from sensorsim.verify.table import stated, table_in, table_proofs
+from sensorsim.verify.compiled_release import Release
+from sensorsim.verify.every_draw import draw_proof
+from sensorsim.verify.reproduce import differences
+from sensorsim.verify.step_runner import Worker
+from sensorsim.verify.table_in_code import stated, table_in, table_proofs
 from sensorsim.verify.verification import verify
-from sensorsim.verify.worker import Worker
+from sensorsim.verify.verification_steps import Setup, Step, selftest_on_host
 
 OWN = "sha256_of_this_file_without_this_line"
 FEW = ["--random-core", "40", "--random-host", "40"]

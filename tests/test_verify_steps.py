@@ -20,14 +20,12 @@ from sensorsim.export.write import write_folder
 from sensorsim.machine.emulator import EndlessError, Machine
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import ready_table
-from sensorsim.verify import running
+from sensorsim.verify import step_runner
 from sensorsim.verify.bits import Effort, Work
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.result import KernelResult
-from sensorsim.verify.running import NOT_RUN, Run
-from sensorsim.verify.steps import Contents, Setup, Step, groups
+from sensorsim.verify.findings import KernelResult, Proof
+from sensorsim.verify.step_runner import NOT_RUN, Run, Worker
 from sensorsim.verify.verification import NO_TABLE, NOT_DRAWN, verify
-from sensorsim.verify.worker import Worker
+from sensorsim.verify.verification_steps import Contents, Setup, Step, groups
 
 FEW = Effort(20, 20, 4, 8)
 OWN = "sha256_of_this_file_without_this_line"
@@ -124,7 +122,7 @@ def asked(monkeypatch, tmp_path):
         raise AssertionError("the package is opened in this process")
 
     monkeypatch.setattr(Worker, "do", do)
-    monkeypatch.setattr(running, "Steps", never)
+    monkeypatch.setattr(step_runner, "Steps", never)
     return folder, steps, answers
 
 
@@ -162,7 +160,7 @@ def test_without_trust_and_jobs_only_what_runs_nothing_on_the_host_is_done_here(
             here.append(step)
             return KernelResult("k", step.target, 1, 0) if step.what == "bits" else answers[step.what]
 
-    monkeypatch.setattr(running, "Steps", Here)
+    monkeypatch.setattr(step_runner, "Steps", Here)
     assert verify(folder, ["host", "k7"], FEW).passed
     assert not any(step.on_host or step.what == "selftest" for step in here)
     assert {step.what for step in apart if step.on_host} == {"selftest", "table", "draw", "bits"}
@@ -232,7 +230,7 @@ def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, mon
             done.append(step)
             return answers[step.what]
 
-    monkeypatch.setattr(running, "Steps", Here)
+    monkeypatch.setattr(step_runner, "Steps", Here)
     with pytest.raises(KeyboardInterrupt):
         verify(folder, ["k7"], FEW)
     assert len(done) == 1

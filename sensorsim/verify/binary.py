@@ -21,9 +21,7 @@ from sensorsim.machine.targets import Target, need_firmware_tools
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort, KernelResult, Work
-from sensorsim.verify.calls import CallResult, Calls, timing_proofs, watch_calls
-from sensorsim.verify.described import SCHEMA_VERSION, proof_facts
-from sensorsim.verify.draws import draw_proof, packets_differ
+from sensorsim.verify.findings import SCHEMA_VERSION, Proof, proof_facts
 from sensorsim.verify.image import (
     ImageWork,
     built_with,
@@ -37,9 +35,10 @@ from sensorsim.verify.image import (
     table_proofs,
     with_symbols,
 )
-from sensorsim.verify.life import Life, as_built, live
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.timing import leaks_told
+from sensorsim.verify.kernel_timing import leaks_told
+from sensorsim.verify.sensor_draws import draw_proof, packets_differ
+from sensorsim.verify.sensor_life import Life, as_built, live
+from sensorsim.verify.sensor_timing import CallResult, Calls, timing_proofs, watch_calls
 from sensorsim.verify.wiped import leftovers
 
 if TYPE_CHECKING:

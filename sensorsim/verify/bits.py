@@ -32,10 +32,9 @@ from sensorsim.machine.vectors import (
     expected,
     with_one_public_input,
 )
-from sensorsim.verify.result import Effort, KernelResult
-from sensorsim.verify.sets import COUNTED, random_sets, sets_of
-from sensorsim.verify.timing import address_reason, reasons
-from sensorsim.verify.watched import TimedOperation, Watched, watch
+from sensorsim.verify.findings import Effort, KernelResult
+from sensorsim.verify.kernel_timing import TimedOperation, Watched, address_reason, reasons, watch
+from sensorsim.verify.package_vectors import COUNTED, random_sets, sets_of
 
 CHUNK = 10_000
 HOST_SECONDS = 60  # of processor time that one set of vectors may take on this machine

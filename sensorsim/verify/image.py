@@ -18,12 +18,10 @@ from sensorsim.machine.cores import core_of
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target
-from sensorsim.verify.anew import differences, options_of
 from sensorsim.verify.bits import Effort, KernelResult, Work
-from sensorsim.verify.held import packed
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.statements import certificate_proof
-from sensorsim.verify.table import stated, table_in
+from sensorsim.verify.findings import Proof
+from sensorsim.verify.reproduce import differences, options_of
+from sensorsim.verify.table_in_code import certificate_proof, packed, stated, table_in
 
 
 def with_symbols(program: Program, given: Mapping[str, int]) -> Program:

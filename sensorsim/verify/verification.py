@@ -13,12 +13,10 @@ from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_name
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort
-from sensorsim.verify.described import kernel_row, proof_facts, verification_data
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.result import KernelResult
-from sensorsim.verify.running import NOT_RUN, Progress, Run, failed
-from sensorsim.verify.steps import Contents, Setup, Step
-from sensorsim.verify.timing import leaks_told
+from sensorsim.verify.findings import KernelResult, Proof, kernel_row, proof_facts, verification_data
+from sensorsim.verify.kernel_timing import leaks_told
+from sensorsim.verify.step_runner import NOT_RUN, Progress, Run, failed
+from sensorsim.verify.verification_steps import Contents, Setup, Step
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

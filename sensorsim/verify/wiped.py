@@ -22,8 +22,7 @@ from sensorsim.machine.elf import Program
 from sensorsim.machine.emulator import PAINT
 from sensorsim.machine.memory import PAGE, STACK_BYTES
 from sensorsim.machine.targets import Target
-from sensorsim.verify.life import core_sensor
-from sensorsim.verify.life_steps import Board
+from sensorsim.verify.sensor_life import Board, core_sensor
 
 WORD, HALF = 4, 2
 

@@ -18,24 +18,119 @@ counted by itself: all 2^20 values of the word that picks.
 An x that is not among those tried is covered by the comparison of bits alone, which is by samples.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import Package
+from sensorsim.kernels.formats import FRAC
 from sensorsim.language.kernel import Kernel
 from sensorsim.privacy.rational import log_above
-from sensorsim.verify.features import every_feature, without_unused_bits
-from sensorsim.verify.held import macros
-from sensorsim.verify.plain import ONE, counts_at
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.releasing import Parts, Release, whole_words
-from sensorsim.verify.table import Stated, stated
+from sensorsim.verify.compiled_release import Parts, Release, whole_words
+from sensorsim.verify.findings import Proof
+from sensorsim.verify.table_in_code import Stated, macros, stated
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from sensorsim.privacy.tables import NoiseTable
+
+ONE = 1 << FRAC  # x = 1; what is larger counts as 1
+
+
+def counts_at(table: "NoiseTable", x: int, bits: int) -> dict[int, int]:
+    """How many of 2^bits words give each output at x: whole numbers, from the counts in the table's file."""
+    outputs, counts = table.distribution(min(x, ONE))
+    words = int(counts.sum())
+    if (1 << bits) % words:
+        raise ValueError(f"{words} words of the table are no part of 2^{bits}")
+    each = (1 << bits) // words
+    return {int(y): int(count) * each for y, count in zip(outputs, counts, strict=True) if count}
+
+
+def output_of(table: "NoiseTable", x: int, top: Any, low: Any, low_bits: int) -> Any:
+    """The output at x for the top and the low part of each word, two arrays."""
+    return table.draw(min(x, ONE), top.astype("int64"), low.astype("int64"), low_bits)
+
+
+MOST_DRAWS = 1 << 29  # draws of all features at all x together; beyond, fewer x for each feature, then fewer words
+FLIPPED, MOST_UNUSED = 64, 10  # words whose unused bits are flipped, and how many of these in all combinations
+
+
+def every_feature(release: Release, places: Sequence[int]) -> str:
+    """Each feature at each x, through all values of the top part and as many random ones of the low part."""
+    parts, n, k = release.parts, release.n, release.k
+    each = 1 << max(parts.high, parts.low)
+    at_once = (k + 1) // 2  # every second turn of a record is looked at, the others hold other values
+    a_record = k + 2 + (n // 16 if "order" in release.kernel.parameters else 0)
+    room = MOST_DRAWS * at_once // (a_record * each)  # pairs of a feature and an x
+    per_feature = min(len(places), max(1, room // n))
+    words = each if room >= n else max(1 << 8, each * room // n)
+    for looked_at in _together(release, places, per_feature):
+        _one(release, looked_at, words)
+    which = f"at {'all of them' if per_feature == len(places) else f'{per_feature} of them'}"
+    how = "all values of each part" if words == each else f"{words} random words"
+    return f"each of {n} features {which}, {how} among other features that change"
+
+
+def without_unused_bits(release: Release, places: Sequence[int]) -> str:
+    """Whether the bits of a word that no part uses change nothing: all values of up to ten of them, on a sample."""
+    import numpy as np
+
+    bits = [1 << b for b in range(32) if release.parts.unused >> b & 1]
+    if not bits:
+        return ""
+    tried = [sum(bit for place, bit in enumerate(bits) if value >> place & 1) for value in range(1 << MOST_UNUSED)]
+    masks = np.unique(np.array([*tried, *bits, sum(bits)], np.uint32))
+    for x in places:
+        words = release.rng.integers(0, 1 << 32, FLIPPED, np.uint32)
+        drawn = release.draw((words[:, None] ^ masks).ravel(), x).reshape(FLIPPED, -1)
+        if not (drawn == drawn[:, :1]).all():
+            raise FailedProofError(f"{release.function} as compiled depends on bits of a word that no part uses")
+    return f"; {len(bits)} unused bits of a word change nothing, on a sample"
+
+
+def _together(release: Release, places: Sequence[int], per_feature: int) -> Iterator[list[tuple[int, int]]]:
+    """Pairs of a feature and its x that one record can look at: every feature at so many x, spread over all."""
+    at_once = (release.k + 1) // 2
+    for turn in range(per_feature):
+        features = [int(f) for f in release.rng.permutation(release.n)]
+        for start in range(0, release.n, at_once):
+            some = features[start : start + at_once]
+            yield [(f, places[(f * per_feature + turn) % len(places)]) for f in some]
+
+
+def _one(release: Release, looked_at: list[tuple[int, int]], count: int) -> None:
+    """One x of each of some features, through so many words."""
+    import numpy as np
+
+    features = release.some_features([feature for feature, _ in looked_at])
+    at = {features.index(feature): x for feature, x in looked_at}
+    drawn = {turn: _some_words(release, count) for turn in at}
+    words = release.rng.integers(0, 1 << 32, (count, release.k), np.uint32)
+    for turn, (top, low) in drawn.items():
+        words[:, turn] = whole_words(top, low, release.parts, release.rng)
+    got = release.released(features, at, words)
+    for turn, (top, low) in drawn.items():
+        wrong = got[:, turn] != output_of(release.known.table, at[turn], top, low, release.parts.low)
+        if wrong.any():
+            raise FailedProofError(
+                f"{release.function} as compiled gives {got[:, turn][wrong][0]} for feature {features[turn]} at x = "
+                f"{at[turn]} and word 0x{int(words[:, turn][wrong][0]):08x}, which the table does not"
+            )
+
+
+def _some_words(release: Release, count: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
+    """Both parts of words: every value of each part as often as there is room, in any pairs."""
+    import numpy as np
+
+    def values(bits: int) -> Any:
+        return release.rng.permutation(np.resize(np.arange(1 << bits, dtype=np.uint32), max(count, 1 << bits)))[:count]
+
+    return values(release.parts.high), values(release.parts.low)
+
 
 MOST_BITS = 24  # of a draw that is run through all of its words
 CHUNK = 1 << 20

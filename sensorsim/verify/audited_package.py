@@ -1,7 +1,7 @@
-"""The C of a package, run on this machine and watched by an audit: the audit's words in, the packets out.
+"""Run the C of a package on this machine for an audit: the audit's words in, the packets out.
 
-The driver calls the package's function with the package's own table and constants, as firmware does, so a mistake in
-any of them is seen too.
+The driver calls the package's function with the package's own table and constants, as firmware does, so that a mistake
+in any of them is seen too.
 """
 
 import ctypes

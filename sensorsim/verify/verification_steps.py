@@ -1,4 +1,4 @@
-"""The steps of a verification, each of which can run in a process of its own: picklable in, picklable out."""
+"""The steps of a verification. Each can run in a process of its own: picklable in, picklable out."""
 
 import subprocess
 import sys
@@ -70,7 +70,7 @@ class Steps:
         return getattr(self, step.what)(step)
 
     def contents(self, step: Step) -> Any:
-        from sensorsim.verify.anew import check_tools
+        from sensorsim.verify.reproduce import check_tools
 
         check_tools(self.package)
         kernels = self.package.kernels
@@ -80,7 +80,7 @@ class Steps:
 
     def anew(self, step: Step) -> Any:
         """Return the files as export makes them, or a list that says why it makes none."""
-        from sensorsim.verify.anew import differences
+        from sensorsim.verify.reproduce import differences
 
         if self.setup.made is not None:
             return dict(self.setup.made)
@@ -94,13 +94,13 @@ class Steps:
         return made or refused
 
     def table(self, step: Step) -> Any:
-        from sensorsim.verify.table import table_proofs
+        from sensorsim.verify.table_in_code import table_proofs
 
         others = [name for name in self.setup.targets if name in TARGETS or (name == HOST and step.on_host)]
         return table_proofs(self.package, others or [next(iter(TARGETS))], self.build)
 
     def draw(self, step: Step) -> Any:
-        from sensorsim.verify.exhaustive import draw_proof
+        from sensorsim.verify.every_draw import draw_proof
 
         return draw_proof(self.package, self.build, self.setup.seed)
 

@@ -1,6 +1,7 @@
 """The release of a package as compiled C on this machine, record by record, with the package's own constants.
 
-Every record has other values than the last in the features that are not looked at: a release that looks at them shows.
+Every record has other values than the last in the features that are not looked at, so that a release that looks at them
+is found.
 """
 
 import ctypes
@@ -19,8 +20,7 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, numpy_name
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
-from sensorsim.verify.held import macros
-from sensorsim.verify.table import Stated
+from sensorsim.verify.table_in_code import Stated, macros
 
 if TYPE_CHECKING:
     import numpy as np
