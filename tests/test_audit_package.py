@@ -11,9 +11,9 @@ from test_audit import rows_table
 
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import fill
 from sensorsim.privacy.audit import examine, make_source
 from sensorsim.privacy.tablefile import write_table

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 from sensorsim.privacy.tablefile import write_table
 from sensorsim.privacy.tables import make_table, ready_table

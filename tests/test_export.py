@@ -10,13 +10,12 @@ import pytest
 
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options, choose
 from sensorsim.export.golden import golden_vectors, small_lengths
 from sensorsim.export.kernel_sources import sha256
+from sensorsim.export.kernels_package import example, make_package
 from sensorsim.export.manifest import open_package
 from sensorsim.export.misra import unexplained
-from sensorsim.export.package import make_package
-from sensorsim.export.readme import example
+from sensorsim.export.package_options import Options, choose
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.c.names import Names
 from sensorsim.language.load import find, load_file, shipped

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.choose import Options
 from sensorsim.export.kernel_sources import DATA, package_kernels
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 from sensorsim.language import ir
 from sensorsim.language.declarations import declared_kernels

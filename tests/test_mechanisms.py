@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch")
 
 from sensorsim.errors import InputError
-from sensorsim.export.choose import choose
+from sensorsim.export.package_options import choose
 from sensorsim.mechanisms import every, find, resolve
 from sensorsim.privacy import accounting
 from sensorsim.privacy.accounting import Covers

@@ -14,7 +14,7 @@ from sensorsim import mechanisms  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.cost.report import cost  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
-from sensorsim.export.choose import choose  # noqa: E402
+from sensorsim.export.package_options import choose  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402
 from sensorsim.privacy import accounting  # noqa: E402
 from sensorsim.privacy.accounting import Covers  # noqa: E402

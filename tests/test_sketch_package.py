@@ -24,11 +24,11 @@ from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError
 from sensorsim.export.board import EmulatedSensor, link_sensor
-from sensorsim.export.choose import Options, choose
 from sensorsim.export.encoder import encoder_file, encoder_record, encoder_tables
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Options, choose
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_package import firmware_of
 from sensorsim.export.sensor_test import sensor_selftest

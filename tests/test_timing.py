@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import fill, write_folder
 from sensorsim.machine.counting import Spread
 from sensorsim.machine.elf import read_elf

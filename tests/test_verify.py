@@ -10,8 +10,8 @@ import pytest
 from sensorsim.cli import main
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.choose import Options
-from sensorsim.export.package import make_package
+from sensorsim.export.kernels_package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import fill, write_folder
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder

@@ -21,8 +21,9 @@ from sensorsim.cost.prices import load_cpu
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.c.files import c_sources

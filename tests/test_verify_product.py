@@ -15,8 +15,9 @@ import pytest
 
 from sensorsim.cli import main
 from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 from sensorsim.privacy.kinds.rows import RowsTable
 from sensorsim.privacy.tablefile import read_table, write_table

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from sensorsim.errors import FailedProofError
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 from sensorsim.machine.emulator import EndlessError, Machine
 from sensorsim.privacy.tablefile import write_table

@@ -13,11 +13,10 @@ from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.encoder import ENCODER
-from sensorsim.export.files import OWN_HASH, json_text
 from sensorsim.export.kernel_sources import package_kernels, sha256
-from sensorsim.export.noise import NOISE
-from sensorsim.export.package import MANIFEST, SCHEMA
+from sensorsim.export.noise_constants import NOISE
 from sensorsim.export.sketch import SKETCH
+from sensorsim.export.write import MANIFEST, OWN_HASH, SCHEMA, json_text
 from sensorsim.files import brief_path, read_bounded
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.private import entries_source
@@ -48,7 +47,7 @@ class Package:
 
     @property
     def private(self) -> bool:
-        """Whether its kernels are private functions of a sensor, not called by anyone else."""
+        """Return whether its kernels are private functions of a sensor, which nobody else calls."""
         return bool(self.manifest.get("private", False))
 
     @property
@@ -57,7 +56,7 @@ class Package:
 
     @property
     def selftest(self) -> list[Path]:
-        """The files of the self-test, to be linked with the sources."""
+        """Return the files of the self-test, to be linked with the sources."""
         return sorted((self.folder / "test").glob(f"{self.prefix}selftest*.c"))
 
     @property
@@ -66,18 +65,18 @@ class Package:
 
     @property
     def table_file(self) -> Path | None:
-        """The noise table that it was made with."""
+        """Return the noise table that it was made with."""
         path = self.folder / (HOSPITAL if self.private else NOISE)
         return path if self.manifest.get("noise_table") else None
 
     @property
     def encoder_file(self) -> Path | None:
-        """The encoder that it was made with."""
+        """Return the encoder that it was made with."""
         return self.folder / ENCODER if self.manifest.get("encoder") else None
 
     @property
     def sketch_file(self) -> Path | None:
-        """The sketch that it was made with."""
+        """Return the sketch that it was made with."""
         return self.folder / SKETCH if self.manifest.get("sketch") else None
 
     @cached_property
@@ -86,11 +85,11 @@ class Package:
 
     @property
     def kernel_header(self) -> str:
-        """C that declares every kernel; in a private package it defines them as well."""
+        """Return C that declares every kernel; in a private package it defines them as well."""
         return entries_source(self.names) if self.private else f'#include "{self.prefix}kernels.h"\n'
 
     def kernel_sources(self, build: Path) -> list[Path]:
-        """The files to link for a call of a kernel by itself; one is written to `build` where they are private."""
+        """Return the files to link for a call of a kernel alone; private ones are written to `build` as one file."""
         if not self.private:
             return self.sources
         entries = build / "entries.c"
@@ -107,7 +106,7 @@ class Package:
         return vectors
 
     def golden(self, kernel: Kernel) -> list[dict[str, Any]]:
-        """The golden vectors of one kernel."""
+        """Return the golden vectors of one kernel."""
         return [vector for vector in self._vectors if vector["function"] == self.names.functions[kernel]]
 
 
@@ -137,7 +136,7 @@ def open_package(folder: Path, trust: bool = False) -> Package:
 
 
 def files_in(folder: Path) -> Iterator[str]:
-    """Every file below the folder and every link, hidden ones too, by its path in the package."""
+    """Yield the path in the package of every file and link below the folder, hidden ones too."""
     for where, folders, names in os.walk(folder):
         links = [name for name in folders if (Path(where) / name).is_symlink()]
         for name in (*names, *links):
@@ -145,7 +144,7 @@ def files_in(folder: Path) -> Iterator[str]:
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of an ordinary file; FailedProofError for a link, a pipe, a device and what is far too large."""
+    """Read an ordinary file; FailedProofError for a link, a pipe, a device and what is far too large."""
     mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):
         raise FailedProofError(f"{path} is a link{AGAIN}")
@@ -177,7 +176,7 @@ def _read(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _check_schema(folder: Path, manifest: dict[str, Any]) -> None:
-    """Another version is an older or newer package, if the rest of the package says the same; else it was altered."""
+    """Refuse another version: an older or newer package if all of it says so, else an altered one."""
     found = manifest.get("schema_version")
     if found == SCHEMA and type(found) is int:
         return
@@ -216,7 +215,7 @@ def _check_own_hash(folder: Path, text: str, manifest: dict[str, Any]) -> None:
 
 
 def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
-    """What differs from the manifest's list of files, a sentence each."""
+    """Yield what differs from the manifest's list of files, a sentence each."""
     for path, digest in listed.items():
         file = folder / path
         try:
@@ -235,7 +234,7 @@ def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
 
 
 def _check_version(folder: Path, manifest: dict[str, Any]) -> None:
-    """A package of another sensorsim is another question; one that names two of them was altered."""
+    """Refuse a package of another sensorsim; one that names two of them was altered."""
     made_by, here = manifest.get("sensorsim"), version("sensorsim")
     if made_by == here:
         return

@@ -73,7 +73,7 @@ def read_package(folder: Place) -> PackageFacts:
 
 
 def _facts(package: "Package") -> PackageFacts:
-    from sensorsim.export.package import MANIFEST
+    from sensorsim.export.write import MANIFEST
     from sensorsim.language.secrecy import unproved
 
     manifest = package.manifest

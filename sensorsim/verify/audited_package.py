@@ -29,7 +29,7 @@ OWN = ("x", "word", "order", "chosen", "y")  # arrays that the audit gives; all 
 
 
 def package_source(folder: Path, table: "NoiseTable | None" = None, trust: bool = False) -> Source:
-    """The release of a package as a source. With the table it was made with, its distribution is checked too."""
+    """Return the release of a package as a source. With its table the distribution is checked too."""
     package = open_package(folder, trust)
     record: dict[str, Any] = package.manifest.get("noise_table") or {}
     kernel = _released_by(package, record) if record else None
@@ -53,7 +53,7 @@ def package_source(folder: Path, table: "NoiseTable | None" = None, trust: bool 
 
 
 def _released_by(package: Package, record: dict[str, Any]) -> Kernel | None:
-    """The kernel of the package that releases records with its table."""
+    """Return the kernel of the package that releases records with its table."""
     sampled = int(record["release"]) < int(record["features"])
     for kernel in package.kernels:
         if {"x", "word", "y"} <= set(kernel.parameters) and ("chosen" in kernel.parameters) == sampled:
@@ -81,7 +81,7 @@ class _Calls:
         return {"x": n, "word": words, "order": 0, "chosen": k, "y": k}
 
     def draw(self, x: Any, count: int, seed: Any) -> Any:
-        """Packets of `count` records, with words of NumPy's generator."""
+        """Return packets of `count` records, drawn with words of NumPy's generator."""
         import numpy as np
 
         sizes = self.sizes()
@@ -96,7 +96,7 @@ class _Calls:
 
 
 def _driver(package: Package, kernel: Kernel, sizes: dict[str, int]) -> str:
-    """A C function that calls the kernel's for many records."""
+    """Return a C function that calls the kernel's for many records."""
     prefix, function = package.prefix, package.names.functions[kernel]
     known = _constants(package)
     parameters, passed = ["uint32_t calls"], []
@@ -120,7 +120,7 @@ def _driver(package: Package, kernel: Kernel, sizes: dict[str, int]) -> str:
 
 
 def _constants(package: Package) -> set[str]:
-    """Which arguments the package defines for its table."""
+    """Return the arguments that the package defines for its table."""
     macro = re.compile(rf"^#define {package.prefix.upper()}NOISE_(\w+) ", re.M)
     headers = [*(package.folder / "include").glob("*.h"), *(package.folder / "src").glob(f"{package.prefix}tables.h")]
     texts = [path.read_text("utf-8") for path in headers]

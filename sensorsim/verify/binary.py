@@ -75,7 +75,7 @@ class BinaryReport(Result):
         return all(proof.passed for proof in self.proofs)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each call of the sensor and each kernel."""
+        """Return a row for each call of the sensor and each kernel."""
         calls = self.calls.results if self.calls else ()
         rows = [_row(self.target, one.call, one.paths, one) for one in calls]
         return rows + [_row(self.target, one.kernel, one.sequences_by_secret, one) for one in self.kernels]
@@ -90,7 +90,7 @@ class BinaryReport(Result):
         return proof_facts(self.proofs, self.left_out)
 
     def figure(self) -> "Figure":
-        """Instructions of each function."""
+        """Draw the instructions of each function."""
         values: dict[str, float | None] = {row["function"]: row["instructions_mean"] for row in self.rows()}
         return bars(self.title(), values, "instructions of one call, mean over the inputs it was run on")
 
@@ -202,7 +202,7 @@ def verify_with(
 
 
 def _begun(folder: Path, trust: bool, progress: Progress | None) -> tuple[Package, Progress, list[Proof]]:
-    """The package, who is told of what is done, and what does not depend on a build."""
+    """Open the package; return it, the progress function, and the proofs that do not depend on a build."""
     need_firmware_tools()
     package, say = open_package(folder, trust), progress or (lambda what, step, steps: None)
     say("the package's files", 0, 1)
@@ -215,7 +215,7 @@ def _step(say: Progress, work: Work, core: Target, kernel: Kernel, place: int, s
 
 
 def _sensor(report: BinaryReport, program: Program, core: Target, package: Package, say: Progress) -> BinaryReport:
-    """The whole sensor: its life, its calls, its path, its table."""
+    """Prove the whole sensor: its life, its calls, its path, its table."""
     prefix, firmware = package.prefix, firmware_in(package)
     report = replace(report, left_out=not_proved(package))
     for call in CALLED:

@@ -41,7 +41,7 @@ ONE = 1 << FRAC  # x = 1; what is larger counts as 1
 
 
 def counts_at(table: "NoiseTable", x: int, bits: int) -> dict[int, int]:
-    """How many of 2^bits words give each output at x: whole numbers, from the counts in the table's file."""
+    """Return how many of 2^bits words give each output at x, from the counts in the table's file."""
     outputs, counts = table.distribution(min(x, ONE))
     words = int(counts.sum())
     if (1 << bits) % words:
@@ -51,7 +51,7 @@ def counts_at(table: "NoiseTable", x: int, bits: int) -> dict[int, int]:
 
 
 def output_of(table: "NoiseTable", x: int, top: Any, low: Any, low_bits: int) -> Any:
-    """The output at x for the top and the low part of each word, two arrays."""
+    """Return the output at x for the top and the low part of each word, two arrays."""
     return table.draw(min(x, ONE), top.astype("int64"), low.astype("int64"), low_bits)
 
 
@@ -60,7 +60,7 @@ FLIPPED, MOST_UNUSED = 64, 10  # words whose unused bits are flipped, and how ma
 
 
 def every_feature(release: Release, places: Sequence[int]) -> str:
-    """Each feature at each x, through all values of the top part and as many random ones of the low part."""
+    """Check each feature at each x, with all values of the top part and as many random ones of the low part."""
     parts, n, k = release.parts, release.n, release.k
     each = 1 << max(parts.high, parts.low)
     at_once = (k + 1) // 2  # every second turn of a record is looked at, the others hold other values
@@ -76,7 +76,7 @@ def every_feature(release: Release, places: Sequence[int]) -> str:
 
 
 def without_unused_bits(release: Release, places: Sequence[int]) -> str:
-    """Whether the bits of a word that no part uses change nothing: all values of up to ten of them, on a sample."""
+    """Check that the unused bits of a word change nothing: all values of up to ten of them, on a sample."""
     import numpy as np
 
     bits = [1 << b for b in range(32) if release.parts.unused >> b & 1]
@@ -93,7 +93,7 @@ def without_unused_bits(release: Release, places: Sequence[int]) -> str:
 
 
 def _together(release: Release, places: Sequence[int], per_feature: int) -> Iterator[list[tuple[int, int]]]:
-    """Pairs of a feature and its x that one record can look at: every feature at so many x, spread over all."""
+    """Yield pairs of a feature and its x that one record can look at: each feature at `per_feature` x."""
     at_once = (release.k + 1) // 2
     for turn in range(per_feature):
         features = [int(f) for f in release.rng.permutation(release.n)]
@@ -103,7 +103,7 @@ def _together(release: Release, places: Sequence[int], per_feature: int) -> Iter
 
 
 def _one(release: Release, looked_at: list[tuple[int, int]], count: int) -> None:
-    """One x of each of some features, through so many words."""
+    """Check one x of each of some features with `count` words."""
     import numpy as np
 
     features = release.some_features([feature for feature, _ in looked_at])
@@ -123,7 +123,7 @@ def _one(release: Release, looked_at: list[tuple[int, int]], count: int) -> None
 
 
 def _some_words(release: Release, count: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
-    """Both parts of words: every value of each part as often as there is room, in any pairs."""
+    """Return both parts of `count` words: every value of each part equally often, in any pairs."""
     import numpy as np
 
     def values(bits: int) -> Any:
@@ -141,7 +141,7 @@ Draw = Callable[["np.ndarray[Any, Any]", int], "np.ndarray[Any, Any]"]  # words 
 
 
 def draw_proof(package: Package, build: Path, seed: int = 0) -> list[Proof]:
-    """Whether the compiled release has the likelihoods that are certified; nothing where it releases none."""
+    """Prove that the compiled release has the certified likelihoods; nothing where it releases none."""
     if package.table_file is None:
         return []
     try:
@@ -158,7 +158,7 @@ def draw_proof(package: Package, build: Path, seed: int = 0) -> list[Proof]:
 
 
 def releases(package: Package, known: Stated) -> list[Kernel]:
-    """The kernels of the package that release records through its table."""
+    """Return the kernels of the package that release records through its table."""
     return [one for one in known.noise.users if {"x", "word", "y"} <= set(one.parameters) and one in package.kernels]
 
 
@@ -184,7 +184,7 @@ def _release(package: Package, known: Stated, kernel: Kernel, build: Path, seed:
 
 
 def places_of(release: Release) -> list[int]:
-    """The x that are tried."""
+    """Return the x that are tried."""
     marks = {k * ONE // 8 for k in range(9)} | set(release.known.table.worst_inputs())
     beside = {mark + off for mark in marks for off in (-1, 0, 1)} | {release.most}
     some = release.rng.integers(0, ONE, RANDOM_X).tolist()
@@ -192,7 +192,7 @@ def places_of(release: Release) -> list[int]:
 
 
 def _counted(known: Stated, parts: Parts, places: Sequence[int], found: Sequence[dict[int, int]], name: str) -> None:
-    """Whether every output is as frequent as the table's own counts say, at every x."""
+    """Check that every output is as frequent as the table's counts say, at every x."""
     for x, counts in zip(places, found, strict=True):
         want = counts_at(known.table, x, parts.bits)
         for y in sorted(want.keys() | counts.keys()):
@@ -225,7 +225,7 @@ def _epsilon(ratio: Fraction | None) -> str:
 
 
 def _every_word(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> dict[int, int]:
-    """How many of all words give each output."""
+    """Count the outputs over all words."""
     import numpy as np
 
     counts: dict[int, int] = {}
@@ -238,7 +238,7 @@ def _every_word(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
 
 
 def _by_classes(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> dict[int, int]:
-    """The same where low parts fall into few classes that draw alike."""
+    """Count the outputs over all words where low parts fall into few classes that draw alike."""
     import numpy as np
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
@@ -268,7 +268,7 @@ def _by_classes(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
 
 
 def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> dict[int, int]:
-    """The same where an output is clamp(a + low), with an `a` of each top part: every `a` is read off."""
+    """Count the outputs over all words where an output is clamp(a + low), with an `a` of each top part."""
     import numpy as np
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
@@ -297,7 +297,7 @@ def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> 
 
 
 def _tally(outputs: "np.ndarray[Any, Any]") -> list[tuple[int, int]]:
-    """Each output and how often it is there."""
+    """Return each output and its count."""
     import numpy as np
 
     least = int(outputs.min())

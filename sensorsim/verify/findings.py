@@ -70,17 +70,17 @@ class KernelResult:
 
     @property
     def constant_time(self) -> bool | None:
-        """Whether the secret inputs never changed what was executed."""
+        """Return whether the secret inputs never changed what was executed."""
         return None if self.sequences_by_secret is None else self.sequences_by_secret == 1
 
     @property
     def same_addresses(self) -> bool | None:
-        """Whether the secret inputs never changed which data was touched."""
+        """Return whether the secret inputs never changed which data was touched."""
         return None if self.addresses_by_secret is None else self.addresses_by_secret == 1
 
     @property
     def same_time(self) -> bool | None:
-        """Whether no operation ran on secrets whose time depends on its operands."""
+        """Return whether no operation ran on secrets whose time depends on its operands."""
         return None if self.sequences is None else not any(operation.on_data for operation in self.operations)
 
     @property
@@ -106,7 +106,7 @@ SCHEMA_VERSION = 2
 
 
 def kernel_row(result: "KernelResult") -> dict[str, Any]:
-    """One kernel on one target."""
+    """Return the row of one kernel on one target."""
     n, price = result.instructions, result.price
     return {
         "kernel": result.kernel,
@@ -138,7 +138,7 @@ def kernel_row(result: "KernelResult") -> dict[str, Any]:
 
 
 def verification_data(report: "Verification") -> dict[str, Any]:
-    """All of it, for JSON."""
+    """Return the whole report for JSON."""
     results = []
     for result in report.results:
         more: dict[str, Any] = {"classes": result.classes, "table_notes": list(result.table_notes)}
@@ -160,6 +160,6 @@ def verification_data(report: "Verification") -> dict[str, Any]:
 
 
 def proof_facts(proofs: "Sequence[Proof]", left_out: Sequence[str]) -> dict[str, str]:
-    """Every proof with its answer, and what was not proved."""
+    """Return every proof with its answer, and what was not proved."""
     found = {proof.name: f"{'yes' if proof.passed else 'NO'}: {proof.detail}" for proof in proofs}
     return found | {f"not proved {number}": text for number, text in enumerate(left_out, 1)}

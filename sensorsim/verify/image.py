@@ -25,7 +25,7 @@ from sensorsim.verify.table_in_code import certificate_proof, packed, stated, ta
 
 
 def with_symbols(program: Program, given: Mapping[str, int]) -> Program:
-    """The program with symbols at other addresses; each must lie in it."""
+    """Return the program with symbols at other addresses, each of which must lie in it."""
     for name, address in given.items():
         if not any(section.address <= address & ~1 < section.end for section in program.sections):
             raise InputError(f"--symbol {name}=0x{address:x} is no address in the image; look at its map file.")
@@ -35,13 +35,13 @@ def with_symbols(program: Program, given: Mapping[str, int]) -> Program:
 
 
 def firmware_in(package: Package) -> Firmware:
-    """What a sensor's package binds, proved."""
+    """Return the firmware that a sensor's package binds, with the proof of its table."""
     with temporary_folder() as name:
         return firmware_of(options_of(package, Path(name)))
 
 
 def package_proofs(package: Package) -> list[Proof]:
-    """What does not depend on a build: the package's files, written anew, secrecy, and what is said of the table."""
+    """Prove what does not depend on a build: files, secrecy, and the statements about the table."""
     try:
         wrong = differences(package)
     except FailedProofError as error:
@@ -60,7 +60,7 @@ def package_proofs(package: Package) -> list[Proof]:
 
 
 def not_proved(package: Package) -> tuple[str, ...]:
-    """What nobody may take as proved of a build."""
+    """Return what nobody may take as proved of a build."""
     whole = f"`sensorsim verify {package.folder}` counts them as compiled for this machine"
     found = (
         [f"every draw of this build: only those that were tried are compared; {whole}"] if package.table_file else []
@@ -80,7 +80,7 @@ class ImageWork(Work):
         return Machine(target, self.program)
 
     def selftest_on(self, target: Target) -> None:
-        """Only where the image holds it, and then once; see `selftest_proofs`."""
+        """Do nothing: the image's self-test runs once, in `selftest_proofs`."""
 
     def on_core(self, target: Target, kernel: Kernel) -> KernelResult:
         result = super().on_core(target, kernel)  # its flash, RAM and runtime are the whole image's
@@ -95,7 +95,7 @@ def check_certain(program: Program, name: str) -> None:
 
 
 def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str | None) -> tuple[Program, Target]:
-    """All of the package linked by their compiler: the sensor, or a file that holds every kernel."""
+    """Link all of the package with the user's compiler: the sensor, or a file that holds every kernel."""
     entry, sources = BOARD_ENTRY, list(package.sources)
     if package.private:
         sources.append(board_entry(package.prefix, build, close=True))
@@ -118,7 +118,7 @@ def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str
 
 
 def selftest_proofs(program: Program, core: Target, package: Package) -> list[Proof]:
-    """The package's self-test, where the image holds it."""
+    """Run the package's self-test where the image holds it."""
     name = f"{package.prefix}selftest"
     if name not in program.symbols:
         return []
@@ -131,7 +131,7 @@ def selftest_proofs(program: Program, core: Target, package: Package) -> list[Pr
 
 
 def table_contents(package: Package) -> dict[str, bytes]:
-    """The bytes of the noise table and of what stands beside it, by the names that they have in C."""
+    """Return the bytes of the noise table and of the arrays beside it, by their names in C."""
     if package.table_file is None:
         return {}
     known = stated(package)
@@ -140,7 +140,7 @@ def table_contents(package: Package) -> dict[str, bytes]:
 
 
 def table_proofs(program: Program, package: Package, present: list[Kernel]) -> list[Proof]:
-    """The table read out of the image and certified; the arrays of an encoder or a sketch beside it."""
+    """Prove the table in the image by certifying it; compare the arrays of an encoder or a sketch beside it."""
     if package.table_file is None or not any(kernel in present for kernel in stated(package).noise.users):
         return []
     wanted, found = table_contents(package), program
@@ -163,7 +163,7 @@ def table_proofs(program: Program, package: Package, present: list[Kernel]) -> l
 
 
 def table_places(program: Program, package: Package) -> list[int]:
-    """Where the noise table may lie: at its symbol; in a file without one, wherever its bytes stand."""
+    """Find where the noise table may lie: at its symbol, or wherever its bytes are in a file without one."""
     known = stated(package)
     name = known.noise.table.name
     if not known.array:
@@ -188,7 +188,7 @@ def _bytes(program: Program, address: int, size: int) -> bytes:
 
 
 def _located(program: Program, name: str, content: bytes) -> Program:
-    """The program with a symbol for the bytes: its own, or the place where they stand in a file without symbols."""
+    """Add a symbol for the bytes: their own, or the place where they are in a file without symbols."""
     if name in program.symbols:
         address, size = program.symbols[name]
         return replace(program, symbols=program.symbols | {name: (address, size or len(content))})

@@ -41,11 +41,11 @@ class TimedOperation:
 
     @property
     def declarable(self) -> bool:
-        """Whether a kernel can declare it. Of our cores none has a MUL whose time depends on its operands."""
+        """Return whether a kernel can declare it. No core here has a MUL whose time depends on its operands."""
         return any(part in self.name for part in DIVIDES)
 
     def text(self, unit: str) -> str:
-        """As in `36 divisions (2–12 cycles)`."""
+        """Return it in words, as `36 divisions (2–12 cycles)`."""
         name = self.name[:-1] if self.count == 1 and self.name.endswith("ions") else self.name
         if self.min is None or self.max is None or math.isnan(self.max):
             return f"{self.count} {name}" if self.count else name
@@ -67,7 +67,7 @@ class Watched:
 
     @property
     def calls_runtime(self) -> bool:
-        """Whether a function of the compiler's runtime ran that branches on its operands."""
+        """Return whether a function of the compiler's runtime ran that branches on its operands."""
         return any(operation.min is None for operation in self.operations)
 
 
@@ -123,7 +123,7 @@ def _outside(inside: Container[int], steps: Steps, operands: Mapping[int, int]) 
 
 
 def _places(counter: BlockCounter, prefix: str) -> dict[int, tuple[str, tuple[str, ...]]]:
-    """By address: the name of the slow operation there, and the registers that hold its operands."""
+    """Return by address the slow operation there, and the registers that hold its operands."""
     found: dict[int, tuple[str, tuple[str, ...]]] = {}
     for instructions in counter.timed.values():
         for one in instructions:
@@ -141,7 +141,7 @@ def _places(counter: BlockCounter, prefix: str) -> dict[int, tuple[str, tuple[st
 def _operations(
     counter: BlockCounter, tally: Tally, places: Iterable[tuple[str, tuple[str, ...]]], slow: set[str]
 ) -> tuple[TimedOperation, ...]:
-    """Each kind of slow operation with how often a call runs it."""
+    """Return each kind of slow operation with the number of times that a call runs it."""
     prices: dict[str, tuple[float, float]] = {}
     for instructions in counter.timed.values():
         for one in instructions:
@@ -158,7 +158,7 @@ def _operations(
 
 
 def _first_branch(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched]) -> Instruction | None:
-    """The branch after which the first two calls that differ went different ways."""
+    """Find the branch after which the first two calls that differ took different paths."""
     other = next((call for call, one in enumerate(touched) if one.path != touched[0].path), None)
     if other is None:
         return None
@@ -172,7 +172,7 @@ def _first_branch(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched
 
 
 def _first_access(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched]) -> Instruction | None:
-    """The first instruction that touched another address in two calls of one path."""
+    """Find the first instruction that touched another address in two calls of one path."""
     seen: dict[int, tuple[int, int]] = {}  # by path: a call, its addresses
     for call, one in enumerate(touched):
         known, addresses = seen.setdefault(one.path, (call, one.addresses))
@@ -193,7 +193,7 @@ TIMING_HEAD = ("same path", "same addresses", "operations timed by data")
 
 
 def timing_cells(result: "KernelResult") -> tuple[str, str, str]:
-    """The cells under TIMING_HEAD: proved by the secrecy proof, or tried with so many secrets."""
+    """Return the cells under TIMING_HEAD: proved by the secrecy proof, or tried with a number of secrets."""
     if result.sequences is None:
         return "", "", ""
     return _path_cell(result), _addresses_cell(result), _operations_cell(result)
@@ -216,7 +216,7 @@ def _addresses_cell(result: "KernelResult") -> str:
 
 
 def _operations_cell(result: "KernelResult") -> str:
-    """Those on secrets, as `36 divisions (2–12 cycles)`; `none` where no operation has such a time at all."""
+    """List those on secrets, as `36 divisions (2–12 cycles)`; `none` where no operation has such a time at all."""
     slow = [operation.text(result.unit) for operation in result.operations if operation.on_data]
     if slow:
         return ", ".join(slow) + ("" if result.secrets else ", nothing secret")
@@ -226,12 +226,12 @@ def _operations_cell(result: "KernelResult") -> str:
 
 
 def _no(result: "KernelResult", what: str) -> str:
-    """A dependence on data; where the kernel declares no secret, the data is nobody's secret."""
+    """Word a dependence on data; where the kernel declares no secret, the data is not secret."""
     return f"no, {what}" if result.secrets else f"{what}, nothing secret"
 
 
 def timing_lines(result: "KernelResult") -> list[str]:
-    """Why a cell is no, for the lines below a table; nothing where all three are as they should be."""
+    """Say why a cell is no, for the lines below a table; nothing where all three are as they should be."""
     lines = [f"not the same path for all inputs: {reason}" for reason in result.varying]
     whose = "secrets" if result.secrets else "inputs"
     lines += [f"not the same addresses for all {whose}: {reason}" for reason in result.moving]
@@ -250,7 +250,7 @@ def leaks_told(results: "Iterable[KernelResult]") -> list[str]:
 
 
 def reasons(tally: Tally, functions: Mapping[Kernel, str], prefix: str) -> tuple[str, ...]:
-    """One line for each function with a branch that depends on data; nothing when the sequence is always the same."""
+    """Return a line for each function with a branch that depends on data; none if the sequence never changes."""
     if tally.constant_time:
         return ()
     by_function: dict[str, list[str]] = {}
@@ -276,7 +276,7 @@ def _runtime(function: str, prefix: str) -> str:
 
 
 def address_reason(function: str, text: str, address: int, kernel: Kernel) -> str:
-    """Which instruction touched another address for another secret, and which lines of the kernel say so."""
+    """Say which instruction touched another address for another secret, and which lines of the kernel cause it."""
     read = kernel.secrecy()
     found = dict.fromkeys(
         f"{one.text} at {one.at}{', declared' if one.reason else ''}"
@@ -289,7 +289,7 @@ def address_reason(function: str, text: str, address: int, kernel: Kernel) -> st
 
 
 def _conditions(kernel: Kernel) -> str:
-    """The `if`s of the kernel and of those compiled into it, as they stand in the source."""
+    """Return the `if`s of the kernel and of those compiled into it, as in the source."""
     found = [
         f"`{ir.shown(node)}` ({node.at})"
         for part in reachable([kernel])

@@ -31,7 +31,7 @@ class Own(NamedTuple):
 
 
 def own_of(package: Package, kernel: Kernel) -> Own:
-    """What the package fixes of the kernel's arguments; lengths that it does not are typical."""
+    """Return what the package fixes of the kernel's arguments; other lengths are typical."""
     known = {} if kernel.name in OTHERS else _constants(package, kernel)
     fits = {name: known[name] for name, kind in kernel.lengths.items() if kind.lo <= known.get(name, -1) <= kind.hi}
     lengths = kernel.lengths_at(fits)
@@ -48,7 +48,7 @@ def own_of(package: Package, kernel: Kernel) -> Own:
 
 
 def _constants(package: Package, kernel: Kernel) -> dict[str, int]:
-    """The macros of the package's table, sensor and packet, by the kernels' names for them."""
+    """Return the macros of the package's table, sensor and packet, by the kernels' names for them."""
     table = package.manifest.get("noise_table") or {}
     known = {"n": int(table["features"]), "k": int(table["release"])} if table else {}
     macro = re.compile(rf"^#define {re.escape(package.prefix.upper())}(\w+) (\d+)U?\b", re.M)
@@ -63,7 +63,7 @@ def _constants(package: Package, kernel: Kernel) -> dict[str, int]:
 
 
 def _packet(package: Package, kernel: Kernel, known: dict[str, int]) -> dict[str, int]:
-    """Where the kernel's part of a packet begins, and how many bits one value has there."""
+    """Return where the kernel's part of a packet begins, and the bits of one value there."""
     packet = package.manifest.get("sensor", {}).get("packet", {})
     if not packet or not kernel.name.startswith("pack_"):
         return {}
@@ -75,7 +75,7 @@ def _packet(package: Package, kernel: Kernel, known: dict[str, int]) -> dict[str
 
 
 def _table(package: Package, name: str) -> list[int]:
-    """The entries of an array of the package, as they stand in its C."""
+    """Return the entries of an array of the package from its C."""
     array = re.compile(rf"\b{re.escape(package.prefix)}{name}\[[^\]]*\] = \{{([^}}]*)\}}")
     for text in _texts(package, "*.c"):
         for entries in array.findall(text):
@@ -94,7 +94,7 @@ LONG = 2000  # values in a vector that is long
 
 
 def sets_of(package: Package, kernel: Kernel, effort: Effort, seed: int) -> list[Vectors]:
-    """Golden vectors, edges at several lengths and random ones.
+    """Return golden vectors, edges at several lengths and random vectors.
 
     The last two have the package's own lengths and constants. Where it has any, half of the random vectors have them,
     the others take every value that is allowed.
@@ -111,7 +111,7 @@ def sets_of(package: Package, kernel: Kernel, effort: Effort, seed: int) -> list
 
 
 def random_sets(package: Package, kernel: Kernel, count: int, seed: int) -> list[Vectors]:
-    """Random vectors, half of them with the package's own lengths, table and constants where it has any."""
+    """Return random vectors, half of them with the package's own lengths, table and constants where it has any."""
     own = own_of(package, kernel)
     if count < 2 or (not own.values and own.lengths == kernel.lengths_at()):
         return [random_vectors(kernel, {}, count, seed)]
@@ -120,6 +120,6 @@ def random_sets(package: Package, kernel: Kernel, count: int, seed: int) -> list
 
 
 def _how_many(kernel: Kernel, lengths: Mapping[str, int], usual: int) -> int:
-    """Vectors at these lengths: few where each is long."""
+    """Return the number of vectors at these lengths: few where each is long."""
     size = sum(array_length(kernel, name, lengths) for name, kind in kernel.arrays.items() if kind.contents is None)
     return FEW if size > LONG else max(usual, FEW)

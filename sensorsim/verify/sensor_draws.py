@@ -59,7 +59,7 @@ class Edges:
 
 
 def words_of(firmware: Firmware, key: bytes, epoch: int) -> Any:
-    """The words that draw, in the first release of each epoch from that one on: a row for each."""
+    """Return the words that draw in the first release of each epoch from that one on, a row for each."""
     sampled = "chosen" in firmware.kernel.parameters
     places = range(1, firmware.words, 2) if sampled else range(firmware.picks, firmware.words)
     return _words(key, epoch, places, firmware.blocks)
@@ -84,7 +84,7 @@ def _words(key: bytes, epoch: int, places: range, blocks: int) -> Any:
 
 
 def edges_of(firmware: Firmware, table: Any, words: Any, epoch: int) -> Edges:
-    """Edges of the draw with this table, among the words of epochs from that one on."""
+    """Find edges of the draw with this table among the words of epochs from that one on."""
     import numpy as np
 
     wanted, flat = dict(_wanted(firmware, table, words)), words.ravel()
@@ -100,14 +100,14 @@ def edges_of(firmware: Firmware, table: Any, words: Any, epoch: int) -> Edges:
 
 
 def _thinned(wanted: dict[tuple[int, int], tuple[int, ...]]) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
-    """Evenly, where there are too many to try; pairs stay beside each other."""
+    """Select evenly where there are too many to try; pairs stay together."""
     listed = sorted(wanted.items())
     step = -(-len(listed) // MOST)
     return [one for place, one in enumerate(listed) if place // 2 % step == 0]
 
 
 def _wanted(firmware: Firmware, table: Any, words: Any) -> Iterator[tuple[tuple[int, int], tuple[int, ...]]]:
-    """Ranges of words at an edge of the table, and for rows the rows in which they are one."""
+    """Yield ranges of words at an edge of the table, and the rows in which they are one."""
     import numpy as np
 
     given = firmware.arguments
@@ -134,7 +134,7 @@ def _wanted(firmware: Firmware, table: Any, words: Any) -> Iterator[tuple[tuple[
 
 
 def _near(firmware: Firmware, table: Any, word: int, rows: tuple[int, ...]) -> Iterator[int]:
-    """Features to try with a word: for rows the knot, and the first and the last that are rounded to it."""
+    """Yield features to try with a word: for rows the knot, and the first and the last that are rounded to it."""
     given = firmware.arguments
     if "base" in given:
         x = ((word >> 1) - given["base"]) // max(given["slope"], 1)
@@ -153,7 +153,7 @@ def _near(firmware: Firmware, table: Any, word: int, rows: tuple[int, ...]) -> I
 
 
 def _block(key: list[Any], place: int, epochs: Any, number: int = NUMBER) -> list[Any]:
-    """ChaCha20 (RFC 8439, section 2.3) of many keys and epochs at once."""
+    """Compute ChaCha20 (RFC 8439, section 2.3) of many keys and epochs at once."""
     import numpy as np
 
     fixed = [np.full_like(epochs, word) for word in (*CONSTANTS, place, number, 0)]
@@ -181,14 +181,14 @@ class _Model(Sensor):
 
     @property
     def key(self) -> bytes:
-        """Of the next release."""
+        """Return the key of the next release."""
         return bytes(self._memory.key.array.tobytes())
 
     def use(self, table: Any) -> None:
         self._mechanism._arguments["table"] = table
 
     def picked(self, draw: int) -> int:
-        """Which feature the last release drew there, or which direction its sketch had."""
+        """Return the feature that the last release drew there, or the direction of its sketch."""
         chosen = self._mechanism._chosen
         return draw if chosen is None else int(chosen[draw])
 
@@ -205,7 +205,7 @@ class _Pair:
         self.parts.append((self.core.sensor, ROOM))
 
     def open(self) -> bool:
-        """Both on blank flash with one entropy; the state of the program's is kept, to release from it again."""
+        """Open both on blank flash with one entropy; the program's state is saved, to release from it again."""
         self._begin()
         opened = self.core.open() == Status.OK
         self.kept = [(at, bytes(self.core.machine.uc.mem_read(at, size))) for at, size in self.parts]
@@ -218,7 +218,7 @@ class _Pair:
         self.model.open()
 
     def differ(self, epoch: int, x: Sequence[int]) -> str:
-        """Release this record in that epoch, first after the open; how the packets differ."""
+        """Release this record in that epoch, first after the open; describe how the packets differ."""
         self._begin()
         for at, content in self.kept:
             self.core.machine.uc.mem_write(at, content)
@@ -227,14 +227,14 @@ class _Pair:
         return self.compare(x)
 
     def compare(self, x: Sequence[int]) -> str:
-        """Release a record; how the packets differ."""
+        """Release a record; describe how the packets differ."""
         want, got = self.model.release(x), self.core.release(x)
         self.releases += 1
         return "" if want == got else f"the packet is {got[1].hex()} and the model's {want[1].hex()}"
 
 
 def draw_proof(target: Target, program: Program, firmware: Firmware, prefix: str, places: Sequence[int]) -> Proof:
-    """At every edge of the table, then with another table in each of the places until one is the table's."""
+    """Prove the draw at every edge of the table, then with another table in each possible place of it."""
     import numpy as np
 
     pair, table = _Pair(target, program, firmware, prefix), firmware.arguments.get("table")
@@ -270,7 +270,7 @@ def draw_proof(target: Target, program: Program, firmware: Firmware, prefix: str
 
 
 def _met(pair: _Pair, edges: Edges) -> str:
-    """The first edge at which the two differ, in words."""
+    """Describe the first edge at which the two differ."""
     chance = random.Random(1)
     for edge in edges.found:
         for x in _records(pair, edge, chance):
@@ -281,7 +281,7 @@ def _met(pair: _Pair, edges: Edges) -> str:
 
 
 def _records(pair: _Pair, edge: Edge, chance: random.Random) -> list[list[int]]:
-    """The feature that is drawn takes each value to try, or the sketch does; the others are at random."""
+    """Make records whose drawn feature, or sketch, has each value to try; the others are random."""
     n, sketch = pair.firmware.n, pair.firmware.sketch
     if pair.firmware.encoder is not None:
         return [record(n, chance) for _ in range(RECORDS)]
@@ -296,7 +296,7 @@ def _records(pair: _Pair, edge: Edge, chance: random.Random) -> list[list[int]]:
 
 
 def aimed(sketch: Sketch, number: int, u: int, chance: random.Random) -> list[int]:
-    """A record whose sketch along a direction is as near to u as the formats allow: the sum takes what it needs of one
+    """Make a record whose sketch along a direction is as near to u as the formats allow: the sum takes from one
     feature after the other. Those that the direction leaves out are at random."""
     along, sign = round(sketch.root * math.sqrt(u * ONE)), chance.choice((-1, 1))
     made = [chance.randrange(ONE + 1) for _ in range(sketch.n)]
@@ -311,7 +311,7 @@ def aimed(sketch: Sketch, number: int, u: int, chance: random.Random) -> list[in
 
 
 def _other(table: Any, cuts: int | None) -> Any:
-    """Another table of the same shape: thresholds that ascend in each row, or the same entries the other way round."""
+    """Return another table of the same shape: ascending thresholds in each row, or the entries in reverse order."""
     import numpy as np
 
     if cuts is None:
@@ -321,7 +321,7 @@ def _other(table: Any, cuts: int | None) -> Any:
 
 
 def packets_differ(target: Target, program: Program, firmware: Firmware, prefix: str, count: int, seed: int = 2) -> str:
-    """Many packets one after the other; the first that differs, in words."""
+    """Compare many packets one after the other; describe the first that differs."""
     pair, chance = _Pair(target, program, firmware, prefix), random.Random(seed)
     boards = (pair.ours, pair.theirs)
     for number in range(count):

@@ -43,7 +43,7 @@ Step = Callable[[Board, Any], Answer]
 
 
 def steps_of(firmware: Firmware, releases: int, closes: bool, seed: int) -> Iterator[tuple[str, Step]]:
-    """A reset, then releases; now and then something goes wrong."""
+    """Yield the steps of a life: a reset, then releases; now and then something goes wrong."""
     chance = random.Random(seed)
     yield "reset on blank memory", _reset(SeededEntropy, chance.getrandbits(64))
     for number in range(releases):
@@ -79,12 +79,12 @@ def _trouble(firmware: Firmware, closes: bool, chance: random.Random) -> Iterato
 
 
 def record(n: int, chance: random.Random) -> list[int]:
-    """Edges and numbers in between."""
+    """Return a random record of edges and numbers in between."""
     return [chance.choice(EDGES) if chance.random() < 0.4 else chance.randrange(32769) for _ in range(n)]
 
 
 def answer(call: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call gives, or what stopped it."""
+    """Return the result of a call, or what stopped it."""
     try:
         return call(*arguments)
     except PowerCut:
@@ -165,7 +165,7 @@ def _closed(x: list[int]) -> Step:
 
 
 def _damage(chance: random.Random) -> bytes:
-    """What is turned in both slots: a bit or a byte of one, of both, of the same place, or a whole slot."""
+    """Choose the bits to flip in both slots: a bit or a byte of one, of both, or a whole slot."""
     slots = chance.choice(((0,), (1,), (0, 1)))
     place, bits = chance.randrange(SLOT_BYTES), chance.choice((1 << chance.randrange(8), chance.randrange(1, 256)))
     turned = bytearray(2 * SLOT_BYTES)
@@ -177,7 +177,7 @@ def _damage(chance: random.Random) -> bytes:
 
 
 def _damaged(turned: bytes) -> Step:
-    """What is counted after it stays: a sensor that opened on one good slot goes on from there."""
+    """Reset with a damaged journal. Later counts stay: a sensor that opened on one good slot goes on from there."""
 
     def step(board: Board, sensor: Any) -> Answer:
         kept = board.flash.image
@@ -210,7 +210,7 @@ def core_sensor(target: Target, program: Program, firmware: Firmware, prefix: st
 
 
 def as_built(target: Target, program: Program, firmware: Firmware, prefix: str) -> tuple[Firmware, tuple[str, ...]]:
-    """The firmware with the budget and the reserve that the program was built with, and how they differ.
+    """Return the firmware with the budget and reserve that the program was built with, and how they differ.
 
     A package lets a build allow fewer releases, or count others ahead. What the certificate speaks of must be the same.
     """
@@ -247,7 +247,7 @@ def as_built(target: Target, program: Program, firmware: Firmware, prefix: str) 
 
 
 def _allowed(core: EmulatedSensor, firmware: Firmware) -> int:
-    """Releases of one epoch, tried; a budget that is too large to try is taken as the package's."""
+    """Count the releases of one epoch by trying; a budget that is too large to try is taken as the package's."""
     if firmware.releases > MOST_TRIED:
         return firmware.releases
     for made in range(firmware.releases + 1):
@@ -276,7 +276,7 @@ def live(target: Target, program: Program, firmware: Firmware, prefix: str, rele
 
 
 def _difference(firmware: Firmware, want: Answer, got: Answer) -> str:
-    """The first thing that differs; of a packet, which fields."""
+    """Describe the first thing that differs; of a packet, which fields."""
     for name, right in want.items():
         own = got.get(name)
         if own == right:

@@ -50,7 +50,7 @@ class Releases:
         self.core, self.board, self.image, self.now = core, board, image, now
 
     def prepare(self, seed: int) -> None:
-        """The same public state again, with this entropy."""
+        """Restore the same public state, with this entropy."""
         self.board.flash.restore(self.image)
         self.board.clock.epoch, self.board.entropy = self.now, SeededEntropy(seed)
         self.core.reset()
@@ -66,7 +66,7 @@ class Releases:
 
 
 def watch_releases(releases: Releases, counter: BlockCounter, trials: int, chance: random.Random) -> Touches:
-    """Other records with one entropy, for the addresses; then other entropy too, for the operands."""
+    """Watch releases of other records with one entropy, for addresses; then other entropy too, for operands."""
     n, seed = releases.core.firmware.n, chance.getrandbits(64)
     records = [[0] * n, [32768] * n, *(record(n, chance) for _ in range(trials - 2))]
     steps = Steps(counter.machine)
@@ -83,7 +83,7 @@ def _constant(program: Program, address: int) -> bool:
 
 
 def _first_access(counter: BlockCounter, touched: Sequence[Sequence[Access]]) -> str:
-    """The first access that the first call and another do not share: function, instruction, address."""
+    """Name the first access that the first call and another do not share: function, instruction, address."""
     for other in touched[1:]:
         place = first_difference(touched[0], other)
         if place is None:
@@ -196,7 +196,7 @@ def watch_calls(target: Target, program: Program, firmware: Firmware, prefix: st
 
 
 def timing_proofs(calls: Calls, package: Package) -> list[Proof]:
-    """Whether secrets change what runs, which data is touched or the operands of slow operations. Each fails unless a
+    """Prove that secrets change no path, no address and no operand of a slow operation. Each fails unless a
     kernel declares it, and of addresses only places in constant tables may be declared."""
     accepted = {found.kind for one in package.kernels for found in one.secrecy().exceptions}
     declared = "address" in accepted
@@ -227,7 +227,7 @@ def _must(status: Status, what: str) -> None:
 
 
 def _varying(tally: Tally) -> tuple[str, ...]:
-    """The branches that went another way: function, instruction, address."""
+    """Name the branches that went another way: function, instruction, address."""
     if tally.constant_time:
         return ()
     found = []

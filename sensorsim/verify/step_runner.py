@@ -49,7 +49,7 @@ class Worker:
         self.process: subprocess.Popen[bytes] | None = None
 
     def do(self, step: Step) -> Any:
-        """What the step gives, or its error."""
+        """Return the answer of the step, or raise its error."""
         if self.process is None:
             self._start()
         limit = SELFTEST_SECONDS + 30 if step.what == "selftest" else SECONDS  # to compile it takes some seconds
@@ -121,7 +121,7 @@ class _Answer(pickle.Unpickler):
 
 
 def serve(connection: Connection) -> None:
-    """The other side: do what comes until nobody is there any more."""
+    """Do the steps that the other process sends, until it is gone."""
     setup, name, parent = connection.recv()
     tools.stay_in_group()
     name_temporary(setup.build.parent)
@@ -192,19 +192,19 @@ class Run:
                 worker.end()
 
     def of(self, what: str) -> list[Step]:
-        """The steps of one sort, in the order of the question."""
+        """Return the steps of one sort, in the order of the question."""
         steps = [step for group in self.groups for step in group if step.what == what]
         targets = self.setup.targets
         return sorted(steps, key=lambda step: (step.kernel, step.target in targets and targets.index(step.target)))
 
     @property
     def whole(self) -> bool:
-        """Whether every file is known to be as export writes it."""
+        """Return whether every file is known to be as export writes it."""
         return self.found.get(self.of("anew")[0]) == []
 
     @property
     def altered(self) -> bool:
-        """Whether the package is not what export writes: then whatever goes wrong with it is its own fault."""
+        """Return whether the package is not what export writes: then whatever goes wrong is its own fault."""
         answer = self.found.get(self.of("anew")[0])
         return isinstance(answer, FailedProofError) or (isinstance(answer, list) and bool(answer))
 
@@ -230,7 +230,7 @@ class Run:
             raise
 
     def _taken(self) -> list[Step]:
-        """The first steps of a group that can begin; they wait where none can, and are none where all are taken."""
+        """Take the first steps of a group that can begin; wait where none can; return none where all are taken."""
         with self.changed:
             while self.waiting and not self.stopped.is_set():
                 for group in self.waiting:
@@ -243,7 +243,7 @@ class Run:
         return []
 
     def _ready(self, step: Step) -> bool:
-        """Host code waits for the files, and kernels for the self-tests, which find what loops for ever."""
+        """Return whether a step may begin: host code waits for the files, kernels for the self-tests."""
         needs = self.of("anew") if step.on_host else []
         if step.what in ("bits", "ubsan"):
             tests = self.of("selftest")
@@ -252,7 +252,7 @@ class Run:
         return all(need in self.found for need in needs)
 
     def _doer(self, step: Step) -> "Steps | Worker":
-        """Who does a step where nothing is shared."""
+        """Choose who does a step where nothing is shared."""
         safe = self.whole and not step.on_host and step.what not in ("anew", "selftest")  # those two can be ended
         return self._own() if not self.workers or (safe and not self.runs_python) else self.workers[0]
 
@@ -287,18 +287,18 @@ class Run:
             return error if isinstance(error, RuntimeError) else RuntimeError(f"{step.about}: {error!r}")
 
     def _differences(self, made: Any) -> list[str]:
-        """The files of the package beside those that export makes; why it makes none, if so."""
+        """Compare the package's files with those that export makes; say why it makes none, if so."""
         return compared(self.setup.folder, made) if isinstance(made, dict) else [str(reason) for reason in made]
 
     def _fails_selftest(self, target: str) -> bool:
-        """Whether the target's self-test failed; for a step without a target, any of them that ran."""
+        """Return whether the target's self-test failed; for a step without a target, any of them that ran."""
         tests = [(step, answer) for step, answer in self.found.items() if step.what == "selftest"]
         return any(failed(answer) for step, answer in tests if target in ("", step.target))
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ctrl-C waits until a step is done: raised inside a callback of the emulator it is lost, or ends the process."""
+    """Delay Ctrl-C until a step is done: raised inside a callback of the emulator it is lost, or ends the process."""
     seen: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, lambda number, _: seen.append(number)) if main else None
@@ -312,7 +312,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def failed(answer: Any) -> bool:
-    """Whether a step ran and what it proves does not hold."""
+    """Return whether a step ran and what it proves does not hold."""
     return isinstance(answer, Exception) and str(answer) != NOT_RUN
 
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.encoder import encoder_tables
-from sensorsim.export.files import MANIFEST
 from sensorsim.export.manifest import Package
-from sensorsim.export.noise import Noise, for_package
+from sensorsim.export.noise_constants import Noise, for_package
 from sensorsim.export.sketch import sketch_table
+from sensorsim.export.write import MANIFEST
 from sensorsim.language.c.files import Table
 from sensorsim.language.c.text import comment
 from sensorsim.machine.elf import Program, read_elf
@@ -49,7 +49,7 @@ class Held:
 
 
 def held_by(package: Package, arrays: Mapping[str, str], target: str, build: Path) -> Held:
-    """What the code for a target holds of the arrays, given with their storage, and of all the header's macros."""
+    """Read the arrays, given with their storage, and all macros of the header out of the code for a target."""
     names = list(defined(package))
     source = build / f"held-{target}.c"
     source.write_text(_source(package, names, list(arrays)), "utf-8")
@@ -62,27 +62,27 @@ def held_by(package: Package, arrays: Mapping[str, str], target: str, build: Pat
 
 
 def defined(package: Package) -> dict[str, int]:
-    """The plain numbers that the header of the tables defines, by their macros."""
+    """Return the plain numbers that the header of the tables defines, by their macros."""
     lead = re.escape(package.prefix.upper())
     pattern = re.compile(rf"^#define ({lead}(?:NOISE|ENCODER|SKETCH)_\w+) +(\d{{1,10}})$", re.M)
     return {name: int(value) for name, value in pattern.findall(header_of(package).read_text("utf-8"))}
 
 
 def macros(package: Package) -> dict[str, int]:
-    """The constants beside the noise table, by the names of the kernels' arguments."""
+    """Return the constants beside the noise table, by the names of the kernels' arguments."""
     lead = f"{package.prefix}NOISE_".upper()
     return {name.removeprefix(lead).lower(): value for name, value in defined(package).items() if name.startswith(lead)}
 
 
 def header_of(package: Package) -> Path:
-    """The header that declares the table."""
+    """Return the header that declares the table."""
     if package.private:
         return package.folder / "src" / f"{package.prefix}tables.h"
     return package.folder / "include" / f"{package.prefix}kernels.h"
 
 
 def symbol(program: Program, name: str, size: int) -> bytes:
-    """The bytes of a symbol; FailedProofError where the program has none of this size."""
+    """Return the bytes of a symbol; FailedProofError where the program has none of this size."""
     if name not in program.symbols:
         raise FailedProofError(f"the code has no {name}, so it was not built with the package's table")
     address, own = program.symbols[name]
@@ -101,12 +101,12 @@ def numbers(data: bytes, storage: str) -> tuple[int, ...]:
 
 
 def packed(values: tuple[int, ...], storage: str) -> bytes:
-    """The bytes of an array, as `numbers` reads them."""
+    """Return the bytes of an array, as `numbers` reads them."""
     return struct.pack(f"<{len(values)}{LETTERS[storage]}", *values)
 
 
 def _source(package: Package, names: Sequence[str], arrays: Sequence[str]) -> str:
-    """C that keeps the arrays and holds the constants, then the arrays' sizes in bytes."""
+    """Return C that holds the constants, then the arrays' sizes in bytes, and keeps the arrays."""
     held = [f"(uint32_t)({name})" for name in names] + [f"(uint32_t)sizeof({name})" for name in arrays]
     declared = f"const uint32_t {CONSTANTS}[{len(held)}]"
     keep = "".join(
@@ -147,19 +147,19 @@ class Stated:
 
     @property
     def constants(self) -> dict[str, int]:
-        """Of the noise table, by the names of the kernels' arguments."""
+        """Return the constants of the noise table, by the names of the kernels' arguments."""
         sizes = {"n": self.table.features, "k": self.table.release} if self.table.for_releases else {}
         return sizes | self.table.c_constants()
 
     @property
     def arrays(self) -> dict[str, str]:
-        """Every array by its C name, with the storage of an entry."""
+        """Return every array by its C name, with the storage of an entry."""
         own = [self.noise.table] if self.array else []
         return {table.name: table.storage for table in (*own, *self.beside)}
 
 
 def table_proofs(package: Package, targets: Sequence[str], build: Path) -> list[Proof]:
-    """The table in the code of every target, and what is said of it; nothing where the package has no table."""
+    """Prove the table in the code of every target, and what is said of it; nothing without a table."""
     if package.table_file is None:
         return []
     try:
@@ -182,7 +182,7 @@ def table_proofs(package: Package, targets: Sequence[str], build: Path) -> list[
 
 
 def table_in(program: Program, package: Package) -> "NoiseTable":
-    """The table that a linked program holds, with its certificate; FailedProofError where it is not the package's."""
+    """Certify the table that a linked program holds; FailedProofError where it is not the package's."""
     known = stated(package)
     values: tuple[int, ...] = ()
     if known.array:
@@ -192,7 +192,7 @@ def table_in(program: Program, package: Package) -> "NoiseTable":
 
 
 def stated(package: Package) -> Stated:
-    """The package's table, encoder and sketch by their files; FailedProofError where they cannot be read."""
+    """Read the package's table, encoder and sketch from its files; FailedProofError where they cannot be read."""
     file = package.table_file
     if file is None:
         raise InputError(f"{package.folder} has no noise table; export it with --noise.")
@@ -219,7 +219,7 @@ def _beside(package: Package) -> tuple[Table, ...]:
 
 
 def check_held(held: Held, known: Stated, package: Package, where: str) -> None:
-    """FailedProofError that names what is not as the files say."""
+    """Raise FailedProofError with what is not as the files say."""
     lead = f"{package.prefix}NOISE_".upper()
     own = {name.removeprefix(lead).lower(): v for name, v in held.constants.items() if name.startswith(lead)}
     _proved(held.arrays.get(known.noise.table.name, ()), own, known, package, where)
@@ -241,7 +241,7 @@ def check_held(held: Held, known: Stated, package: Package, where: str) -> None:
 
 
 def _first(found: Sequence[int], wanted: Sequence[int]) -> str:
-    """The first place at which two arrays differ."""
+    """Return the first place at which two arrays differ."""
     pairs = enumerate(zip(found, wanted, strict=False))
     return f"[{next((i for i, (a, b) in pairs if a != b), min(len(found), len(wanted)))}]"
 
@@ -249,7 +249,7 @@ def _first(found: Sequence[int], wanted: Sequence[int]) -> str:
 def _proved(
     values: tuple[int, ...], constants: Mapping[str, int], known: Stated, package: Package, where: str
 ) -> "NoiseTable":
-    """The table that is held, certified; FailedProofError where it is another than the package's."""
+    """Certify the table that is held; FailedProofError where it is another than the package's."""
     lead = f"{package.prefix}NOISE_".upper()
     file = package.table_file
     assert file is not None
@@ -276,7 +276,7 @@ def _proved(
 
 
 def certificate_proof(package: Package, known: Stated) -> Proof:
-    """Whether everything that is said of the table is what it proves."""
+    """Prove that everything that is said of the table is what it proves."""
     certificate = known.table.certificate
     assert certificate is not None
     untrue = wrong_statements(package, known)
@@ -284,7 +284,7 @@ def certificate_proof(package: Package, known: Stated) -> Proof:
 
 
 def wrong_statements(package: Package, known: Stated) -> list[str]:
-    """Where the package says something else of its table than the table proves."""
+    """Return where the package says something else of its table than the table proves."""
     found = []
     file = package.table_file
     assert file is not None
@@ -309,7 +309,7 @@ def wrong_statements(package: Package, known: Stated) -> list[str]:
 
 
 def _in_record(record: Any, expected: Mapping[str, Any], path: str) -> list[str]:
-    """What differs between a part of the manifest and what it should say."""
+    """Return what differs between a part of the manifest and what it should say."""
     if not isinstance(record, dict):
         return [f"{MANIFEST} says nothing of {path}"]
     found = []

@@ -57,11 +57,11 @@ class Verification(Result):
         return verification_data(self)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each kernel on each target."""
+        """Return a row for each kernel on each target."""
         return [kernel_row(result) for result in self.results]
 
     def figure(self) -> "Figure":
-        """Instructions of one call of each kernel on each core."""
+        """Draw the instructions of one call of each kernel on each core."""
         counted = {f"{one.kernel}, {one.target}": one.instructions for one in self.results if one.instructions}
         values: dict[str, float | None] = {name: counts.mean for name, counts in counted.items()}
         axis = "instructions of one call, mean over the inputs it was run on"
@@ -99,7 +99,7 @@ class _Report:
         self.setup, self.run, self.found, self.contents = setup, run, run.found, contents
 
     def whole(self) -> Verification:
-        """Everything; raises what is no fault of the package."""
+        """Return the report; raise what is no fault of the package."""
         altered = self.run.altered
         for step, answer in self.found.items():
             proof = isinstance(answer, FailedProofError) or (altered and step.what != "anew")
@@ -157,7 +157,7 @@ class _Report:
         return Proof("files", not answer, "; ".join(answer[:NAMED]) + more or whole)
 
     def _left_out(self) -> Iterator[str]:
-        """What was not proved, and why."""
+        """Yield what was not proved, and why."""
         if not self.run.of("draw"):
             yield NOT_DRAWN if self.contents.table else NO_TABLE
         names = [name for what, name in SORTS.items() if any(map(self._not_run, self.run.of(what)))]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import FailedProofError
-from sensorsim.export.choose import Load, Options
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Load, Options
 from sensorsim.language.secrecy import unproved
 from sensorsim.machine.targets import CORES, HOST, TARGETS, check_with_gcc, compile_host
 from sensorsim.verify.bits import Effort, Work
@@ -43,7 +43,7 @@ class Step:
 
     @property
     def on_host(self) -> bool:
-        """Whether C of the package runs on this machine, or is loaded, which can run it as well."""
+        """Return whether C of the package runs on this machine, or is loaded, which can run it as well."""
         return self.target == HOST
 
 
@@ -128,7 +128,7 @@ class Steps:
 
 
 def groups(contents: Contents, setup: Setup) -> list[list[Step]]:
-    """The steps, in groups that one process does one after the other, as far as they can begin.
+    """Return the steps in groups; one process does a group in order, as far as its steps can begin.
 
     Those on the host come late in their group: they wait until the files are known to be as export writes them.
     """
@@ -147,14 +147,14 @@ def groups(contents: Contents, setup: Setup) -> list[list[Step]]:
 
 
 def only(package: Package, place: int) -> Package:
-    """The package with one of its kernels, which keeps its name."""
+    """Return the package with one of its kernels, which keeps its name."""
     one = replace(package, kernels=(package.kernels[place],))
     one.__dict__["names"] = package.names
     return one
 
 
 def selftest_on_host(package: Package, build: Path) -> int:
-    """What the self-test returns on this machine, run in a process that can be ended."""
+    """Run the self-test on this machine in a process that can be ended; return its answer."""
     name = f"{package.prefix}selftest"
     library = compile_host([*package.sources, *package.selftest], package.include, build / "selftest-host.so")
     try:

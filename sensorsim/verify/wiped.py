@@ -48,11 +48,11 @@ class _Told(Sensor):
 
     @property
     def key(self) -> bytes:
-        """Of the next release."""
+        """Return the key of the next release."""
         return bytes(self._memory.key.array.tobytes())
 
     def sketched(self, x: list[int]) -> bytes:
-        """What the last release, of this record, made of it before the draw; nothing where that says nothing."""
+        """Return the sketch of the last release, of this record, before the draw; empty where it says nothing."""
         sketch, chosen = self.firmware.sketch, self._mechanism._chosen
         if sketch is None or chosen is None:
             return b""
@@ -72,7 +72,7 @@ class _Told(Sensor):
 
 
 def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int) -> str:
-    """The first secret word that is found again, in words; empty where none is."""
+    """Describe the first secret that is found again; empty where none is."""
     again: Counter[str] = Counter()
     for seed in range(1, trials + 1):
         ours, theirs = Board(entropy=SeededEntropy(seed)), Board(entropy=SeededEntropy(seed))
@@ -105,7 +105,7 @@ def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str,
 
 
 def _outside(core: EmulatedSensor, x: list[int]) -> dict[str, bytes]:
-    """Memory that is no business of a release: variables, whole pages of them, and what the caller holds."""
+    """Return memory that a release must not touch: pages of variables, and what the caller holds."""
     read, parts = core.machine.uc.mem_read, core.machine.program.sections
     core.machine.uc.mem_write(core.x, struct.pack(f"<{len(x)}H", *x))
     pages = [(part.name, part.address, part.end) for part in parts if part.writable]
@@ -117,7 +117,7 @@ def _outside(core: EmulatedSensor, x: list[int]) -> dict[str, bytes]:
 
 
 def _halves(core: EmulatedSensor, secrets: bytes) -> set[str]:
-    """The places in the sensor's state and on the stack at which a half of the secrets' words stands."""
+    """Find the places in the sensor's state and on the stack that hold half of a secret word."""
     halves = {secrets[k : k + HALF] for k in range(0, len(secrets), HALF)} - {bytes(HALF), bytes([PAINT]) * HALF}
     found = set()
     for name, start, size in (("in the sensor's state", core.sensor, ROOM),
@@ -138,7 +138,7 @@ def _kept(board: Board, kept: bytearray, count: int) -> bytes:
 
 
 def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
-    """Where one of the words is found."""
+    """Say where one of the words is found."""
     stack, parts = core.machine.places.stack, core.machine.program.sections
     if _holds(core, core.sensor, ROOM, secrets):
         return "in the sensor's state"
@@ -154,7 +154,7 @@ def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
 
 
 def _holds(core: EmulatedSensor, start: int, size: int, secrets: bytes) -> bool:
-    """Whether a word of the secrets is there; zeros are none."""
+    """Return whether a word of the secrets is there; zeros do not count."""
     content = bytes(core.machine.uc.mem_read(start, size))
     words = {secrets[k : k + WORD] for k in range(0, len(secrets), WORD)} - {bytes(WORD)}
     return any(word in content for word in words)
