@@ -41,6 +41,7 @@ from sensorsim.privacy.tables import certified, make_table, ready_table
 from sensorsim.verify import binary, image, sensor_draws
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.sensor_draws import draw_proof, packets_differ
+from sensorsim.verify.sensor_life import SensorBuild
 from sensorsim.verify.table_in_code import LETTERS, stated
 from sensorsim.verify.wiped import leftovers
 
@@ -287,7 +288,7 @@ def changed(package, folder, file, before, after, command=CLANG_M4):
 def drawn(elf, package):
     program = read_elf(elf.read_bytes())
     places = image.table_places(program, package)
-    return draw_proof(core_of(program), program, image.firmware_in(package), "ss_", places)
+    return draw_proof(SensorBuild(core_of(program), program, image.firmware_in(package), "ss_"), places)
 
 
 REACHES = "return ss_geu_near(drawn, cut);"
@@ -313,7 +314,7 @@ def test_a_draw_that_is_off_by_one_fails(opened, tmp_path, file, before, after):
 def test_a_leak_by_one_word_in_a_thousand_fails(opened, tmp_path):
     leak = DRAW.replace("= ss", "= ((word[1U] >> 22U) == 513U) ? (uint8_t)((x[picked] >> 14U) & 3U) : ss")
     program = read_elf(changed(opened, tmp_path, "ss_rows_search.h", DRAW, leak).read_bytes())
-    found = packets_differ(core_of(program), program, image.firmware_in(opened), "ss_", PACKETS)
+    found = packets_differ(SensorBuild(core_of(program), program, image.firmware_in(opened), "ss_"), PACKETS)
     assert PACKETS >= 10_000 and found.startswith("packet ")
 
 
@@ -372,7 +373,7 @@ TOP = "(uint16_t)(sensor->word[1] >> 16U)"
 def test_halves_and_records_that_are_kept_are_found(opened, tmp_path, kept, said):
     elf = leaking(CLANG_M4, opened, tmp_path, f"    {kept};\n{WIPED}", WIPED)
     program = read_elf(elf.read_bytes())
-    assert said in leftovers(core_of(program), program, image.firmware_in(opened), "ss_", 8)
+    assert said in leftovers(SensorBuild(core_of(program), program, image.firmware_in(opened), "ss_"), 8)
 
 
 def test_files_that_differ_fail_and_what_is_not_proved_is_said(opened, clang, monkeypatch):

@@ -340,5 +340,5 @@ def test_an_image_whose_self_test_loops_for_ever_is_told(tmp_path, monkeypatch):
     source.write_text("unsigned ss_selftest(void); unsigned ss_selftest(void) { for (volatile int k = 0;; k++) { } }\n")
     out = Ziglang().elf(core, [source], [tmp_path], "ss_selftest", tmp_path / "loop.elf")
     program = read_elf((out or tmp_path / "loop.elf").read_bytes())
-    (proof,) = image.selftest_proofs(program, core, SimpleNamespace(prefix="ss_"))
+    (proof,) = image.selftest_proofs(image.Image(program, core, SimpleNamespace(prefix="ss_")))
     assert not proof.passed and "ss_selftest does not end on cortex-m0plus: stopped after 1 s" in proof.detail

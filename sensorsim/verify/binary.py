@@ -16,13 +16,15 @@ from sensorsim.files import read_bounded, temporary_folder
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.compilers import OwnCompiler
 from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import MOST_BYTES, Program, read_elf
+from sensorsim.machine.elf import MOST_BYTES, read_elf
 from sensorsim.machine.targets import Target, need_firmware_tools
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.findings import SCHEMA_VERSION, Proof, proof_facts
 from sensorsim.verify.image import (
+    STATEMENTS,
+    Image,
     ImageWork,
     built_with,
     check_certain,
@@ -37,7 +39,7 @@ from sensorsim.verify.image import (
 )
 from sensorsim.verify.kernel_timing import leaks_told
 from sensorsim.verify.sensor_draws import draw_proof, packets_differ
-from sensorsim.verify.sensor_life import Life, as_built, live
+from sensorsim.verify.sensor_life import Life, SensorBuild, as_built, live
 from sensorsim.verify.sensor_timing import CallResult, Calls, timing_proofs, watch_calls
 from sensorsim.verify.wiped import leftovers
 
@@ -133,14 +135,15 @@ def verify_elf(
     program = with_symbols(program, symbols or {})
     core = core_of(program, target)
     package, say, of_package = _begun(manifest if manifest.is_dir() else manifest.parent, trust, progress)
+    image = Image(program, core, package)
     with temporary_folder() as build:
         report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,
                               None, ())  # fmt: skip
         if package.private:
-            report = _sensor(report, program, core, package, say)
-            return replace(report, proofs=(*report.proofs, *selftest_proofs(program, core, package), *of_package))
+            report = _sensor(report, image, say)
+            return replace(report, proofs=(*report.proofs, *selftest_proofs(image), *of_package))
         work = ImageWork(package, Path(build), effort or Effort(), seed, program)
-        present = [one for one in package.kernels if package.names.functions[one] in program.symbols]
+        present = image.kernels
         absent = [package.names.functions[one] for one in package.kernels if one not in present]
         if not present:
             raise InputError(
@@ -150,12 +153,7 @@ def verify_elf(
         for one in present:
             check_certain(program, package.names.functions[one])
         results = [_step(say, work, core, one, place, len(present)) for place, one in enumerate(present)]
-        proofs = [
-            *_of_kernels(results),
-            *table_proofs(program, package, present),
-            *selftest_proofs(program, core, package),
-            *of_package,
-        ]
+        proofs = [*_of_kernels(results), *(proof for prove in STATEMENTS for proof in prove(image)), *of_package]
         report = replace(report, left_out=not_proved(package), absent=tuple(absent))
         return replace(report, proofs=tuple(proofs), kernels=tuple(results))
 
@@ -180,8 +178,9 @@ def verify_with(
             command, str(folder), core.name, compiler.version(), compiler.flags, program.flash_bytes,
             program.ram_bytes, None, (),
         )  # fmt: skip
+        image = Image(program, core, package)
         if package.private:
-            report = _sensor(report, program, core, package, say)
+            report = _sensor(report, image, say)
         else:
             for one in package.kernels:
                 if (function := package.names.functions[one]) not in program.symbols:
@@ -189,8 +188,7 @@ def verify_with(
                         f"the compiler left no function {function} in the image, or not its name; take what strips "
                         "names, such as -s, out of --cc."
                     )
-            proofs = tuple(table_proofs(program, package, list(package.kernels)))
-            report = replace(report, proofs=proofs, left_out=not_proved(package))
+            report = replace(report, proofs=tuple(table_proofs(image)), left_out=not_proved(package))
         report = replace(report, proofs=(*report.proofs, *of_package))
         work = Work(package, build, effort or Effort(), seed, compiler)
         try:
@@ -214,9 +212,10 @@ def _step(say: Progress, work: Work, core: Target, kernel: Kernel, place: int, s
     return work.on_core(core, kernel)
 
 
-def _sensor(report: BinaryReport, program: Program, core: Target, package: Package, say: Progress) -> BinaryReport:
+def _sensor(report: BinaryReport, image: Image, say: Progress) -> BinaryReport:
     """Prove the whole sensor: its life, its calls, its path, its table."""
-    prefix, firmware = package.prefix, firmware_in(package)
+    program, package, prefix = image.program, image.package, image.package.prefix
+    build = SensorBuild(image.target, program, firmware_in(package), prefix)
     report = replace(report, left_out=not_proved(package))
     for call in CALLED:
         name = f"{prefix}sensor_{call}"
@@ -226,27 +225,27 @@ def _sensor(report: BinaryReport, program: Program, core: Target, package: Packa
                 f"where it is with --symbol {name}=0x8000124."
             )
         check_certain(program, name)
-    proofs = table_proofs(program, package, list(package.kernels))
+    proofs = table_proofs(image)
     try:
         say("budget and identity", 0, 5)
-        firmware, notes = as_built(core, program, firmware, prefix)
+        build, notes = as_built(build)
         say("a life beside the model", 1, 5)
-        life = live(core, program, firmware, prefix, RELEASES)
+        life = live(build, RELEASES)
         say("many packets", 2, 5)
-        wrong = life.difference or packets_differ(core, program, firmware, prefix, PACKETS)
+        wrong = life.difference or packets_differ(build, PACKETS)
         told = f"tried {life.releases + PACKETS} packets, {life.resets} resets and {life.cuts} power cuts, "
         proofs.insert(0, Proof("bits", not wrong, wrong or f"{told}all as the model's"))
         report = replace(report, notes=notes, life=life, proofs=tuple(proofs))
         if life.difference:
             return report
         say("edges of the table", 3, 5)
-        drawn = draw_proof(core, program, firmware, prefix, table_places(program, package))
+        drawn = draw_proof(build, table_places(program, package))
         say("paths", 4, 5)
-        calls = watch_calls(core, program, firmware, prefix, TRIALS)
+        calls = watch_calls(build, TRIALS)
     except FailedProofError as error:
         others = [proof for proof in proofs if proof.name != "bits"]
         return replace(report, proofs=(Proof("bits", False, str(error)), *others))
-    left = leftovers(core, program, firmware, prefix, WIPES)
+    left = leftovers(build, WIPES)
     wiped = Proof(
         "wiped", not left, left or f"no key, word, entropy or record is left in memory after {WIPES} releases"
     )

@@ -1,7 +1,7 @@
 """A linked image and the package that it should hold: which symbols are where, and what its tables prove."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,24 @@ from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.findings import Proof
 from sensorsim.verify.reproduce import differences, options_of
 from sensorsim.verify.table_in_code import certificate_proof, packed, stated, table_in
+
+
+@dataclass(frozen=True)
+class Image:
+    """A linked program that should hold a package: what a `Statement` about a build is made of."""
+
+    program: Program
+    target: Target
+    package: Package
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """Return the kernels of the package whose functions the image has; a sensor's are inside of its functions."""
+        functions = self.package.names.functions
+        return [one for one in self.package.kernels if self.package.private or functions[one] in self.program.symbols]
+
+
+Statement = Callable[[Image], list[Proof]]  # proves something of a build; no proof where there is nothing to prove
 
 
 def with_symbols(program: Program, given: Mapping[str, int]) -> Program:
@@ -117,13 +135,13 @@ def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str
     return program, core_of(program, target)
 
 
-def selftest_proofs(program: Program, core: Target, package: Package) -> list[Proof]:
+def selftest_proofs(image: Image) -> list[Proof]:
     """Run the package's self-test where the image holds it."""
-    name = f"{package.prefix}selftest"
-    if name not in program.symbols:
+    name = f"{image.package.prefix}selftest"
+    if name not in image.program.symbols:
         return []
     try:
-        number = Machine(core, program).call(name, [])
+        number = Machine(image.target, image.program).call(name, [])
     except InputError as error:
         return [Proof("self-test", False, str(error))]
     told = f"{name} fails at vector {number}" if number else f"{name} of the image answers 0"
@@ -139,11 +157,12 @@ def table_contents(package: Package) -> dict[str, bytes]:
     return own | {one.name: packed(one.values, one.storage) for one in known.beside}
 
 
-def table_proofs(program: Program, package: Package, present: list[Kernel]) -> list[Proof]:
+def table_proofs(image: Image) -> list[Proof]:
     """Prove the table in the image by certifying it; compare the arrays of an encoder or a sketch beside it."""
-    if package.table_file is None or not any(kernel in present for kernel in stated(package).noise.users):
+    package = image.package
+    if package.table_file is None or not any(kernel in image.kernels for kernel in stated(package).noise.users):
         return []
-    wanted, found = table_contents(package), program
+    wanted, found = table_contents(package), image.program
     beside = {one.name for one in stated(package).beside}
     for name, content in wanted.items():
         found = _located(found, name, content)
@@ -160,6 +179,9 @@ def table_proofs(program: Program, package: Package, present: list[Kernel]) -> l
     assert table.certificate is not None
     epsilon = table.certificate.epsilon_record
     return [Proof("table", True, f"{sum(map(len, wanted.values()))} bytes in the image prove epsilon {epsilon}")]
+
+
+STATEMENTS: tuple[Statement, ...] = (table_proofs, selftest_proofs)  # in the order of a report
 
 
 def table_places(program: Program, package: Package) -> list[int]:

@@ -22,14 +22,12 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.status import Status
-from sensorsim.export.board import ROOM, EmulatedSensor
+from sensorsim.export.board import ROOM
 from sensorsim.kernels.chacha20 import CONSTANTS
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS
-from sensorsim.machine.elf import Program
-from sensorsim.machine.targets import Target
 from sensorsim.verify.findings import Proof
-from sensorsim.verify.sensor_life import FIRST_EPOCH, Board, core_sensor, record
+from sensorsim.verify.sensor_life import FIRST_EPOCH, Board, SensorBuild, record
 
 TRIES = 1 << 20  # words that are looked through; each value of 16 bits is among them sixteen times on average
 AT_ONCE = 1 << 12  # blocks that the processor's cache holds
@@ -196,12 +194,13 @@ class _Model(Sensor):
 class _Pair:
     """A model and a program's sensor, each on a board of its own, that are always given the same."""
 
-    def __init__(self, target: Target, program: Program, firmware: Firmware, prefix: str) -> None:
+    def __init__(self, build: SensorBuild) -> None:
+        firmware = build.firmware
         self.firmware, self.ours, self.theirs = firmware, Board(), Board()
         self.model = _Model(firmware, self.ours.flash, self.ours.draw, self.ours.clock)
-        self.core: EmulatedSensor = core_sensor(target, program, firmware, prefix, self.theirs)
+        self.core = build.sensor(self.theirs)
         self.blank, self.releases = self.ours.flash.image, 0
-        self.parts = [(part.address, len(part.data)) for part in program.sections if part.writable]
+        self.parts = [(part.address, len(part.data)) for part in build.program.sections if part.writable]
         self.parts.append((self.core.sensor, ROOM))
 
     def open(self) -> bool:
@@ -233,11 +232,12 @@ class _Pair:
         return "" if want == got else f"the packet is {got[1].hex()} and the model's {want[1].hex()}"
 
 
-def draw_proof(target: Target, program: Program, firmware: Firmware, prefix: str, places: Sequence[int]) -> Proof:
+def draw_proof(build: SensorBuild, places: Sequence[int]) -> Proof:
     """Prove the draw at every edge of the table, then with another table in each possible place of it."""
     import numpy as np
 
-    pair, table = _Pair(target, program, firmware, prefix), firmware.arguments.get("table")
+    pair, firmware = _Pair(build), build.firmware
+    table = firmware.arguments.get("table")
     if not pair.open():
         return Proof("draws", False, "the sensor of the image does not open")
     words = words_of(firmware, pair.model.key, LATER)
@@ -256,7 +256,7 @@ def draw_proof(target: Target, program: Program, firmware: Firmware, prefix: str
     other = _other(table, firmware.arguments.get("cuts"))
     edges, failed = edges_of(firmware, other, words, LATER), "the table is not in the image"
     for place in places:
-        pair = _Pair(target, program, firmware, prefix)
+        pair = _Pair(build)
         pair.open()
         pair.model.use(other)
         pair.core.machine.uc.mem_write(
@@ -320,9 +320,9 @@ def _other(table: Any, cuts: int | None) -> Any:
     return np.ascontiguousarray(np.sort(drawn.reshape(-1, cuts), axis=1).ravel())
 
 
-def packets_differ(target: Target, program: Program, firmware: Firmware, prefix: str, count: int, seed: int = 2) -> str:
+def packets_differ(build: SensorBuild, count: int, seed: int = 2) -> str:
     """Compare many packets one after the other; describe the first that differs."""
-    pair, chance = _Pair(target, program, firmware, prefix), random.Random(seed)
+    pair, chance = _Pair(build), random.Random(seed)
     boards = (pair.ours, pair.theirs)
     for number in range(count):
         if number % EVERY == 0:
@@ -334,7 +334,7 @@ def packets_differ(target: Target, program: Program, firmware: Firmware, prefix:
                 return f"the image and the model answer differently to open before packet {number + 1}"
         for board in boards:
             board.clock.epoch += 1
-        wrong = pair.compare(record(firmware.n, chance))
+        wrong = pair.compare(record(build.firmware.n, chance))
         if wrong:
             return f"packet {number + 1} of many: {wrong}"
     return ""

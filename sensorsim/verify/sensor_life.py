@@ -204,18 +204,32 @@ class Life:
     difference: str
 
 
-def core_sensor(target: Target, program: Program, firmware: Firmware, prefix: str, board: Board) -> EmulatedSensor:
-    """Return the program's sensor on a board."""
-    return EmulatedSensor(target, program, firmware, prefix, board.flash, board.draw, board.clock)
+@dataclass(frozen=True)
+class SensorBuild:
+    """A linked program with a sensor, and the firmware that it should be. Statements about a sensor are made of it."""
+
+    target: Target
+    program: Program
+    firmware: Firmware
+    prefix: str
+
+    def sensor(self, board: Board) -> EmulatedSensor:
+        """Return the program's sensor on a board."""
+        own = (board.flash, board.draw, board.clock)
+        return EmulatedSensor(self.target, self.program, self.firmware, self.prefix, *own)
+
+    def has(self, call: str) -> bool:
+        """Return whether the program has this function of a sensor; linkers drop what nobody calls."""
+        return f"{self.prefix}sensor_{call}" in self.program.symbols
 
 
-def as_built(target: Target, program: Program, firmware: Firmware, prefix: str) -> tuple[Firmware, tuple[str, ...]]:
-    """Return the firmware with the budget and reserve that the program was built with, and how they differ.
+def as_built(build: SensorBuild) -> tuple[SensorBuild, tuple[str, ...]]:
+    """Return the build with the budget and reserve that the program was made with, and how they differ.
 
     A package lets a build allow fewer releases, or count others ahead. What the certificate speaks of must be the same.
     """
-    board, notes = Board(), []
-    core = core_sensor(target, program, firmware, prefix, board)
+    board, notes, firmware, prefix = Board(), [], build.firmware, build.prefix
+    core = build.sensor(board)
     status = answer(core.open)
     if status != Status.OK:
         raise FailedProofError(f"{prefix}sensor_open on blank memory answers {_said(status)}, the model OK.")
@@ -226,8 +240,7 @@ def as_built(target: Target, program: Program, firmware: Firmware, prefix: str) 
             "length of an epoch; build it from this package."
         )
     upper, reserve = prefix.upper(), slot[RESERVE_AT]
-    asks = f"{prefix}sensor_left" in program.symbols
-    budget = answer(core.left) if asks else _allowed(core, firmware)
+    budget = answer(core.left) if build.has("left") else _allowed(core, firmware)
     if not isinstance(budget, int):
         raise FailedProofError(f"{prefix}sensor_left gives no number: {budget}")
     if budget > firmware.releases or budget < 1:
@@ -243,7 +256,7 @@ def as_built(target: Target, program: Program, firmware: Firmware, prefix: str) 
     if reserve != firmware.reserve:
         notes.append(f"{upper}RESERVE is {reserve} in the image and {firmware.reserve} in the package")
         firmware = replace(firmware, reserve=reserve)
-    return firmware, tuple(notes)
+    return replace(build, firmware=firmware), tuple(notes)
 
 
 def _allowed(core: EmulatedSensor, firmware: Firmware) -> int:
@@ -257,11 +270,11 @@ def _allowed(core: EmulatedSensor, firmware: Firmware) -> int:
     return firmware.releases + 1
 
 
-def live(target: Target, program: Program, firmware: Firmware, prefix: str, releases: int, seed: int = 1) -> Life:
+def live(build: SensorBuild, releases: int, seed: int = 1) -> Life:
     """Put both through the same life, until they differ or the releases are made."""
-    asks, closes = (f"{prefix}sensor_{call}" in program.symbols for call in ("left", "close"))
+    firmware, asks, closes = build.firmware, build.has("left"), build.has("close")
     boards = (Board(asks=asks), Board(asks=asks))
-    core = core_sensor(target, program, firmware, prefix, boards[1])
+    core = build.sensor(boards[1])
     model = Sensor(firmware, boards[0].flash, boards[0].draw, boards[0].clock)
     done = {"release": 0, "reset": 0, "cut": 0}
     for number, (what, step) in enumerate(steps_of(firmware, releases, closes, seed)):

@@ -13,7 +13,6 @@ from typing import Any
 
 from sensorsim.cost.prices import load_cpu
 from sensorsim.device.entropy import SeededEntropy
-from sensorsim.device.firmware import Firmware
 from sensorsim.device.status import Status
 from sensorsim.errors import FailedProofError
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
@@ -25,7 +24,7 @@ from sensorsim.machine.elf import Program
 from sensorsim.machine.targets import Target
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
 from sensorsim.verify.findings import Proof
-from sensorsim.verify.sensor_life import Board, core_sensor, record
+from sensorsim.verify.sensor_life import Board, SensorBuild, record
 
 Case = tuple[int, list[int]]  # a seed and a record
 Access = tuple[int, int]  # address of the instruction, and of the data
@@ -172,11 +171,11 @@ class _Watch:
             )  # fmt: skip
 
 
-def watch_calls(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int, seed: int = 1) -> Calls:
+def watch_calls(build: SensorBuild, trials: int, seed: int = 1) -> Calls:
     """Open and release from one state of the flash, each time with another record and other entropy."""
     board, chance = Board(), random.Random(seed)
-    core = core_sensor(target, program, firmware, prefix, board)
-    watch = _Watch(core, target)
+    core, firmware = build.sensor(board), build.firmware
+    watch = _Watch(core, build.target)
     _must(watch.call("open, blank memory", core.open), "open")
     board.clock.epoch += 1
     _must(core.release([0] * firmware.n)[0], "release")
@@ -188,7 +187,7 @@ def watch_calls(target: Target, program: Program, firmware: Firmware, prefix: st
         _must(watch.call("release", core.release, x)[0], "release")
     touched = bytes(core.machine.uc.mem_read(core.sensor, ROOM)).rstrip(bytes([GARBAGE]))
     for name, function in (("left", core.left), ("close", core.close)):
-        if f"{prefix}sensor_{name}" in program.symbols:
+        if build.has(name):
             watch.call(name, function)
     ran = {name for tally in watch.tallies.values() for part in tally.parts.values() for name in part.functions}
     touches = watch_releases(releases, watch.counter, trials // 2, chance)

@@ -11,18 +11,15 @@ from functools import partial
 from typing import Any
 
 from sensorsim.device.entropy import SeededEntropy
-from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.kernels.formats import ONE
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
 from sensorsim.kernels.sensor import SENSOR
 from sensorsim.language.types import Q
-from sensorsim.machine.elf import Program
 from sensorsim.machine.emulator import PAINT
 from sensorsim.machine.memory import PAGE, STACK_BYTES
-from sensorsim.machine.targets import Target
-from sensorsim.verify.sensor_life import Board, core_sensor
+from sensorsim.verify.sensor_life import Board, SensorBuild
 
 WORD, HALF = 4, 2
 
@@ -71,13 +68,13 @@ class _Told(Sensor):
         self._words.draw = words  # type: ignore[method-assign]
 
 
-def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int) -> str:
+def leftovers(build: SensorBuild, trials: int) -> str:
     """Describe the first secret that is found again; empty where none is."""
-    again: Counter[str] = Counter()
+    again, firmware = Counter[str](), build.firmware
     for seed in range(1, trials + 1):
         ours, theirs = Board(entropy=SeededEntropy(seed)), Board(entropy=SeededEntropy(seed))
         model = _Told(firmware, ours.flash, ours.draw, ours.clock)
-        core, drawn = core_sensor(target, program, firmware, prefix, theirs), bytearray()
+        core, drawn = build.sensor(theirs), bytearray()
         core.entropy = partial(_kept, theirs, drawn)
         model.listen()
         model.open()
