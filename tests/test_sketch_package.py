@@ -41,8 +41,8 @@ from sensorsim.privacy.tables import certified, make_table, ready_table
 from sensorsim.verify import binary, image
 from sensorsim.verify.bits import Effort, Work
 from sensorsim.verify.every_draw import draw_proof
-from sensorsim.verify.package_vectors import own_of
-from sensorsim.verify.sensor_draws import aimed
+from sensorsim.verify.package_vectors import fixed_arguments
+from sensorsim.verify.sensor_draws import record_for_sketch
 from sensorsim.verify.table_in_code import table_proofs
 from sensorsim.verify.verification import verify
 from sensorsim.verify.verification_steps import selftest_on_host
@@ -165,7 +165,7 @@ def test_records_are_aimed_at_a_sketch():
     sketch, chance, reached = some_sketch(), random.Random(5), 0
     for u in (0, 1, 100, 4096, 16384, 30000, 32767, 32768):
         for number in range(40, 60):
-            x = aimed(sketch, number, u, chance)
+            x = record_for_sketch(sketch, number, u, chance)
             ref, comp = naive_sketch(sketch, number, x), int(sketch.value([x], [number])[0])
             assert ref == comp and comp <= u + 4 and all(0 <= value <= ONE for value in x)
             reached += abs(comp - u) <= 4
@@ -185,10 +185,10 @@ def test_the_table_of_a_sketch_is_for_one_number(package):
     sketch, table = some_sketch(), ready_table(1.6, 1)
     made = [SensorCode(Firmware(replace(table, features=n), sketch=sketch)).sources("") for n in (1, 14)]
     assert made[0] == made[1]
-    own = own_of(package, next(one for one in package.kernels if one.name == "sketch"))
+    own = fixed_arguments(package, next(one for one in package.kernels if one.name == "sketch"))
     assert own.lengths == {"n": 14, "halvings": sketch.halvings}
     assert own.values == {"factor": sketch.factor, "centre": list(sketch.centre)}
-    drawn = own_of(package, next(one for one in package.kernels if one.name.startswith("release")))
+    drawn = fixed_arguments(package, next(one for one in package.kernels if one.name.startswith("release")))
     assert drawn.lengths["n"] == 1
 
 

@@ -16,7 +16,7 @@ from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import AVR, SHOWN, TARGETS, Ziglang, compile_elf, targets_named
 from sensorsim.machine.watching import Watch
 from sensorsim.verify.bits import Effort, KernelResult, Work
-from sensorsim.verify.kernel_timing import TimedOperation, leaks_told, timing_cells, timing_lines
+from sensorsim.verify.kernel_timing import TimedOperation, describe_leaks, timing_cells, timing_lines
 from sensorsim.verify.sensor_timing import CallResult, Calls, Touches, timing_proofs
 from sensorsim.verify.verification import paths
 
@@ -191,7 +191,7 @@ def test_a_product_of_the_runtime_on_secrets_fails_whatever_is_declared_beside_i
     result = Work(work.package, tmp_path, FEW, 0, Called()).on_core(TARGETS["rv32ec"], kernel)
     assert result.differing_bits == 0 and not result.passed and not result.proved_same_path
     assert "time of 1 __mulsi3" in result.leaks
-    (told,) = leaks_told([result])
+    (told,) = describe_leaks([result])
     assert "on rv32ec: secrets change the " in told and "1 __mulsi3" in told
     (proof,) = paths([result])
     assert not proof.passed and proof.detail == told and "proved" not in proof.detail
@@ -341,7 +341,7 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
 
     from sensorsim.export.sensor_package import default_table
     from sensorsim.privacy.tablefile import write_table
-    from sensorsim.verify.package_vectors import own_of
+    from sensorsim.verify.package_vectors import fixed_arguments
 
     table = replace(default_table(), features=9)
     path = tmp_path / "table.txt"
@@ -349,7 +349,7 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
     write_folder(tmp_path / "package", make_package(Options(("sampled",), noise=path)))
     package = open_package(tmp_path / "package")
     (kernel,) = package.kernels
-    own = own_of(package, kernel)
+    own = fixed_arguments(package, kernel)
     _, entries = table.c_array()
     assert own.lengths["n"] == 9
     assert own.values["table"] == list(entries)

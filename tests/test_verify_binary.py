@@ -42,7 +42,7 @@ from sensorsim.verify import binary, image, sensor_draws
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.sensor_draws import draw_proof, packets_differ
 from sensorsim.verify.sensor_life import SensorBuild
-from sensorsim.verify.table_in_code import LETTERS, stated
+from sensorsim.verify.table_in_code import LETTERS, read_tables
 from sensorsim.verify.wiped import leftovers
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
@@ -340,7 +340,7 @@ def test_the_edges_of_other_kinds_of_tables(tmp_path, kind):
 
 
 def package_table(package):
-    known = stated(package)
+    known = read_tables(package)
     return LETTERS[known.noise.table.storage], known.array
 
 

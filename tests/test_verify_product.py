@@ -28,7 +28,7 @@ from sensorsim.verify.compiled_release import Release
 from sensorsim.verify.every_draw import draw_proof
 from sensorsim.verify.reproduce import differences
 from sensorsim.verify.step_runner import Worker
-from sensorsim.verify.table_in_code import stated, table_in, table_proofs
+from sensorsim.verify.table_in_code import read_tables, table_in, table_proofs
 from sensorsim.verify.verification import verify
 from sensorsim.verify.verification_steps import Setup, Step, selftest_on_host
 
@@ -391,7 +391,7 @@ def test_the_table_of_a_linked_program(package, tmp_path):
         out = compile_elf(TARGETS["rv32imc"], sources, opened.include, "keep", tmp_path / "keep.elf")
         return read_elf(out.read_bytes())
 
-    assert table_in(linked(), opened).certificate == stated(opened).table.certificate
+    assert table_in(linked(), opened).certificate == read_tables(opened).table.certificate
     change(package / "src/ss_tables.c", "6656U", "6657U")
     with pytest.raises(FailedProofError, match=r"ss_noise_table\[8\] in the program"):
         table_in(linked(), opened)
@@ -427,7 +427,7 @@ def test_every_draw_of_the_compiled_release(package, tmp_path):
     assert "each of 14 features is picked as often" in proof.detail
     table = ready_table("1.6", 1)
     assert isinstance(table, RowsTable) and naive_ratio(table) == certified(table).certificate.ratio
-    release = Release(opened, stated(opened), opened.kernels[0], tmp_path)
+    release = Release(opened, read_tables(opened), opened.kernels[0], tmp_path)
     words = np.random.default_rng(3).integers(0, 2**32, 300, np.uint32)
     for x in (0, 5000, 16384, 32768):
         want = []

@@ -202,17 +202,17 @@ def test_while_the_files_are_made_emulated_cores_run_and_the_host_waits(tmp_path
     run = Run(setup, None, 2)
     run.groups = groups(Contents(("one", "two"), True), setup)
     run.waiting = [list(group) for group in run.groups]
-    first = run._taken()
+    first = run._take_steps()
     assert [step.what for step in first] == ["anew"]
     seen = []
     for _ in range(4):
-        taken = run._taken()
+        taken = run._take_steps()
         seen += taken
         run.found |= dict.fromkeys(taken)
     assert [step.what for step in seen] == ["selftest", "gcc", "bits", "ubsan", "bits", "ubsan"]
     assert not any(step.on_host for step in seen)
     run.found[first[0]] = []
-    assert run._taken() == [Step("selftest", "self-test on host", "host")]
+    assert run._take_steps() == [Step("selftest", "self-test on host", "host")]
 
 
 def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, monkeypatch):

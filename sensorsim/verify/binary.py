@@ -26,9 +26,9 @@ from sensorsim.verify.image import (
     STATEMENTS,
     Image,
     ImageWork,
-    built_with,
     check_certain,
     firmware_in,
+    link_package,
     not_proved,
     package_proofs,
     selftest_proofs,
@@ -37,9 +37,9 @@ from sensorsim.verify.image import (
     table_proofs,
     with_symbols,
 )
-from sensorsim.verify.kernel_timing import leaks_told
+from sensorsim.verify.kernel_timing import describe_leaks
 from sensorsim.verify.sensor_draws import draw_proof, packets_differ
-from sensorsim.verify.sensor_life import Life, SensorBuild, as_built, live
+from sensorsim.verify.sensor_life import Life, SensorBuild, as_built, run_life
 from sensorsim.verify.sensor_timing import CallResult, Calls, timing_proofs, watch_calls
 from sensorsim.verify.wiped import leftovers
 
@@ -54,7 +54,7 @@ CALLED = ("open", "release")  # the functions of a sensor without which there is
 
 @dataclass(frozen=True, repr=False)
 class BinaryReport(Result):
-    """What was proved of one build. `flash_bytes` and `ram_bytes` are of the whole image."""
+    """The proofs of one build. `flash_bytes` and `ram_bytes` are of the whole image."""
 
     image: str
     folder: str
@@ -134,7 +134,7 @@ def verify_elf(
         raise InputError(said if elf.name in said else f"{elf.name}: {said}") from None
     program = with_symbols(program, symbols or {})
     core = core_of(program, target)
-    package, say, of_package = _begun(manifest if manifest.is_dir() else manifest.parent, trust, progress)
+    package, say, of_package = _open(manifest if manifest.is_dir() else manifest.parent, trust, progress)
     image = Image(program, core, package)
     with temporary_folder() as build:
         report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,
@@ -169,11 +169,11 @@ def verify_with(
 ) -> BinaryReport:
     """Prove a package as a compiler of yours builds it."""
     compiler = OwnCompiler(command)
-    package, say, of_package = _begun(folder, trust, progress)
+    package, say, of_package = _open(folder, trust, progress)
     with temporary_folder() as name:
         build = Path(name)
         say("compile", 0, 1)
-        program, core = built_with(package, compiler, build, target)
+        program, core = link_package(package, compiler, build, target)
         report = BinaryReport(
             command, str(folder), core.name, compiler.version(), compiler.flags, program.flash_bytes,
             program.ram_bytes, None, (),
@@ -199,7 +199,7 @@ def verify_with(
         return replace(report, proofs=(*report.proofs, *more), kernels=tuple(results))
 
 
-def _begun(folder: Path, trust: bool, progress: Progress | None) -> tuple[Package, Progress, list[Proof]]:
+def _open(folder: Path, trust: bool, progress: Progress | None) -> tuple[Package, Progress, list[Proof]]:
     """Open the package; return it, the progress function, and the proofs that do not depend on a build."""
     need_firmware_tools()
     package, say = open_package(folder, trust), progress or (lambda what, step, steps: None)
@@ -230,7 +230,7 @@ def _sensor(report: BinaryReport, image: Image, say: Progress) -> BinaryReport:
         say("budget and identity", 0, 5)
         build, notes = as_built(build)
         say("a life beside the model", 1, 5)
-        life = live(build, RELEASES)
+        life = run_life(build, RELEASES)
         say("many packets", 2, 5)
         wrong = life.difference or packets_differ(build, PACKETS)
         told = f"tried {life.releases + PACKETS} packets, {life.resets} resets and {life.cuts} power cuts, "
@@ -258,7 +258,7 @@ def _sensor(report: BinaryReport, image: Image, say: Progress) -> BinaryReport:
 def _of_kernels(results: list[KernelResult]) -> list[Proof]:
     wrong = [f"{one.kernel}: {one.differing_bits} bits differ" for one in results if one.differing_bits]
     count = sum(one.vectors for one in results)
-    paths = leaks_told(results)
+    paths = describe_leaks(results)
     return [
         Proof(
             "kernels",

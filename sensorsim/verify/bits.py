@@ -33,8 +33,8 @@ from sensorsim.machine.vectors import (
     with_one_public_input,
 )
 from sensorsim.verify.findings import Effort, KernelResult
-from sensorsim.verify.kernel_timing import TimedOperation, Watched, address_reason, reasons, watch
-from sensorsim.verify.package_vectors import COUNTED, random_sets, sets_of
+from sensorsim.verify.kernel_timing import TimedOperation, Watched, address_reason, branch_reasons, watch
+from sensorsim.verify.package_vectors import COUNTED, random_sets, vector_sets
 
 CHUNK = 10_000
 HOST_SECONDS = 60  # of processor time that one set of vectors may take on this machine
@@ -42,7 +42,7 @@ SHIPPED = "sensorsim.language.primitives"  # the primitives of the language
 
 
 class Work:
-    """A package that is being verified: what was built and which vectors were made, so that nothing is made twice."""
+    """A package under verification, with its builds and vectors, so that nothing is made twice."""
 
     def __init__(
         self, package: Package, build: Path, effort: Effort, seed: int, compiler: Compiler | None = None
@@ -52,9 +52,9 @@ class Work:
         self.known: dict[Kernel, list[tuple[Vectors, dict[str, Any]]]] = {}
 
     def sets(self, kernel: Kernel) -> list[tuple[Vectors, dict[str, Any]]]:
-        """Return the vectors of `sets_of`, each set with the results of Numba."""
+        """Return the vectors of `vector_sets`, each set with the results of Numba."""
         if kernel not in self.known:
-            made = sets_of(self.package, kernel, self.effort, self.seed)
+            made = vector_sets(self.package, kernel, self.effort, self.seed)
             self.known[kernel] = [(vectors, expected(vectors)) for vectors in made]
             self.check_golden(kernel)
         return self.known[kernel]
@@ -124,7 +124,7 @@ class Work:
             sequences=len(tally.sequences),
             sequences_by_secret=self.sequences_by_secret(machine, kernel, tally, watched),
             own_sequences=watched.own_paths,
-            varying=reasons(tally, own, prefix),
+            varying=branch_reasons(tally, own, prefix),
             moving=self.moving(kernel, counter, watched),
             proved_same_path=proved,
             tried=tally.calls,

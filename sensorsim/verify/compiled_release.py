@@ -20,7 +20,7 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, numpy_name
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
-from sensorsim.verify.table_in_code import Stated, macros
+from sensorsim.verify.table_in_code import PackageTables, noise_macros
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,12 +53,12 @@ class Parts:
 class Release:
     """The package's release as compiled for this machine."""
 
-    def __init__(self, package: Package, known: Stated, kernel: Kernel, build: Path, seed: int = 0) -> None:
+    def __init__(self, package: Package, known: PackageTables, kernel: Kernel, build: Path, seed: int = 0) -> None:
         import numpy as np
 
         self.kernel, self.known, self.rng = kernel, known, np.random.default_rng(seed)
         self.function = package.names.functions[kernel]
-        self.constants = macros(package)
+        self.constants = noise_macros(package)
         self.n, self.k = self.constants.get("n", 1), self.constants.get("k", 1)
         self.sampled = "chosen" in kernel.parameters
         self.least, self.most = bounds(kernel.arrays["x"].element, {})
@@ -180,9 +180,9 @@ def whole_words(top: Any, low: Any, parts: Parts, rng: "np.random.Generator") ->
     return np.asarray(word | (rng.integers(0, 1 << 32, word.shape, np.uint32) & np.uint32(parts.unused)), np.uint32)
 
 
-def _driver(package: Package, known: Stated, kernel: Kernel) -> str:
+def _driver(package: Package, known: PackageTables, kernel: Kernel) -> str:
     """Return C that calls the release for one record after the other, with the package's own constants."""
-    lead, given = f"{package.prefix}NOISE_".upper(), macros(package)
+    lead, given = f"{package.prefix}NOISE_".upper(), noise_macros(package)
     n, k = given.get("n", 1), given.get("k", 1)
     sampled = "chosen" in kernel.parameters
     passed = []

@@ -30,7 +30,7 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.privacy.rational import log_above
 from sensorsim.verify.compiled_release import Parts, Release, whole_words
 from sensorsim.verify.findings import Proof
-from sensorsim.verify.table_in_code import Stated, macros, stated
+from sensorsim.verify.table_in_code import PackageTables, noise_macros, read_tables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,24 +145,24 @@ def draw_proof(package: Package, build: Path, seed: int = 0) -> list[Proof]:
     if package.table_file is None:
         return []
     try:
-        known = stated(package)
+        known = read_tables(package)
         kernels = releases(package, known)
         if not kernels:
             return []
-        if macros(package) != known.constants:
-            raise FailedProofError(f"the constants beside the table are {macros(package)}, not {known.constants}")
+        if noise_macros(package) != known.constants:
+            raise FailedProofError(f"the constants beside the table are {noise_macros(package)}, not {known.constants}")
         told = [_release(package, known, kernel, build, seed) for kernel in kernels]
     except FailedProofError as error:
         return [Proof("every draw", False, str(error))]
     return [Proof("every draw", True, "; ".join(told))]
 
 
-def releases(package: Package, known: Stated) -> list[Kernel]:
+def releases(package: Package, known: PackageTables) -> list[Kernel]:
     """Return the kernels of the package that release records through its table."""
     return [one for one in known.noise.users if {"x", "word", "y"} <= set(one.parameters) and one in package.kernels]
 
 
-def _release(package: Package, known: Stated, kernel: Kernel, build: Path, seed: int) -> str:
+def _release(package: Package, known: PackageTables, kernel: Kernel, build: Path, seed: int) -> str:
     release = Release(package, known, kernel, build, seed)
     parts, places, rng = release.parts, places_of(release), release.rng
     how = f"all values of both parts ({parts.high} and {parts.low} bits) of a word, pairs of them tried, not exhausted,"
@@ -191,7 +191,9 @@ def places_of(release: Release) -> list[int]:
     return sorted(x for x in beside | set(some) if release.least <= x <= release.most)
 
 
-def _counted(known: Stated, parts: Parts, places: Sequence[int], found: Sequence[dict[int, int]], name: str) -> None:
+def _counted(
+    known: PackageTables, parts: Parts, places: Sequence[int], found: Sequence[dict[int, int]], name: str
+) -> None:
     """Check that every output is as frequent as the table's counts say, at every x."""
     for x, counts in zip(places, found, strict=True):
         want = counts_at(known.table, x, parts.bits)
@@ -203,7 +205,7 @@ def _counted(known: Stated, parts: Parts, places: Sequence[int], found: Sequence
                 )
 
 
-def _compared(known: Stated, found: Sequence[dict[int, int]], function: str) -> str:
+def _compared(known: PackageTables, found: Sequence[dict[int, int]], function: str) -> str:
     """Compare the observed ratio with the certified one: equal where inputs are known to attain it, else not larger."""
     certificate = known.table.certificate
     assert certificate is not None

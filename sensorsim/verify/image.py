@@ -21,7 +21,7 @@ from sensorsim.machine.targets import Target
 from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.findings import Proof
 from sensorsim.verify.reproduce import differences, options_of
-from sensorsim.verify.table_in_code import certificate_proof, packed, stated, table_in
+from sensorsim.verify.table_in_code import certificate_proof, pack_numbers, read_tables, table_in
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def package_proofs(package: Package) -> list[Proof]:
         proofs.append(Proof("secrecy", False, "; ".join(leaks)))
     if package.table_file is not None:
         try:
-            said = certificate_proof(package, stated(package))  # its bytes in the build are another proof
+            said = certificate_proof(package, read_tables(package))  # its bytes in the build are another proof
             proofs.append(replace(said, detail=said.detail.replace("from the code", "from its file")))
         except FailedProofError as error:
             proofs.append(Proof("certificate", False, str(error)))
@@ -88,7 +88,7 @@ def not_proved(package: Package) -> tuple[str, ...]:
 
 
 class ImageWork(Work):
-    """Kernels as they stand in a linked image: nothing is compiled."""
+    """Kernels as a linked image has them: nothing is compiled."""
 
     def __init__(self, package: Package, build: Path, effort: Effort, seed: int, program: Program) -> None:
         super().__init__(package, build, effort, seed)
@@ -112,14 +112,14 @@ def check_certain(program: Program, name: str) -> None:
         raise InputError(f"the image has several functions {name} ({places}); say which with --symbol {name}=….")
 
 
-def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str | None) -> tuple[Program, Target]:
+def link_package(package: Package, compiler: OwnCompiler, build: Path, target: str | None) -> tuple[Program, Target]:
     """Link all of the package with the user's compiler: the sensor, or a file that holds every kernel."""
     entry, sources = BOARD_ENTRY, list(package.sources)
     if package.private:
         sources.append(board_entry(package.prefix, build, close=True))
     else:
         entry = f"{package.prefix}whole"
-        table = [f"{package.prefix}noise_table"] if package.table_file and stated(package).array else []
+        table = [f"{package.prefix}noise_table"] if package.table_file and read_tables(package).array else []
         functions = [package.names.functions[kernel] for kernel in package.kernels]
         lines = [
             f"const void *volatile {entry}_{place} = (const void *){name};" for place, name in enumerate(functions)
@@ -152,20 +152,20 @@ def table_contents(package: Package) -> dict[str, bytes]:
     """Return the bytes of the noise table and of the arrays beside it, by their names in C."""
     if package.table_file is None:
         return {}
-    known = stated(package)
-    own = {known.noise.table.name: packed(known.array, known.noise.table.storage)} if known.array else {}
-    return own | {one.name: packed(one.values, one.storage) for one in known.beside}
+    known = read_tables(package)
+    own = {known.noise.table.name: pack_numbers(known.array, known.noise.table.storage)} if known.array else {}
+    return own | {one.name: pack_numbers(one.values, one.storage) for one in known.beside}
 
 
 def table_proofs(image: Image) -> list[Proof]:
     """Prove the table in the image by certifying it; compare the arrays of an encoder or a sketch beside it."""
     package = image.package
-    if package.table_file is None or not any(kernel in image.kernels for kernel in stated(package).noise.users):
+    if package.table_file is None or not any(kernel in image.kernels for kernel in read_tables(package).noise.users):
         return []
     wanted, found = table_contents(package), image.program
-    beside = {one.name for one in stated(package).beside}
+    beside = {one.name for one in read_tables(package).beside}
     for name, content in wanted.items():
-        found = _located(found, name, content)
+        found = _locate(found, name, content)
         address, _ = found.symbols.get(name, (0, 0))
         if name not in found.symbols:
             return [Proof("table", False, f"{name} is not in the image: neither its name nor its bytes")]
@@ -186,11 +186,11 @@ STATEMENTS: tuple[Statement, ...] = (table_proofs, selftest_proofs)  # in the or
 
 def table_places(program: Program, package: Package) -> list[int]:
     """Find where the noise table may lie: at its symbol, or wherever its bytes are in a file without one."""
-    known = stated(package)
+    known = read_tables(package)
     name = known.noise.table.name
     if not known.array:
         return []
-    content, found = packed(known.array, known.noise.table.storage), []
+    content, found = pack_numbers(known.array, known.noise.table.storage), []
     if name in program.symbols:
         place, _ = program.symbols[name]
         return [place] if _bytes(program, place, len(content)) else []
@@ -209,7 +209,7 @@ def _bytes(program: Program, address: int, size: int) -> bytes:
         return b""
 
 
-def _located(program: Program, name: str, content: bytes) -> Program:
+def _locate(program: Program, name: str, content: bytes) -> Program:
     """Add a symbol for the bytes: their own, or the place where they are in a file without symbols."""
     if name in program.symbols:
         address, size = program.symbols[name]

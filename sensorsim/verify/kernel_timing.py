@@ -55,7 +55,7 @@ class TimedOperation:
 
 @dataclass(frozen=True)
 class Watched:
-    """What `vectors` calls showed; of several public inputs, the most for one of them."""
+    """The result of watching `vectors` calls; of several public inputs, the most for one of them."""
 
     vectors: int
     paths: int
@@ -239,7 +239,7 @@ def timing_lines(result: "KernelResult") -> list[str]:
     return [f"{result.target}: {line}" for line in lines]
 
 
-def leaks_told(results: "Iterable[KernelResult]") -> list[str]:
+def describe_leaks(results: "Iterable[KernelResult]") -> list[str]:
     """Name for each kernel and target what changes with a secret and is not declared, and the first branches of it."""
     found = []
     for one in results:
@@ -249,7 +249,7 @@ def leaks_told(results: "Iterable[KernelResult]") -> list[str]:
     return found
 
 
-def reasons(tally: Tally, functions: Mapping[Kernel, str], prefix: str) -> tuple[str, ...]:
+def branch_reasons(tally: Tally, functions: Mapping[Kernel, str], prefix: str) -> tuple[str, ...]:
     """Return a line for each function with a branch that depends on data; none if the sequence never changes."""
     if tally.constant_time:
         return ()

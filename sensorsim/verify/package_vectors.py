@@ -23,14 +23,14 @@ OTHERS = ("encoder",)  # its features are those before the table's
 OF_SKETCH = ("direction", "sketch")  # so are theirs, and the package says how many
 
 
-class Own(NamedTuple):
+class FixedArguments(NamedTuple):
     """Lengths, and values of other arguments: numbers, or a list for the table."""
 
     lengths: dict[str, int]
     values: dict[str, Any]
 
 
-def own_of(package: Package, kernel: Kernel) -> Own:
+def fixed_arguments(package: Package, kernel: Kernel) -> FixedArguments:
     """Return what the package fixes of the kernel's arguments; other lengths are typical."""
     known = {} if kernel.name in OTHERS else _constants(package, kernel)
     fits = {name: known[name] for name, kind in kernel.lengths.items() if kind.lo <= known.get(name, -1) <= kind.hi}
@@ -44,7 +44,7 @@ def own_of(package: Package, kernel: Kernel) -> Own:
             least, most = bounds(kind.element, lengths)
             if len(entries) == array_length(kernel, name, lengths) and least <= min(entries) <= max(entries) <= most:
                 values[name] = entries
-    return Own(lengths, values)
+    return FixedArguments(lengths, values)
 
 
 def _constants(package: Package, kernel: Kernel) -> dict[str, int]:
@@ -93,13 +93,13 @@ FEW = 3  # vectors of a long record
 LONG = 2000  # values in a vector that is long
 
 
-def sets_of(package: Package, kernel: Kernel, effort: Effort, seed: int) -> list[Vectors]:
+def vector_sets(package: Package, kernel: Kernel, effort: Effort, seed: int) -> list[Vectors]:
     """Return golden vectors, edges at several lengths and random vectors.
 
     The last two have the package's own lengths and constants. Where it has any, half of the random vectors have them,
     the others take every value that is allowed.
     """
-    own, edges, many = own_of(package, kernel), effort.edges, effort.core
+    own, edges, many = fixed_arguments(package, kernel), effort.edges, effort.core
     made = [of_one_call(kernel, inputs_of(vector, kernel)) for vector in package.golden(kernel)]
     for lengths in lengths_to_check(kernel):
         made.append(edge_vectors(kernel, lengths, _how_many(kernel, lengths, edges // 4), seed))
@@ -112,7 +112,7 @@ def sets_of(package: Package, kernel: Kernel, effort: Effort, seed: int) -> list
 
 def random_sets(package: Package, kernel: Kernel, count: int, seed: int) -> list[Vectors]:
     """Return random vectors, half of them with the package's own lengths, table and constants where it has any."""
-    own = own_of(package, kernel)
+    own = fixed_arguments(package, kernel)
     if count < 2 or (not own.values and own.lengths == kernel.lengths_at()):
         return [random_vectors(kernel, {}, count, seed)]
     half = random_vectors(kernel, own.lengths, count - count // 2, seed + 1).holding(own.values)

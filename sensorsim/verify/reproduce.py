@@ -44,10 +44,10 @@ def differences(package: Package, make: Make = make_package, build: Path | None 
             raise
         except InputError as error:
             return [f"{MANIFEST}: export refuses what it says was exported ({str(error).rstrip('.')})"]
-    return compared(package.folder, made)
+    return compare_files(package.folder, made)
 
 
-def compared(folder: Path, made: Mapping[str, str]) -> list[str]:
+def compare_files(folder: Path, made: Mapping[str, str]) -> list[str]:
     """Compare the files of the folder with those that export makes; return a sentence for each that differs."""
     present = set(files_in(folder))
     made = {**made, MANIFEST: _with_notes(made[MANIFEST], folder)} if MANIFEST in made else made
@@ -88,7 +88,7 @@ def options_of(package: Package, copies: Path) -> Options:
         raise FailedProofError(f"{MANIFEST} was altered: its parameter `{name}` is none; export the package again.")
     files = {"noise": package.table_file, "encoder": package.encoder_file, "sketch": package.sketch_file}
     values = {field.name: given[field.name] for field in fields(Options)[1:]}
-    values |= {name: _copied(file, given[name], copies / name) for name, file in files.items()}
+    values |= {name: _copy(file, given[name], copies / name) for name, file in files.items()}
     values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return Options(tuple(_kernel(name, package) for name in given["asked"]), **values)
 
@@ -130,7 +130,7 @@ def _misra(package: Package) -> str | None:
     return found[1] if found else None
 
 
-def _copied(file: Path | None, name: str | None, folder: Path) -> Path | None:
+def _copy(file: Path | None, name: str | None, folder: Path) -> Path | None:
     if name is None:
         return None
     if file is None or not file.is_file() or Path(name).name != name or name in ("", ".", ".."):

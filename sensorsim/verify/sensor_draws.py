@@ -40,7 +40,7 @@ QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
 
 @dataclass(frozen=True)
 class Edge:
-    """An epoch, the draw of its first release that is meant, the word of it, and the features to try there."""
+    """An epoch, the draw of its first release to look at, the word of that draw, and the features to try there."""
 
     epoch: int
     draw: int
@@ -50,7 +50,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Edges:
-    """What was found of what is wanted."""
+    """Edges that were found, and how many there are."""
 
     found: tuple[Edge, ...]
     wanted: int
@@ -88,7 +88,7 @@ def edges_of(firmware: Firmware, table: Any, words: Any, epoch: int) -> Edges:
     wanted, flat = dict(_wanted(firmware, table, words)), words.ravel()
     order = np.argsort(flat, kind="stable")
     ordered, found = flat[order], []
-    for (first, last), rows in _thinned(wanted):
+    for (first, last), rows in _thin(wanted):
         place = int(np.searchsorted(ordered, first))
         if place < len(ordered) and int(ordered[place]) <= last:
             later, draw = divmod(int(order[place]), words.shape[1])
@@ -97,7 +97,7 @@ def edges_of(firmware: Firmware, table: Any, words: Any, epoch: int) -> Edges:
     return Edges(tuple(found), len(wanted))
 
 
-def _thinned(wanted: dict[tuple[int, int], tuple[int, ...]]) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
+def _thin(wanted: dict[tuple[int, int], tuple[int, ...]]) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
     """Select evenly where there are too many to try; pairs stay together."""
     listed = sorted(wanted.items())
     step = -(-len(listed) // MOST)
@@ -175,7 +175,7 @@ EVERY = 2000  # packets after which the sensor is opened anew
 
 
 class _Model(Sensor):
-    """The model, which may draw with another table and tells which features it picked."""
+    """A model that can draw with another table and reports which features it picked."""
 
     @property
     def key(self) -> bytes:
@@ -254,7 +254,7 @@ def draw_proof(build: SensorBuild, places: Sequence[int]) -> Proof:
     if table is None:
         return Proof("draws", True, told)
     other = _other(table, firmware.arguments.get("cuts"))
-    edges, failed = edges_of(firmware, other, words, LATER), "the table is not in the image"
+    edges, difference = edges_of(firmware, other, words, LATER), "the table is not in the image"
     for place in places:
         pair = _Pair(build)
         pair.open()
@@ -262,11 +262,11 @@ def draw_proof(build: SensorBuild, places: Sequence[int]) -> Proof:
         pair.core.machine.uc.mem_write(
             place, struct.pack(f"<{len(other)}{np.dtype(other.dtype).char}", *other.tolist())
         )
-        failed = _met(pair, edges)
-        if not failed:
+        difference = _met(pair, edges)
+        if not difference:
             return Proof("draws", True, f"{told}; with another table at 0x{place:x} {pair.releases} as by that table")
     return Proof("draws", False, f"the release does not draw with the table that was certified: with other numbers in "
-                                 f"its place, {failed}")  # fmt: skip
+                                 f"its place, {difference}")  # fmt: skip
 
 
 def _met(pair: _Pair, edges: Edges) -> str:
@@ -288,14 +288,14 @@ def _records(pair: _Pair, edge: Edge, chance: random.Random) -> list[list[int]]:
     pair.differ(edge.epoch, [0] * n)
     feature, made = pair.model.picked(edge.draw), []
     if sketch is not None:
-        return [aimed(sketch, feature, u, chance) for u in edge.x]
+        return [record_for_sketch(sketch, feature, u, chance) for u in edge.x]
     for x in edge.x:
         made.append([chance.randrange(ONE + 1) for _ in range(n)])
         made[-1][feature] = x
     return made
 
 
-def aimed(sketch: Sketch, number: int, u: int, chance: random.Random) -> list[int]:
+def record_for_sketch(sketch: Sketch, number: int, u: int, chance: random.Random) -> list[int]:
     """Make a record whose sketch along a direction is as near to u as the formats allow: the sum takes from one
     feature after the other. Those that the direction leaves out are at random."""
     along, sign = round(sketch.root * math.sqrt(u * ONE)), chance.choice((-1, 1))

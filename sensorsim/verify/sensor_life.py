@@ -69,9 +69,9 @@ def _trouble(firmware: Firmware, closes: bool, chance: random.Random) -> Iterato
     elif kind == "clock":
         yield "release before the journal's epoch", _back(x)
     elif kind == "closed":
-        yield "release of a closed sensor", _closed(x)
+        yield "release of a closed sensor", _release_closed(x)
     elif kind == "journal":
-        yield "reset with a damaged journal", _damaged(_damage(chance))
+        yield "reset with a damaged journal", _reset_damaged(_damage(chance))
     else:
         make: Any = StuckEntropy if kind == "stuck" else FailingEntropy
         yield f"reset with entropy that {'is stuck' if kind == 'stuck' else 'fails'}", _reset(make, 7)
@@ -156,7 +156,7 @@ def _back(x: list[int]) -> Step:
     return step
 
 
-def _closed(x: list[int]) -> Step:
+def _release_closed(x: list[int]) -> Step:
     def step(board: Board, sensor: Any) -> Answer:
         sensor.close()
         return _release(x)(board, sensor)
@@ -176,7 +176,7 @@ def _damage(chance: random.Random) -> bytes:
     return bytes(turned)
 
 
-def _damaged(turned: bytes) -> Step:
+def _reset_damaged(turned: bytes) -> Step:
     """Reset with a damaged journal. Later counts stay: a sensor that opened on one good slot goes on from there."""
 
     def step(board: Board, sensor: Any) -> Answer:
@@ -195,7 +195,7 @@ MOST_TRIED = 1000
 
 @dataclass(frozen=True)
 class Life:
-    """What both went through. `difference` is the first, in words, and empty where there was none."""
+    """A life that both went through. `difference` describes the first one, and is empty where there was none."""
 
     releases: int
     resets: int
@@ -270,7 +270,7 @@ def _allowed(core: EmulatedSensor, firmware: Firmware) -> int:
     return firmware.releases + 1
 
 
-def live(build: SensorBuild, releases: int, seed: int = 1) -> Life:
+def run_life(build: SensorBuild, releases: int, seed: int = 1) -> Life:
     """Put both through the same life, until they differ or the releases are made."""
     firmware, asks, closes = build.firmware, build.has("left"), build.has("close")
     boards = (Board(asks=asks), Board(asks=asks))

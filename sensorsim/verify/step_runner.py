@@ -27,7 +27,7 @@ from sensorsim import progress
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.files import FULL, name_temporary, no_room
 from sensorsim.machine import tools
-from sensorsim.verify.reproduce import compared
+from sensorsim.verify.reproduce import compare_files
 from sensorsim.verify.verification_steps import SELFTEST_SECONDS, Contents, Setup, Step, Steps, groups
 
 SECONDS = 1200  # that one step may take
@@ -112,7 +112,7 @@ class Worker:
 
 
 class _Answer(pickle.Unpickler):
-    """Reads an answer, and nothing that is none."""
+    """Unpickles an answer, and refuses every class that is no part of one."""
 
     def find_class(self, module: str, name: str) -> Any:
         if name not in ANSWERS.get(module, ()):
@@ -160,7 +160,7 @@ NOT_RUN = "not run: the files differ"
 
 
 class Run:
-    """The steps, done by `jobs` processes; by 0: those that run nothing on the host are done here."""
+    """A run of all steps by `jobs` processes; with 0, steps that run nothing on the host are done here."""
 
     def __init__(self, setup: Setup, progress: Progress | None, jobs: int) -> None:
         self.setup, self.progress = setup, progress
@@ -222,14 +222,14 @@ class Run:
 
     def _serve(self, worker: Worker | None) -> None:
         try:
-            while group := self._taken():
+            while group := self._take_steps():
                 for step in group:
                     self._step(step, worker or self._doer(step))
         except BaseException:
-            self.stopped.set()  # nobody waits for what never comes
+            self.stopped.set()  # wakes waiting threads on failure
             raise
 
-    def _taken(self) -> list[Step]:
+    def _take_steps(self) -> list[Step]:
         """Take the first steps of a group that can begin; wait where none can; return none where all are taken."""
         with self.changed:
             while self.waiting and not self.stopped.is_set():
@@ -276,7 +276,7 @@ class Run:
                 return FailedProofError(NOT_RUN)
             step = Step("table", step.about)  # it is read from the code for the cores alone
         try:
-            with _undisturbed() if doer is self.own else nullcontext():
+            with _delay_interrupt() if doer is self.own else nullcontext():
                 answer = doer.do(step)
             return self._differences(answer) if step.what == "anew" else answer
         except InputError as error:
@@ -288,16 +288,16 @@ class Run:
 
     def _differences(self, made: Any) -> list[str]:
         """Compare the package's files with those that export makes; say why it makes none, if so."""
-        return compared(self.setup.folder, made) if isinstance(made, dict) else [str(reason) for reason in made]
+        return compare_files(self.setup.folder, made) if isinstance(made, dict) else [str(reason) for reason in made]
 
     def _fails_selftest(self, target: str) -> bool:
         """Return whether the target's self-test failed; for a step without a target, any of them that ran."""
         tests = [(step, answer) for step, answer in self.found.items() if step.what == "selftest"]
-        return any(failed(answer) for step, answer in tests if target in ("", step.target))
+        return any(is_failure(answer) for step, answer in tests if target in ("", step.target))
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _delay_interrupt() -> Iterator[None]:
     """Delay Ctrl-C until a step is done: raised inside a callback of the emulator it is lost, or ends the process."""
     seen: list[int] = []
     main = threading.current_thread() is threading.main_thread()
@@ -311,7 +311,7 @@ def _undisturbed() -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def failed(answer: Any) -> bool:
+def is_failure(answer: Any) -> bool:
     """Return whether a step ran and what it proves does not hold."""
     return isinstance(answer, Exception) and str(answer) != NOT_RUN
 

@@ -41,16 +41,16 @@ Read = Callable[[str, int], bytes]  # so many bytes of a symbol
 
 
 @dataclass(frozen=True)
-class Held:
-    """Arrays and constants, by their C names."""
+class CodeTables:
+    """Arrays and constants in compiled code, by their C names."""
 
     arrays: Mapping[str, tuple[int, ...]]
     constants: Mapping[str, int]
 
 
-def held_by(package: Package, arrays: Mapping[str, str], target: str, build: Path) -> Held:
+def read_code_tables(package: Package, arrays: Mapping[str, str], target: str, build: Path) -> CodeTables:
     """Read the arrays, given with their storage, and all macros of the header out of the code for a target."""
-    names = list(defined(package))
+    names = list(header_constants(package))
     source = build / f"held-{target}.c"
     source.write_text(_source(package, names, list(arrays)), "utf-8")
     tables = [path for path in package.sources if path.name == f"{package.prefix}tables.c"]
@@ -58,20 +58,24 @@ def held_by(package: Package, arrays: Mapping[str, str], target: str, build: Pat
     found = numbers(read(CONSTANTS, 4 * (len(names) + len(arrays))), "u32")
     sizes = zip(found[len(names) :], arrays.items(), strict=True)
     values = {name: numbers(read(name, size), storage) for size, (name, storage) in sizes}
-    return Held(values, dict(zip(names, found, strict=False)))
+    return CodeTables(values, dict(zip(names, found, strict=False)))
 
 
-def defined(package: Package) -> dict[str, int]:
+def header_constants(package: Package) -> dict[str, int]:
     """Return the plain numbers that the header of the tables defines, by their macros."""
     lead = re.escape(package.prefix.upper())
     pattern = re.compile(rf"^#define ({lead}(?:NOISE|ENCODER|SKETCH)_\w+) +(\d{{1,10}})$", re.M)
     return {name: int(value) for name, value in pattern.findall(header_of(package).read_text("utf-8"))}
 
 
-def macros(package: Package) -> dict[str, int]:
+def noise_macros(package: Package) -> dict[str, int]:
     """Return the constants beside the noise table, by the names of the kernels' arguments."""
     lead = f"{package.prefix}NOISE_".upper()
-    return {name.removeprefix(lead).lower(): value for name, value in defined(package).items() if name.startswith(lead)}
+    return {
+        name.removeprefix(lead).lower(): value
+        for name, value in header_constants(package).items()
+        if name.startswith(lead)
+    }
 
 
 def header_of(package: Package) -> Path:
@@ -100,7 +104,7 @@ def numbers(data: bytes, storage: str) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) // size}{letter}", data[: len(data) // size * size])
 
 
-def packed(values: tuple[int, ...], storage: str) -> bytes:
+def pack_numbers(values: tuple[int, ...], storage: str) -> bytes:
     """Return the bytes of an array, as `numbers` reads them."""
     return struct.pack(f"<{len(values)}{LETTERS[storage]}", *values)
 
@@ -134,8 +138,8 @@ def _on_host(library: ctypes.CDLL, name: str, size: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Stated:
-    """What the files of a package say that its code holds."""
+class PackageTables:
+    """The tables that the code of a package should hold, by its files."""
 
     table: "NoiseTable"  # with the certificate that it proves
     noise: Noise
@@ -163,13 +167,15 @@ def table_proofs(package: Package, targets: Sequence[str], build: Path) -> list[
     if package.table_file is None:
         return []
     try:
-        known = stated(package)
+        known = read_tables(package)
     except FailedProofError as error:
         return [Proof("table", False, str(error))]
     wrong: list[str] = []
     for target in targets:
         try:
-            check_held(held_by(package, known.arrays, target, build), known, package, f"the code for {target}")
+            check_code_tables(
+                read_code_tables(package, known.arrays, target, build), known, package, f"the code for {target}"
+            )
         except FailedProofError as error:
             wrong.append(str(error))
     count = f"{len(known.array)} entries" if known.array else "two constants, no array"
@@ -183,15 +189,15 @@ def table_proofs(package: Package, targets: Sequence[str], build: Path) -> list[
 
 def table_in(program: Program, package: Package) -> "NoiseTable":
     """Certify the table that a linked program holds; FailedProofError where it is not the package's."""
-    known = stated(package)
+    known = read_tables(package)
     values: tuple[int, ...] = ()
     if known.array:
         size = len(known.array) * struct.calcsize(LETTERS[known.noise.table.storage])
         values = numbers(symbol(program, known.noise.table.name, size), known.noise.table.storage)
-    return _proved(values, macros(package), known, package, "the program")
+    return _certify(values, noise_macros(package), known, package, "the program")
 
 
-def stated(package: Package) -> Stated:
+def read_tables(package: Package) -> PackageTables:
     """Read the package's table, encoder and sketch from its files; FailedProofError where they cannot be read."""
     file = package.table_file
     if file is None:
@@ -204,7 +210,7 @@ def stated(package: Package) -> Stated:
         beside = _beside(package)
     except (InputError, KeyError, TypeError) as error:
         raise FailedProofError(f"{file.relative_to(package.folder)}: {error}") from None
-    return Stated(proved, noise, beside)
+    return PackageTables(proved, noise, beside)
 
 
 def _beside(package: Package) -> tuple[Table, ...]:
@@ -218,11 +224,11 @@ def _beside(package: Package) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def check_held(held: Held, known: Stated, package: Package, where: str) -> None:
+def check_code_tables(held: CodeTables, known: PackageTables, package: Package, where: str) -> None:
     """Raise FailedProofError with what is not as the files say."""
     lead = f"{package.prefix}NOISE_".upper()
     own = {name.removeprefix(lead).lower(): v for name, v in held.constants.items() if name.startswith(lead)}
-    _proved(held.arrays.get(known.noise.table.name, ()), own, known, package, where)
+    _certify(held.arrays.get(known.noise.table.name, ()), own, known, package, where)
     wrong = []
     for one in known.beside:
         file = package.sketch_file or package.encoder_file
@@ -246,8 +252,8 @@ def _first(found: Sequence[int], wanted: Sequence[int]) -> str:
     return f"[{next((i for i, (a, b) in pairs if a != b), min(len(found), len(wanted)))}]"
 
 
-def _proved(
-    values: tuple[int, ...], constants: Mapping[str, int], known: Stated, package: Package, where: str
+def _certify(
+    values: tuple[int, ...], constants: Mapping[str, int], known: PackageTables, package: Package, where: str
 ) -> "NoiseTable":
     """Certify the table that is held; FailedProofError where it is another than the package's."""
     lead = f"{package.prefix}NOISE_".upper()
@@ -275,15 +281,15 @@ def _proved(
     return made
 
 
-def certificate_proof(package: Package, known: Stated) -> Proof:
+def certificate_proof(package: Package, known: PackageTables) -> Proof:
     """Prove that everything that is said of the table is what it proves."""
     certificate = known.table.certificate
     assert certificate is not None
     untrue = wrong_statements(package, known)
-    return Proof("certificate", not untrue, "; ".join(untrue) or _certified(known.table, certificate))
+    return Proof("certificate", not untrue, "; ".join(untrue) or _describe_certificate(known.table, certificate))
 
 
-def wrong_statements(package: Package, known: Stated) -> list[str]:
+def wrong_statements(package: Package, known: PackageTables) -> list[str]:
     """Return where the package says something else of its table than the table proves."""
     found = []
     file = package.table_file
@@ -322,7 +328,7 @@ def _in_record(record: Any, expected: Mapping[str, Any], path: str) -> list[str]
     return found
 
 
-def _certified(table: "NoiseTable", certificate: "Certificate") -> str:
+def _describe_certificate(table: "NoiseTable", certificate: "Certificate") -> str:
     released = f"{table.release} of {counted(table.features, 'feature')}"
     if certificate.epsilon_record is not None:
         return f"a record is {certificate.epsilon_record}-private (pure), {released}; certified again from the code"

@@ -14,8 +14,8 @@ from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.findings import KernelResult, Proof, kernel_row, proof_facts, verification_data
-from sensorsim.verify.kernel_timing import leaks_told
-from sensorsim.verify.step_runner import NOT_RUN, Progress, Run, failed
+from sensorsim.verify.kernel_timing import describe_leaks
+from sensorsim.verify.step_runner import NOT_RUN, Progress, Run, is_failure
 from sensorsim.verify.verification_steps import Contents, Setup, Step
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def verify(
 
 
 class _Report:
-    """What came of the steps, told in the order of the question."""
+    """Collects the answers of the steps into a report, in the order of the question."""
 
     def __init__(self, setup: Setup, run: Run, contents: Contents) -> None:
         self.setup, self.run, self.found, self.contents = setup, run, run.found, contents
@@ -170,7 +170,7 @@ class _Report:
 
     def _errors(self, what: str) -> list[str]:
         found = [self.found.get(step) for step in self.run.of(what)]
-        return list(dict.fromkeys(str(answer).rstrip(".") for answer in found if failed(answer)))
+        return list(dict.fromkeys(str(answer).rstrip(".") for answer in found if is_failure(answer)))
 
 
 def paths(results: Sequence[KernelResult]) -> Iterator[Proof]:
@@ -182,5 +182,5 @@ def paths(results: Sequence[KernelResult]) -> Iterator[Proof]:
     proved = {result.kernel for result in watched} - tried
     told = [f"secrets change no instruction of {counted(len(proved), 'kernel')}, as proved"] if proved else []
     told += [f"of {counted(len(tried), 'kernel')} they change nothing but what is declared, as tried"] if tried else []
-    wrong = leaks_told(watched)
+    wrong = describe_leaks(watched)
     yield Proof("path", not wrong, "; ".join(wrong or told))

@@ -21,7 +21,7 @@ RUN = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])(
 
 @dataclass(frozen=True)
 class Setup:
-    """What all steps of one verification share."""
+    """The settings that all steps of one verification share."""
 
     folder: Path
     build: Path
@@ -34,7 +34,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: `what` names a method of `Steps`; a kernel is named by its place in the package."""
+    """One step: `what` names a method of `Steps`; a kernel is given by its index in the package."""
 
     what: str
     about: str  # for the progress bar and for messages
@@ -49,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a package holds, for a process that loads nothing of it."""
+    """A summary of a package, for a process that loads nothing of it."""
 
     kernels: tuple[str, ...]
     table: bool

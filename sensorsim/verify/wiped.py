@@ -24,7 +24,7 @@ from sensorsim.verify.sensor_life import Board, SensorBuild
 WORD, HALF = 4, 2
 
 
-def at_work(blocks: int) -> list[tuple[int, int]]:
+def secret_places(blocks: int) -> list[tuple[int, int]]:
     """Return where an ss_sensor on a core of 32 bits is zero outside of a call, and how many bytes.
 
     Those are its secret fields but the key, and the random words, which follow the fields of the record.
@@ -41,7 +41,7 @@ def at_work(blocks: int) -> list[tuple[int, int]]:
 
 
 class _Told(Sensor):
-    """The model, which tells what it draws with; a sensor never does."""
+    """A model that reports the words that it draws with; a sensor never does."""
 
     @property
     def key(self) -> bytes:
@@ -139,7 +139,7 @@ def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
     stack, parts = core.machine.places.stack, core.machine.program.sections
     if _holds(core, core.sensor, ROOM, secrets):
         return "in the sensor's state"
-    for place, size in at_work(core.firmware.blocks):
+    for place, size in secret_places(core.firmware.blocks):
         if set(core.machine.uc.mem_read(core.sensor + place, size)) - {0, GARBAGE}:  # what no call touched is garbage
             return "in the sensor's state, which is not all wiped"
     if _holds(core, stack, STACK_BYTES, secrets + key):
