@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from sensorsim.cost.prices import load_cpu
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.kernels_package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.load import find
 from sensorsim.machine.counting import BlockCounter, Tally

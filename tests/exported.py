@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sensorsim.cli import main
-from sensorsim.export.choose import Options
-from sensorsim.export.package import make_package
+from sensorsim.export.kernels_package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 
 BOARDS = Path(__file__).parent / "boards"

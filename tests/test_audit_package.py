@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from test_audit import rows_table
 
-from sensorsim.audit import examine, make_source
+from sensorsim.audit.sequential_audit import examine
+from sensorsim.audit.table_sources import make_source
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import fill
 from sensorsim.noise.noise_table import NoiseTable, make_table
 from sensorsim.noise.table_file import write_table
-from sensorsim.verify import observed
-from sensorsim.verify.observed import package_source
+from sensorsim.verify import audited_package as observed
+from sensorsim.verify.audited_package import package_source
 
 TABLES = {"all": (2, 2), "one": (14, 1), "some": (5, 2)}
 DRAWS = 1 << 17

@@ -8,8 +8,9 @@ from sensorsim.tables import folder
 
 from sensorsim.cli import group
 from sensorsim.cost import prices
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 from sensorsim.language import timing
 from sensorsim.machine import targets

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sensorsim.export.choose import choose
+from sensorsim.export.package_options import choose
 from sensorsim.export.write import fill
 from sensorsim.language import primitives
 from sensorsim.language.arguments import arguments, lengths_to_check

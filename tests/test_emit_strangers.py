@@ -5,7 +5,7 @@ import ctypes
 import pytest
 from test_emit import library, off
 
-from sensorsim.export.choose import choose
+from sensorsim.export.package_options import choose
 from sensorsim.language.c.files import c_sources
 from sensorsim.language.load import find
 from sensorsim.language.parse import LanguageError

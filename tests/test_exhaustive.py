@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 from sensorsim.noise.noise_table import make_table, ready_table
 from sensorsim.noise.table_file import write_table
-from sensorsim.verify import exhaustive
+from sensorsim.verify import every_draw
 from sensorsim.verify.bits import Effort, Work
-from sensorsim.verify.exhaustive import draw_proof, places_of
-from sensorsim.verify.plain import counts_at, output_of
-from sensorsim.verify.releasing import Release
-from sensorsim.verify.table import stated
+from sensorsim.verify.compiled_release import Release
+from sensorsim.verify.every_draw import counts_at, draw_proof, output_of, places_of
+from sensorsim.verify.table_in_code import read_tables
 
 PLAIN = "ss_rows_search(x[picked], table, word[1U], cuts, knot_bits)"
 DRAWS = f"y[0U] = {PLAIN};"
@@ -47,7 +47,7 @@ def altered(made, tmp_path):
 @pytest.fixture
 def few_places(monkeypatch):
     """The knots, where the certificate is attained, and one beside them: a test takes a second."""
-    monkeypatch.setattr(exhaustive, "places_of", lambda release: [0, 8192, 8193, 16384, 24576, 32768])
+    monkeypatch.setattr(every_draw, "places_of", lambda release: [0, 8192, 8193, 16384, 24576, 32768])
 
 
 def when(condition, otherwise):
@@ -92,7 +92,7 @@ def test_a_draw_that_is_wrong_somewhere_is_seen(altered, few_places, tmp_path, o
 def test_where_it_is_tried(altered, tmp_path):
     """Nine x and every knot, with both neighbours, beyond 1 and at random; nothing is known of x = 12345 otherwise."""
     package = altered(DRAWS, when("x[picked] == 12345U", "0U"))
-    release = Release(package, stated(package), package.kernels[0], tmp_path)
+    release = Release(package, read_tables(package), package.kernels[0], tmp_path)
     places = places_of(release)
     marks = [k * 4096 for k in range(9)]
     assert {x + off for x in marks for off in (-1, 0, 1) if x + off >= 0} | {65535} <= set(places)
@@ -106,13 +106,13 @@ def test_an_x_is_caught_where_it_is_among_those_tried(altered, few_places, tmp_p
     tried = [0, 8192, 12345, 16384, 24576, 32768]
     package = altered(DRAWS, when("x[picked] == 12345U", "0U"))
     assert draw_proof(package, tmp_path)[0].passed  # 12345 is not tried: it cannot be seen
-    monkeypatch.setattr(exhaustive, "places_of", lambda release: tried)
+    monkeypatch.setattr(every_draw, "places_of", lambda release: tried)
     assert not draw_proof(package, tmp_path)[0].passed
 
 
 def test_half_of_the_vectors_on_the_host_have_the_packages_own_table(altered, tmp_path):
     package = altered()
-    table = stated(package).array
+    table = read_tables(package).array
     work = Work(package, tmp_path, Effort(host=25_000, core=5_000, edges=8), 0)
     more = list(work.host_sets(package.kernels[0]))[len(work.sets(package.kernels[0])) :]
     own = sum(v.count for v, _ in more if np.array_equal(np.unique(v.values["table"], axis=0), [table]))

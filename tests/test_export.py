@@ -10,13 +10,12 @@ import pytest
 
 from sensorsim.cli import main
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options, choose
 from sensorsim.export.golden import golden_vectors, small_lengths
+from sensorsim.export.kernel_sources import sha256
+from sensorsim.export.kernels_package import example, make_package
 from sensorsim.export.manifest import open_package
 from sensorsim.export.misra import unexplained
-from sensorsim.export.origins import sha256
-from sensorsim.export.package import make_package
-from sensorsim.export.readme import example
+from sensorsim.export.package_options import Options, choose
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.c.names import Names
 from sensorsim.language.load import find, load_file, shipped
@@ -382,7 +381,8 @@ def test_a_stranger_s_kernel_goes_through_export_and_verify(stranger, tmp_path, 
     ema = next(row for row in data["results"] if (row["kernel"], row["target"]) == ("ema", "cortex-m0plus"))
     assert ema["same_path_proved"] is True
     assert ema["differing_bits"] == 0
-    assert sorted(path.name for path in (tmp_path / "p" / "kernel_sources").iterdir()) == ["ema.py", "near.py"]
+    carried = sorted(path.name for path in (tmp_path / "p" / "kernel_sources").iterdir())
+    assert carried == ["ema.py", "kernels.json", "near.py"]
     (tmp_path / "p" / "kernel_sources" / "near.py").write_text(NEAR.replace("SHIFT = 1", "SHIFT = 2"))
     with pytest.raises(InputError, match=r"near\.py was altered"):
         open_package(tmp_path / "p")

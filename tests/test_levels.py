@@ -162,7 +162,7 @@ def _run(kernel, record, target, folder):
 
 def test_a_branch_that_hardly_ever_goes_the_other_way(tmp_path):
     """The compiler makes a branch of a flag that is 1 for one word of 2^32; no tried input finds that word."""
-    from sensorsim.export.choose import choose
+    from sensorsim.export.package_options import choose
 
     (tmp_path / "rare.py").write_text(RARE, "utf-8")
     (kernel,) = choose([str(tmp_path / "rare.py")], "paper")
@@ -178,7 +178,7 @@ def test_a_branch_that_hardly_ever_goes_the_other_way(tmp_path):
 def _followed(target, lines, tmp_path, arguments):
     """What is said of code written by hand, that is called as a kernel with one value and one length."""
     from sensorsim.cost.prices import load_cpu
-    from sensorsim.export.choose import choose
+    from sensorsim.export.package_options import choose
     from sensorsim.machine.decode import Decoder
     from sensorsim.machine.elf import read_elf
     from sensorsim.machine.emulator import Machine

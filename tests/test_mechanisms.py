@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 from sensorsim import accounting
 from sensorsim.accounting.composition import Covers
 from sensorsim.errors import InputError
-from sensorsim.export.choose import choose
+from sensorsim.export.package_options import choose
 from sensorsim.mechanisms import every, find, resolve
 from sensorsim.train.config import Config, checked
 from sensorsim.train.statement import statement

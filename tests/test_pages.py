@@ -14,7 +14,7 @@ from test_imports import ALLOWED
 import sensorsim
 from sensorsim.cli import group
 from sensorsim.cli.ending import CODES
-from sensorsim.export.licence import licence_text
+from sensorsim.export.sbom import licence_text
 
 TEXTS = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in PAGES}
 README = TEXTS["README.md"]

@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.choose import choose
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
+from sensorsim.export.kernel_sources import kernel_sources, sha256
 from sensorsim.export.manifest import MANIFEST, SCHEMA, open_package
 from sensorsim.export.misra import checked_rules, misra_report, unexplained
-from sensorsim.export.origins import origins, sha256
-from sensorsim.export.sizes import code_sizes, file_sizes
+from sensorsim.export.package_options import choose
 from sensorsim.export.write import fill
 from sensorsim.language.c.files import Table, c_sources, known_tables
 from sensorsim.language.c.names import Names
@@ -78,7 +77,7 @@ def private_package(spec="sampled_rows_one,crc32,encoder", prefix="ss_", change=
     )
     texts["test/golden.json"] = json.dumps({"vectors": golden_json(vectors, names)})
     change(texts)
-    sources = origins(kernels, names)
+    sources = kernel_sources(kernels, names)
     data = {
         "schema_version": SCHEMA,
         "sensorsim": version("sensorsim"),
@@ -118,22 +117,14 @@ def test_every_kernel_stands_in_a_private_header(package):
 
 
 def test_constants_are_folded_where_the_source_calls(package, tmp_path):
-    """All of the release is in the function that calls it, and shorter than with constants passed at run time."""
-    folder, texts, names = package
+    """All of the release is in the function that calls it."""
+    folder, _, _ = package
     (file,) = compile_objects(
         TARGETS["cortex-m0plus"], [folder / "src/ss_sensor.c"], [folder / "include", folder / "src"], tmp_path
     )
     sections, undefined = read_object(file.read_bytes())
     assert {section for section in sections if section.startswith(".text")} == {".text.ss_one"}
     assert undefined == {"ss_noise_table"}
-    sizes = code_sizes(texts, names)
-    called = sizes["ss_sampled_rows_one"]["cortex-m0plus"]
-    assert sections[".text.ss_one"] < called["code_bytes"]
-    assert called["runtime"] == []
-    whole = file_sizes(texts, "ss_")
-    assert whole["src/ss_sensor.c"]["cortex-m0plus"]["code_bytes"] == sections[".text.ss_one"]
-    assert whole["src/ss_tables.c"]["cortex-m0plus"]["constant_bytes"] == 2 * 25 + 2 * 256 + 4 * 16
-    assert whole["src/ss_sensor.c"]["cortex-m0plus"]["variable_bytes"] == 5
 
 
 def results(folder, target, build):

@@ -51,10 +51,10 @@ def late(a: BYTE, b: BYTE) -> SUM:
 READ_COPIES = """
 from pathlib import Path
 from sensorsim.errors import InputError
-from sensorsim.export.vet import load_vetted
+from sensorsim.language.declarations import declared_kernels
 for name in ("late.py", "plain.py", "text.py", "nope.py"):
     try:
-        print(name, load_vetted(Path(name)).late.prove().result)
+        print(name, declared_kernels(Path(name))["late"].prove().result)
     except InputError as error:
         print(name, error)
 """

@@ -7,8 +7,7 @@ from importlib.metadata import files
 
 import pytest
 
-from sensorsim.export.licence import COPYRIGHT, KNOWN, licence_text
-from sensorsim.export.sbom import sbom
+from sensorsim.export.sbom import COPYRIGHT, KNOWN, licence_text, sbom
 
 COMMAND = "sensorsim export --out box (sensorsim 0.1.0)"
 TEXTS = {

@@ -20,7 +20,8 @@ from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import STACK, STACK_BYTES
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
-from sensorsim.verify.calls import watch_calls
+from sensorsim.verify.sensor_life import SensorBuild
+from sensorsim.verify.sensor_timing import watch_calls
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 FIRST = 100
@@ -359,7 +360,7 @@ def test_without_a_multiplier_every_record_takes_as_long(own: bool, tmp_path: Pa
     fill(tmp_path, texts)
     sources, include = sorted((tmp_path / "src").glob("*.c")), [tmp_path / "include", tmp_path / "src"]
     program = read_elf(link_sensor(target, sources, include, "ss_", tmp_path).read_bytes())
-    calls = watch_calls(target, program, made, "ss_", 40)
+    calls = watch_calls(SensorBuild(target, program, made, "ss_"), 40)
     (release,) = (one for one in calls.results if one.call == "release")
     assert (release.instructions.min == release.instructions.max) == own
     assert (release.paths == 1) == own and calls.same_path == own

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from exported import BOARDS, STRICT, export, need, run
 
-from sensorsim.export.files import template
+from sensorsim.export.write import template
 
 
 def test_no_name_of_a_template_escapes_the_prefix():

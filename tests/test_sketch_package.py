@@ -24,11 +24,11 @@ from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError
 from sensorsim.export.board import EmulatedSensor, link_sensor
-from sensorsim.export.choose import Options, choose
 from sensorsim.export.encoder import encoder_file, encoder_record, encoder_tables
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Options, choose
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_package import firmware_of
 from sensorsim.export.sensor_test import sensor_selftest
@@ -40,12 +40,12 @@ from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table
 from sensorsim.verify import binary, image
 from sensorsim.verify.bits import Effort, Work
-from sensorsim.verify.draws import aimed
-from sensorsim.verify.exhaustive import draw_proof
-from sensorsim.verify.own import own_of
-from sensorsim.verify.steps import selftest_on_host
-from sensorsim.verify.table import table_proofs
+from sensorsim.verify.every_draw import draw_proof
+from sensorsim.verify.package_vectors import fixed_arguments
+from sensorsim.verify.sensor_draws import record_for_sketch
+from sensorsim.verify.table_in_code import table_proofs
 from sensorsim.verify.verification import verify
+from sensorsim.verify.verification_steps import selftest_on_host
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 CLANG_M0 = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m0plus -O2"
@@ -165,7 +165,7 @@ def test_records_are_aimed_at_a_sketch():
     sketch, chance, reached = some_sketch(), random.Random(5), 0
     for u in (0, 1, 100, 4096, 16384, 30000, 32767, 32768):
         for number in range(40, 60):
-            x = aimed(sketch, number, u, chance)
+            x = record_for_sketch(sketch, number, u, chance)
             ref, comp = naive_sketch(sketch, number, x), int(sketch.value([x], [number])[0])
             assert ref == comp and comp <= u + 4 and all(0 <= value <= ONE for value in x)
             reached += abs(comp - u) <= 4
@@ -185,10 +185,10 @@ def test_the_table_of_a_sketch_is_for_one_number(package):
     sketch, table = some_sketch(), ready_table(1.6, 1)
     made = [SensorCode(Firmware(replace(table, features=n), sketch=sketch)).sources("") for n in (1, 14)]
     assert made[0] == made[1]
-    own = own_of(package, next(one for one in package.kernels if one.name == "sketch"))
+    own = fixed_arguments(package, next(one for one in package.kernels if one.name == "sketch"))
     assert own.lengths == {"n": 14, "halvings": sketch.halvings}
     assert own.values == {"factor": sketch.factor, "centre": list(sketch.centre)}
-    drawn = own_of(package, next(one for one in package.kernels if one.name.startswith("release")))
+    drawn = fixed_arguments(package, next(one for one in package.kernels if one.name.startswith("release")))
     assert drawn.lengths["n"] == 1
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import fill, write_folder
 from sensorsim.machine.counting import Spread
 from sensorsim.machine.elf import read_elf
@@ -16,11 +16,9 @@ from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import AVR, SHOWN, TARGETS, Ziglang, compile_elf, targets_named
 from sensorsim.machine.watching import Watch
 from sensorsim.verify.bits import Effort, KernelResult, Work
-from sensorsim.verify.calls import CallResult, Calls, timing_proofs
-from sensorsim.verify.timing import leaks_told, timing_cells, timing_lines
-from sensorsim.verify.touches import Touches
+from sensorsim.verify.kernel_timing import TimedOperation, describe_leaks, timing_cells, timing_lines
+from sensorsim.verify.sensor_timing import CallResult, Calls, Touches, timing_proofs
 from sensorsim.verify.verification import paths
-from sensorsim.verify.watched import TimedOperation
 
 KERNELS = """
 from sensorsim.kernels.formats import WORD32
@@ -193,7 +191,7 @@ def test_a_product_of_the_runtime_on_secrets_fails_whatever_is_declared_beside_i
     result = Work(work.package, tmp_path, FEW, 0, Called()).on_core(TARGETS["rv32ec"], kernel)
     assert result.differing_bits == 0 and not result.passed and not result.proved_same_path
     assert "time of 1 __mulsi3" in result.leaks
-    (told,) = leaks_told([result])
+    (told,) = describe_leaks([result])
     assert "on rv32ec: secrets change the " in told and "1 __mulsi3" in told
     (proof,) = paths([result])
     assert not proof.passed and proof.detail == told and "proved" not in proof.detail
@@ -320,7 +318,7 @@ def test_printed_dpsgd_never_takes_the_same_time_where_there_is_a_divider(tmp_pa
     from sensorsim.machine.decode import Decoder
     from sensorsim.machine.harness import CoreRun
     from sensorsim.machine.vectors import random_vectors, with_one_public_input
-    from sensorsim.verify.watched import watch
+    from sensorsim.verify.kernel_timing import watch
 
     kernel = shipped()["dpsgd.dpsgd"]
     fill(tmp_path, kernel.c())
@@ -343,7 +341,7 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
 
     from sensorsim.export.sensor_package import default_table
     from sensorsim.noise.table_file import write_table
-    from sensorsim.verify.own import own_of
+    from sensorsim.verify.package_vectors import fixed_arguments
 
     table = replace(default_table(), features=9)
     path = tmp_path / "table.txt"
@@ -351,7 +349,7 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
     write_folder(tmp_path / "package", make_package(Options(("sampled",), noise=path)))
     package = open_package(tmp_path / "package")
     (kernel,) = package.kernels
-    own = own_of(package, kernel)
+    own = fixed_arguments(package, kernel)
     _, entries = table.c_array()
     assert own.lengths["n"] == 9
     assert own.values["table"] == list(entries)

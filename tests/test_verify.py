@@ -10,8 +10,8 @@ import pytest
 from sensorsim.cli import main
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.choose import Options
-from sensorsim.export.package import make_package
+from sensorsim.export.kernels_package import make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import fill, write_folder
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
@@ -65,7 +65,7 @@ def test_bits_counts_and_memory_on_one_core(package):
 
 def altered(package, folder):
     """A copy whose C is altered together with its hash in the manifest: only running it can tell."""
-    from sensorsim.export.origins import sha256
+    from sensorsim.export.kernel_sources import sha256
 
     copy = shutil.copytree(package, folder / "package")
     source = copy / "src" / "ss_spof_lean.c"

@@ -21,8 +21,9 @@ from sensorsim.cost.prices import load_cpu
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError, InputError
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.c.files import c_sources
@@ -37,10 +38,11 @@ from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table
-from sensorsim.verify import binary, image
+from sensorsim.verify import binary, image, sensor_draws
 from sensorsim.verify.bits import Effort
-from sensorsim.verify.draws import draw_proof, packets_differ
-from sensorsim.verify.table import LETTERS, stated
+from sensorsim.verify.sensor_draws import draw_proof, packets_differ
+from sensorsim.verify.sensor_life import SensorBuild
+from sensorsim.verify.table_in_code import LETTERS, read_tables
 from sensorsim.verify.wiped import leftovers
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
@@ -286,7 +288,7 @@ def changed(package, folder, file, before, after, command=CLANG_M4):
 def drawn(elf, package):
     program = read_elf(elf.read_bytes())
     places = image.table_places(program, package)
-    return draw_proof(core_of(program), program, image.firmware_in(package), "ss_", places)
+    return draw_proof(SensorBuild(core_of(program), program, image.firmware_in(package), "ss_"), places)
 
 
 REACHES = "return ss_geu_near(drawn, cut);"
@@ -312,7 +314,7 @@ def test_a_draw_that_is_off_by_one_fails(opened, tmp_path, file, before, after):
 def test_a_leak_by_one_word_in_a_thousand_fails(opened, tmp_path):
     leak = DRAW.replace("= ss", "= ((word[1U] >> 22U) == 513U) ? (uint8_t)((x[picked] >> 14U) & 3U) : ss")
     program = read_elf(changed(opened, tmp_path, "ss_rows_search.h", DRAW, leak).read_bytes())
-    found = packets_differ(core_of(program), program, image.firmware_in(opened), "ss_", PACKETS)
+    found = packets_differ(SensorBuild(core_of(program), program, image.firmware_in(opened), "ss_"), PACKETS)
     assert PACKETS >= 10_000 and found.startswith("packet ")
 
 
@@ -338,7 +340,7 @@ def test_the_edges_of_other_kinds_of_tables(tmp_path, kind):
 
 
 def package_table(package):
-    known = stated(package)
+    known = read_tables(package)
     return LETTERS[known.noise.table.storage], known.array
 
 
@@ -371,7 +373,7 @@ TOP = "(uint16_t)(sensor->word[1] >> 16U)"
 def test_halves_and_records_that_are_kept_are_found(opened, tmp_path, kept, said):
     elf = leaking(CLANG_M4, opened, tmp_path, f"    {kept};\n{WIPED}", WIPED)
     program = read_elf(elf.read_bytes())
-    assert said in leftovers(core_of(program), program, image.firmware_in(opened), "ss_", 8)
+    assert said in leftovers(SensorBuild(core_of(program), program, image.firmware_in(opened), "ss_"), 8)
 
 
 def test_files_that_differ_fail_and_what_is_not_proved_is_said(opened, clang, monkeypatch):
@@ -400,11 +402,9 @@ def test_the_cipher_of_the_edges_is_chacha20():
     """RFC 8439, section 2.3.2, whose counter, nonce and key are those of its text."""
     import numpy as np
 
-    from sensorsim.verify import edges
-
     key = [np.full(2, word, np.uint32) for word in np.arange(32, dtype=np.uint8).view(np.uint32)]
     nonce = np.array([0x4A000000, 0], np.uint32)
-    words = [int(word[0]) for word in edges._block(key, 1, nonce, 0x09000000)]
+    words = [int(word[0]) for word in sensor_draws._block(key, 1, nonce, 0x09000000)]
     assert words == [
         0xE4E7F110, 0x15593BD1, 0x1FDD0F50, 0xC47120A3, 0xC7F4D1C7, 0x0368C033, 0x9AAA2204, 0x4E6CD4C3,
         0x466482D2, 0x09AA9F07, 0x05D7C214, 0xA2028BD9, 0xD19C12B5, 0xB94E16DE, 0xE883D0CB, 0x4E3C50A2,

@@ -14,20 +14,19 @@ from pathlib import Path
 import pytest
 
 from sensorsim.errors import FailedProofError
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
-from sensorsim.export.package import Options, make_package
+from sensorsim.export.package_options import Options
 from sensorsim.export.write import write_folder
 from sensorsim.machine.emulator import EndlessError, Machine
 from sensorsim.noise.noise_table import ready_table
 from sensorsim.noise.table_file import write_table
-from sensorsim.verify import running
+from sensorsim.verify import step_runner
 from sensorsim.verify.bits import Effort, Work
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.result import KernelResult
-from sensorsim.verify.running import NOT_RUN, Run
-from sensorsim.verify.steps import Contents, Setup, Step, groups
+from sensorsim.verify.findings import KernelResult, Proof
+from sensorsim.verify.step_runner import NOT_RUN, Run, Worker
 from sensorsim.verify.verification import NO_TABLE, NOT_DRAWN, verify
-from sensorsim.verify.worker import Worker
+from sensorsim.verify.verification_steps import Contents, Setup, Step, groups
 
 FEW = Effort(20, 20, 4, 8)
 OWN = "sha256_of_this_file_without_this_line"
@@ -101,9 +100,9 @@ def test_code_for_this_machine_does_not_run_where_the_files_differ(texts, tmp_pa
 
 @pytest.fixture
 def asked(monkeypatch, tmp_path):
-    """A package with a copy of a kernel, and processes that note what they are asked and answer by rote."""
+    """A package, and processes that note what they are asked and answer by rote."""
     folder = tmp_path / "p"
-    (folder / "kernel_sources").mkdir(parents=True)
+    folder.mkdir()
     (folder / "MANIFEST.json").write_text("{}")
     steps = []
     answers = {
@@ -124,14 +123,14 @@ def asked(monkeypatch, tmp_path):
         raise AssertionError("the package is opened in this process")
 
     monkeypatch.setattr(Worker, "do", do)
-    monkeypatch.setattr(running, "Steps", never)
+    monkeypatch.setattr(step_runner, "Steps", never)
     return folder, steps, answers
 
 
 @pytest.mark.parametrize("jobs", [0, 1, 2])
-def test_a_package_with_copies_of_kernels_is_opened_in_other_processes_only(asked, jobs):
+def test_a_package_whose_python_is_trusted_is_opened_in_other_processes_only(asked, jobs):
     folder, steps, _ = asked
-    report = verify(folder, ["host", "k7"], FEW, jobs=jobs)
+    report = verify(folder, ["host", "k7"], FEW, jobs=jobs, trust=True)
     assert report.passed
     assert [result.target for result in report.results] == ["host", "k7"] * 2
     assert [step.what for step in steps[:2]] == ["contents", "anew"]
@@ -140,19 +139,18 @@ def test_a_package_with_copies_of_kernels_is_opened_in_other_processes_only(aske
 
 def test_what_is_not_proved_is_said_and_a_secret_that_shows_in_the_source_fails(asked):
     folder, _, answers = asked
-    one = verify(folder, ["host"], FEW)
+    one = verify(folder, ["host"], FEW, trust=True)
     assert one.left_out == () and "2 kernels, 1 target" in one.proof("bits").detail
-    assert verify(folder, ["k7"], FEW).left_out == (NOT_DRAWN,)
+    assert verify(folder, ["k7"], FEW, trust=True).left_out == (NOT_DRAWN,)
     answers["contents"] = Contents(("one",), False, ("secrecy of one, for x: a branch",))
-    told = verify(folder, ["host"], FEW)
+    told = verify(folder, ["host"], FEW, trust=True)
     assert not told.passed and told.left_out == (NO_TABLE,)
     assert told.proof("secrecy") == Proof("secrecy", False, "secrecy of one, for x: a branch")
     assert "1 kernel, 1 target" in told.proof("bits").detail
 
 
-def test_without_copies_and_jobs_only_what_runs_nothing_on_the_host_is_done_here(asked, monkeypatch):
+def test_without_trust_and_jobs_only_what_runs_nothing_on_the_host_is_done_here(asked, monkeypatch):
     folder, apart, answers = asked
-    (folder / "kernel_sources").rmdir()
     here = []
 
     class Here:
@@ -163,7 +161,7 @@ def test_without_copies_and_jobs_only_what_runs_nothing_on_the_host_is_done_here
             here.append(step)
             return KernelResult("k", step.target, 1, 0) if step.what == "bits" else answers[step.what]
 
-    monkeypatch.setattr(running, "Steps", Here)
+    monkeypatch.setattr(step_runner, "Steps", Here)
     assert verify(folder, ["host", "k7"], FEW).passed
     assert not any(step.on_host or step.what == "selftest" for step in here)
     assert {step.what for step in apart if step.on_host} == {"selftest", "table", "draw", "bits"}
@@ -178,7 +176,7 @@ def test_without_copies_and_jobs_only_what_runs_nothing_on_the_host_is_done_here
 def test_the_files_are_compared_here_and_nothing_runs_on_the_host_where_they_differ(asked, jobs, made):
     folder, steps, answers = asked
     answers["anew"] = made
-    report = verify(folder, ["host", "k7"], FEW, jobs=jobs)
+    report = verify(folder, ["host", "k7"], FEW, jobs=jobs, trust=True)
     assert not report.passed
     assert not report.proof("files").passed
     assert not any(step.on_host or step.what == "draw" for step in steps)
@@ -195,7 +193,7 @@ def test_an_error_in_making_the_files_is_no_leave_to_run_the_code(asked, monkeyp
         return known(self, step)
 
     monkeypatch.setattr(Worker, "do", do)
-    assert verify(folder, ["host"], FEW).proof("files").detail == "the process is lost"
+    assert verify(folder, ["host"], FEW, trust=True).proof("files").detail == "the process is lost"
     assert not any(step.on_host for step in steps)
 
 
@@ -204,22 +202,21 @@ def test_while_the_files_are_made_emulated_cores_run_and_the_host_waits(tmp_path
     run = Run(setup, None, 2)
     run.groups = groups(Contents(("one", "two"), True), setup)
     run.waiting = [list(group) for group in run.groups]
-    first = run._taken()
+    first = run._take_steps()
     assert [step.what for step in first] == ["anew"]
     seen = []
     for _ in range(4):
-        taken = run._taken()
+        taken = run._take_steps()
         seen += taken
         run.found |= dict.fromkeys(taken)
     assert [step.what for step in seen] == ["selftest", "gcc", "bits", "ubsan", "bits", "ubsan"]
     assert not any(step.on_host for step in seen)
     run.found[first[0]] = []
-    assert run._taken() == [Step("selftest", "self-test on host", "host")]
+    assert run._take_steps() == [Step("selftest", "self-test on host", "host")]
 
 
 def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, monkeypatch):
     folder, _, answers = asked
-    (folder / "kernel_sources").rmdir()
     done = []
 
     class Here:
@@ -234,7 +231,7 @@ def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, mon
             done.append(step)
             return answers[step.what]
 
-    monkeypatch.setattr(running, "Steps", Here)
+    monkeypatch.setattr(step_runner, "Steps", Here)
     with pytest.raises(KeyboardInterrupt):
         verify(folder, ["k7"], FEW)
     assert len(done) == 1
@@ -343,5 +340,5 @@ def test_an_image_whose_self_test_loops_for_ever_is_told(tmp_path, monkeypatch):
     source.write_text("unsigned ss_selftest(void); unsigned ss_selftest(void) { for (volatile int k = 0;; k++) { } }\n")
     out = Ziglang().elf(core, [source], [tmp_path], "ss_selftest", tmp_path / "loop.elf")
     program = read_elf((out or tmp_path / "loop.elf").read_bytes())
-    (proof,) = image.selftest_proofs(program, core, SimpleNamespace(prefix="ss_"))
+    (proof,) = image.selftest_proofs(image.Image(program, core, SimpleNamespace(prefix="ss_")))
     assert not proof.passed and "ss_selftest does not end on cortex-m0plus: stopped after 1 s" in proof.detail

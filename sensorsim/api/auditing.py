@@ -112,7 +112,7 @@ def _captures(samples: tuple[Path_, Path_], table: Table | None, epsilon: object
 
 
 def _package(package: Path_, table: Table | None, epsilon: object) -> "Source":
-    from sensorsim.verify.observed import package_source
+    from sensorsim.verify.audited_package import package_source
 
     if epsilon:
         raise InputError("a package claims what its manifest says; leave --epsilon out, or give its table as FILE.")

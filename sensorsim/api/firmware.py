@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.progress import step
 from sensorsim.calls import listed
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options
+from sensorsim.export.package_options import Options
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 
@@ -87,7 +87,7 @@ def export(
         >>> import sensorsim as ss
         >>> ss.export("firmware/privacy", budget_epsilon=16, budget_days=7)  # doctest: +SKIP
     """
-    from sensorsim.export.package import make_package
+    from sensorsim.export.kernels_package import make_package
     from sensorsim.export.write import check_folder, write_folder
 
     names = tuple(listed(kernels or ()))
@@ -120,7 +120,7 @@ def export(
 def _manifest(texts: dict[str, str]) -> Any:
     import json
 
-    from sensorsim.export.files import MANIFEST
+    from sensorsim.export.write import MANIFEST
 
     return json.loads(texts[MANIFEST])
 

@@ -85,7 +85,7 @@ def kernel(
     """
     from sensorsim.cost.kernel import kernel_report
     from sensorsim.cost.prices import load_cpu
-    from sensorsim.export.choose import choose
+    from sensorsim.export.package_options import choose
     from sensorsim.language import Kernel
     from sensorsim.machine.targets import targets_named
 
@@ -152,7 +152,8 @@ def _with_machine(report: KernelReport) -> KernelReport:
 
 def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None, targets: list[str]) -> KernelReports:
     """Write the C package, and verify it where that is asked for."""
-    from sensorsim.export.package import Options, make_package
+    from sensorsim.export.kernels_package import make_package
+    from sensorsim.export.package_options import Options
     from sensorsim.export.write import write_folder
 
     unproved = [report for report in reports.values() if report.proof_error is not None]

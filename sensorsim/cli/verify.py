@@ -20,7 +20,7 @@ COUNTS = (
 DROPPED = ("instr. min", "instr. mean", "cost mean", "ram")  # where a line is too short; --format json and csv have all
 
 if TYPE_CHECKING:
-    from sensorsim.verify.result import KernelResult
+    from sensorsim.verify.findings import KernelResult
     from sensorsim.verify.verification import Verification
 
 option = options_of(verify)
@@ -36,7 +36,7 @@ option = options_of(verify)
 @option("--random-host", type=click.IntRange(1, MOST_ON_HOST), help="Random vectors for each kernel on the host.")
 @option("--random-core", type=click.IntRange(1, MOST_ON_CORE), help="Random vectors for each kernel on each core.")
 @option("--seed", type=click.IntRange(min=0), help="Of the random vectors.")
-@option("--trust", is_flag=True, help="Load kernel sources of the package that do more than declare kernels.")
+@option("--trust", is_flag=True, help="Run Python of the package where a kernel uses a primitive that it declares.")
 @option(
     "--jobs",
     type=click.IntRange(0, 64),
@@ -139,7 +139,7 @@ def _text(report: "Verification") -> str:
 
 def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
     """What one call takes, and below it what a stopwatch would learn: two tables, so that both fit on a screen."""
-    from sensorsim.verify.timing import TIMING_HEAD, timing_cells, timing_lines
+    from sensorsim.verify.kernel_timing import TIMING_HEAD, timing_cells, timing_lines
 
     counted = next((result for result in results if result.instructions), None)
     sizes = ", ".join(f"{name} = {value}" for name, value in counted.lengths.items()) if counted else ""
@@ -162,7 +162,7 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
 
 def _stacked(timed: list[list[str]]) -> list[str]:
     """The cells of the second table one after the other, where they do not fit side by side."""
-    from sensorsim.verify.timing import TIMING_HEAD
+    from sensorsim.verify.kernel_timing import TIMING_HEAD
 
     said = (
         (target, "; ".join(f"{head}: {cell}" for head, cell in zip(TIMING_HEAD, cells, strict=True)))

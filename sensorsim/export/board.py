@@ -47,13 +47,13 @@ uint32_t board_entry(ss_sensor *sensor, const ss_port *port, const uint16_t *x, 
 
 
 def link_sensor(target: Target, sources: Sequence[Path], include: Sequence[Path], prefix: str, build: Path) -> Path:
-    """The whole sensor for a core, with an entry that calls its three functions, so that nothing is left out."""
+    """Link the whole sensor for a core, with an entry that calls its functions, so that nothing is left out."""
     entry = board_entry(prefix, build)
     return compile_elf(target, [*sources, entry], include, BOARD_ENTRY, build / f"board-{target.name}.elf")
 
 
 def board_entry(prefix: str, build: Path, close: bool = False) -> Path:
-    """A C file with the entry; it may close the sensor too, which few applications do."""
+    """Write a C file with the entry; it may close the sensor too, which few applications do."""
     entry, last = build / "board_entry.c", "(void)ss_sensor_left(sensor);\n"
     text = ENTRY.replace(last, last + 8 * " " + "ss_sensor_close(sensor);\n") if close else ENTRY
     entry.write_text(with_prefix(text, prefix), "utf-8")
@@ -86,13 +86,13 @@ class EmulatedSensor:
         self.reset()
 
     def reset(self) -> None:
-        """What a reset leaves of memory: nothing that can be relied on, but not an open sensor."""
+        """Leave memory as a reset does: nothing in it can be relied on, and no sensor is open."""
         self.machine.uc.mem_write(self.sensor, bytes([GARBAGE]) * ROOM)
         self.machine.uc.mem_write(self.packet, bytes([GARBAGE]) * self.firmware.layout.bytes)
 
     @property
     def ram_bytes(self) -> int:
-        """The size of an ss_sensor."""
+        """Return the size of an ss_sensor."""
         return self.machine.call(BOARD_ENTRY, (0, 0, 0, 0))
 
     def open(self) -> Status:
@@ -117,7 +117,7 @@ class EmulatedSensor:
             raise
 
     def _check(self, board: int, count: int = 0, slot: int = 0) -> None:
-        """A damaged program may ask for anything."""
+        """Refuse what no sensor asks of its board; a damaged program may ask for anything."""
         if board != BOARD:
             raise InputError(f"the program hands 0x{board:x} to a function of the port, and its board is 0x{BOARD:x}.")
         if count > ROOM or slot > 1:

@@ -32,7 +32,7 @@ class Golden:
 
 
 def golden_vectors(kernels: Sequence[Kernel]) -> list[Golden]:
-    """For every kernel: its least values, its largest, and random ones at three sizes."""
+    """Make vectors for every kernel: its least values, its largest, and random ones at three sizes."""
     made: list[Golden] = []
     for kernel in kernels:
         generator = random.Random(f"golden {kernel.name}")  # the same vectors in every package
@@ -55,7 +55,7 @@ def golden_vectors(kernels: Sequence[Kernel]) -> list[Golden]:
 
 
 def small_lengths(kernel: Kernel) -> list[dict[str, int]]:
-    """The short, the odd and the typical lengths, without those that make a vector too large for a device."""
+    """Return the short, odd and typical lengths, without those whose vectors are too large for a device."""
 
     def values(lengths: dict[str, int]) -> int:
         own = [name for name, kind in kernel.arrays.items() if kind.contents is None]
@@ -67,7 +67,7 @@ def small_lengths(kernel: Kernel) -> list[dict[str, int]]:
 
 
 def golden_json(vectors: Sequence[Golden], names: Names) -> list[dict[str, Any]]:
-    """The vectors as data; constant tables are left out, they are in the package."""
+    """Return the vectors as data, without constant tables, which are in the package."""
     return [
         {
             "number": vector.number,
@@ -81,12 +81,12 @@ def golden_json(vectors: Sequence[Golden], names: Names) -> list[dict[str, Any]]
 
 
 def selftest_source(vectors: Sequence[Golden], names: Names) -> str:
-    """The self-test of a package of kernels: one function for each vector, and one that runs them all."""
+    """Return the self-test of a package of kernels: a function for each vector, and one that runs them all."""
     return _source(vectors, names, "selftest", [f"{names.prefix}kernels.h", f"{names.prefix}selftest.h"])
 
 
 def kernel_selftest_source(vectors: Sequence[Golden], names: Names) -> str:
-    """The part of a private package's self-test that runs its kernels: test/ss_selftest_kernels.c.
+    """Return test/ss_selftest_kernels.c, the part of a private package's self-test that runs its kernels.
 
     The functions stand in the same file here, so a compiler could work out a vector by itself and compare nothing on
     the device. They are called through pointers that it must not see through.
@@ -104,7 +104,7 @@ def selftest_header(prefix: str) -> str:
 
 
 def kernel_selftest_header(prefix: str, vectors: Sequence[Golden]) -> str:
-    """test/ss_selftest_kernels.h; the macro says from which number on other parts of a self-test can count."""
+    """Return test/ss_selftest_kernels.h; its macro says how many vectors there are, for other parts to go on from."""
     macro = f"{prefix}SELFTEST_VECTORS".upper()
     return _header(prefix, "selftest_kernels", [f"#define {macro} {len(vectors)}U /* the vectors are 1 to this */"])
 
@@ -139,7 +139,7 @@ def _source(
 
 
 def _called(kernel: Kernel, names: Names) -> str:
-    """How a vector calls the kernel: by its function, or in a private package by a pointer to it."""
+    """Return how a vector calls the kernel: by its function, or in a private package by a pointer to it."""
     function = names.functions[kernel]
     return f"call_{function}" if names.private else function
 
@@ -212,6 +212,6 @@ def _is_table(kernel: Kernel, name: str) -> bool:
 
 
 def inputs_of(vector: Mapping[str, Any], kernel: Kernel) -> dict[str, Any]:
-    """The arguments of a vector read from golden.json, with the constant tables put back."""
+    """Return the arguments of a vector read from golden.json, with the constant tables put back."""
     tables = {name: list(kind.contents) for name, kind in kernel.arrays.items() if kind.contents is not None}
     return {name: tables[name] if name in tables else vector["inputs"][name] for name in kernel.parameters}

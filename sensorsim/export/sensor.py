@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.status import Status
-from sensorsim.export.files import template
-from sensorsim.export.noise import Noise, for_package
+from sensorsim.export.noise_constants import Noise, for_package
 from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.stages import Stage, stage_of
+from sensorsim.export.write import template
 from sensorsim.kernels import checksum, generator, health, journal, packet, sensor
 from sensorsim.language.c.files import Table, c_sources, known_tables
 from sensorsim.language.c.helpers import HOLDS

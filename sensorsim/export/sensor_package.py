@@ -1,4 +1,4 @@
-"""Every file of a sensor's package."""
+"""A package of a private sensor: every file of it, with its README."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,27 +8,124 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.pace import pace_wait
 from sensorsim.device.sketch_file import read_sketch, sketch_text
+from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
-from sensorsim.export.choose import Options
-from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record
-from sensorsim.export.files import SCHEMA, facts, json_text, template, with_manifest
+from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record, trained_line
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
+from sensorsim.export.kernel_sources import kernel_sources
 from sensorsim.export.misra import misra_report
-from sensorsim.export.noise import read_noise
-from sensorsim.export.origins import origins
+from sensorsim.export.noise_constants import read_noise
+from sensorsim.export.package_options import Options
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.sensor_cost import sensor_costs
-from sensorsim.export.sensor_readme import sensor_readme
+from sensorsim.export.sensor_cost import CALLS, SensorCost, sensor_costs
 from sensorsim.export.sensor_test import sensor_selftest
+from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.sketch import SKETCH, sketch_record
-from sensorsim.export.write import in_temporary_folder
-from sensorsim.language.c.text import comment
-from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
+from sensorsim.export.write import SCHEMA, facts, in_temporary_folder, json_text, template, with_manifest
+from sensorsim.kernels import health
+from sensorsim.language.c.text import ascii_text, comment
+from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, compiler_version
 from sensorsim.noise.table_file import table_bytes
+from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
+
+ADVICE = {
+    Status.OK: "send the packet",
+    Status.SPENT: "wait for the next period",
+    Status.NO_ENTROPY: "look at the random generator; nothing is released without it",
+    Status.NO_STORE: "try again later; if it stays, the memory is worn",
+    Status.BAD_JOURNAL: "stay silent; to erase both slots starts anew, budget included",
+    Status.BAD_CLOCK: "set the clock and open again",
+    Status.NOT_OPEN: "call open first",
+}
+
+
+def sensor_readme(code: SensorCode, vectors: int, costs: Sequence[SensorCost]) -> str:
+    """Return the README of a sensor's package, with what was measured for it."""
+    firmware, prefix = code.firmware, code.prefix
+    days = firmware.budget_days
+    fill = {
+        "ABOUT": about(firmware),
+        "PROTECTS": protects(firmware) + (trained_line(firmware.encoder) if firmware.encoder else ""),
+        "VERSION": version("sensorsim"),
+        "RECEIVE_MORE": _beside(code),
+        "BUDGET": counted(firmware.releases, "release"),
+        "EPOCH": "day" if days == 1 else f"{days} days",
+        "STATUS": "\n".join(f"| `{prefix.upper()}{one.name}` | {one.about} | {ADVICE[one]} |" for one in Status),
+        "LOST": counted(firmware.reserve, "release"),
+        "START_UP": str(health.START_UP),
+        "CLAIMED_BITS": str(health.CLAIMED_BITS),
+        "LONGEST_CYCLE": str(health.LONGEST_CYCLE),
+        "BUDGET_EPSILON": str(firmware.budget),
+        "EPSILON": str(firmware.epsilon),
+        "PACKET_BYTES": str(firmware.layout.bytes),
+        "FIELDS": "\n".join(f"| {at} | {bits} | {_field(what, code)} |" for what, at, bits in firmware.layout.fields()),
+        "CODE": str(firmware.layout.code),
+        "IDENTITY": f"{firmware.layout.identity:04X}",
+        "VALUES": _values(code),
+        "COMPILER": f"{compiler_version()}, {SHOWN_FLAGS}",
+        "COSTS": _costs(costs, prefix),
+        "TIMING": "\n".join(_timing(code)),
+        "VECTORS": str(vectors),
+        "NAMESPACE": prefix.rstrip("_"),
+        "MACRO": prefix.upper(),
+        "PREFIX": prefix,
+    }
+    return template("sensor/README.md", fill=fill)
+
+
+def _beside(code: SensorCode) -> str:
+    """Return the option that `sensorsim receive` needs beside the table."""
+    if code.firmware.sketch is not None:
+        return f" --sketch {SKETCH}"
+    return f" --encoder {code.firmware.encoder.name}" if code.firmware.encoder else ""
+
+
+def _field(what: str, code: SensorCode) -> str:
+    return "number of the direction" if code.firmware.sketch and what == "features" else what
+
+
+def _values(code: SensorCode) -> str:
+    """Say how a hospital makes an unbiased value of what is in a packet."""
+    remark = ascii_text(" ".join(code.firmware.table.c_remark()))
+    sketch = code.firmware.sketch
+    if sketch is None:
+        return remark
+    return f"{remark} Here x is the square over R^2, R = {sketch.root:.9g}, cut off at 1."
+
+
+def _costs(costs: Sequence[SensorCost], prefix: str) -> str:
+    lines = [
+        "| core | call | instructions | cost | stack, bytes |",
+        "|---|---|---|---|---|",
+    ]
+    for cost in costs:
+        for call in cost.calls:
+            price = f"{call.cost:.0f} {call.unit}" if call.cost is not None else "no price"
+            name = f"`{prefix}sensor_{call.call.split(',')[0]}`" + call.call[len(call.call.split(",")[0]) :]
+            lines.append(
+                f"| {TARGETS[cost.target].title} | {name} | {call.instructions:.0f} | {price} | {call.stack_bytes} |"
+            )
+    assert all(tuple(call.call for call in cost.calls) == CALLS for cost in costs)
+    sizes = ", ".join(f"{TARGETS[cost.target].title} {cost.flash_bytes}" for cost in costs)
+    rams = sorted({cost.ram_bytes for cost in costs})
+    lines += [
+        "",
+        f"Code and tables in bytes: {sizes}. An `{prefix}sensor` takes {' or '.join(map(str, rams))} bytes of RAM.",
+    ]
+    return "\n".join(lines)
+
+
+def _timing(code: SensorCode) -> list[str]:
+    return [
+        f"- `{code.names.functions[kernel]}`: {ascii_text(kernel.secrecy().statement)}."
+        for kernel in code.kernels
+        if kernel.secrecy().secrets
+    ]
+
 
 DEFAULT_EPSILON = 1.6  # of the ready table that a sensor gets without --noise
 PORTS = (
@@ -46,7 +143,7 @@ BUILD = ("CMakeLists.txt", "Makefile", "zephyr/CMakeLists.txt", "zephyr/Kconfig"
 
 
 def firmware_of(options: Options) -> Firmware:
-    """What the options bind, proved."""
+    """Return the firmware of these options, with the proof of its table."""
     if options.encoder and options.sketch:
         raise InputError("a sensor releases hidden units or a sketch; leave out --encoder or --sketch.")
     encoder = read_encoder(options.encoder) if options.encoder else None
@@ -66,14 +163,14 @@ def firmware_of(options: Options) -> Firmware:
 
 
 def default_table() -> "NoiseTable":
-    """What a sensor releases through where no table is given: one feature of 14 by rows."""
+    """Return the table of a sensor without --noise: one of 14 features, by rows."""
     from sensorsim.noise.noise_table import ready_table
 
     return ready_table(DEFAULT_EPSILON, 1)
 
 
 def sensor_package(options: Options) -> dict[str, str]:
-    """Every file by its path."""
+    """Return every file of a sensor's package by its path."""
     firmware, prefix = firmware_of(options), options.prefix
     name = options.noise.name if options.noise else f"rows-eps{DEFAULT_EPSILON}-1.txt"
     code = SensorCode(firmware, prefix, name)
@@ -100,7 +197,7 @@ def sensor_package(options: Options) -> dict[str, str]:
     mark = f"<!-- {options.command} -->\n"
     texts["MISRA.md"] = mark + misra
     texts["README.md"] = mark + sensor_readme(code, len(vectors), costs)
-    sources = origins(code.kernels, code.names)
+    sources = kernel_sources(code.kernels, code.names)
     texts |= sources.copies
     data = facts(code.kernels, options, code.tables, sources)
     data |= {
@@ -120,7 +217,7 @@ def sensor_package(options: Options) -> dict[str, str]:
 
 
 def _record(firmware: Firmware) -> dict[str, Any]:
-    """What the manifest says of the sensor."""
+    """Return the part of the manifest about the sensor."""
     layout = firmware.layout
     return {
         "epsilon_of_a_release": str(firmware.epsilon),

@@ -7,8 +7,8 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.running import plain
 from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.status import Status
-from sensorsim.export.files import template
 from sensorsim.export.sensor import SensorCode
+from sensorsim.export.write import template
 from sensorsim.language.c.tables import array
 from sensorsim.language.c.text import with_prefix
 from sensorsim.noise.noise_table import NoiseTable

@@ -1,17 +1,104 @@
-"""Writing a folder so that a reader never sees half of one."""
+"""Write a package: templates, JSON, the manifest that lists all files, and the folder, whole or not at all."""
 
-import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sensorsim._util.files import cannot_write, check_folder_target, check_takes_files, read_bounded, temporary_folder
 from sensorsim.errors import InputError
-from sensorsim.export.files import MANIFEST
+from sensorsim.export.kernel_sources import KernelSources, sha256
+from sensorsim.export.misra import tool_version
+from sensorsim.export.package_options import Options
+from sensorsim.export.sbom import licence_text, sbom
+from sensorsim.language.c.files import Table
+from sensorsim.language.c.text import with_prefix
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.load import FILE
+from sensorsim.language.parse import LanguageError
+from sensorsim.machine.targets import compiler_version
+
+SCHEMA = 4
+MANIFEST = "MANIFEST.json"
+OWN_HASH = "sha256_of_this_file_without_this_line"
+
+
+def template(name: str, prefix: str = "ss_", fill: Mapping[str, str] | None = None) -> str:
+    """Return a template with its names under the package's prefix and each @KEY@ replaced."""
+    text = with_prefix((files("sensorsim.export") / "templates" / name).read_text("utf-8"), prefix)
+    for key, value in (fill or {}).items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def json_text(data: Any) -> str:
+    """Return data in the one JSON form that a package has."""
+    return json.dumps(data, indent=1, ensure_ascii=True) + "\n"
+
+
+def facts(
+    kernels: Sequence[Kernel], options: Options, tables: Sequence[Table], sources: KernelSources
+) -> dict[str, Any]:
+    """Return the part of a manifest that every package has: all that is needed to make it again."""
+    return {
+        "schema_version": SCHEMA,
+        "sensorsim": version("sensorsim"),
+        "tools": {"compiler": compiler_version(), "cppcheck": tool_version()},
+        "command": options.command,
+        "parameters": {
+            "kernels": [kernel.name for kernel in kernels],
+            **options.parameters([_in_package(name, sources) for name in options.kernels]),
+        },
+        "functions": sources.functions,
+        "kernel_sources": sources.records,
+        "tables": {table.name: sha256(",".join(map(str, table.values))) for table in tables},
+        "operations": {kernel.name: _operations(kernel) for kernel in kernels},
+        "proved": {kernel.name: kernel.secrecy().verdict for kernel in kernels},
+    }
+
+
+def with_manifest(
+    texts: dict[str, str], data: dict[str, Any], options: Options, name: str, remark: str = ""
+) -> dict[str, str]:
+    """Add the licence, the bill of materials, and the manifest with the hashes of all other files."""
+    made = dict(texts)
+    made["LICENSE"] = licence_text(options.spdx)
+    made[f"{name}.spdx.json"] = sbom(made, options.spdx, version("sensorsim"), name, options.command + remark)
+    made[MANIFEST] = signed_manifest({**data, "files": {path: sha256(text) for path, text in sorted(made.items())}})
+    return dict(sorted(made.items()))
+
+
+def signed_manifest(data: Mapping[str, Any]) -> str:
+    """Return the text of a manifest, which ends with the hash of all that is before it."""
+    rest = {key: value for key, value in data.items() if key != OWN_HASH}
+    return json_text({**rest, OWN_HASH: sha256(json_text(rest))})
+
+
+def _in_package(name: str, sources: KernelSources) -> str:
+    """Return a kernel as it was asked for; one of a file by the copy of the file in the package."""
+    match = FILE.fullmatch(name)
+    if match is None:
+        return name
+    place = sources.places.get(Path(match["path"]).resolve())
+    return name if place is None else place + (f":{match['names']}" if match["names"] else "")
+
+
+def _operations(kernel: Kernel) -> dict[str, str]:
+    """Return the number of operations of each class in one call, as polynomials in its lengths."""
+    totals: dict[str, Any] = {}
+    try:
+        formula = kernel.formula()
+    except LanguageError as error:  # rounds that depend on data have no polynomial
+        return {"unknown": str(error)}
+    for (_, operation), count in formula.items():
+        totals[operation] = totals[operation] + count if operation in totals else count
+    return {operation: str(count) for operation, count in sorted(totals.items())}
+
 
 T = TypeVar("T")
 
@@ -51,7 +138,7 @@ def fill(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def in_temporary_folder(texts: Mapping[str, str], use: Callable[[Path], T]) -> T:
-    """What `use` makes of the files, written to a folder that is gone afterwards."""
+    """Write the files to a temporary folder and return the result of `use` on it."""
     with temporary_folder() as name:
         fill(Path(name), texts)
         return use(Path(name))
@@ -83,7 +170,7 @@ def check_folder(out: Path) -> None:
             present.append(path)
     except OSError as error:
         raise InputError(f"cannot read {out}: {error.strerror}; give a new or empty folder.") from None
-    edited = [path for path in present if path in hashes and _hash(out / path) != hashes[path]]
+    edited = [path for path in present if path in hashes and sha256((out / path).read_bytes()) != hashes[path]]
     if edited:
         raise InputError(
             f"{out / edited[0]} was edited since the export; give a new folder, or remove the edited file."
@@ -108,7 +195,3 @@ def _files_in(folder: Path) -> Iterator[str]:
             yield from (f"{entry.name}/{path}" for path in _files_in(Path(entry.path)))
         else:
             yield entry.name
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -40,6 +40,11 @@ def count(kernel: "Kernel", arguments: Names, watch: Watch | None = None, most: 
     return run.counts()
 
 
+def execute(kernel: "Kernel", *values: Any) -> int | None:
+    """Run the kernel's nodes on these arguments, one for each parameter; return its result."""
+    return _Run(None, math.inf).kernel(kernel, dict(zip(kernel.parameters, values, strict=True)), OWN_STEP)
+
+
 class _Returned(Exception):  # noqa: N818 - no error: the way out of nested loops
     pass
 

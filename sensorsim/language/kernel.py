@@ -13,6 +13,7 @@ blend.batch(x=…, …)         Numba, many records, with a generator for the ra
 blend.c()                   C99
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -67,7 +68,10 @@ class Kernel:
     @cached_property
     def read(self) -> Parsed:
         """The function, read. Those that ship are read when they are first asked, so that a program starts fast."""
-        read = parse(self.declared)
+        return self.check(parse(self.declared))
+
+    def check(self, read: Parsed) -> Parsed:
+        """Refuse what is declared of the kernel and does not go with its parameters."""
         split = read.parameters.get(self.split) if self.split is not None else None
         if self.split is not None and (split is None or isinstance(split, Array)):
             raise LanguageError(
@@ -129,6 +133,20 @@ class Kernel:
     @property
     def path(self) -> Path:
         return Path(self.at.file)
+
+    @property
+    def file_doc(self) -> str | None:
+        """Return what the kernel's file says of itself."""
+        return getattr(sys.modules.get(self.module), "__doc__", None)
+
+    @property
+    def siblings(self) -> tuple[str, ...]:
+        """Return the names of the kernels in the kernel's file; of one that ships, of all that ship."""
+        from sensorsim.language.load import kernels_of, shipped
+
+        if self.module.startswith("sensorsim."):
+            return tuple(one.name for one in shipped().values())
+        return tuple(kernels_of(sys.modules[self.module])) if self.module in sys.modules else ()
 
     @cached_property
     def lengths(self) -> dict[str, Length]:

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -20,7 +20,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
-from sensorsim._util import progress
+from sensorsim import progress
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError
@@ -49,16 +49,16 @@ def shipped() -> dict[str, Kernel]:
     return found
 
 
-def find(spec: str) -> list[Kernel]:
+def find(spec: str | Sequence[str], load: Callable[[Path], dict[str, Kernel]] | None = None) -> list[Kernel]:
     """Return the kernels that a text names: `spof`, `dpsgd.total`, all of `sensor`, `FILE.py:a:b`; several with commas.
 
-    A name after a file is looked for in that file first.
+    A name after a file is looked for in that file first. `load` gives the kernels of a file; without it, it is run.
     """
     found: dict[Kernel, None] = {}
     own: dict[str, Kernel] = {}
-    for part in (part.strip() for part in spec.split(",")):
+    for part in [part.strip() for part in spec.split(",")] if isinstance(spec, str) else spec:
         if match := FILE.fullmatch(part):
-            own = kernels_of(load_file(Path(match["path"])))
+            own = load(Path(match["path"])) if load else kernels_of(load_file(Path(match["path"])))
             names = [name for name in (match["names"] or "").split(":") if name]
             if not own:
                 raise InputError(f"{match['path']} declares no kernel; mark one with @kernel().")

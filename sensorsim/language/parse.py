@@ -49,7 +49,20 @@ def parse(function: Callable[..., Any]) -> Parsed:
     """Read a function; LanguageError where it leaves the language."""
     if not isinstance(function, FunctionType):
         raise LanguageError(f"{function!r} is no function; put @kernel() right above a `def`.")
-    return _Parser(function).parsed()
+    file, tree = function.__code__.co_filename, find(function)
+    if tree is None:
+        at = Place(file, function.__code__.co_firstlineno)
+        what = f"the source of {function.__name__} is not to be found; write the kernel in a file or a notebook cell."
+        raise LanguageError(f"{at}: {what}")
+    return parse_tree(tree, file, scope(function), function.__annotations__)
+
+
+def parse_tree(tree: ast.FunctionDef, file: str, scope: Mapping[str, Any], kinds: Mapping[str, Any]) -> Parsed:
+    """Read the syntax tree of a function without running it.
+
+    `scope` says what its global names mean, `kinds` is the kind of each parameter and of `return`.
+    """
+    return _Parser(tree, file, scope, kinds).parsed()
 
 
 def fits(value: int, kind: str) -> bool:
@@ -58,26 +71,15 @@ def fits(value: int, kind: str) -> bool:
 
 
 class _Parser:
-    def __init__(self, function: Callable[..., Any]) -> None:
-        assert isinstance(function, FunctionType)
-        self.function, self.name = function, function.__name__
-        self.file = function.__code__.co_filename
-        self.scope: Mapping[str, Any] = scope(function)
+    def __init__(self, tree: ast.FunctionDef, file: str, scope: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+        self.tree, self.name, self.file = tree, tree.name, file
+        self.scope, self.kinds = scope, kinds
         self.used: dict[str, Any] = {}
         self.places: dict[int, Place] = {}
-        self.tree = self.found()
         self.records: dict[str, Struct] = {}
         self.names: dict[str, str] = {}
         self.counters: set[str] = set()
         self.written: set[str] = set()
-
-    def found(self) -> ast.FunctionDef:
-        tree = find(self.function)
-        if tree is None:
-            at = Place(self.file, self.function.__code__.co_firstlineno)
-            what = f"the source of {self.name} is not to be found; write the kernel in a file or a notebook cell."
-            raise LanguageError(f"{at}: {what}")
-        return tree
 
     def parsed(self) -> Parsed:
         at = Place(self.file, self.tree.lineno)
@@ -147,7 +149,7 @@ class _Parser:
         self.refuse(self.tree, "returns something without a format", "declare `-> None` or a format (Q)")
 
     def annotation(self, name: str, node: ast.AST) -> Any:
-        kind = self.function.__annotations__.get(name)
+        kind = self.kinds.get(name)
         if not isinstance(kind, str):
             return kind
         try:  # from __future__ import annotations: the text of the file that we are part of
@@ -323,7 +325,7 @@ class _Parser:
         at = self.at(node)
         match node:
             case ast.Constant(value=value) if type(value) is int:
-                return ir.Const(at, "const", value)
+                return ir.Const(at, "const", value, getattr(node, "named", None))  # a name: of a tree made from data
             case ast.Name(id=name):
                 return self.name_of(node, name, given)
             case ast.Attribute() if (field := self.field(node)) is not None:
@@ -377,12 +379,16 @@ class _Parser:
         return ir.Const(self.at(node), "const", value, name.rpartition(".")[2])
 
     def meaning(self, node: ast.expr) -> Any:
-        """What a global name means, or an attribute of a module."""
+        """Return what a global name means, or an attribute of a module."""
+        from sensorsim.language.kernel import Kernel
+
         match node:
+            case ast.Constant(value=Primitive() | Kernel() as found):  # in a tree that was made from data
+                return found
             case ast.Name(id=name):
                 if name == self.name and name not in self.scope:
                     self.refuse(node, "calls itself, and the language has no recursion", "write a loop")
-                if name in BUILTINS and name not in self.function.__globals__:
+                if name in BUILTINS and name not in self.scope:
                     self.refuse(node, f"uses {name}, which is Python's own", f"write {BUILTINS[name]}")
                 if name not in self.scope:
                     self.refuse(node, f"uses {name}, which is not known here", "define or import it above")

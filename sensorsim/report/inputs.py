@@ -108,7 +108,7 @@ class InputReader:
     def package(self, folder: PathName | None) -> PackageFacts | None:
         """Read a C package; raise InputError if it is none, if a file was altered, or if its table proves otherwise."""
         from sensorsim.export.manifest import open_package
-        from sensorsim.export.package import MANIFEST
+        from sensorsim.export.sbom import MANIFEST
 
         if folder is None:
             return None

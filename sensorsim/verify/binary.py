@@ -16,19 +16,19 @@ from sensorsim.export.manifest import Package, open_package
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.compilers import OwnCompiler
 from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import MOST_BYTES, Program, read_elf
+from sensorsim.machine.elf import MOST_BYTES, read_elf
 from sensorsim.machine.targets import Target, need_firmware_tools
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort, KernelResult, Work
-from sensorsim.verify.calls import CallResult, Calls, timing_proofs, watch_calls
-from sensorsim.verify.described import SCHEMA_VERSION, proof_facts
-from sensorsim.verify.draws import draw_proof, packets_differ
+from sensorsim.verify.findings import SCHEMA_VERSION, Proof, proof_facts
 from sensorsim.verify.image import (
+    STATEMENTS,
+    Image,
     ImageWork,
-    built_with,
     check_certain,
     firmware_in,
+    link_package,
     not_proved,
     package_proofs,
     selftest_proofs,
@@ -37,9 +37,10 @@ from sensorsim.verify.image import (
     table_proofs,
     with_symbols,
 )
-from sensorsim.verify.life import Life, as_built, live
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.timing import leaks_told
+from sensorsim.verify.kernel_timing import describe_leaks
+from sensorsim.verify.sensor_draws import draw_proof, packets_differ
+from sensorsim.verify.sensor_life import Life, SensorBuild, as_built, run_life
+from sensorsim.verify.sensor_timing import CallResult, Calls, timing_proofs, watch_calls
 from sensorsim.verify.wiped import leftovers
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ CALLED = ("open", "release")  # the functions of a sensor without which there is
 
 @dataclass(frozen=True, repr=False)
 class BinaryReport(Result):
-    """What was proved of one build. `flash_bytes` and `ram_bytes` are of the whole image."""
+    """The proofs of one build. `flash_bytes` and `ram_bytes` are of the whole image."""
 
     image: str
     folder: str
@@ -76,7 +77,7 @@ class BinaryReport(Result):
         return all(proof.passed for proof in self.proofs)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each call of the sensor and each kernel."""
+        """Return a row for each call of the sensor and each kernel."""
         calls = self.calls.results if self.calls else ()
         rows = [_row(self.target, one.call, one.paths, one) for one in calls]
         return rows + [_row(self.target, one.kernel, one.sequences_by_secret, one) for one in self.kernels]
@@ -91,7 +92,7 @@ class BinaryReport(Result):
         return proof_facts(self.proofs, self.left_out)
 
     def figure(self) -> "Figure":
-        """Instructions of each function."""
+        """Draw the instructions of each function."""
         values: dict[str, float | None] = {row["function"]: row["instructions_mean"] for row in self.rows()}
         return bars(self.title(), values, "instructions of one call, mean over the inputs it was run on")
 
@@ -133,15 +134,16 @@ def verify_elf(
         raise InputError(said if elf.name in said else f"{elf.name}: {said}") from None
     program = with_symbols(program, symbols or {})
     core = core_of(program, target)
-    package, say, of_package = _begun(manifest if manifest.is_dir() else manifest.parent, trust, progress)
+    package, say, of_package = _open(manifest if manifest.is_dir() else manifest.parent, trust, progress)
+    image = Image(program, core, package)
     with temporary_folder() as build:
         report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,
                               None, ())  # fmt: skip
         if package.private:
-            report = _sensor(report, program, core, package, say)
-            return replace(report, proofs=(*report.proofs, *selftest_proofs(program, core, package), *of_package))
+            report = _sensor(report, image, say)
+            return replace(report, proofs=(*report.proofs, *selftest_proofs(image), *of_package))
         work = ImageWork(package, Path(build), effort or Effort(), seed, program)
-        present = [one for one in package.kernels if package.names.functions[one] in program.symbols]
+        present = image.kernels
         absent = [package.names.functions[one] for one in package.kernels if one not in present]
         if not present:
             raise InputError(
@@ -151,12 +153,7 @@ def verify_elf(
         for one in present:
             check_certain(program, package.names.functions[one])
         results = [_step(say, work, core, one, place, len(present)) for place, one in enumerate(present)]
-        proofs = [
-            *_of_kernels(results),
-            *table_proofs(program, package, present),
-            *selftest_proofs(program, core, package),
-            *of_package,
-        ]
+        proofs = [*_of_kernels(results), *(proof for prove in STATEMENTS for proof in prove(image)), *of_package]
         report = replace(report, left_out=not_proved(package), absent=tuple(absent))
         return replace(report, proofs=tuple(proofs), kernels=tuple(results))
 
@@ -172,17 +169,18 @@ def verify_with(
 ) -> BinaryReport:
     """Prove a package as a compiler of yours builds it."""
     compiler = OwnCompiler(command)
-    package, say, of_package = _begun(folder, trust, progress)
+    package, say, of_package = _open(folder, trust, progress)
     with temporary_folder() as name:
         build = Path(name)
         say("compile", 0, 1)
-        program, core = built_with(package, compiler, build, target)
+        program, core = link_package(package, compiler, build, target)
         report = BinaryReport(
             command, str(folder), core.name, compiler.version(), compiler.flags, program.flash_bytes,
             program.ram_bytes, None, (),
         )  # fmt: skip
+        image = Image(program, core, package)
         if package.private:
-            report = _sensor(report, program, core, package, say)
+            report = _sensor(report, image, say)
         else:
             for one in package.kernels:
                 if (function := package.names.functions[one]) not in program.symbols:
@@ -190,8 +188,7 @@ def verify_with(
                         f"the compiler left no function {function} in the image, or not its name; take what strips "
                         "names, such as -s, out of --cc."
                     )
-            proofs = tuple(table_proofs(program, package, list(package.kernels)))
-            report = replace(report, proofs=proofs, left_out=not_proved(package))
+            report = replace(report, proofs=tuple(table_proofs(image)), left_out=not_proved(package))
         report = replace(report, proofs=(*report.proofs, *of_package))
         work = Work(package, build, effort or Effort(), seed, compiler)
         try:
@@ -202,8 +199,8 @@ def verify_with(
         return replace(report, proofs=(*report.proofs, *more), kernels=tuple(results))
 
 
-def _begun(folder: Path, trust: bool, progress: Progress | None) -> tuple[Package, Progress, list[Proof]]:
-    """The package, who is told of what is done, and what does not depend on a build."""
+def _open(folder: Path, trust: bool, progress: Progress | None) -> tuple[Package, Progress, list[Proof]]:
+    """Open the package; return it, the progress function, and the proofs that do not depend on a build."""
     need_firmware_tools()
     package, say = open_package(folder, trust), progress or (lambda what, step, steps: None)
     say("the package's files", 0, 1)
@@ -215,9 +212,10 @@ def _step(say: Progress, work: Work, core: Target, kernel: Kernel, place: int, s
     return work.on_core(core, kernel)
 
 
-def _sensor(report: BinaryReport, program: Program, core: Target, package: Package, say: Progress) -> BinaryReport:
-    """The whole sensor: its life, its calls, its path, its table."""
-    prefix, firmware = package.prefix, firmware_in(package)
+def _sensor(report: BinaryReport, image: Image, say: Progress) -> BinaryReport:
+    """Prove the whole sensor: its life, its calls, its path, its table."""
+    program, package, prefix = image.program, image.package, image.package.prefix
+    build = SensorBuild(image.target, program, firmware_in(package), prefix)
     report = replace(report, left_out=not_proved(package))
     for call in CALLED:
         name = f"{prefix}sensor_{call}"
@@ -227,27 +225,27 @@ def _sensor(report: BinaryReport, program: Program, core: Target, package: Packa
                 f"where it is with --symbol {name}=0x8000124."
             )
         check_certain(program, name)
-    proofs = table_proofs(program, package, list(package.kernels))
+    proofs = table_proofs(image)
     try:
         say("budget and identity", 0, 5)
-        firmware, notes = as_built(core, program, firmware, prefix)
+        build, notes = as_built(build)
         say("a life beside the model", 1, 5)
-        life = live(core, program, firmware, prefix, RELEASES)
+        life = run_life(build, RELEASES)
         say("many packets", 2, 5)
-        wrong = life.difference or packets_differ(core, program, firmware, prefix, PACKETS)
+        wrong = life.difference or packets_differ(build, PACKETS)
         told = f"tried {life.releases + PACKETS} packets, {life.resets} resets and {life.cuts} power cuts, "
         proofs.insert(0, Proof("bits", not wrong, wrong or f"{told}all as the model's"))
         report = replace(report, notes=notes, life=life, proofs=tuple(proofs))
         if life.difference:
             return report
         say("edges of the table", 3, 5)
-        drawn = draw_proof(core, program, firmware, prefix, table_places(program, package))
+        drawn = draw_proof(build, table_places(program, package))
         say("paths", 4, 5)
-        calls = watch_calls(core, program, firmware, prefix, TRIALS)
+        calls = watch_calls(build, TRIALS)
     except FailedProofError as error:
         others = [proof for proof in proofs if proof.name != "bits"]
         return replace(report, proofs=(Proof("bits", False, str(error)), *others))
-    left = leftovers(core, program, firmware, prefix, WIPES)
+    left = leftovers(build, WIPES)
     wiped = Proof(
         "wiped", not left, left or f"no key, word, entropy or record is left in memory after {WIPES} releases"
     )
@@ -260,7 +258,7 @@ def _sensor(report: BinaryReport, program: Program, core: Target, package: Packa
 def _of_kernels(results: list[KernelResult]) -> list[Proof]:
     wrong = [f"{one.kernel}: {one.differing_bits} bits differ" for one in results if one.differing_bits]
     count = sum(one.vectors for one in results)
-    paths = leaks_told(results)
+    paths = describe_leaks(results)
     return [
         Proof(
             "kernels",

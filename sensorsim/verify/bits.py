@@ -32,10 +32,9 @@ from sensorsim.machine.vectors import (
     expected,
     with_one_public_input,
 )
-from sensorsim.verify.result import Effort, KernelResult
-from sensorsim.verify.sets import COUNTED, random_sets, sets_of
-from sensorsim.verify.timing import address_reason, reasons
-from sensorsim.verify.watched import TimedOperation, Watched, watch
+from sensorsim.verify.findings import Effort, KernelResult
+from sensorsim.verify.kernel_timing import TimedOperation, Watched, address_reason, branch_reasons, watch
+from sensorsim.verify.package_vectors import COUNTED, random_sets, vector_sets
 
 CHUNK = 10_000
 HOST_SECONDS = 60  # of processor time that one set of vectors may take on this machine
@@ -43,7 +42,7 @@ SHIPPED = "sensorsim.language.primitives"  # the primitives of the language
 
 
 class Work:
-    """A package that is being verified: what was built and which vectors were made, so that nothing is made twice."""
+    """A package under verification, with its builds and vectors, so that nothing is made twice."""
 
     def __init__(
         self, package: Package, build: Path, effort: Effort, seed: int, compiler: Compiler | None = None
@@ -53,9 +52,9 @@ class Work:
         self.known: dict[Kernel, list[tuple[Vectors, dict[str, Any]]]] = {}
 
     def sets(self, kernel: Kernel) -> list[tuple[Vectors, dict[str, Any]]]:
-        """What `sets_of` makes, each with what Numba makes of it."""
+        """Return the vectors of `vector_sets`, each set with the results of Numba."""
         if kernel not in self.known:
-            made = sets_of(self.package, kernel, self.effort, self.seed)
+            made = vector_sets(self.package, kernel, self.effort, self.seed)
             self.known[kernel] = [(vectors, expected(vectors)) for vectors in made]
             self.check_golden(kernel)
         return self.known[kernel]
@@ -125,7 +124,7 @@ class Work:
             sequences=len(tally.sequences),
             sequences_by_secret=self.sequences_by_secret(machine, kernel, tally, watched),
             own_sequences=watched.own_paths,
-            varying=reasons(tally, own, prefix),
+            varying=branch_reasons(tally, own, prefix),
             moving=self.moving(kernel, counter, watched),
             proved_same_path=proved,
             tried=tally.calls,
@@ -160,7 +159,7 @@ class Work:
         return Machine(target, read_elf(out.read_bytes()))
 
     def watch(self, kernel: Kernel, counter: BlockCounter, tally: Tally) -> Watched:
-        """Calls in which only the secrets change; all inputs where none is declared secret."""
+        """Watch calls in which only the secrets change; all inputs where none is declared secret."""
         counted = [vectors.some(self.effort.watched // COUNTED) for vectors, _ in self.sets(kernel)[-COUNTED:]]
         sets = [with_one_public_input(vectors) for vectors in counted] if kernel.secrecy().secrets else counted
         function, prefix = self.package.names.functions[kernel], self.package.prefix
@@ -174,14 +173,14 @@ class Work:
         return watched
 
     def moving(self, kernel: Kernel, counter: BlockCounter, watched: Watched) -> tuple[str, ...]:
-        """The first instruction that touches another address for another secret."""
+        """Name the first instruction that touches another address for another secret."""
         if watched.access is None:
             return ()
         at, text = watched.access.address, watched.access.text
         return (address_reason(counter.owner(at), text, at, kernel),)
 
     def run_sets(self, machine: Machine, kernel: Kernel, counter: BlockCounter | None, tally: Tally) -> tuple[int, int]:
-        """How many bits differ, in how many vectors; those with the package's own lengths are counted."""
+        """Run all sets, and count the calls with the package's own lengths; return differing bits and vectors."""
         function, sets = self.package.names.functions[kernel], self.sets(kernel)
         bits = count = 0
         for place, (vectors, want) in enumerate(sets, COUNTED - len(sets)):
@@ -195,7 +194,7 @@ class Work:
         return bits, count
 
     def sequences_by_secret(self, machine: Machine, kernel: Kernel, tally: Tally, watched: Watched) -> int:
-        """How many sequences of instructions there are when what is public stays the same.
+        """Count the sequences of instructions when the public inputs stay the same.
 
         Unless the kernel declares that there are more, all vectors are run again with one public input each.
         """
@@ -255,7 +254,7 @@ class Work:
         return count
 
     def first_differing(self, machine: Machine, kernel: Kernel) -> int:
-        """The number of the first vector whose bits differ, of all that run: the golden ones, edges, random ones."""
+        """Return the number of the first vector whose bits differ, of all that run: golden ones, edges, random ones."""
         function, number = self.package.names.functions[kernel], 0
         for vectors, want in self.sets(kernel):
             for call in range(vectors.count):
@@ -284,7 +283,7 @@ def _ended_after(seconds: int) -> Iterator[None]:
 
 
 def _exposed(kernel: Kernel) -> set[str]:
-    """What the secrecy reader found to depend on a secret, declared or not: branch, loop, address, operation."""
+    """Return what depends on a secret by the source, declared or not: branch, loop, address, operation."""
     read = kernel.secrecy()
     return {found.kind for found in (*read.findings, *read.exceptions)}
 

@@ -1,7 +1,7 @@
 """A linked image and the package that it should hold: which symbols are where, and what its tables prove."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,32 @@ from sensorsim.machine.cores import core_of
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target
-from sensorsim.verify.anew import differences, options_of
 from sensorsim.verify.bits import Effort, KernelResult, Work
-from sensorsim.verify.held import packed
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.statements import certificate_proof
-from sensorsim.verify.table import stated, table_in
+from sensorsim.verify.findings import Proof
+from sensorsim.verify.reproduce import differences, options_of
+from sensorsim.verify.table_in_code import certificate_proof, pack_numbers, read_tables, table_in
+
+
+@dataclass(frozen=True)
+class Image:
+    """A linked program that should hold a package: what a `Statement` about a build is made of."""
+
+    program: Program
+    target: Target
+    package: Package
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """Return the kernels of the package whose functions the image has; a sensor's are inside of its functions."""
+        functions = self.package.names.functions
+        return [one for one in self.package.kernels if self.package.private or functions[one] in self.program.symbols]
+
+
+Statement = Callable[[Image], list[Proof]]  # proves something of a build; no proof where there is nothing to prove
 
 
 def with_symbols(program: Program, given: Mapping[str, int]) -> Program:
-    """The program with symbols at other addresses; each must lie in it."""
+    """Return the program with symbols at other addresses, each of which must lie in it."""
     for name, address in given.items():
         if not any(section.address <= address & ~1 < section.end for section in program.sections):
             raise InputError(f"--symbol {name}=0x{address:x} is no address in the image; look at its map file.")
@@ -37,13 +53,13 @@ def with_symbols(program: Program, given: Mapping[str, int]) -> Program:
 
 
 def firmware_in(package: Package) -> Firmware:
-    """What a sensor's package binds, proved."""
+    """Return the firmware that a sensor's package binds, with the proof of its table."""
     with temporary_folder() as name:
         return firmware_of(options_of(package, Path(name)))
 
 
 def package_proofs(package: Package) -> list[Proof]:
-    """What does not depend on a build: the package's files, written anew, secrecy, and what is said of the table."""
+    """Prove what does not depend on a build: files, secrecy, and the statements about the table."""
     try:
         wrong = differences(package)
     except FailedProofError as error:
@@ -54,7 +70,7 @@ def package_proofs(package: Package) -> list[Proof]:
         proofs.append(Proof("secrecy", False, "; ".join(leaks)))
     if package.table_file is not None:
         try:
-            said = certificate_proof(package, stated(package))  # its bytes in the build are another proof
+            said = certificate_proof(package, read_tables(package))  # its bytes in the build are another proof
             proofs.append(replace(said, detail=said.detail.replace("from the code", "from its file")))
         except FailedProofError as error:
             proofs.append(Proof("certificate", False, str(error)))
@@ -62,7 +78,7 @@ def package_proofs(package: Package) -> list[Proof]:
 
 
 def not_proved(package: Package) -> tuple[str, ...]:
-    """What nobody may take as proved of a build."""
+    """Return what nobody may take as proved of a build."""
     whole = f"`sensorsim verify {package.folder}` counts them as compiled for this machine"
     found = (
         [f"every draw of this build: only those that were tried are compared; {whole}"] if package.table_file else []
@@ -72,7 +88,7 @@ def not_proved(package: Package) -> tuple[str, ...]:
 
 
 class ImageWork(Work):
-    """Kernels as they stand in a linked image: nothing is compiled."""
+    """Kernels as a linked image has them: nothing is compiled."""
 
     def __init__(self, package: Package, build: Path, effort: Effort, seed: int, program: Program) -> None:
         super().__init__(package, build, effort, seed)
@@ -82,7 +98,7 @@ class ImageWork(Work):
         return Machine(target, self.program)
 
     def selftest_on(self, target: Target) -> None:
-        """Only where the image holds it, and then once; see `selftest_proofs`."""
+        """Do nothing: the image's self-test runs once, in `selftest_proofs`."""
 
     def on_core(self, target: Target, kernel: Kernel) -> KernelResult:
         result = super().on_core(target, kernel)  # its flash, RAM and runtime are the whole image's
@@ -96,14 +112,14 @@ def check_certain(program: Program, name: str) -> None:
         raise InputError(f"the image has several functions {name} ({places}); say which with --symbol {name}=….")
 
 
-def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str | None) -> tuple[Program, Target]:
-    """All of the package linked by their compiler: the sensor, or a file that holds every kernel."""
+def link_package(package: Package, compiler: OwnCompiler, build: Path, target: str | None) -> tuple[Program, Target]:
+    """Link all of the package with the user's compiler: the sensor, or a file that holds every kernel."""
     entry, sources = BOARD_ENTRY, list(package.sources)
     if package.private:
         sources.append(board_entry(package.prefix, build, close=True))
     else:
         entry = f"{package.prefix}whole"
-        table = [f"{package.prefix}noise_table"] if package.table_file and stated(package).array else []
+        table = [f"{package.prefix}noise_table"] if package.table_file and read_tables(package).array else []
         functions = [package.names.functions[kernel] for kernel in package.kernels]
         lines = [
             f"const void *volatile {entry}_{place} = (const void *){name};" for place, name in enumerate(functions)
@@ -119,13 +135,13 @@ def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str
     return program, core_of(program, target)
 
 
-def selftest_proofs(program: Program, core: Target, package: Package) -> list[Proof]:
-    """The package's self-test, where the image holds it."""
-    name = f"{package.prefix}selftest"
-    if name not in program.symbols:
+def selftest_proofs(image: Image) -> list[Proof]:
+    """Run the package's self-test where the image holds it."""
+    name = f"{image.package.prefix}selftest"
+    if name not in image.program.symbols:
         return []
     try:
-        number = Machine(core, program).call(name, [])
+        number = Machine(image.target, image.program).call(name, [])
     except InputError as error:
         return [Proof("self-test", False, str(error))]
     told = f"{name} fails at vector {number}" if number else f"{name} of the image answers 0"
@@ -133,22 +149,23 @@ def selftest_proofs(program: Program, core: Target, package: Package) -> list[Pr
 
 
 def table_contents(package: Package) -> dict[str, bytes]:
-    """The bytes of the noise table and of what stands beside it, by the names that they have in C."""
+    """Return the bytes of the noise table and of the arrays beside it, by their names in C."""
     if package.table_file is None:
         return {}
-    known = stated(package)
-    own = {known.noise.table.name: packed(known.array, known.noise.table.storage)} if known.array else {}
-    return own | {one.name: packed(one.values, one.storage) for one in known.beside}
+    known = read_tables(package)
+    own = {known.noise.table.name: pack_numbers(known.array, known.noise.table.storage)} if known.array else {}
+    return own | {one.name: pack_numbers(one.values, one.storage) for one in known.beside}
 
 
-def table_proofs(program: Program, package: Package, present: list[Kernel]) -> list[Proof]:
-    """The table read out of the image and certified; the arrays of an encoder or a sketch beside it."""
-    if package.table_file is None or not any(kernel in present for kernel in stated(package).noise.users):
+def table_proofs(image: Image) -> list[Proof]:
+    """Prove the table in the image by certifying it; compare the arrays of an encoder or a sketch beside it."""
+    package = image.package
+    if package.table_file is None or not any(kernel in image.kernels for kernel in read_tables(package).noise.users):
         return []
-    wanted, found = table_contents(package), program
-    beside = {one.name for one in stated(package).beside}
+    wanted, found = table_contents(package), image.program
+    beside = {one.name for one in read_tables(package).beside}
     for name, content in wanted.items():
-        found = _located(found, name, content)
+        found = _locate(found, name, content)
         address, _ = found.symbols.get(name, (0, 0))
         if name not in found.symbols:
             return [Proof("table", False, f"{name} is not in the image: neither its name nor its bytes")]
@@ -164,13 +181,16 @@ def table_proofs(program: Program, package: Package, present: list[Kernel]) -> l
     return [Proof("table", True, f"{sum(map(len, wanted.values()))} bytes in the image prove epsilon {epsilon}")]
 
 
+STATEMENTS: tuple[Statement, ...] = (table_proofs, selftest_proofs)  # in the order of a report
+
+
 def table_places(program: Program, package: Package) -> list[int]:
-    """Where the noise table may lie: at its symbol; in a file without one, wherever its bytes stand."""
-    known = stated(package)
+    """Find where the noise table may lie: at its symbol, or wherever its bytes are in a file without one."""
+    known = read_tables(package)
     name = known.noise.table.name
     if not known.array:
         return []
-    content, found = packed(known.array, known.noise.table.storage), []
+    content, found = pack_numbers(known.array, known.noise.table.storage), []
     if name in program.symbols:
         place, _ = program.symbols[name]
         return [place] if _bytes(program, place, len(content)) else []
@@ -189,8 +209,8 @@ def _bytes(program: Program, address: int, size: int) -> bytes:
         return b""
 
 
-def _located(program: Program, name: str, content: bytes) -> Program:
-    """The program with a symbol for the bytes: its own, or the place where they stand in a file without symbols."""
+def _locate(program: Program, name: str, content: bytes) -> Program:
+    """Add a symbol for the bytes: their own, or the place where they are in a file without symbols."""
     if name in program.symbols:
         address, size = program.symbols[name]
         return replace(program, symbols=program.symbols | {name: (address, size or len(content))})

@@ -13,12 +13,10 @@ from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_name
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort
-from sensorsim.verify.described import kernel_row, proof_facts, verification_data
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.result import KernelResult
-from sensorsim.verify.running import NOT_RUN, Progress, Run, failed
-from sensorsim.verify.steps import Contents, Setup, Step
-from sensorsim.verify.timing import leaks_told
+from sensorsim.verify.findings import KernelResult, Proof, kernel_row, proof_facts, verification_data
+from sensorsim.verify.kernel_timing import describe_leaks
+from sensorsim.verify.step_runner import NOT_RUN, Progress, Run, is_failure
+from sensorsim.verify.verification_steps import Contents, Setup, Step
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,11 +57,11 @@ class Verification(Result):
         return verification_data(self)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each kernel on each target."""
+        """Return a row for each kernel on each target."""
         return [kernel_row(result) for result in self.results]
 
     def figure(self) -> "Figure":
-        """Instructions of one call of each kernel on each core."""
+        """Draw the instructions of one call of each kernel on each core."""
         counted = {f"{one.kernel}, {one.target}": one.instructions for one in self.results if one.instructions}
         values: dict[str, float | None] = {name: counts.mean for name, counts in counted.items()}
         axis = "instructions of one call, mean over the inputs it was run on"
@@ -95,13 +93,13 @@ def verify(
 
 
 class _Report:
-    """What came of the steps, told in the order of the question."""
+    """Collects the answers of the steps into a report, in the order of the question."""
 
     def __init__(self, setup: Setup, run: Run, contents: Contents) -> None:
         self.setup, self.run, self.found, self.contents = setup, run, run.found, contents
 
     def whole(self) -> Verification:
-        """Everything; raises what is no fault of the package."""
+        """Return the report; raise what is no fault of the package."""
         altered = self.run.altered
         for step, answer in self.found.items():
             proof = isinstance(answer, FailedProofError) or (altered and step.what != "anew")
@@ -159,7 +157,7 @@ class _Report:
         return Proof("files", not answer, "; ".join(answer[:NAMED]) + more or whole)
 
     def _left_out(self) -> Iterator[str]:
-        """What was not proved, and why."""
+        """Yield what was not proved, and why."""
         if not self.run.of("draw"):
             yield NOT_DRAWN if self.contents.table else NO_TABLE
         names = [name for what, name in SORTS.items() if any(map(self._not_run, self.run.of(what)))]
@@ -172,7 +170,7 @@ class _Report:
 
     def _errors(self, what: str) -> list[str]:
         found = [self.found.get(step) for step in self.run.of(what)]
-        return list(dict.fromkeys(str(answer).rstrip(".") for answer in found if failed(answer)))
+        return list(dict.fromkeys(str(answer).rstrip(".") for answer in found if is_failure(answer)))
 
 
 def paths(results: Sequence[KernelResult]) -> Iterator[Proof]:
@@ -184,5 +182,5 @@ def paths(results: Sequence[KernelResult]) -> Iterator[Proof]:
     proved = {result.kernel for result in watched} - tried
     told = [f"secrets change no instruction of {counted(len(proved), 'kernel')}, as proved"] if proved else []
     told += [f"of {counted(len(tried), 'kernel')} they change nothing but what is declared, as tried"] if tried else []
-    wrong = leaks_told(watched)
+    wrong = describe_leaks(watched)
     yield Proof("path", not wrong, "; ".join(wrong or told))

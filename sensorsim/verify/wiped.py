@@ -11,24 +11,20 @@ from functools import partial
 from typing import Any
 
 from sensorsim.device.entropy import SeededEntropy
-from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.kernels.formats import ONE
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
 from sensorsim.kernels.sensor import SENSOR
 from sensorsim.language.types import Q
-from sensorsim.machine.elf import Program
 from sensorsim.machine.emulator import PAINT
 from sensorsim.machine.memory import PAGE, STACK_BYTES
-from sensorsim.machine.targets import Target
-from sensorsim.verify.life import core_sensor
-from sensorsim.verify.life_steps import Board
+from sensorsim.verify.sensor_life import Board, SensorBuild
 
 WORD, HALF = 4, 2
 
 
-def at_work(blocks: int) -> list[tuple[int, int]]:
+def secret_places(blocks: int) -> list[tuple[int, int]]:
     """Return where an ss_sensor on a core of 32 bits is zero outside of a call, and how many bytes.
 
     Those are its secret fields but the key, and the random words, which follow the fields of the record.
@@ -45,15 +41,15 @@ def at_work(blocks: int) -> list[tuple[int, int]]:
 
 
 class _Told(Sensor):
-    """The model, which tells what it draws with; a sensor never does."""
+    """A model that reports the words that it draws with; a sensor never does."""
 
     @property
     def key(self) -> bytes:
-        """Of the next release."""
+        """Return the key of the next release."""
         return bytes(self._memory.key.array.tobytes())
 
     def sketched(self, x: list[int]) -> bytes:
-        """What the last release, of this record, made of it before the draw; nothing where that says nothing."""
+        """Return the sketch of the last release, of this record, before the draw; empty where it says nothing."""
         sketch, chosen = self.firmware.sketch, self._mechanism._chosen
         if sketch is None or chosen is None:
             return b""
@@ -72,13 +68,13 @@ class _Told(Sensor):
         self._words.draw = words  # type: ignore[method-assign]
 
 
-def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int) -> str:
-    """The first secret word that is found again, in words; empty where none is."""
-    again: Counter[str] = Counter()
+def leftovers(build: SensorBuild, trials: int) -> str:
+    """Describe the first secret that is found again; empty where none is."""
+    again, firmware = Counter[str](), build.firmware
     for seed in range(1, trials + 1):
         ours, theirs = Board(entropy=SeededEntropy(seed)), Board(entropy=SeededEntropy(seed))
         model = _Told(firmware, ours.flash, ours.draw, ours.clock)
-        core, drawn = core_sensor(target, program, firmware, prefix, theirs), bytearray()
+        core, drawn = build.sensor(theirs), bytearray()
         core.entropy = partial(_kept, theirs, drawn)
         model.listen()
         model.open()
@@ -106,7 +102,7 @@ def leftovers(target: Target, program: Program, firmware: Firmware, prefix: str,
 
 
 def _outside(core: EmulatedSensor, x: list[int]) -> dict[str, bytes]:
-    """Memory that is no business of a release: variables, whole pages of them, and what the caller holds."""
+    """Return memory that a release must not touch: pages of variables, and what the caller holds."""
     read, parts = core.machine.uc.mem_read, core.machine.program.sections
     core.machine.uc.mem_write(core.x, struct.pack(f"<{len(x)}H", *x))
     pages = [(part.name, part.address, part.end) for part in parts if part.writable]
@@ -118,7 +114,7 @@ def _outside(core: EmulatedSensor, x: list[int]) -> dict[str, bytes]:
 
 
 def _halves(core: EmulatedSensor, secrets: bytes) -> set[str]:
-    """The places in the sensor's state and on the stack at which a half of the secrets' words stands."""
+    """Find the places in the sensor's state and on the stack that hold half of a secret word."""
     halves = {secrets[k : k + HALF] for k in range(0, len(secrets), HALF)} - {bytes(HALF), bytes([PAINT]) * HALF}
     found = set()
     for name, start, size in (("in the sensor's state", core.sensor, ROOM),
@@ -139,11 +135,11 @@ def _kept(board: Board, kept: bytearray, count: int) -> bytes:
 
 
 def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
-    """Where one of the words is found."""
+    """Say where one of the words is found."""
     stack, parts = core.machine.places.stack, core.machine.program.sections
     if _holds(core, core.sensor, ROOM, secrets):
         return "in the sensor's state"
-    for place, size in at_work(core.firmware.blocks):
+    for place, size in secret_places(core.firmware.blocks):
         if set(core.machine.uc.mem_read(core.sensor + place, size)) - {0, GARBAGE}:  # what no call touched is garbage
             return "in the sensor's state, which is not all wiped"
     if _holds(core, stack, STACK_BYTES, secrets + key):
@@ -155,7 +151,7 @@ def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
 
 
 def _holds(core: EmulatedSensor, start: int, size: int, secrets: bytes) -> bool:
-    """Whether a word of the secrets is there; zeros are none."""
+    """Return whether a word of the secrets is there; zeros do not count."""
     content = bytes(core.machine.uc.mem_read(start, size))
     words = {secrets[k : k + WORD] for k in range(0, len(secrets), WORD)} - {bytes(WORD)}
     return any(word in content for word in words)

@@ -1,7 +1,6 @@
 """The names of a C package: functions, files, tables, macros, variables. No two things get the same one."""
 
 import re
-import sys
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -111,13 +110,8 @@ class Names:
 
         A name that stands for something of the kernel's own is no kernel there.
         """
-        from sensorsim.language.load import kernels_of, shipped
-
-        ours = kernel.module.startswith("sensorsim.")
-        module = sys.modules.get(kernel.module)
-        beside = shipped().values() if ours else kernels_of(module).values() if module else ()
         own = {*kernel.parameters, *kernel.names}
-        return {one.name: "" for one in beside if one.name not in own} | self.short
+        return {name: "" for name in kernel.siblings if name not in own} | self.short
 
     @cached_property
     def units(self) -> dict[Kernel, str]:

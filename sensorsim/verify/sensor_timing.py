@@ -1,29 +1,115 @@
-"""What each call of a sensor in a program executes: instructions, cycles, stack, and whether secrets change the path.
+"""What each call of a sensor in a program executes: instructions, cycles, stack, and whether secrets change it.
 
 The public inputs stay the same from trial to trial: the flash, the clock and the length of the record. Only what is
-secret changes, the record and the entropy. Where the blocks that run then differ, the branch is named.
+secret changes, the record and the entropy. Where the blocks that run then differ, the branch is named. For a release
+the addresses of data are compared too, and the operands of operations whose time depends on them: a load or store that
+is skipped by its condition shows there, and not in the path.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sensorsim.cost.prices import load_cpu
-from sensorsim.device.firmware import Firmware
+from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.status import Status
 from sensorsim.errors import FailedProofError
 from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.export.manifest import Package
 from sensorsim.language.secrecy import TIMED
 from sensorsim.machine.counting import BlockCounter, Spread, Tally
-from sensorsim.machine.decode import Decoder
+from sensorsim.machine.decode import Decoder, Instruction
 from sensorsim.machine.elf import Program
 from sensorsim.machine.targets import Target
-from sensorsim.verify.life import core_sensor
-from sensorsim.verify.life_steps import Board, record
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.touches import Releases, Touches, watch_releases
+from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
+from sensorsim.verify.findings import Proof
+from sensorsim.verify.sensor_life import Board, SensorBuild, record
+
+Case = tuple[int, list[int]]  # a seed and a record
+Access = tuple[int, int]  # address of the instruction, and of the data
+
+
+@dataclass(frozen=True)
+class Touches:
+    """How many sequences of data addresses there were when only the record changed: all of them, and those without
+    what is read of constants in flash, where a package declares that secrets choose the place in a table."""
+
+    records: int
+    addresses: int
+    addresses_in_ram: int
+    access: str  # the first instruction that touched another one; one in RAM where there is any
+    operations: tuple[str, ...]  # that took other operands for other secrets, and whose time depends on these
+
+
+class Releases:
+    """Releases from one state of flash and clock, each after an open of its own."""
+
+    def __init__(self, core: EmulatedSensor, board: Board, image: bytes, now: int) -> None:
+        self.core, self.board, self.image, self.now = core, board, image, now
+
+    def prepare(self, seed: int) -> None:
+        """Restore the same public state, with this entropy."""
+        self.board.flash.restore(self.image)
+        self.board.clock.epoch, self.board.entropy = self.now, SeededEntropy(seed)
+        self.core.reset()
+
+    def made(self, watch: Watch | Steps, cases: Sequence[Case]) -> Iterator[int]:
+        """Yields the number of each case when its release is done; only the release is watched."""
+        for place, (seed, x) in enumerate(cases):
+            self.prepare(seed)
+            self.core.open()
+            with watch:
+                self.core.release(x)
+                yield place
+
+
+def watch_releases(releases: Releases, counter: BlockCounter, trials: int, chance: random.Random) -> Touches:
+    """Watch releases of other records with one entropy, for addresses; then other entropy too, for operands."""
+    n, seed = releases.core.firmware.n, chance.getrandbits(64)
+    records = [[0] * n, [32768] * n, *(record(n, chance) for _ in range(trials - 2))]
+    steps = Steps(counter.machine)
+    touched = [steps.take()[1] for _ in releases.made(steps, [(seed, x) for x in records])]
+    program = counter.machine.program
+    in_ram = [[access for access in one if not _constant(program, access[1])] for one in touched]
+    access = _first_access(counter, in_ram) or _first_access(counter, touched)
+    whole, own = (len({tuple(one) for one in lists}) for lists in (touched, in_ram))
+    return Touches(len(records), whole, own, access, _operations(releases, counter, records, chance))
+
+
+def _constant(program: Program, address: int) -> bool:
+    return any(not part.writable and part.address <= address < part.end for part in program.sections)
+
+
+def _first_access(counter: BlockCounter, touched: Sequence[Sequence[Access]]) -> str:
+    """Name the first access that the first call and another do not share: function, instruction, address."""
+    for other in touched[1:]:
+        place = first_difference(touched[0], other)
+        if place is None:
+            continue
+        at = (touched[0] if place < len(touched[0]) else other)[place][0]
+        known = (one.text for block in counter.known.values() for one in block if one.address == at)
+        return f"{counter.owner(at)}: `{next(known, 'an instruction')}` at 0x{at:x}"
+    return ""
+
+
+def _operations(
+    releases: Releases, counter: BlockCounter, records: Sequence[list[int]], chance: random.Random
+) -> tuple[str, ...]:
+    timed = {one.address: one for instructions in counter.timed.values() for one in instructions}
+    watch = Watch(counter.machine, {address: one.reads for address, one in timed.items() if one.reads})
+    cases = [(chance.getrandbits(64), x) for x in records]
+    return _on_secrets(counter, timed, [watch.take() for _ in releases.made(watch, cases)])
+
+
+def _on_secrets(counter: BlockCounter, timed: Mapping[int, Instruction], touched: Sequence[Touched]) -> tuple[str, ...]:
+    unit, found = counter.decoder.cpu.unit, []
+    for address, one in sorted(timed.items()):
+        if one.timed and len({seen.operands.get(address) for seen in touched}) > 1:
+            price = f"{one.timed[0]:g}–{one.timed[1]:g} {unit}"
+            found.append(f"{counter.owner(address)}: `{one.text}` at 0x{address:x} ({price})")
+    return tuple(found)
+
 
 SHOWN = 4  # branches that a proof names
 NO_BRANCH = "the order of blocks differs, and no conditional branch does: a table of jumps, or a conditional return"
@@ -85,11 +171,11 @@ class _Watch:
             )  # fmt: skip
 
 
-def watch_calls(target: Target, program: Program, firmware: Firmware, prefix: str, trials: int, seed: int = 1) -> Calls:
+def watch_calls(build: SensorBuild, trials: int, seed: int = 1) -> Calls:
     """Open and release from one state of the flash, each time with another record and other entropy."""
     board, chance = Board(), random.Random(seed)
-    core = core_sensor(target, program, firmware, prefix, board)
-    watch = _Watch(core, target)
+    core, firmware = build.sensor(board), build.firmware
+    watch = _Watch(core, build.target)
     _must(watch.call("open, blank memory", core.open), "open")
     board.clock.epoch += 1
     _must(core.release([0] * firmware.n)[0], "release")
@@ -101,7 +187,7 @@ def watch_calls(target: Target, program: Program, firmware: Firmware, prefix: st
         _must(watch.call("release", core.release, x)[0], "release")
     touched = bytes(core.machine.uc.mem_read(core.sensor, ROOM)).rstrip(bytes([GARBAGE]))
     for name, function in (("left", core.left), ("close", core.close)):
-        if f"{prefix}sensor_{name}" in program.symbols:
+        if build.has(name):
             watch.call(name, function)
     ran = {name for tally in watch.tallies.values() for part in tally.parts.values() for name in part.functions}
     touches = watch_releases(releases, watch.counter, trials // 2, chance)
@@ -109,7 +195,7 @@ def watch_calls(target: Target, program: Program, firmware: Firmware, prefix: st
 
 
 def timing_proofs(calls: Calls, package: Package) -> list[Proof]:
-    """Whether secrets change what runs, which data is touched or the operands of slow operations. Each fails unless a
+    """Prove that secrets change no path, no address and no operand of a slow operation. Each fails unless a
     kernel declares it, and of addresses only places in constant tables may be declared."""
     accepted = {found.kind for one in package.kernels for found in one.secrecy().exceptions}
     declared = "address" in accepted
@@ -140,7 +226,7 @@ def _must(status: Status, what: str) -> None:
 
 
 def _varying(tally: Tally) -> tuple[str, ...]:
-    """The branches that went another way: function, instruction, address."""
+    """Name the branches that went another way: function, instruction, address."""
     if tally.constant_time:
         return ()
     found = []

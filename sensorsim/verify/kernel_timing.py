@@ -1,16 +1,27 @@
-"""Calls that differ in their secrets alone, watched: do path, addresses and slow operations depend on them?"""
+"""Timing side channels of a kernel as machine code: do path, addresses or slow operations depend on its secrets?
+
+Calls that differ in their secrets alone are run and compared. A result says in three columns what holds, and why not:
+which branch or address depends on what.
+"""
 
 import math
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
+from sensorsim.language import ir
+from sensorsim.language.c.text import with_prefix
+from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Instruction
 from sensorsim.machine.harness import CoreRun
 from sensorsim.machine.vectors import Vectors
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
+
+if TYPE_CHECKING:
+    from sensorsim.verify.bits import KernelResult
 
 BY_LENGTH = ("mem", "__aeabi_mem")  # functions of the runtime whose steps depend on lengths and addresses
 # In the names of operations whose time varies by the secrecy reader; a division of the runtime calls __clzsi2.
@@ -30,11 +41,11 @@ class TimedOperation:
 
     @property
     def declarable(self) -> bool:
-        """Whether a kernel can declare it. Of our cores none has a MUL whose time depends on its operands."""
+        """Return whether a kernel can declare it. No core here has a MUL whose time depends on its operands."""
         return any(part in self.name for part in DIVIDES)
 
     def text(self, unit: str) -> str:
-        """As in `36 divisions (2–12 cycles)`."""
+        """Return it in words, as `36 divisions (2–12 cycles)`."""
         name = self.name[:-1] if self.count == 1 and self.name.endswith("ions") else self.name
         if self.min is None or self.max is None or math.isnan(self.max):
             return f"{self.count} {name}" if self.count else name
@@ -44,7 +55,7 @@ class TimedOperation:
 
 @dataclass(frozen=True)
 class Watched:
-    """What `vectors` calls showed; of several public inputs, the most for one of them."""
+    """The result of watching `vectors` calls; of several public inputs, the most for one of them."""
 
     vectors: int
     paths: int
@@ -56,7 +67,7 @@ class Watched:
 
     @property
     def calls_runtime(self) -> bool:
-        """Whether a function of the compiler's runtime ran that branches on its operands."""
+        """Return whether a function of the compiler's runtime ran that branches on its operands."""
         return any(operation.min is None for operation in self.operations)
 
 
@@ -112,7 +123,7 @@ def _outside(inside: Container[int], steps: Steps, operands: Mapping[int, int]) 
 
 
 def _places(counter: BlockCounter, prefix: str) -> dict[int, tuple[str, tuple[str, ...]]]:
-    """By address: the name of the slow operation there, and the registers that hold its operands."""
+    """Return by address the slow operation there, and the registers that hold its operands."""
     found: dict[int, tuple[str, tuple[str, ...]]] = {}
     for instructions in counter.timed.values():
         for one in instructions:
@@ -130,7 +141,7 @@ def _places(counter: BlockCounter, prefix: str) -> dict[int, tuple[str, tuple[st
 def _operations(
     counter: BlockCounter, tally: Tally, places: Iterable[tuple[str, tuple[str, ...]]], slow: set[str]
 ) -> tuple[TimedOperation, ...]:
-    """Each kind of slow operation with how often a call runs it."""
+    """Return each kind of slow operation with the number of times that a call runs it."""
     prices: dict[str, tuple[float, float]] = {}
     for instructions in counter.timed.values():
         for one in instructions:
@@ -147,7 +158,7 @@ def _operations(
 
 
 def _first_branch(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched]) -> Instruction | None:
-    """The branch after which the first two calls that differ went different ways."""
+    """Find the branch after which the first two calls that differ took different paths."""
     other = next((call for call, one in enumerate(touched) if one.path != touched[0].path), None)
     if other is None:
         return None
@@ -161,7 +172,7 @@ def _first_branch(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched
 
 
 def _first_access(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched]) -> Instruction | None:
-    """The first instruction that touched another address in two calls of one path."""
+    """Find the first instruction that touched another address in two calls of one path."""
     seen: dict[int, tuple[int, int]] = {}  # by path: a call, its addresses
     for call, one in enumerate(touched):
         known, addresses = seen.setdefault(one.path, (call, one.addresses))
@@ -173,3 +184,116 @@ def _first_access(run: CoreRun, counter: BlockCounter, touched: Sequence[Touched
         at = first[place][0] if place is not None and place < len(first) else -1
         return next((i for block in counter.known.values() for i in block if i.address == at), None)
     return None
+
+
+SHOWN = 2  # places that a proof names
+RUNTIME = "the compiler's runtime: its steps depend on the operands"
+DIVISION = " (define SS_NO_HW_DIV for a division that does not)"
+TIMING_HEAD = ("same path", "same addresses", "operations timed by data")
+
+
+def timing_cells(result: "KernelResult") -> tuple[str, str, str]:
+    """Return the cells under TIMING_HEAD: proved by the secrecy proof, or tried with a number of secrets."""
+    if result.sequences is None:
+        return "", "", ""
+    return _path_cell(result), _addresses_cell(result), _operations_cell(result)
+
+
+def _path_cell(result: "KernelResult") -> str:
+    if not result.constant_time:
+        return _no(result, f"{result.sequences_by_secret} in {result.tried} tried")
+    if {"branch", "loop"} & set(result.exposed):
+        return f"no by its source, {result.tried} tried"
+    return "proved" if result.proved_same_path else f"tried {result.tried}: yes"
+
+
+def _addresses_cell(result: "KernelResult") -> str:
+    if not result.same_addresses:
+        return _no(result, f"{result.addresses_by_secret} in {result.watched} tried")
+    if "address" in result.exposed:
+        return f"no by its source, {result.watched} tried"
+    return "proved" if result.proved_same_addresses else f"tried {result.watched}: yes"
+
+
+def _operations_cell(result: "KernelResult") -> str:
+    """List those on secrets, as `36 divisions (2–12 cycles)`; `none` where no operation has such a time at all."""
+    slow = [operation.text(result.unit) for operation in result.operations if operation.on_data]
+    if slow:
+        return ", ".join(slow) + ("" if result.secrets else ", nothing secret")
+    if not result.operations:
+        return "none"
+    return "none on secrets, " + ("proved" if result.proved_operations else f"tried {result.watched}")
+
+
+def _no(result: "KernelResult", what: str) -> str:
+    """Word a dependence on data; where the kernel declares no secret, the data is not secret."""
+    return f"no, {what}" if result.secrets else f"{what}, nothing secret"
+
+
+def timing_lines(result: "KernelResult") -> list[str]:
+    """Say why a cell is no, for the lines below a table; nothing where all three are as they should be."""
+    lines = [f"not the same path for all inputs: {reason}" for reason in result.varying]
+    whose = "secrets" if result.secrets else "inputs"
+    lines += [f"not the same addresses for all {whose}: {reason}" for reason in result.moving]
+    lines += [f"FAILED: changes with a secret and is not declared: {name}" for name in result.leaks]
+    return [f"{result.target}: {line}" for line in lines]
+
+
+def describe_leaks(results: "Iterable[KernelResult]") -> list[str]:
+    """Name for each kernel and target what changes with a secret and is not declared, and the first branches of it."""
+    found = []
+    for one in results:
+        if one.leaks:
+            where = f" ({'; '.join((*one.varying, *one.moving)[:SHOWN])})" if one.varying or one.moving else ""
+            found.append(f"{one.kernel} on {one.target}: secrets change the {', the '.join(one.leaks)}{where}")
+    return found
+
+
+def branch_reasons(tally: Tally, functions: Mapping[Kernel, str], prefix: str) -> tuple[str, ...]:
+    """Return a line for each function with a branch that depends on data; none if the sequence never changes."""
+    if tally.constant_time:
+        return ()
+    by_function: dict[str, list[str]] = {}
+    for address, text in sorted(tally.varying.items()):
+        function, _, branch = text.partition(": ")
+        by_function.setdefault(function, []).append(f"`{branch}` at 0x{address:x}")
+    own = {function: kernel for kernel, function in functions.items()}
+    lines = []
+    for function, branches in by_function.items():
+        because = _conditions(own[function]) if function in own else _runtime(function, prefix)
+        more = f" and {len(branches) - 3} more" if len(branches) > 3 else ""
+        lines.append(f"{function} ({', '.join(branches[:3])}{more}): {because}")
+    if not lines:  # a return that is conditional ends the call, so no branch was seen to go two ways
+        entry = next(one for one in functions if not any(one in other.called for other in functions))
+        lines.append(f"{functions[entry]}: {_conditions(entry)}")
+    return tuple(lines)
+
+
+def _runtime(function: str, prefix: str) -> str:
+    if function.startswith(prefix):
+        return "a choice without a branch in the source, of which the compiler made one"
+    return RUNTIME + (with_prefix(DIVISION, prefix) if "div" in function else "")
+
+
+def address_reason(function: str, text: str, address: int, kernel: Kernel) -> str:
+    """Say which instruction touched another address for another secret, and which lines of the kernel cause it."""
+    read = kernel.secrecy()
+    found = dict.fromkeys(
+        f"{one.text} at {one.at}{', declared' if one.reason else ''}"
+        for one in (*read.findings, *read.exceptions)
+        if one.kind == "address"
+    )
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    because = next(iter(found), "the address depends on data") + more
+    return f"{function} (`{text}` at 0x{address:x}): {because}"
+
+
+def _conditions(kernel: Kernel) -> str:
+    """Return the `if`s of the kernel and of those compiled into it, as in the source."""
+    found = [
+        f"`{ir.shown(node)}` ({node.at})"
+        for part in reachable([kernel])
+        for node in part.nodes
+        if isinstance(node, ir.If) or (isinstance(node, ir.For) and node.last.type in ("u32", "i32"))
+    ]
+    return "depends on " + ", ".join(found) if found else "an operation that became a branch"

@@ -18,24 +18,119 @@ counted by itself: all 2^20 values of the word that picks.
 An x that is not among those tried is covered by the comparison of bits alone, which is by samples.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import Package
+from sensorsim.kernels.formats import FRAC
 from sensorsim.language.kernel import Kernel
 from sensorsim.noise.certificate import log_above
-from sensorsim.verify.features import every_feature, without_unused_bits
-from sensorsim.verify.held import macros
-from sensorsim.verify.plain import ONE, counts_at
-from sensorsim.verify.proof import Proof
-from sensorsim.verify.releasing import Parts, Release, whole_words
-from sensorsim.verify.table import Stated, stated
+from sensorsim.verify.compiled_release import Parts, Release, whole_words
+from sensorsim.verify.findings import Proof
+from sensorsim.verify.table_in_code import PackageTables, noise_macros, read_tables
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from sensorsim.noise.noise_table import NoiseTable
+
+ONE = 1 << FRAC  # x = 1; what is larger counts as 1
+
+
+def counts_at(table: "NoiseTable", x: int, bits: int) -> dict[int, int]:
+    """Return how many of 2^bits words give each output at x, from the counts in the table's file."""
+    outputs, counts = table.distribution(min(x, ONE))
+    words = int(counts.sum())
+    if (1 << bits) % words:
+        raise ValueError(f"{words} words of the table are no part of 2^{bits}")
+    each = (1 << bits) // words
+    return {int(y): int(count) * each for y, count in zip(outputs, counts, strict=True) if count}
+
+
+def output_of(table: "NoiseTable", x: int, top: Any, low: Any, low_bits: int) -> Any:
+    """Return the output at x for the top and the low part of each word, two arrays."""
+    return table.draw(min(x, ONE), top.astype("int64"), low.astype("int64"), low_bits)
+
+
+MOST_DRAWS = 1 << 29  # draws of all features at all x together; beyond, fewer x for each feature, then fewer words
+FLIPPED, MOST_UNUSED = 64, 10  # words whose unused bits are flipped, and how many of these in all combinations
+
+
+def every_feature(release: Release, places: Sequence[int]) -> str:
+    """Check each feature at each x, with all values of the top part and as many random ones of the low part."""
+    parts, n, k = release.parts, release.n, release.k
+    each = 1 << max(parts.high, parts.low)
+    at_once = (k + 1) // 2  # every second turn of a record is looked at, the others hold other values
+    a_record = k + 2 + (n // 16 if "order" in release.kernel.parameters else 0)
+    room = MOST_DRAWS * at_once // (a_record * each)  # pairs of a feature and an x
+    per_feature = min(len(places), max(1, room // n))
+    words = each if room >= n else max(1 << 8, each * room // n)
+    for looked_at in _together(release, places, per_feature):
+        _one(release, looked_at, words)
+    which = f"at {'all of them' if per_feature == len(places) else f'{per_feature} of them'}"
+    how = "all values of each part" if words == each else f"{words} random words"
+    return f"each of {n} features {which}, {how} among other features that change"
+
+
+def without_unused_bits(release: Release, places: Sequence[int]) -> str:
+    """Check that the unused bits of a word change nothing: all values of up to ten of them, on a sample."""
+    import numpy as np
+
+    bits = [1 << b for b in range(32) if release.parts.unused >> b & 1]
+    if not bits:
+        return ""
+    tried = [sum(bit for place, bit in enumerate(bits) if value >> place & 1) for value in range(1 << MOST_UNUSED)]
+    masks = np.unique(np.array([*tried, *bits, sum(bits)], np.uint32))
+    for x in places:
+        words = release.rng.integers(0, 1 << 32, FLIPPED, np.uint32)
+        drawn = release.draw((words[:, None] ^ masks).ravel(), x).reshape(FLIPPED, -1)
+        if not (drawn == drawn[:, :1]).all():
+            raise FailedProofError(f"{release.function} as compiled depends on bits of a word that no part uses")
+    return f"; {len(bits)} unused bits of a word change nothing, on a sample"
+
+
+def _together(release: Release, places: Sequence[int], per_feature: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield pairs of a feature and its x that one record can look at: each feature at `per_feature` x."""
+    at_once = (release.k + 1) // 2
+    for turn in range(per_feature):
+        features = [int(f) for f in release.rng.permutation(release.n)]
+        for start in range(0, release.n, at_once):
+            some = features[start : start + at_once]
+            yield [(f, places[(f * per_feature + turn) % len(places)]) for f in some]
+
+
+def _one(release: Release, looked_at: list[tuple[int, int]], count: int) -> None:
+    """Check one x of each of some features with `count` words."""
+    import numpy as np
+
+    features = release.some_features([feature for feature, _ in looked_at])
+    at = {features.index(feature): x for feature, x in looked_at}
+    drawn = {turn: _some_words(release, count) for turn in at}
+    words = release.rng.integers(0, 1 << 32, (count, release.k), np.uint32)
+    for turn, (top, low) in drawn.items():
+        words[:, turn] = whole_words(top, low, release.parts, release.rng)
+    got = release.released(features, at, words)
+    for turn, (top, low) in drawn.items():
+        wrong = got[:, turn] != output_of(release.known.table, at[turn], top, low, release.parts.low)
+        if wrong.any():
+            raise FailedProofError(
+                f"{release.function} as compiled gives {got[:, turn][wrong][0]} for feature {features[turn]} at x = "
+                f"{at[turn]} and word 0x{int(words[:, turn][wrong][0]):08x}, which the table does not"
+            )
+
+
+def _some_words(release: Release, count: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
+    """Return both parts of `count` words: every value of each part equally often, in any pairs."""
+    import numpy as np
+
+    def values(bits: int) -> Any:
+        return release.rng.permutation(np.resize(np.arange(1 << bits, dtype=np.uint32), max(count, 1 << bits)))[:count]
+
+    return values(release.parts.high), values(release.parts.low)
+
 
 MOST_BITS = 24  # of a draw that is run through all of its words
 CHUNK = 1 << 20
@@ -46,28 +141,28 @@ Draw = Callable[["np.ndarray[Any, Any]", int], "np.ndarray[Any, Any]"]  # words 
 
 
 def draw_proof(package: Package, build: Path, seed: int = 0) -> list[Proof]:
-    """Whether the compiled release has the likelihoods that are certified; nothing where it releases none."""
+    """Prove that the compiled release has the certified likelihoods; nothing where it releases none."""
     if package.table_file is None:
         return []
     try:
-        known = stated(package)
+        known = read_tables(package)
         kernels = releases(package, known)
         if not kernels:
             return []
-        if macros(package) != known.constants:
-            raise FailedProofError(f"the constants beside the table are {macros(package)}, not {known.constants}")
+        if noise_macros(package) != known.constants:
+            raise FailedProofError(f"the constants beside the table are {noise_macros(package)}, not {known.constants}")
         told = [_release(package, known, kernel, build, seed) for kernel in kernels]
     except FailedProofError as error:
         return [Proof("every draw", False, str(error))]
     return [Proof("every draw", True, "; ".join(told))]
 
 
-def releases(package: Package, known: Stated) -> list[Kernel]:
-    """The kernels of the package that release records through its table."""
+def releases(package: Package, known: PackageTables) -> list[Kernel]:
+    """Return the kernels of the package that release records through its table."""
     return [one for one in known.noise.users if {"x", "word", "y"} <= set(one.parameters) and one in package.kernels]
 
 
-def _release(package: Package, known: Stated, kernel: Kernel, build: Path, seed: int) -> str:
+def _release(package: Package, known: PackageTables, kernel: Kernel, build: Path, seed: int) -> str:
     release = Release(package, known, kernel, build, seed)
     parts, places, rng = release.parts, places_of(release), release.rng
     how = f"all values of both parts ({parts.high} and {parts.low} bits) of a word, pairs of them tried, not exhausted,"
@@ -89,15 +184,17 @@ def _release(package: Package, known: Stated, kernel: Kernel, build: Path, seed:
 
 
 def places_of(release: Release) -> list[int]:
-    """The x that are tried."""
+    """Return the x that are tried."""
     marks = {k * ONE // 8 for k in range(9)} | set(release.known.table.worst_inputs())
     beside = {mark + off for mark in marks for off in (-1, 0, 1)} | {release.most}
     some = release.rng.integers(0, ONE, RANDOM_X).tolist()
     return sorted(x for x in beside | set(some) if release.least <= x <= release.most)
 
 
-def _counted(known: Stated, parts: Parts, places: Sequence[int], found: Sequence[dict[int, int]], name: str) -> None:
-    """Whether every output is as frequent as the table's own counts say, at every x."""
+def _counted(
+    known: PackageTables, parts: Parts, places: Sequence[int], found: Sequence[dict[int, int]], name: str
+) -> None:
+    """Check that every output is as frequent as the table's counts say, at every x."""
     for x, counts in zip(places, found, strict=True):
         want = counts_at(known.table, x, parts.bits)
         for y in sorted(want.keys() | counts.keys()):
@@ -108,7 +205,7 @@ def _counted(known: Stated, parts: Parts, places: Sequence[int], found: Sequence
                 )
 
 
-def _compared(known: Stated, found: Sequence[dict[int, int]], function: str) -> str:
+def _compared(known: PackageTables, found: Sequence[dict[int, int]], function: str) -> str:
     """Compare the observed ratio with the certified one: equal where inputs are known to attain it, else not larger."""
     certificate = known.table.certificate
     assert certificate is not None
@@ -130,7 +227,7 @@ def _epsilon(ratio: Fraction | None) -> str:
 
 
 def _every_word(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> dict[int, int]:
-    """How many of all words give each output."""
+    """Count the outputs over all words."""
     import numpy as np
 
     counts: dict[int, int] = {}
@@ -143,7 +240,7 @@ def _every_word(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
 
 
 def _by_classes(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> dict[int, int]:
-    """The same where low parts fall into few classes that draw alike."""
+    """Count the outputs over all words where low parts fall into few classes that draw alike."""
     import numpy as np
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
@@ -173,7 +270,7 @@ def _by_classes(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
 
 
 def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> dict[int, int]:
-    """The same where an output is clamp(a + low), with an `a` of each top part: every `a` is read off."""
+    """Count the outputs over all words where an output is clamp(a + low), with an `a` of each top part."""
     import numpy as np
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
@@ -202,7 +299,7 @@ def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> 
 
 
 def _tally(outputs: "np.ndarray[Any, Any]") -> list[tuple[int, int]]:
-    """Each output and how often it is there."""
+    """Return each output and its count."""
     import numpy as np
 
     least = int(outputs.min())

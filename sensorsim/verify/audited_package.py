@@ -1,7 +1,7 @@
-"""The C of a package, run on this machine and watched by an audit: the audit's words in, the packets out.
+"""Run the C of a package on this machine for an audit: the audit's words in, the packets out.
 
-The driver calls the package's function with the package's own table and constants, as firmware does, so a mistake in
-any of them is seen too.
+The driver calls the package's function with the package's own table and constants, as firmware does, so that a mistake
+in any of them is seen too.
 """
 
 import ctypes
@@ -9,8 +9,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.audit.packet_source import Source, repeat
-from sensorsim.audit.table_sources import NUMPY, Certified, certified, interleaved, release_source
+from sensorsim._util.files import temporary_folder
+from sensorsim.audit.packet_source import repeat
+from sensorsim.audit.table_sources import Certified, interleaved, release_source
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.language.c.text import C_TYPES
@@ -18,6 +19,9 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
+from sensorsim.privacy.audit.source import Source
+from sensorsim.privacy.audit.sources import certified
+from sensorsim.privacy.audit.spof_sources import NUMPY
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
@@ -27,7 +31,7 @@ OWN = ("x", "word", "order", "chosen", "y")  # arrays that the audit gives; all 
 
 
 def package_source(folder: Path, table: "NoiseTable | None" = None, trust: bool = False) -> Source:
-    """The release of a package as a source. With the table it was made with, its distribution is checked too."""
+    """Return the release of a package as a source. With its table the distribution is checked too."""
     package = open_package(folder, trust)
     record: dict[str, Any] = package.manifest.get("noise_table") or {}
     kernel = _released_by(package, record) if record else None
@@ -51,7 +55,7 @@ def package_source(folder: Path, table: "NoiseTable | None" = None, trust: bool 
 
 
 def _released_by(package: Package, record: dict[str, Any]) -> Kernel | None:
-    """The kernel of the package that releases records with its table."""
+    """Return the kernel of the package that releases records with its table."""
     sampled = int(record["release"]) < int(record["features"])
     for kernel in package.kernels:
         if {"x", "word", "y"} <= set(kernel.parameters) and ("chosen" in kernel.parameters) == sampled:
@@ -79,7 +83,7 @@ class _Calls:
         return {"x": n, "word": words, "order": 0, "chosen": k, "y": k}
 
     def draw(self, x: Any, count: int, seed: Any) -> Any:
-        """Packets of `count` records, with words of NumPy's generator."""
+        """Return packets of `count` records, drawn with words of NumPy's generator."""
         import numpy as np
 
         sizes = self.sizes()
@@ -94,7 +98,7 @@ class _Calls:
 
 
 def _driver(package: Package, kernel: Kernel, sizes: dict[str, int]) -> str:
-    """A C function that calls the kernel's for many records."""
+    """Return a C function that calls the kernel's for many records."""
     prefix, function = package.prefix, package.names.functions[kernel]
     known = _constants(package)
     parameters, passed = ["uint32_t calls"], []
@@ -118,7 +122,7 @@ def _driver(package: Package, kernel: Kernel, sizes: dict[str, int]) -> str:
 
 
 def _constants(package: Package) -> set[str]:
-    """Which arguments the package defines for its table."""
+    """Return the arguments that the package defines for its table."""
     macro = re.compile(rf"^#define {package.prefix.upper()}NOISE_(\w+) ", re.M)
     headers = [*(package.folder / "include").glob("*.h"), *(package.folder / "src").glob(f"{package.prefix}tables.h")]
     texts = [path.read_text("utf-8") for path in headers]

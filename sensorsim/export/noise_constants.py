@@ -1,4 +1,4 @@
-"""The noise table of a package: read, certified anew, turned into constants of the package."""
+"""The noise table of a package: read, certified again, and turned into constants of its C."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ class Noise:
     lengths: dict[str, int]  # the n and k that the certificate speaks of
 
     def arguments(self, kernel: Kernel, prefix: str) -> dict[str, str]:
-        """The arguments of the kernel that the table fixes, as C expressions."""
+        """Return the arguments of the kernel that the table fixes, as C expressions."""
         if kernel not in self.users:
             return {}
         known = self.constants | ({self.parameter: self.table.name} if self.table.values else {})
@@ -37,7 +37,7 @@ class Noise:
 
 
 def read_noise(path: Path, allow_uncertified: bool) -> NoiseTable:
-    """The table with the certificate that its counts prove; one that does not hold is refused unless allowed."""
+    """Read a table and certify it from its counts; one that does not hold is refused unless allowed."""
     from sensorsim.noise.table_file import read_table
 
     source = read_table(path)
@@ -56,7 +56,7 @@ def read_noise(path: Path, allow_uncertified: bool) -> NoiseTable:
 
 
 def for_package(name: str, source: NoiseTable, kernels: list[Kernel], prefix: str) -> Noise:
-    """The table as constants for these kernels; InputError where none of them can use it."""
+    """Turn the table into constants for these kernels; InputError where none of them can use it."""
     certificate, certified = source.certificate, _holds(source)
     assert certificate is not None
     parameter, values = source.c_array()
@@ -103,7 +103,7 @@ def _holds(table: NoiseTable) -> bool:
 
 
 def _about(source: NoiseTable, certified: bool, names: list[str]) -> tuple[str, ...]:
-    """The comment above the table."""
+    """Return the comment above the table."""
     assert source.certificate is not None
     proved = (
         f"With {source.release} of its features released, once, a record is {source.certificate.epsilon_record}-"
@@ -121,7 +121,7 @@ def _about(source: NoiseTable, certified: bool, names: list[str]) -> tuple[str, 
 
 
 def _refuse_more_than_certified(name: str, kernels: list[Kernel], source: NoiseTable) -> None:
-    """`release` puts out every feature; a table made for fewer of them would spend its epsilon many times over."""
+    """Refuse `release`, which puts out every feature, with a table made for fewer: it would spend epsilon again."""
     if source.sampled and source.kernel("release") in kernels:
         raise InputError(
             f"{name} is certified for {source.release} of {source.features} features and `release` puts out all of "
