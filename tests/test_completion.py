@@ -12,6 +12,7 @@ import pytest
 from bad_inputs import leaves
 from click.shell_completion import ShellComplete
 
+from sensorsim._util.hints import did_you_mean
 from sensorsim.claims.recompute import statements
 from sensorsim.cli import COMMANDS, COMPLETE, group, main
 from sensorsim.cli.choices import Names, Paths

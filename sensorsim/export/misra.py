@@ -10,7 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim._util.files import temporary_folder
 from sensorsim._util.hints import how_to_get
 from sensorsim.errors import InputError
@@ -94,7 +94,7 @@ def _tool() -> Path:
 def _cppcheck(folder: Path) -> str:
     """Return what the checker says of the package, cached: it takes most of the time of an export, and the same
     version says the same of the same text."""
-    from sensorsim import cache as store
+    from sensorsim._util import disk_cache as store
 
     _tool()  # says so where it is not installed
     files = sorted(path for part in FOLDERS for path in (folder / part).glob("*.[ch]"))

@@ -122,13 +122,16 @@ def estimates(
 
 
 def received(settings: "Settings", tally: Any) -> "Received":
-    """What the hospital has, from sums of a feature (or direction) each."""
+    """Return what the hospital received, from the sums of each feature or direction."""
     from sensorsim.hospital.packet_tally import Expected
     from sensorsim.hospital.receiver import Received
     from sensorsim.hospital.sufficient_statistics import Statistics
 
     firmware = settings.firmware
-    return Received(firmware.table, Statistics.of_tally(Expected(firmware), tally), firmware.sketch)
+    expected = Expected(firmware)
+    values = tally.sum() if expected.limit is None else tally[:, 0].sum()
+    kept = Statistics.of(expected, tally.tolist(), int(values) // firmware.k)
+    return Received(firmware.table, kept, firmware.sketch)
 
 
 def _of_days(settings: "Settings", counts: "Counts", first: int, every: int) -> Iterator[Estimate]:
@@ -165,7 +168,7 @@ def _made(
     truth_of_records: float | None,
     scale: float,
 ) -> Estimate:
-    """`came` is what the hospital says, on the scale 0 … `scale`; truths are in 0 … 1."""
+    """Make an estimate; `came` is the hospital's, on the scale 0 … `scale`, truths are in 0 … 1."""
     from sensorsim.hospital.confidence import PEOPLE, law_of, mean_interval, spread_of_people
 
     law = law_of(settings.firmware.table)

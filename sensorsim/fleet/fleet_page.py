@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sensorsim.fleet.estimates import NANOJOULES_PER_MICROJOULE
+from sensorsim.fleet.fleet_result import OF_RECORDS
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.terminal import counted
 

@@ -178,7 +178,7 @@ class FleetResult(Result):
         return [asdict(one) | {"half": one.half} for one in self.estimates]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return everything, for JSON."""
         from sensorsim.hospital.confidence import LEVEL
 
         head = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "simulation": True, "private": False}

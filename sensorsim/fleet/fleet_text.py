@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sensorsim.fleet.estimates import NANOJOULES_PER_MICROJOULE
+from sensorsim.fleet.fleet_result import OF_RECORDS
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.terminal import counted
 

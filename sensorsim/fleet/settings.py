@@ -217,7 +217,7 @@ class Settings:
 
     @property
     def columns(self) -> int:
-        """Sums of a feature on a day: one for each symbol, or count, sum and sum of squares."""
+        """Return the number of sums of a feature on a day: one per symbol, or count, sum and sum of squares."""
         from sensorsim.hospital.packet_tally import Expected
 
         return len(Expected(self.firmware).columns)

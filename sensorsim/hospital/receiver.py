@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim.errors import InputError
 from sensorsim.hospital.confidence import LEVEL, law_of, mean_interval
 from sensorsim.hospital.packet_files import BINARY, BLOCK, HEX, READERS, SUMS, detect_form

@@ -20,7 +20,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim._util.hints import did_you_mean
 from sensorsim.errors import InputError

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.files import temporary_folder
-from sensorsim.audit.packet_source import repeat
-from sensorsim.audit.table_sources import Certified, interleaved, release_source
+from sensorsim.audit.packet_source import Source, repeat
+from sensorsim.audit.table_sources import NUMPY, Certified, certified, interleaved, release_source
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.language.c.text import C_TYPES
@@ -19,9 +19,6 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import compile_host
-from sensorsim.privacy.audit.source import Source
-from sensorsim.privacy.audit.sources import certified
-from sensorsim.privacy.audit.spof_sources import NUMPY
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable

@@ -23,7 +23,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from sensorsim import progress
+from sensorsim._util import progress
 from sensorsim._util.files import FULL, name_temporary, no_room
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.machine import tools
