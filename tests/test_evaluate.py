@@ -14,13 +14,13 @@ torch = pytest.importorskip("torch")
 
 from command import run  # noqa: E402
 
-from sensorsim.accounting.composition import Covers
+from sensorsim.accounting.composition import Covers  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.encoders import read_encoder  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.export.encoder import encoder_file  # noqa: E402
-from sensorsim.export.kernels_package import make_package
-from sensorsim.export.package_options import Options
+from sensorsim.export.kernels_package import make_package  # noqa: E402
+from sensorsim.export.package_options import Options  # noqa: E402
 from sensorsim.train import estimator, metrics, released, save, synthetic, trivial  # noqa: E402
 from sensorsim.train.config import Config  # noqa: E402
 from sensorsim.train.evaluate import records_for, score  # noqa: E402

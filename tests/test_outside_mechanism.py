@@ -10,15 +10,15 @@ torch = pytest.importorskip("torch")
 
 import outside_mechanism  # noqa: E402
 
-from sensorsim import (
+from sensorsim import (  # noqa: E402
     accounting,
     mechanisms,
 )
-from sensorsim.accounting.composition import Covers
+from sensorsim.accounting.composition import Covers  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
 from sensorsim.cost.report import cost  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
-from sensorsim.export.package_options import choose
+from sensorsim.export.package_options import choose  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402
 from sensorsim.train import cell, data, figures, results_file, run, sweep, synthetic  # noqa: E402
 from sensorsim.train.config import Config, checked  # noqa: E402
