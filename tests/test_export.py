@@ -18,7 +18,7 @@ from sensorsim.export.origins import sha256
 from sensorsim.export.package import make_package
 from sensorsim.export.readme import example
 from sensorsim.export.write import fill, write_folder
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.identifiers import Names
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.machine import targets
 from sensorsim.machine.targets import compile_host

@@ -32,7 +32,7 @@ def compiler() -> str | None:
 def calls_that_agree(kernels: Sequence["Kernel"], command: str) -> tuple[int, int]:
     """Calls that give the same bits in every array, and calls that were made; 0 of 0 where nothing compiles."""
     from sensorsim.language.arguments import arguments, lengths_to_check
-    from sensorsim.language.c.files import c_sources
+    from sensorsim.language.c.translation_units import c_sources
 
     rng, same, made = random.Random(0), 0, 0
     with temporary_folder() as folder:

@@ -12,8 +12,8 @@ from sensorsim.export.licence import licence_text
 from sensorsim.export.misra import tool_version
 from sensorsim.export.origins import Origins, sha256
 from sensorsim.export.sbom import sbom
-from sensorsim.language.c.files import Table
-from sensorsim.language.c.text import with_prefix
+from sensorsim.language.c.comments import with_prefix
+from sensorsim.language.c.declarations import Table
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import FILE
 from sensorsim.language.parse import LanguageError

@@ -19,8 +19,8 @@ from sensorsim.export.origins import kernels_behind, sha256
 from sensorsim.export.package import MANIFEST, SCHEMA
 from sensorsim.export.sketch import SKETCH
 from sensorsim.files import brief_path, read_bounded
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.private import entries_source
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import entries_source
 from sensorsim.language.kernel import Kernel
 
 GOLDEN = "test/golden.json"

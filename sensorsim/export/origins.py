@@ -13,7 +13,7 @@ from typing import Any
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.vet import MOST_BYTES, complaint, load_vetted
 from sensorsim.files import read_bounded
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.identifiers import Names
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.load import files_behind, kernels_of, load_file, shipped
 

@@ -17,9 +17,10 @@ from sensorsim.export.origins import origins
 from sensorsim.export.readme import readme
 from sensorsim.export.sizes import code_sizes
 from sensorsim.export.write import in_temporary_folder
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.text import comment
+from sensorsim.language.c.comments import comment
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.privacy.tablefile import table_bytes

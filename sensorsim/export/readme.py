@@ -8,8 +8,8 @@ from typing import Any
 from sensorsim.export.choose import Options
 from sensorsim.export.noise import Noise
 from sensorsim.language.arguments import array_length
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.text import C_TYPES, fold
+from sensorsim.language.c.comments import C_TYPES, fold
+from sensorsim.language.c.identifiers import Names
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version

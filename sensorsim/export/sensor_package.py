@@ -23,7 +23,7 @@ from sensorsim.export.sensor_readme import sensor_readme
 from sensorsim.export.sensor_test import sensor_selftest
 from sensorsim.export.sketch import SKETCH, sketch_record
 from sensorsim.export.write import in_temporary_folder
-from sensorsim.language.c.text import comment
+from sensorsim.language.c.comments import comment
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.privacy.tablefile import table_bytes
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sensorsim.export.write import fill
 from sensorsim.files import temporary_folder
-from sensorsim.language.c.heads import wrapper
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.declarations import wrapper
+from sensorsim.language.c.identifiers import Names
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.elf import read_object
 from sensorsim.machine.targets import SHOWN, TARGETS, Target, compile_objects

@@ -64,7 +64,7 @@ def _compiled() -> Callable[..., Any]:
     """`fill(draws, words, t)`: draws until either ends; how many are done, and how many words they took."""
     import numpy as np
 
-    from sensorsim.language.run.jit import jit
+    from sensorsim.language.numba_backend.jit import jit
 
     u64 = np.uint64
     one = u64(1)

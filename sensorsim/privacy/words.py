@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from sensorsim.language.run.generators import Seed
+    from sensorsim.language.numba_backend.generators import Seed
 
 BLOCK = 1 << 13
 """Words made at once: 64 KB, which stay in the cache until they are read."""
@@ -32,7 +32,7 @@ class Words(Single):
     def __init__(self, seed: "Seed" = None) -> None:
         import numpy as np
 
-        from sensorsim.language.run.generators import generator_fill
+        from sensorsim.language.numba_backend.generators import generator_fill
 
         self.private = seed is None
         self._seed = seed
@@ -80,7 +80,7 @@ class Words(Single):
         return np.concatenate([length * np.cos(turn), length * np.sin(turn)])[:size].reshape(shape)
 
     def _key(self) -> None:
-        from sensorsim.language.run.generators import generator_state
+        from sensorsim.language.numba_backend.generators import generator_state
 
         self._state = generator_state(self._seed)
         self._process = process()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.files import temporary_folder
-from sensorsim.language.c.text import C_TYPES
+from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.harness import load_host

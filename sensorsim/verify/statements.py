@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.export.files import MANIFEST
 from sensorsim.export.manifest import Package
-from sensorsim.language.c.text import comment
+from sensorsim.language.c.comments import comment
 from sensorsim.privacy.tablefile import read_table
 from sensorsim.terminal import counted
 from sensorsim.verify.held import header_of

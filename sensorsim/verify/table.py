@@ -17,7 +17,7 @@ from sensorsim.export.encoder import encoder_tables
 from sensorsim.export.manifest import Package
 from sensorsim.export.noise import Noise, for_package
 from sensorsim.export.sketch import sketch_table
-from sensorsim.language.c.files import Table
+from sensorsim.language.c.declarations import Table
 from sensorsim.machine.elf import Program
 from sensorsim.privacy.certificate import certify
 from sensorsim.privacy.tablefile import read_table

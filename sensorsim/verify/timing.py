@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from sensorsim.language import ir
-from sensorsim.language.c.text import with_prefix
+from sensorsim.language.c.comments import with_prefix
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.counting import Tally
 

@@ -156,7 +156,7 @@ def _weights() -> Callable[..., Any]:
     """The weight in each bin of each look; compiled once."""
     import numpy as np
 
-    from sensorsim.language.run.jit import jit
+    from sensorsim.language.numba_backend.jit import jit
 
     def weights(bins, weight):  # type: ignore[no-untyped-def]
         made = np.zeros((bins.shape[0], 2 * BINS))
