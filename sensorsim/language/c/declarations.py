@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sensorsim.language import ir
 from sensorsim.language.arguments import polynomial
-from sensorsim.language.bounds import Bounds
 from sensorsim.language.c.comments import C_TYPES, WIDTH, comment, describe, with_prefix, wrap
 from sensorsim.language.c.identifiers import Names, spelled
 from sensorsim.language.kernel import Kernel
+from sensorsim.language.polynomial_bounds import Bounds
 from sensorsim.language.types import Array, Port, Struct, grouped
 
 MEMORY = """\
