@@ -147,7 +147,36 @@ def leaping(hop: Below("m", drawn=True)["n"], at: Below("m")["1"], table: T["m"]
     at[0] = here
 
 
-OWN = [hopping, leaping, first_below, counted, running, shifted, reread, swapped, elementwise, drawing, walking, apart]
+@kernel()
+def doubled(x: S["n"], z: out(V["n"]), n: N) -> None:
+    """Fills an array for its caller."""
+    for i in range(n):
+        z[i] = add(i32(x[i]), i32(x[i]))
+
+
+@kernel()
+def prepared(x: S["n"], y: out(V["n"]), z: out(V["n"]), n: N) -> None:
+    """Almost elementwise: a call comes before the loop."""
+    doubled(x, z, n)
+    for i in range(n):
+        y[i] = add(i32(x[i]), 1)
+
+
+OWN = [
+    prepared,
+    hopping,
+    leaping,
+    first_below,
+    counted,
+    running,
+    shifted,
+    reread,
+    swapped,
+    elementwise,
+    drawing,
+    walking,
+    apart,
+]
 
 
 def in_python(one, values):
@@ -211,7 +240,7 @@ def split(one, rows, state=(), drawn=()):
 
 
 def test_only_loops_without_order_are_split():
-    for one in (first_below, counted, shifted, reread, swapped, root, dpsgd, feature, running):
+    for one in (first_below, counted, shifted, reread, swapped, root, dpsgd, feature, running, prepared):
         assert split(one, tuple(one.arrays)) is None, one
     for one in (elementwise, stabilize):
         found = split(one, tuple(one.arrays))
