@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensorsim.language.run.generators import GENERATORS
+from sensorsim.language.numba_backend.generators import GENERATORS
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.noise_table import ready_table
 

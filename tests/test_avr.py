@@ -11,8 +11,9 @@ from simulated_avr import build_simavr, in_simavr
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import InputError
 from sensorsim.export.write import fill
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import shipped
 from sensorsim.machine import avr_core as core
 from sensorsim.machine.avr import AvrMachine, Signature, signature_of

@@ -11,8 +11,8 @@ from sensorsim.kernels.root import root
 from sensorsim.kernels.spof import spof
 from sensorsim.kernels.spof_lean import spof_lean
 
-from sensorsim.language.run.batch import BLOCK, LANES
-from sensorsim.language.run.generators import GENERATORS, below, generator_fill, generator_state, words_below
+from sensorsim.language.numba_backend.batch import BLOCK, LANES
+from sensorsim.language.numba_backend.generators import GENERATORS, below, generator_fill, generator_state, words_below
 
 N, L, SIZE = 14, 7, 256
 RNG = np.random.default_rng(5)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sensorsim.kernels.chacha20 import CONSTANTS, chacha20, quarter_round
 
-from sensorsim.language.run import compiled
-from sensorsim.language.run.generators import LANES, generator_fill, generator_state
+from sensorsim.language.numba_backend import compiled
+from sensorsim.language.numba_backend.generators import LANES, generator_fill, generator_state
 
 WORD = st.integers(0, 2**32 - 1)
 COUNTING_KEY = bytes(range(32))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sensorsim.kernels import checksum, generator, health, journal, packet
 
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.run import compiled
+from sensorsim.language.numba_backend import compiled
 
 WORD = st.integers(0, 2**32 - 1)
 CRC = np.array(checksum.CRC.contents, np.uint32)

@@ -13,10 +13,11 @@ from sensorsim.export.package_options import choose
 from sensorsim.export.write import fill
 from sensorsim.language import primitives
 from sensorsim.language.arguments import arguments, lengths_to_check
-from sensorsim.language.c.files import c_sources, known_tables
+from sensorsim.language.c.comments import with_prefix
+from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.helpers import HEADER
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.text import with_prefix
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive

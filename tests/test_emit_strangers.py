@@ -6,7 +6,7 @@ import pytest
 from test_emit import library, off
 
 from sensorsim.export.package_options import choose
-from sensorsim.language.c.files import c_sources
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import find
 from sensorsim.language.parse import LanguageError
 

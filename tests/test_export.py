@@ -17,7 +17,7 @@ from sensorsim.export.manifest import open_package
 from sensorsim.export.misra import unexplained
 from sensorsim.export.package_options import Options, choose
 from sensorsim.export.write import fill, write_folder
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.identifiers import Names
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.machine import targets
 from sensorsim.machine.targets import compile_host

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from sensorsim.errors import InputError
 from sensorsim.language import LanguageError, ir
 from sensorsim.language.arguments import array_length, bounds
-from sensorsim.language.c.files import c_sources
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.count import count
 from sensorsim.language.kernel import reachable
 from sensorsim.language.types import Array

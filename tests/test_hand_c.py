@@ -11,9 +11,9 @@ import pytest
 
 from sensorsim.cost.prices import load_cpu
 from sensorsim.export.write import fill
-from sensorsim.language.c.files import Table, c_sources
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.tables import declared, tables_source
+from sensorsim.language.c.declarations import Table, declared, tables_source
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf

@@ -9,7 +9,7 @@ from sensorsim.kernels import health
 
 from sensorsim.device import Firmware, ListedEntropy, Sensor, Status
 from sensorsim.device.running import plain
-from sensorsim.language.run import compiled
+from sensorsim.language.numba_backend.compile import compiled
 from sensorsim.noise.noise_table import ready_table
 
 SIZE = health.START_UP

@@ -17,7 +17,7 @@ from sensorsim.kernels.spof_lean import spof_lean
 
 from sensorsim.language import Array, Below, Q
 from sensorsim.language.arguments import arguments
-from sensorsim.language.run import compiled
+from sensorsim.language.numba_backend import compiled
 
 NUMPY = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "i8": np.int8, "i16": np.int16, "i32": np.int32}
 ALL_X = range(2**16)

@@ -16,8 +16,9 @@ from sensorsim.cost.rows import INTEGER_CLASSES
 from sensorsim.errors import InputError
 from sensorsim.export.levels import machine_cost
 from sensorsim.export.write import fill
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import shipped
 from sensorsim.machine.avr import Signature, signature_of
 from sensorsim.machine.counting import Tally

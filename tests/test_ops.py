@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sensorsim import language
 from sensorsim.cost.prices import cpu_names, load_cpu
 from sensorsim.language import Primitive, Span, primitives
-from sensorsim.language.run import compiled
+from sensorsim.language.numba_backend import compiled
 from sensorsim.language.timing import uneven_cores
 from sensorsim.language.types import STORAGE
 

@@ -20,8 +20,9 @@ from sensorsim.export.manifest import MANIFEST, SCHEMA, open_package
 from sensorsim.export.misra import checked_rules, misra_report, unexplained
 from sensorsim.export.package_options import choose
 from sensorsim.export.write import fill
-from sensorsim.language.c.files import Table, c_sources, known_tables
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.declarations import Table, known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.machine.elf import read_object
 from sensorsim.machine.targets import TARGETS, compile_objects

@@ -12,10 +12,10 @@ from exported import need, run
 from sensorsim.device.running import Cells, hosted, new_record, plain
 from sensorsim.language import LanguageError
 from sensorsim.language.arguments import arguments
-from sensorsim.language.c.files import c_sources
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.count import count
+from sensorsim.language.numba_backend import compiled
 from sensorsim.language.ranges.states import RangeError
-from sensorsim.language.run import compiled
 
 HEAD = "from record_kernels import *\nfrom sensorsim.language import *\n"
 

@@ -19,10 +19,10 @@ from sensorsim.kernels.stairs import release_stairs, sampled_stairs, sampled_sta
 from sensorsim.errors import InputError
 from sensorsim.language import Length, max_, min_
 from sensorsim.language.intervals import Span
+from sensorsim.language.numba_backend import compiled
+from sensorsim.language.numba_backend.batch import BLOCK
+from sensorsim.language.numba_backend.generators import GENERATORS, generator_fill, generator_state
 from sensorsim.language.ranges import RangeError, prove
-from sensorsim.language.run import compiled
-from sensorsim.language.run.batch import BLOCK
-from sensorsim.language.run.generators import GENERATORS, generator_fill, generator_state
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.noise_table import NoiseTable, make_table, ready_table
 

@@ -15,9 +15,9 @@ from sensorsim.kernels.rows import rows_scan
 
 from sensorsim.cost.pricing import PAPER_PRICES
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.run import compiled
-from sensorsim.language.run.batch import BLOCK
-from sensorsim.language.run.generators import GENERATORS, generator_fill, generator_state
+from sensorsim.language.numba_backend import compiled
+from sensorsim.language.numba_backend.batch import BLOCK
+from sensorsim.language.numba_backend.generators import GENERATORS, generator_fill, generator_state
 
 D = 2**15
 EDGE_X = (0, 1, 511, 512, D // 2 - 1, D // 2, D // 2 + 1, D - 1, D, D + 1, 2 * D - 1)

@@ -14,11 +14,10 @@ from sensorsim.kernels.stairs import release_stairs, sampled_stairs
 from sensorsim.errors import InputError
 from sensorsim.language import Below, Length, Q, add, addu, and_, ge, i32, kernel, out, primitive, selectu, sub, u32
 from sensorsim.language import arguments as made_up
-from sensorsim.language.run import compiled, run
-from sensorsim.language.run.batch import BLOCK, LANES, batch_of
-from sensorsim.language.run.batch_text import Roles, lanes_of
-from sensorsim.language.run.generators import generator_fill, generator_state
-from sensorsim.language.run.passes import two_passes
+from sensorsim.language.numba_backend import compiled, run
+from sensorsim.language.numba_backend.batch import BLOCK, LANES, batch_of
+from sensorsim.language.numba_backend.batch_split import Roles, split_loop
+from sensorsim.language.numba_backend.generators import generator_fill, generator_state
 
 V = Q("v", "i32", 0, -1000, 1000, "a value")
 S = Q("s", "u8", 0, 0, 200, "a small value")
@@ -148,7 +147,36 @@ def leaping(hop: Below("m", drawn=True)["n"], at: Below("m")["1"], table: T["m"]
     at[0] = here
 
 
-OWN = [hopping, leaping, first_below, counted, running, shifted, reread, swapped, elementwise, drawing, walking, apart]
+@kernel()
+def doubled(x: S["n"], z: out(V["n"]), n: N) -> None:
+    """Fills an array for its caller."""
+    for i in range(n):
+        z[i] = add(i32(x[i]), i32(x[i]))
+
+
+@kernel()
+def prepared(x: S["n"], y: out(V["n"]), z: out(V["n"]), n: N) -> None:
+    """Almost elementwise: a call comes before the loop."""
+    doubled(x, z, n)
+    for i in range(n):
+        y[i] = add(i32(x[i]), 1)
+
+
+OWN = [
+    prepared,
+    hopping,
+    leaping,
+    first_below,
+    counted,
+    running,
+    shifted,
+    reread,
+    swapped,
+    elementwise,
+    drawing,
+    walking,
+    apart,
+]
 
 
 def in_python(one, values):
@@ -206,30 +234,26 @@ def test_strange_kernels(one):
         check_batch(one, lengths, 2 * BLOCK + 1, lambda name: name in ("x", "v"))
 
 
-def test_only_what_is_elementwise_is_joined():
-    def joined(one, *rows):
-        return two_passes(one, frozenset(rows), frozenset(one.parameters) - frozenset(rows))
+def split(one, rows, state=(), drawn=()):
+    shared = frozenset(one.parameters) - frozenset((*rows, *state, *drawn))
+    return split_loop(one, Roles(frozenset(rows), shared, state, drawn, ()))
 
-    for one in (first_below, counted, shifted, reread, swapped, root, dpsgd, feature):
-        assert joined(one, *one.arrays) is None, one
+
+def test_only_loops_without_order_are_split():
+    for one in (first_below, counted, shifted, reread, swapped, root, dpsgd, feature, running, prepared):
+        assert split(one, tuple(one.arrays)) is None, one
     for one in (elementwise, stabilize):
-        found = joined(one, *one.arrays)
-        assert found is not None and found.flat and not found.first
-    assert joined(elementwise, "x", "pairs", "y") is not None
-    assert joined(elementwise, "x", "y") is None or not joined(elementwise, "x", "y").flat  # pairs are shared
-    rows = {"x", "pairs", "y", "shift"}  # another shift for each record: no record is like the next
-    assert two_passes(elementwise, frozenset(rows), frozenset({"n"})) is None
+        found = split(one, tuple(one.arrays))
+        assert found is not None and not found.first
+    assert split(elementwise, ("x", "pairs", "y")) is not None
+    assert split(elementwise, ("x", "y")) is None  # pairs are shared
+    assert split(elementwise, ("x", "pairs", "y", "shift")) is None  # another shift for each record
     for one, rows in ((release_stairs, ("x", "word", "y")), (spof_lean, ("x", "word", "alpha2", "alpha3"))):
-        found = joined(one, *rows)
-        assert found is not None and found.flat and len(found.kept) == 1
-    for one, rows in (
-        (spof, ("x", "stride", "alpha2", "alpha3")),
-        (sampled_stairs, ("x", "word", "y", "chosen")),
-        (walking, ("x", "y")),
-        (running, ("x", "y")),
-    ):
-        found = joined(one, *rows)
-        assert found is not None and not found.flat
+        found = split(one, rows)
+        assert found is not None and len(found.kept) == 1
+    for one, rows in ((spof, ("x", "stride", "alpha2", "alpha3")), (sampled_stairs, ("x", "word", "y", "chosen"))):
+        assert split(one, rows) is None
+    assert split(walking, ("x", "y"), ("at",)) is None
 
 
 def test_state_is_kept_within_a_block_and_starts_anew_with_the_next():
@@ -247,17 +271,18 @@ def test_state_is_kept_within_a_block_and_starts_anew_with_the_next():
 
 
 def test_only_pointers_that_are_the_whole_state_run_in_lanes():
-    def lanes(one, rows, state, drawn):
-        shared = frozenset(one.parameters) - frozenset((*rows, *state, *drawn))
-        return lanes_of(one, Roles(frozenset(rows), shared, state, drawn, ()))
+    def lanes(*given):
+        found = split(*given)
+        return found is not None and bool(found.cells)
 
-    assert lanes(leaping, ("y",), ("at",), ("hop",)) is not None
-    assert lanes(hopping, ("y",), ("at",), ("hop",)) is not None
-    assert lanes(leaping, ("y", "hop"), ("at",), ()) is None  # words that are given have rows of their own
-    assert lanes(leaping, ("y", "at"), (), ("hop",)) is None  # so has a pointer for each record
-    assert lanes(walking, ("x", "y"), ("at",), ()) is None
-    assert lanes(sampled_stairs, ("x", "y", "chosen"), ("order",), ("word",)) is None
-    assert lanes(release_stairs, ("x", "y"), (), ("word",)) is None
+    assert lanes(leaping, ("y",), ("at",), ("hop",))
+    assert lanes(hopping, ("y",), ("at",), ("hop",))
+    assert lanes(spof, ("x", "alpha2", "alpha3", "stabilized"), ("cursor",), ("stride",))
+    assert not lanes(leaping, ("y", "hop"), ("at",), ())  # words that are given have rows of their own
+    assert not lanes(leaping, ("y", "at"), (), ("hop",))  # so has a pointer for each record
+    assert not lanes(walking, ("x", "y"), ("at",), ())
+    assert not lanes(sampled_stairs, ("x", "y", "chosen"), ("order",), ("word",))
+    assert not lanes(release_stairs, ("x", "y"), (), ("word",))
 
 
 def hops_of(seed, record, n, entries):

@@ -13,8 +13,8 @@ from test_emit import library, off
 from sensorsim.device import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.errors import InputError
-from sensorsim.language.c.names import Names
-from sensorsim.language.run import compiled
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.numba_backend import compiled
 from sensorsim.machine.harness import differing_bits, run_on_host
 from sensorsim.machine.targets import TRAP
 from sensorsim.machine.vectors import as_arrays, of_one_call

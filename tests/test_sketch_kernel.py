@@ -15,7 +15,7 @@ from test_kernels import records, run_both
 from sensorsim.cost.pricing import PAPER_PRICES
 from sensorsim.device.sketch import Sketch
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.run import compiled
+from sensorsim.language.numba_backend import compiled
 
 ONE = 2**15
 OWN = ("direction", "first_state", "next_state", "entry", "squared", "sketch", "sketch_rows_search", "pack_direction")

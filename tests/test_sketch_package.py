@@ -34,7 +34,8 @@ from sensorsim.export.sensor_package import firmware_of
 from sensorsim.export.sensor_test import sensor_selftest
 from sensorsim.export.sensor_words import protects
 from sensorsim.export.write import fill, write_folder
-from sensorsim.language.c.files import c_sources, known_tables
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table

@@ -13,8 +13,9 @@ from sensorsim.cost.prices import Cpu, load_cpu
 from sensorsim.cost.report import KERNEL_WIDTH
 from sensorsim.cost.rows import CLASSES
 from sensorsim.export.write import fill
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.count import count
 from sensorsim.language.load import shipped
 from sensorsim.machine.counting import BlockCounter, Tally

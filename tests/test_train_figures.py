@@ -17,7 +17,7 @@ from sensorsim.cli import figures as figures_command
 from sensorsim.cli import main
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.errors import InputError
-from sensorsim.language.run import compiled
+from sensorsim.language.numba_backend import compiled
 from sensorsim.train import crowds, noisy_inputs, quantise
 from sensorsim.train.data import PAPER_COLUMNS
 

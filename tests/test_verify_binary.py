@@ -26,7 +26,7 @@ from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package_options import Options
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill, write_folder
-from sensorsim.language.c.files import c_sources
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import find
 from sensorsim.machine import compilers
 from sensorsim.machine.compilers import OwnCompiler

@@ -15,8 +15,8 @@ from sensorsim.cli import group
 from sensorsim.language import Kernel, LanguageError, primitives
 from sensorsim.language.arguments import arguments, array_length
 from sensorsim.language.count import count
+from sensorsim.language.numba_backend import compiled
 from sensorsim.language.ranges import RangeError
-from sensorsim.language.run import compiled
 
 WRITTEN = {name: value for name, value in vars(written_kernels).items() if isinstance(value, Kernel)}
 FILE = Path(written_kernels.__file__)

@@ -1,28 +1,23 @@
-"""Cache of compiled functions: one file each, named by the hash of everything it depends on.
+"""The folder where results are stored for later processes: machine code, and reports of the MISRA checker.
 
-The folder is `sensorsim` in the user's cache folder (~/.cache on Linux); SENSORSIM_CACHE names another one, or is
-`off`. Cached code is run, so a folder or a file that another user owns or may write to is ignored, and so is a file
-whose hash is wrong. On any error a function is compiled as if there were no cache.
+It is `sensorsim` in the user's cache folder (~/.cache on Linux); SENSORSIM_CACHE names another folder, or is `off`.
+Machine code from it is executed, so a folder that another user owns or can write to is not used.
 """
 
-import hashlib
+import contextlib
 import os
-import stat
 import tempfile
-import time
-from contextlib import suppress
 from pathlib import Path
 
 VARIABLE = "SENSORSIM_CACHE"
 OFF = ("off", "0", "none", "")
-MOST_BYTES = 256 << 20  # of the folder: the least recently used files are removed
-ENDING, BEGUN = ".compiled", ".begun-"  # suffix of cached files, prefix of files being written
-SECONDS_TO_WRITE = 3600.0
-HASH = 32  # bytes of SHA-256
+MOST_BYTES = 256 << 20  # of all files; the oldest are removed first
+ENDING = ".stored"
+MACHINE_CODE = Path("numba")
 
 
 def folder() -> Path | None:
-    """Return the cache folder, or None if there is none."""
+    """Return the path of the cache folder, or None if there is none."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         return None if given.strip().lower() in OFF else Path(given)
@@ -32,73 +27,74 @@ def folder() -> Path | None:
     return place if place.is_absolute() else None  # a relative path would depend on the working directory
 
 
-def load(name: str) -> bytes | None:
-    """Return the content cached under this name, or None."""
-    place = folder()
-    if place is None or not is_ours(place):
-        return None
-    try:
-        handle = os.open(place / (name + ENDING), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(handle, "rb") as file:  # noqa: PTH123
-            if not _is_private(os.fstat(handle), stat.S_ISREG):
-                return None
-            data = file.read()
-            with suppress(OSError):
-                os.utime(handle)
-    except OSError:
-        return None
-    return data[HASH:] if hashlib.sha256(data[HASH:]).digest() == data[:HASH] else None
-
-
-def save(name: str, data: bytes) -> None:
-    """Cache `data` under this name, atomically."""
-    place = folder()
-    if place is None:
-        return
-    with suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not is_ours(place):
-            return
-        handle, new = tempfile.mkstemp(prefix=BEGUN, dir=place)
-        try:
-            with open(handle, "wb") as file:  # noqa: PTH123
-                file.write(hashlib.sha256(data).digest() + data)
-            Path(new).replace(place / (name + ENDING))
-        finally:
-            Path(new).unlink(missing_ok=True)
-        _trim(place)
-
-
 def is_ours(place: Path) -> bool:
-    """Return whether this is a folder that only this user can write to."""
+    """Check that a path is a folder of this user, and that no other user can write to it."""
     try:
-        return _is_private(place.lstat(), stat.S_ISDIR)
+        found = place.lstat()
     except OSError:
         return False
-
-
-def _is_private(found: os.stat_result, is_kind: object) -> bool:
-    """Return whether the file is of a kind, and only this user can write to it."""
-    if not is_kind(found.st_mode):  # type: ignore[operator]
+    if not place.is_dir() or place.is_symlink():
         return False
     return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
 
 
-def _trim(place: Path) -> None:
-    """Remove what killed processes began, and above MOST_BYTES the least recently used files down to three quarters."""
+def private_folder(below: Path = Path()) -> Path | None:
+    """Create the cache folder, or a folder in it, and return its path; None if it cannot be written or trusted."""
+    top = folder()
+    if top is None:
+        return None
+    parts = [top.joinpath(*below.parts[:length]) for length in range(len(below.parts) + 1)]
+    try:
+        for part in parts:
+            part.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return parts[-1] if all(map(is_ours, parts)) else None
+
+
+def load(name: str) -> bytes | None:
+    """Return the content that was saved under this name, or None."""
+    place = private_folder()
+    try:
+        return None if place is None else (place / (name + ENDING)).read_bytes()
+    except OSError:
+        return None
+
+
+def save(name: str, data: bytes) -> None:
+    """Store the content under this name, if there is a cache; another process never reads half of it."""
+    place = private_folder()
+    if place is not None:
+        write(place / (name + ENDING), data)
+
+
+def write(path: Path, data: bytes) -> bool:
+    """Write one file of the cache in one step, make space for it, and return whether that worked."""
+    try:
+        handle, new = tempfile.mkstemp(dir=path.parent)
+        with open(handle, "wb") as file:  # noqa: PTH123
+            file.write(data)
+        os.replace(new, path)  # noqa: PTH105
+    except OSError:
+        return False
+    _trim()
+    return True
+
+
+def _trim() -> None:
+    """Remove the oldest files until three quarters of the limit are left, once the files exceed it."""
+    top = folder()
     files = []
-    for path in place.iterdir():
-        with suppress(OSError):
-            found = path.stat()
-            if path.name.startswith(BEGUN) and found.st_mtime < time.time() - SECONDS_TO_WRITE:
-                path.unlink()
-            elif path.name.endswith(ENDING):
-                files.append((found.st_mtime, found.st_size, path))
+    for place in (top, top / MACHINE_CODE, top / MACHINE_CODE / "__pycache__") if top else ():
+        for path in place.glob("*.*"):
+            with contextlib.suppress(OSError):
+                if path.is_file():
+                    files.append((path.stat().st_mtime, path.stat().st_size, path))
     total = sum(size for _, size, _ in files)
-    goal = total if total <= MOST_BYTES else MOST_BYTES * 3 // 4
-    for _, size, path in sorted(files, key=lambda file: file[0]):
-        if total <= goal:
+    most = MOST_BYTES if total <= MOST_BYTES else MOST_BYTES * 3 // 4
+    for _, size, path in sorted(files):
+        if total <= most:
             return
-        with suppress(OSError):
+        with contextlib.suppress(OSError):
             path.unlink()
             total -= size

@@ -305,6 +305,6 @@ def _count_packets() -> Callable[..., None]:
 
 
 def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    from sensorsim.language.run.jit import jit
+    from sensorsim.language.numba_backend.jit import jit
 
     return jit(function, kept=True, nogil=True, error_model="numpy")

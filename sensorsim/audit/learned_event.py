@@ -154,7 +154,7 @@ def _weights() -> Callable[..., Any]:
     """Compile a function that sums the weights in each bin of each statistic."""
     import numpy as np
 
-    from sensorsim.language.run.jit import jit
+    from sensorsim.language.numba_backend.jit import jit
 
     def weights(bins, weight):  # type: ignore[no-untyped-def]
         made = np.zeros((bins.shape[0], 2 * BINS))

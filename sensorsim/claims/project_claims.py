@@ -171,7 +171,7 @@ def compare_with_c(kernels: Sequence["Kernel"], command: str) -> tuple[int, int]
     Return the number of calls with the same bits in every array, and the number of calls.
     """
     from sensorsim.language.arguments import arguments, lengths_to_check
-    from sensorsim.language.c.files import c_sources
+    from sensorsim.language.c.translation_units import c_sources
 
     rng, same, calls = random.Random(0), 0, 0
     with temporary_folder() as folder:

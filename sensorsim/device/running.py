@@ -17,7 +17,7 @@ Runs = Callable[[Kernel], Callable[..., Any]]  # a kernel as a function of numpy
 
 def compiled(kernel: Kernel) -> Callable[..., Any]:
     """By Numba, once for this process and those after it."""
-    from sensorsim.language.run import outer
+    from sensorsim.language.numba_backend import outer
 
     return outer(kernel)
 

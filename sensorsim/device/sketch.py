@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from sensorsim.language.run.generators import Seed
+    from sensorsim.language.numba_backend.generators import Seed
     from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.ranges import Range
 

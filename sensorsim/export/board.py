@@ -14,7 +14,7 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
-from sensorsim.language.c.text import with_prefix
+from sensorsim.language.c.comments import with_prefix
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target, compile_elf

@@ -5,8 +5,8 @@ from typing import Any
 
 from sensorsim.encoders import READ, Encoder, as_json
 from sensorsim.kernels.encoder import encoder as kernel
-from sensorsim.language.c.files import Table
-from sensorsim.language.c.text import ascii_text, wrap
+from sensorsim.language.c.comments import ascii_text, wrap
+from sensorsim.language.c.declarations import Table
 
 ENCODER = "tables/encoder.json"  # in a package
 MOST_TOLD = 400  # letters of a stranger's sentence

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sensorsim.language.arguments import arguments, array_length, lengths_to_check
-from sensorsim.language.c.heads import pointer
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.tables import array, literal
-from sensorsim.language.c.text import C_TYPES, comment, fold
+from sensorsim.language.c.comments import C_TYPES, comment, fold
+from sensorsim.language.c.declarations import array, literal, pointer
+from sensorsim.language.c.identifiers import Names
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.vectors import RESULT, by_plain_python, largest_first, least_first, orders

@@ -15,7 +15,7 @@ from typing import Any
 
 from sensorsim._util.files import read_bounded
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.identifiers import Names
 from sensorsim.language.declarations import declared_kernels
 from sensorsim.language.ir import Apply
 from sensorsim.language.ir_json import SHIPPED, kernels_json

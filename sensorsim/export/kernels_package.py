@@ -24,9 +24,10 @@ from sensorsim.export.write import (
     with_manifest,
 )
 from sensorsim.language.arguments import array_length
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.text import C_TYPES, comment, fold
+from sensorsim.language.c.comments import C_TYPES, comment, fold
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.types import Array, Length
 from sensorsim.machine.elf import read_object

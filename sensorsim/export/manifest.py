@@ -18,8 +18,8 @@ from sensorsim.export.kernel_sources import package_kernels, sha256
 from sensorsim.export.noise_constants import NOISE
 from sensorsim.export.sketch import SKETCH
 from sensorsim.export.write import MANIFEST, OWN_HASH, SCHEMA, json_text
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.private import entries_source
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import entries_source
 from sensorsim.language.kernel import Kernel
 
 GOLDEN = "test/golden.json"

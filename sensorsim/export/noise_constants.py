@@ -6,8 +6,8 @@ from typing import Any
 
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
-from sensorsim.language.c.files import Table
-from sensorsim.language.c.text import C_TYPES, wrap
+from sensorsim.language.c.comments import C_TYPES, wrap
+from sensorsim.language.c.declarations import Table
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import STORAGE
 from sensorsim.noise.noise_table import NoiseTable

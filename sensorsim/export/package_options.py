@@ -9,7 +9,7 @@ from typing import Any
 
 from sensorsim.cost.forms import VARIANTS
 from sensorsim.errors import InputError
-from sensorsim.language.c.text import ascii_text
+from sensorsim.language.c.comments import ascii_text
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import FILE, find, shipped
 from sensorsim.mechanisms import known

@@ -7,8 +7,9 @@ from typing import Any
 
 from sensorsim.cost.prices import Cpu
 from sensorsim.export.write import fill
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.counting import BlockCounter, Sums, Tally
 from sensorsim.machine.decode import Decoder

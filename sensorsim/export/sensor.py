@@ -14,11 +14,11 @@ from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.stages import Stage, stage_of
 from sensorsim.export.write import template
 from sensorsim.kernels import checksum, generator, health, journal, packet, sensor
-from sensorsim.language.c.files import Table, c_sources, known_tables
+from sensorsim.language.c.comments import C_TYPES, fold, with_prefix, wrap
+from sensorsim.language.c.declarations import Table, header_of, known_tables, members
 from sensorsim.language.c.helpers import HOLDS
-from sensorsim.language.c.names import Names
-from sensorsim.language.c.records import header_of, members
-from sensorsim.language.c.text import C_TYPES, fold, with_prefix, wrap
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 

@@ -24,7 +24,7 @@ from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.sketch import SKETCH, sketch_record
 from sensorsim.export.write import SCHEMA, facts, in_temporary_folder, json_text, template, with_manifest
 from sensorsim.kernels import health
-from sensorsim.language.c.text import ascii_text, comment
+from sensorsim.language.c.comments import ascii_text, comment
 from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, compiler_version
 from sensorsim.noise.table_file import table_bytes
 from sensorsim.terminal import counted

@@ -9,8 +9,8 @@ from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.status import Status
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import template
-from sensorsim.language.c.tables import array
-from sensorsim.language.c.text import with_prefix
+from sensorsim.language.c.comments import with_prefix
+from sensorsim.language.c.declarations import array
 from sensorsim.noise.noise_table import NoiseTable
 
 PACKETS, REOPENED, FIRST_EPOCH = 8, 4, 100

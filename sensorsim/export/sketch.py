@@ -4,8 +4,8 @@ from typing import Any
 
 from sensorsim.device.sketch import Sketch
 from sensorsim.kernels.sketch import sketch as sketch_kernel
-from sensorsim.language.c.files import Table
-from sensorsim.language.c.text import wrap
+from sensorsim.language.c.comments import wrap
+from sensorsim.language.c.declarations import Table
 
 SKETCH = "hospital/sketch.json"  # what `sensorsim receive` needs beside the table
 CENTRE = "centre"

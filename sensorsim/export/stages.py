@@ -15,7 +15,7 @@ from sensorsim.kernels import packet
 from sensorsim.kernels.encoder import encoder as encoder_kernel
 from sensorsim.kernels.sketch import direction, pack_direction
 from sensorsim.kernels.sketch import sketch as sketch_kernel
-from sensorsim.language.c.files import Table
+from sensorsim.language.c.declarations import Table
 from sensorsim.language.kernel import Kernel
 
 Call = Callable[[Kernel, Mapping[str, str], Mapping[str, int], str], str]  # arguments, lengths, what takes the result

@@ -16,8 +16,8 @@ from sensorsim.export.kernel_sources import KernelSources, sha256
 from sensorsim.export.misra import tool_version
 from sensorsim.export.package_options import Options
 from sensorsim.export.sbom import licence_text, sbom
-from sensorsim.language.c.files import Table
-from sensorsim.language.c.text import with_prefix
+from sensorsim.language.c.comments import with_prefix
+from sensorsim.language.c.declarations import Table
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import FILE
 from sensorsim.language.parse import LanguageError

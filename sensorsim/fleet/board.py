@@ -17,8 +17,8 @@ from sensorsim.fleet.fast import fast
 from sensorsim.kernels import generator, journal, sensor
 from sensorsim.kernels.journal import BLANK, COUNT, EPOCH, EPOCH_AT, HOLDS, SLOT_BYTES, SPENT_AT
 from sensorsim.kernels.sensor import SENSOR
-from sensorsim.language.run import compiled
-from sensorsim.language.run.values import dtype
+from sensorsim.language.numba_backend import compiled
+from sensorsim.language.numba_backend.compile import dtype
 
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware

@@ -11,8 +11,8 @@ import numba
 import numpy as np
 
 from sensorsim.fleet.fast import fast
-from sensorsim.language.run import compiled
-from sensorsim.language.run.values import dtype
+from sensorsim.language.numba_backend import compiled
+from sensorsim.language.numba_backend.compile import dtype
 
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware

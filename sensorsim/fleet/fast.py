@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from sensorsim.language.run.jit import jit
-from sensorsim.language.run.one import OUTER
+from sensorsim.language.numba_backend import OUTER
+from sensorsim.language.numba_backend.jit import jit
 
 
 def fast(function: Callable[..., Any]) -> Callable[..., Any]:

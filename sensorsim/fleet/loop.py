@@ -13,7 +13,7 @@ from sensorsim.fleet.fast import fast, fast_and_kept
 from sensorsim.fleet.settings import FIRST_PERIOD
 from sensorsim.kernels.journal import SLOT_BYTES
 from sensorsim.kernels.schedule import due as due_kernel
-from sensorsim.language.run import compiled
+from sensorsim.language.numba_backend import compiled
 
 CUT_MODES = len(MODES)
 OUTCOME = np.array(  # of a status of the sensor: its place in `outcomes`

@@ -1,7 +1,7 @@
-"""Counting by running: the kernel's nodes carried out one after the other on real numbers, each counted as it runs.
+"""Count the operations of a kernel by interpreting its nodes on real numbers.
 
-A kernel is made into closures once, one for each node; statements between two branches run together or not at all, so
-they are counted together.
+A kernel is turned into closures once, one for each node. Statements between two branches run together or not at all,
+so they are counted together.
 """
 
 import math
@@ -66,7 +66,7 @@ EACH_ROUND, AT_THE_END = _Piece(PER_ITERATION), _Piece(LOOP_EXIT)
 
 
 class _Run:
-    """What has run: how often each piece of code, in which step."""
+    """How often each piece of code has run, in which step."""
 
     def __init__(self, watch: Watch | None, most: float) -> None:
         self.left = most  # rounds of loops
@@ -96,7 +96,7 @@ class _Run:
 
 
 def _code(kernel: "Kernel") -> Value:
-    """The kernel's body as a closure, made when it first runs."""
+    """Return the kernel's body as a closure, made when it first runs."""
     made: Value | None = kernel.__dict__.get("_counted_code")
     if made is None:
         made = kernel.__dict__["_counted_code"] = _block(kernel.body)
@@ -104,7 +104,7 @@ def _code(kernel: "Kernel") -> Value:
 
 
 def _block(body: tuple[ir.Statement, ...]) -> Value:
-    """Statements, one after the other."""
+    """Return a closure that runs statements one after the other."""
     parts: list[Value] = []
     together: list[Value] = []
     operations: list[str] = []
@@ -133,7 +133,7 @@ def _block(body: tuple[ir.Statement, ...]) -> Value:
 
 
 def _together(statements: tuple[Value, ...], operations: tuple[str, ...]) -> Value:
-    """Statements that run all or not at all, counted at once."""
+    """Return a closure for statements that run all or not at all, counted at once."""
     piece = _Piece(operations)
 
     def run(names: Names) -> None:
@@ -237,7 +237,7 @@ def _return(node: ir.Return, value: Value | None) -> Value:
 
 
 def _value(node: ir.Node, operations: list[str]) -> Value:
-    """An expression as a closure; what it costs is added to `operations`."""
+    """Return an expression as a closure, and add its cost to `operations`."""
     match node:
         case ir.Const(value=number):
             return lambda names: number
@@ -300,7 +300,7 @@ def _call(node: ir.Call, below: tuple[Value, ...]) -> Value:
 
 
 def _ask(node: ir.Ask, below: tuple[Value, ...]) -> Value:
-    """Ask the board, whose own part costs nothing here: it is the chip's, and priced with it."""
+    """Return a closure that asks the board. The board's own work is not counted: it is priced with the chip."""
     array, part = node.array, slice(node.first, node.last)
 
     def run(names: Names) -> int:

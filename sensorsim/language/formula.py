@@ -1,6 +1,6 @@
-"""Counting by reading: loops become polynomials in the lengths.
+"""Count the operations of a kernel without running it: loops become polynomials in the lengths.
 
-Shares no code with `count` but the two rules of what a loop costs; the two must agree for every length.
+It shares no code with `count` but the two rules for the cost of a loop; both must agree for every length.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ ZERO = Polynomial.constant(0)
 
 
 def formula(kernel: "Kernel", otherwise: bool = False, fixed: Mapping[str, int] = NOTHING) -> Formula:
-    """Counts of one call of the kernel as polynomials in its lengths; some lengths may be `fixed`.
+    """Return the counts of one call as polynomials in the lengths of the kernel; some lengths may be `fixed`.
 
-    Where the kernel branches, `otherwise` says which way to count: the `if` part everywhere, or the `else` part. A loop
-    to a value that is a parameter counts in that parameter.
+    `otherwise` counts the `else` part of every branch in place of the `if` part. A loop to a value that is a parameter
+    counts in that parameter.
     """
     known = {name: kind.lo for name, kind in kernel.lengths.items() if kind.lo == kind.hi} | dict(fixed)
     names: dict[str, Polynomial | None] = {
@@ -59,7 +59,7 @@ class _Body:
         self.counters = counters
 
     def block(self, body: tuple[ir.Statement, ...]) -> tuple[Tally, ir.Statement | None]:
-        """The counts of these statements, and the return or break that ends them on the way that is read."""
+        """Return the counts of these statements, and the return or break that ends them on the counted path."""
         total: Tally = {}
         for node in body:
             counts, returned = self.statement(node)
@@ -115,7 +115,7 @@ class _Body:
         return total, None
 
     def first_round(self, node: ir.For, times: Any, counter: str, first: Polynomial) -> Any:
-        """What a round's count is in the first round."""
+        """Return a round's count in the first round."""
         if isinstance(times, int) or counter not in times.names():
             return times
         if any(isinstance(symbol, Opaque) for symbol in times.symbols()):
@@ -125,7 +125,7 @@ class _Body:
     def rounds(
         self, node: ir.For, times: Any, counter: str, first: Polynomial, last: Polynomial, least: int
     ) -> Polynomial:
-        """What a round's count adds up to over all rounds, of which there may be none."""
+        """Sum a round's count over all rounds, of which there may be none."""
         if isinstance(times, int) or counter not in times.names():
             many = last - first if least >= 0 else Polynomial.variable(Opaque("max", last - first, ZERO))
             total: Polynomial = many * times
@@ -142,11 +142,11 @@ class _Body:
             self.names[name] = None
 
     def fewest(self, rounds: Polynomial) -> int:
-        """A number that a loop's rounds are never below, whatever the lengths; negative where it may have none."""
+        """Return a lower bound of a loop's rounds for any lengths; negative if it may have none."""
         lengths = self.entry.lengths
         if rounds.symbols() <= lengths.keys() and all(value > 0 for key, value in rounds.terms if key):
             return rounds.value({name: lengths[name].lo for name in rounds.names()})  # the usual case: grows with each
-        from sensorsim.language.bounds import Bounds
+        from sensorsim.language.polynomial_bounds import Bounds
 
         bounds = Bounds()
         for name, kind in self.entry.lengths.items():
@@ -179,7 +179,7 @@ class _Body:
         return counts
 
     def length(self, node: ir.Node) -> Polynomial | None:
-        """An index expression as a polynomial; None for a value that is none."""
+        """Return an index expression as a polynomial, or None."""
         match node:
             case ir.Const(value=value):
                 return Polynomial.constant(value)

@@ -1,4 +1,4 @@
-"""Intervals: what the range check knows of a value, and what each primitive makes of it.
+"""Intervals: what the range check knows about a value, and the rule of each primitive for them.
 
 A `Span` is an interval, and what an interval alone cannot say: that a value is a given polynomial in lengths and loop
 counters, that it is at most or at least one, by how much it differs from another value (a pointer before and after the
@@ -9,16 +9,14 @@ only: `lambda a: Span(0, a.hi)`.
 """
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
-from sensorsim.language.polynomial import Opaque, Polynomial, shift
+from sensorsim.language.polynomial import Polynomial, shift
+from sensorsim.language.polynomial_bounds import useful_bounds
 
 WORD = 1 << 32
 NOTHING = Polynomial(())
-MOST_BOUNDS = 3  # symbolic bounds of one kind that are kept of a value
-MOST_TERMS = 8  # of a bound
-MOST_SHIFTS = 2  # of one another, in a bound
 _origins = itertools.count()
 
 
@@ -57,48 +55,48 @@ class Span:
         return str(self.lo) if self.lo == self.hi else f"{self.lo} … {self.hi}"
 
     def uppers(self) -> tuple[Polynomial, ...]:
-        """Polynomials that the value does not exceed; a plain number is not among them, `hi` says that."""
+        """Return the polynomials that the value does not exceed, without the number `hi`."""
         return (self.exact, *self.above) if self.exact is not None else self.above
 
     def limits(self) -> tuple[Polynomial, ...]:
-        """The same with `hi`."""
+        """Return the upper bounds with `hi`."""
         return (*self.uppers(), Polynomial.constant(self.hi))
 
     def lowers(self) -> tuple[Polynomial, ...]:
-        """Polynomials that the value is not below; a plain number is not among them, `lo` says that."""
+        """Return the polynomials that the value is not below, without the number `lo`."""
         return (self.exact, *self.under) if self.exact is not None else self.under
 
     def floors(self) -> tuple[Polynomial, ...]:
-        """The same with `lo`."""
+        """Return the lower bounds with `lo`."""
         return (*self.lowers(), Polynomial.constant(self.lo))
 
     def known(self) -> tuple[object, ...]:
-        """All that two spans must share to say the same."""
+        """Return what two spans must share to say the same."""
         return self.lo, self.hi, self.exact, self.above, self.under
 
     def restarted(self) -> "Span":
-        """The same value, marked to see how far a round of a loop moves it."""
+        """Return the same value, marked to measure how far a round of a loop moves it."""
         again = self.with_bounds(self.lo, self.hi, self.above, self.under)
         again.start, again.drift = next(_origins), (0, 0)
         return again
 
     def narrowed(self, lo: int, hi: int) -> "Span":
-        """The same value, known to lie between these two as well."""
+        """Return the same value, known to be between these two as well."""
         return self.with_bounds(max(self.lo, lo), min(self.hi, hi), self.above, self.under)
 
     def with_bounds(self, lo: int, hi: int, above: tuple[Polynomial, ...], under: tuple[Polynomial, ...]) -> "Span":
-        """The same value with other bounds."""
+        """Return the same value with other bounds."""
         again = Span(lo, hi, self.exact, above, self.origin, self.moved, self.start, self.drift, self.view, under)
         again.over, again.made = self.over, self.made
         return again
 
     def is_value(self, other: "Span") -> bool:
-        """Whether both are one value."""
+        """Return whether both are one value."""
         return self.origin == other.origin and self.moved == other.moved
 
     def at_least(self, other: "Span", far: Polynomial) -> "Span":
-        """The same value, known to be at least `other` plus `far`."""
-        under = _bounds((*(bound + far for bound in other.floors()), *self.under))
+        """Return the same value, known to be at least `other` plus `far`."""
+        under = useful_bounds((*(bound + far for bound in other.floors()), *self.under))
         apart = far.number
         again = self.with_bounds(
             max(self.lo, other.lo + apart) if isinstance(apart, int) else self.lo, self.hi, self.above, under
@@ -107,8 +105,8 @@ class Span:
         return again
 
     def at_most(self, other: "Span", far: Polynomial) -> "Span":
-        """The same value, known to be at most `other` less `far`."""
-        above = _bounds((*(bound - far for bound in other.limits()), *self.above))
+        """Return the same value, known to be at most `other` minus `far`."""
+        above = useful_bounds((*(bound - far for bound in other.limits()), *self.above))
         apart = far.number
         hi = min(self.hi, other.hi - apart) if isinstance(apart, int) else self.hi
         return self.with_bounds(self.lo, hi, above, self.under)
@@ -150,12 +148,12 @@ Rule = Callable[..., Value]
 
 
 def number(value: int) -> Span:
-    """Exactly this number."""
+    """Return the span of one number."""
     return Span(value, value, Polynomial.constant(value))
 
 
 def as_word(value: Value) -> Span:
-    """What is left of a mask or a masked value where nobody asks for the mask: some word."""
+    """Return a mask or a masked value as a plain word."""
     if isinstance(value, Masked):
         hi = value.value.hi if value.value.lo >= 0 else WORD - 1
         return Span(0, hi, above=value.value.uppers() if value.value.lo >= 0 else ())
@@ -163,7 +161,7 @@ def as_word(value: Value) -> Span:
 
 
 def corners(operation: Callable[[int, int], int]) -> Rule:
-    """The rule of an operation that is monotone in each operand: its extremes are at the corners."""
+    """Return the rule of an operation that is monotone in each operand: its extremes are at the corners."""
 
     def rule(a: Span, b: Span) -> Span:
         results = [operation(x, y) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
@@ -172,32 +170,8 @@ def corners(operation: Callable[[int, int], int]) -> Rule:
     return rule
 
 
-def _bounds(found: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
-    kept = dict.fromkeys(bound for bound in found if bound.number is None and _is_short(bound))
-    return simplest(kept)
-
-
-def simplest(bounds: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
-    """The bounds that are kept where there are many: some plain ones, and some with shifts."""
-    found = tuple(bounds)
-    if len(found) <= MOST_BOUNDS:
-        return found
-    plain = [bound for bound in found if _depth(bound) == 0][:MOST_BOUNDS]
-    return (*plain, *[bound for bound in found if _depth(bound) > 0][:MOST_BOUNDS])
-
-
-def _is_short(bound: Polynomial) -> bool:
-    """Whether a bound is one that an index could be held to: no long sum, no shift of a shift of a shift."""
-    return len(bound.terms) <= MOST_TERMS and _depth(bound) <= MOST_SHIFTS
-
-
-def _depth(bound: Polynomial) -> int:
-    inside = [part.left for part in bound.symbols() if isinstance(part, Opaque)]
-    return 1 + max(map(_depth, inside)) if inside else 0
-
-
 def _ends(span: Span, limits: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:
-    """The limits without the plain number, where the polynomial itself is known."""
+    """Return the limits, without the number if the exact polynomial is known."""
     return limits if span.exact is None else limits[:-1]
 
 
@@ -209,9 +183,9 @@ def add(a: Span, b: Span) -> Span:
     above: tuple[Polynomial, ...] = ()
     under: tuple[Polynomial, ...] = ()
     if a.above or b.above or (exact is None and (a.exact or b.exact)):
-        above = _bounds(p + q for p in _ends(a, a.limits()) for q in _ends(b, b.limits()))
+        above = useful_bounds(p + q for p in _ends(a, a.limits()) for q in _ends(b, b.limits()))
     if a.under or b.under or (exact is None and (a.exact or b.exact)):
-        under = _bounds(p + q for p in _ends(a, a.floors()) for q in _ends(b, b.floors()))
+        under = useful_bounds(p + q for p in _ends(a, a.floors()) for q in _ends(b, b.floors()))
     origin, moved = (a.origin, a.moved + b.exact) if b.exact is not None else (None, NOTHING)
     if a.start is None and b.start is not None:
         a, b = b, a
@@ -247,13 +221,13 @@ def mul(a: Span, b: Span) -> Span:
         if exact is None and factor is not None and isinstance(factor.number, int):
             return scaled(one, factor.number, span)
     if exact is None and a.lo >= 0 and b.lo >= 0 and (a.uppers() or b.uppers()):
-        above = _bounds(p * q for p in a.limits() for q in b.limits())
+        above = useful_bounds(p * q for p in a.limits() for q in b.limits())
     return Span(span.lo, span.hi, exact, above)
 
 
 def scaled(a: Span, factor: int, span: Span) -> Span:
-    """a times a number, which is proved to lie in `span`."""
-    above, under = (_bounds(bound * factor for bound in bounds) for bounds in (a.uppers(), a.lowers()))
+    """a times a number, which is proved to be in `span`."""
+    above, under = (useful_bounds(bound * factor for bound in bounds) for bounds in (a.uppers(), a.lowers()))
     if factor < 0:
         above, under = under, above
     return Span(span.lo, span.hi, None, above, under=under)
@@ -289,8 +263,8 @@ def right(a: Span, k: Span) -> Span:
         return Span(span.lo, span.hi)
     if a.exact is not None:
         return Span(span.lo, span.hi, shift(">>", a.exact, k.exact))
-    above = _bounds(shift(">>", p, k.exact) for p in a.limits())
-    under = _bounds(shift(">>", p, k.exact) for p in a.floors()) if k.exact.number is not None else ()
+    above = useful_bounds(shift(">>", p, k.exact) for p in a.limits())
+    under = useful_bounds(shift(">>", p, k.exact) for p in a.floors()) if k.exact.number is not None else ()
     return Span(span.lo, span.hi, above=above, under=under)
 
 
@@ -319,11 +293,11 @@ def and_(a: Value, b: Value) -> Value:
         if isinstance(mask, Mask) and isinstance(value, Span):
             return Masked(value.view or value, mask)
     one, other = as_word(a), as_word(b)
-    return Span(0, min(one.hi, other.hi), above=_bounds((*one.uppers(), *other.uppers())))
+    return Span(0, min(one.hi, other.hi), above=useful_bounds((*one.uppers(), *other.uppers())))
 
 
 def where(masked: Masked) -> Span:
-    """A masked value where its mask is set, narrowed by what that says about it."""
+    """Return a masked value where its mask is set, narrowed by what the mask says about it."""
     value, test = masked.value, masked.mask.test
     if value.origin != test.origin:
         return value
@@ -331,7 +305,7 @@ def where(masked: Masked) -> Span:
     far = distance.number
     if masked.mask.complemented:  # test >= 0
         return value if not isinstance(far, int) else value.narrowed(far, value.hi)
-    above = _bounds((distance - 1, *value.above))
+    above = useful_bounds((distance - 1, *value.above))
     hi = value.hi if not isinstance(far, int) else min(value.hi, far - 1)
     return value.with_bounds(value.lo, hi, above, value.under)
 
@@ -341,7 +315,7 @@ def _all_ones(a: Span, b: Span) -> int:
 
 
 def or_(a: Value, b: Value) -> Span:
-    """a | b. Two values under complementary masks do not come here: the range check joins them."""
+    """a | b. The range check itself joins two values under complementary masks."""
     one, other = as_word(a), as_word(b)
     return Span(max(one.lo, other.lo), _all_ones(one, other))
 
@@ -364,35 +338,35 @@ def at_least(a: Span, b: Span) -> Flag:
     return Flag(True if a.lo >= b.hi else False if a.hi < b.lo else None, ((a, b, 0),), ((b, a, 1),))
 
 
-def less(a: Span, b: Span) -> Flag:
-    """a < b."""
-    return Flag(True if a.hi < b.lo else False if a.lo >= b.hi else None, ((b, a, 1),), ((a, b, 0),))
-
-
 def equal(a: Span, b: Span) -> Flag:
     """a == b."""
     apart = a.hi < b.lo or b.hi < a.lo
     return Flag(False if apart else True if a.lo == a.hi == b.lo == b.hi else None, ((a, b, 0), (b, a, 0)))
 
 
-def unequal(a: Span, b: Span) -> Flag:
-    """a != b."""
-    same = equal(a, b)
-    return Flag(None if same.holds is None else not same.holds, same.false, same.true)
+def _inverse(rule: Callable[[Span, Span], Flag]) -> Callable[[Span, Span], Flag]:
+    def inverse(a: Span, b: Span) -> Flag:
+        found = rule(a, b)
+        return Flag(None if found.holds is None else not found.holds, found.false, found.true)
+
+    return inverse
+
+
+less, unequal = _inverse(at_least), _inverse(equal)
 
 
 def smaller(a: Span, b: Span) -> Span:
     """min(a, b)."""
-    return Span(min(a.lo, b.lo), min(a.hi, b.hi), above=_bounds((*a.uppers(), *b.uppers())))
+    return Span(min(a.lo, b.lo), min(a.hi, b.hi), above=useful_bounds((*a.uppers(), *b.uppers())))
 
 
 def larger(a: Span, b: Span) -> Span:
     """max(a, b)."""
-    return Span(max(a.lo, b.lo), max(a.hi, b.hi), under=_bounds((*a.lowers(), *b.lowers())))
+    return Span(max(a.lo, b.lo), max(a.hi, b.hi), under=useful_bounds((*a.lowers(), *b.lowers())))
 
 
 def signed(a: Value) -> Span:
-    """A word read as signed."""
+    """Read a word as signed."""
     span = as_word(a)
     half = WORD >> 1
     if span.view is not None:
@@ -403,7 +377,7 @@ def signed(a: Value) -> Span:
 
 
 def unsigned(a: Value) -> Span:
-    """A word read as unsigned; what it was before is remembered."""
+    """Read a word as unsigned; the signed value is remembered."""
     span = as_word(a)
     if span.lo >= 0:
         return span
@@ -413,41 +387,33 @@ def unsigned(a: Value) -> Span:
 
 
 def same(a: Span) -> Span:
-    """The value itself."""
+    """Return the value itself."""
     return a
 
 
 def saturated(a: Span, lo: int, hi: int) -> Span:
-    """The value, or the end of lo … hi that it lies beyond."""
+    """Clamp a value to lo … hi."""
     if lo <= a.lo and a.hi <= hi:
         return a
     above, under = a.uppers() if a.lo >= lo else (), a.lowers() if a.hi <= hi else ()
     return Span(min(max(a.lo, lo), hi), max(min(a.hi, hi), lo), above=above, under=under)
 
 
-def saturating_add(a: Span, b: Span) -> Span:
-    """a + b within the signed words."""
-    return saturated(add(a, b), -(WORD >> 1), (WORD >> 1) - 1)
+def _saturating(rule: Callable[[Span, Span], Span], lo: int, hi: int) -> Callable[[Span, Span], Span]:
+    return lambda a, b: saturated(rule(a, b), lo, hi)
 
 
-def saturating_sub(a: Span, b: Span) -> Span:
-    """a - b within the signed words."""
-    return saturated(sub(a, b), -(WORD >> 1), (WORD >> 1) - 1)
+SIGNED, UNSIGNED = (-(WORD >> 1), (WORD >> 1) - 1), (0, WORD - 1)
+saturating_add, saturating_sub = _saturating(add, *SIGNED), _saturating(sub, *SIGNED)
+saturating_addu, saturating_subu = _saturating(add, *UNSIGNED), _saturating(sub, *UNSIGNED)
+narrow = _saturating(right, *SIGNED)
 
 
-def saturating_addu(a: Span, b: Span) -> Span:
-    """a + b within the unsigned words."""
-    return saturated(add(a, b), 0, WORD - 1)
-
-
-def saturating_subu(a: Span, b: Span) -> Span:
-    """a - b within the unsigned words."""
-    return saturated(sub(a, b), 0, WORD - 1)
-
-
-def narrow(a: Span, k: Span) -> Span:
-    """a >> k within the signed words."""
-    return saturated(right(a, k), -(WORD >> 1), (WORD >> 1) - 1)
+def _wrapped(exact: Span) -> Span:
+    """Reduce a number modulo 2^32; if it fits a signed word, that is remembered."""
+    if exact.lo >= 0:
+        return exact if exact.hi < WORD else Span(0, WORD - 1)
+    return unsigned(exact) if exact.lo >= -(WORD >> 1) and exact.hi < WORD >> 1 else Span(0, WORD - 1)
 
 
 def wrapping_add(a: Span, b: Span) -> Span:
@@ -460,15 +426,8 @@ def wrapping_sub(a: Span, b: Span) -> Span:
     return _wrapped(sub(a, b))
 
 
-def _wrapped(exact: Span) -> Span:
-    """A word that is this number modulo 2^32; where the number fits a signed word, that is remembered."""
-    if exact.lo >= 0:
-        return exact if exact.hi < WORD else Span(0, WORD - 1)
-    return unsigned(exact) if exact.lo >= -(WORD >> 1) and exact.hi < WORD >> 1 else Span(0, WORD - 1)
-
-
 def any_word(*_: Value) -> Span:
-    """Nothing is known of the result."""
+    """Return any word: nothing is known about the result."""
     return Span(0, WORD - 1)
 
 

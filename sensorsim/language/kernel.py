@@ -243,13 +243,13 @@ class Kernel:
 
     def run(self, **values: Any) -> Any:
         """One call by Numba. Arrays that the kernel fills may be left out; the result is what it returns and fills."""
-        from sensorsim.language.run import run
+        from sensorsim.language.numba_backend import run
 
         return run(self, values)
 
     def batch(self, count: int | None = None, /, **values: Any) -> dict[str, Any]:
-        """Many calls by Numba, with generator=, seed=, threads=, out=; see `sensorsim.language.run.batch`."""
-        from sensorsim.language.run.batch import batch
+        """Many calls by Numba, with generator=, seed=, threads=, out=; see `sensorsim.language.numba_backend.batch`."""
+        from sensorsim.language.numba_backend.batch import batch
 
         if self.asks:
             raise InputError(f"{self.name} asks a board; run it with `compiled(kernel, board)`, one call at a time.")
@@ -257,7 +257,7 @@ class Kernel:
 
     def c(self, prefix: str = "ss_") -> dict[str, str]:
         """The kernel and all it calls as C99, by file name."""
-        from sensorsim.language.c.files import c_sources
+        from sensorsim.language.c.translation_units import c_sources
 
         return c_sources([self], prefix, (), "")
 

@@ -1,7 +1,7 @@
-"""Polynomials with exact coefficients: what symbolic counts, array lengths and indices are made of.
+"""Polynomials with exact coefficients, for symbolic counts, array lengths and indices.
 
-A symbol is a name (a length, a loop counter) or something `Opaque` made of two polynomials, a shift or a maximum, which
-is no polynomial itself and is carried along as if it were a name.
+A symbol is a name (a length, a loop counter), or an `Opaque` shift or maximum of two polynomials. That is no polynomial
+itself, and is treated as if it were a name.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,7 +85,7 @@ class Polynomial(NamedTuple):
 
     @property
     def number(self) -> "Coefficient | None":
-        """The value of a polynomial that is a plain number."""
+        """Return the value if the polynomial is a plain number, else None."""
         if not self.terms:
             return 0
         return self.terms[0][1] if self.terms[0][0] == () and len(self.terms) == 1 else None
@@ -94,14 +94,14 @@ class Polynomial(NamedTuple):
         return {symbol for key, _ in self.terms for symbol in key}
 
     def names(self) -> set[str]:
-        """Every name in it, those inside a shift too."""
+        """Return every name, those inside a shift too."""
         found: set[str] = set()
         for symbol in self.symbols():
             found |= symbol.left.names() | symbol.right.names() if isinstance(symbol, Opaque) else {symbol}
         return found
 
     def at(self, **values: int) -> int:
-        """The value at n=…, l=…."""
+        """Return the value at n=…, l=…."""
         return self.value(values)
 
     def value(self, values: Mapping[str, int]) -> int:
@@ -113,7 +113,7 @@ class Polynomial(NamedTuple):
         return int(total)
 
     def replace(self, name: str, by: "Polynomial") -> "Polynomial":
-        """The same with another polynomial in place of a name."""
+        """Replace a name by a polynomial."""
         total = Polynomial(())
         kept: dict[Monomial, Coefficient] = {}
         for key, coefficient in self.terms:
@@ -130,7 +130,7 @@ class Polynomial(NamedTuple):
         return total + Polynomial.of(kept) if kept else total
 
     def __str__(self) -> str:
-        """`80n + 283`; a common factor n is taken out where that leaves a sum, as in `(19 + l)·n`."""
+        """Format as `80n + 283`; a common factor n of all terms is taken out, as in `(19 + l)·n`."""
         keys = [key for key, _ in self.terms]
         if len(keys) > 1 and all("n" in key for key in keys):
             rest = Polynomial.of({_without(key, "n"): value for key, value in self.terms})
@@ -153,7 +153,7 @@ class Polynomial(NamedTuple):
 
 
 def shift(operator: str, left: Polynomial, right: Polynomial) -> Polynomial:
-    """left << right, left >> right or the larger: a number or a product where it can be one, else a symbol."""
+    """Return left << right, left >> right or the larger: a number or a product if possible, else a symbol."""
     a, k = left.number, right.number
     if operator == "max":
         return Polynomial.constant(max(a, k)) if a is not None and k is not None else _opaque(operator, left, right)
@@ -172,7 +172,7 @@ def _opaque(operator: str, left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def summed(each: Polynomial, counter: str, first: Polynomial, last: Polynomial) -> Polynomial:
-    """The sum of `each` over counter = first … last-1."""
+    """Sum `each` over counter = first … last-1."""
     total = Polynomial(())
     by_power: dict[int, dict[Monomial, Any]] = {}
     for key, coefficient in each.terms:
@@ -186,7 +186,7 @@ def summed(each: Polynomial, counter: str, first: Polynomial, last: Polynomial) 
 
 
 def _power_sum(power: int, end: Polynomial) -> Polynomial:
-    """0^p + 1^p + … + (end-1)^p, by Pascal's identity: (p+1)·S_p = end^(p+1) - sum of C(p+1, j)·S_j over j < p."""
+    """Sum 0^p + 1^p + … + (end-1)^p by Pascal's identity: (p+1)·S_p = end^(p+1) - sum of C(p+1, j)·S_j over j < p."""
     if power == 0:
         return end
     from fractions import Fraction  # only triangular loops need it

@@ -1,4 +1,4 @@
-"""The secrecy reader: what someone with a stopwatch learns of a kernel's secret parameters.
+"""Prove that timing and addresses do not depend on a kernel's secret parameters, or find the lines where they do.
 
 A parameter is secret when its format says so. Secrecy is followed through every assignment, store, load and call; what
 is assigned under a secret condition is secret too. A finding is a place where time may depend on a secret: the
@@ -42,13 +42,13 @@ NOT_PROVED = "NOT proved "  # a verdict begins with it
 
 
 def unproved(verdicts: Mapping[str, str]) -> list[str]:
-    """Those of these verdicts, by kernel, that are no proof, as `secrecy of steps, for x: …`."""
+    """Return the verdicts, by kernel, that are no proof, as `secrecy of steps, for x: …`."""
     bad = {name: text for name, text in verdicts.items() if text.startswith(NOT_PROVED)}
     return [f"secrecy of {name}, {text.removeprefix(NOT_PROVED)}" for name, text in bad.items()]
 
 
 class Secrecy(NamedTuple):
-    """What was found in one kernel and all that it calls."""
+    """The findings in one kernel and all that it calls."""
 
     kernel: str
     secrets: tuple[str, ...]
@@ -57,17 +57,17 @@ class Secrecy(NamedTuple):
 
     @property
     def proved(self) -> bool:
-        """Whether nothing depends on a secret but what the kernels declare."""
+        """Return whether nothing depends on a secret but what the kernels declare."""
         return not self.findings
 
     @property
     def same_path(self) -> bool:
-        """Whether the same instructions run for every secret, each as long."""
+        """Return whether the same instructions run for every secret, each in the same time."""
         return not any(found.kind in TIMED for found in (*self.findings, *self.exceptions))
 
     @property
     def verdict(self) -> str:
-        """The whole answer in a sentence."""
+        """Return the whole answer in a sentence."""
         if not self.secrets:
             return "no parameter is declared secret"
         names = ", ".join(self.secrets)
@@ -80,7 +80,7 @@ class Secrecy(NamedTuple):
 
     @property
     def statement(self) -> str:
-        """The same for people who have the C alone: each declared exception once, without places in the source."""
+        """Return the verdict for readers of the C: each declared exception once, without source lines."""
         if self.findings or not self.exceptions:
             return self.verdict
         declared: dict[tuple[str, str], int] = {}
@@ -118,7 +118,7 @@ def _declared(kernel: "Kernel", name: str) -> bool:
 
 
 def _leaves(body: tuple[ir.Node, ...]) -> bool:
-    """Whether these statements may end the kernel or the loop around them."""
+    """Return whether these statements may end the kernel or the loop around them."""
     inner = [node for node in body if isinstance(node, ir.For)]
     rest = [part for node in body if isinstance(node, ir.If) for part in (*node.then, *node.otherwise)]
     ends = any(isinstance(node, ir.Return | ir.Break) for node in body)
@@ -144,7 +144,7 @@ class _Body:
         self.called_under, self.under, self.returned = under, False, False
 
     def result(self) -> bool:
-        """Whether what it returns is secret."""
+        """Return whether the result is secret."""
         self.block(self.kernel.body)
         if self.returned and "result" in self.kernel.exposes:
             at, text = self.kernel.at, f"the result of {self.kernel.name} is public"
@@ -206,7 +206,7 @@ class _Body:
         self.under = self.under if returns else outer
 
     def value(self, node: ir.Node) -> bool:
-        """Whether an expression's value is secret."""
+        """Return whether an expression's value is secret."""
         match node:
             case ir.Const() | ir.Whole():
                 return False

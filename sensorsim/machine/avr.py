@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.language.c.text import C_TYPES
+from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length
 from sensorsim.machine import avr_core as core

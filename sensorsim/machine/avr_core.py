@@ -53,7 +53,7 @@ def row(one: Decoded | None, after: Decoded | None) -> tuple[int, ...]:
 @cache
 def interpreter() -> Any:
     """`loop`, compiled; some seconds the first time in a process that has no cache of it."""
-    from sensorsim.language.run.jit import jit
+    from sensorsim.language.numba_backend.jit import jit
 
     return jit(loop, kept=True, nogil=True)
 

@@ -348,7 +348,7 @@ def _block_callback() -> Any:
     """The hook, compiled: void (uc, address, size, memory)."""
     import numba
 
-    from sensorsim.language.run.jit import callback
+    from sensorsim.language.numba_backend.jit import callback
 
     signature = numba.void(numba.types.voidptr, numba.uint64, numba.uint32, numba.types.CPointer(numba.uint64))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim.errors import InputError
-from sensorsim.language.c.text import C_TYPES
+from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length
 from sensorsim.machine.counting import BlockCounter, Tally

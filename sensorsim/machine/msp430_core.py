@@ -21,7 +21,7 @@ MPY32L, OP2L, OP2H, RES0 = 0x4D0, 0x4E0, 0x4E2, 0x4E4
 @cache
 def interpreter() -> Any:
     """`loop`, compiled."""
-    from sensorsim.language.run.jit import jit
+    from sensorsim.language.numba_backend.jit import jit
 
     return jit(loop, kept=True, nogil=True)
 

@@ -141,7 +141,7 @@ def of_one_call(kernel: Kernel, inputs: Mapping[str, Any]) -> Vectors:
 
 def expected(vectors: Vectors) -> dict[str, Any]:
     """What Numba's reading of the kernel writes and returns, for every call."""
-    from sensorsim.language.run.batch import batch_of
+    from sensorsim.language.numba_backend.batch import batch_of
 
     kernel, given = vectors.kernel, dict(vectors.lengths)
     for name, value in vectors.values.items():

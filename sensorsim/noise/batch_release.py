@@ -14,7 +14,7 @@ from sensorsim.noise.certificate import certify
 from sensorsim.records import as_numbers, quantised
 
 if TYPE_CHECKING:
-    from sensorsim.language.run.generators import Seed
+    from sensorsim.language.numba_backend.generators import Seed
     from sensorsim.noise.noise_table import NoiseTable
 
 Records = npt.NDArray[np.uint16]

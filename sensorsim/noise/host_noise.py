@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from sensorsim.language.run.generators import Seed
+    from sensorsim.language.numba_backend.generators import Seed
 
 BLOCK = 1 << 13  # words generated at once: 64 KB, which stay in the cache
 LARGEST_T = 1 << 40
@@ -58,7 +58,7 @@ class Words(Single):
     def __init__(self, seed: "Seed" = None) -> None:
         import numpy as np
 
-        from sensorsim.language.run.generators import generator_fill
+        from sensorsim.language.numba_backend.generators import generator_fill
 
         self.private = seed is None
         self._seed = seed
@@ -106,7 +106,7 @@ class Words(Single):
         return np.concatenate([length * np.cos(turn), length * np.sin(turn)])[:size].reshape(shape)
 
     def _key(self) -> None:
-        from sensorsim.language.run.generators import generator_state
+        from sensorsim.language.numba_backend.generators import generator_state
 
         self._state = generator_state(self._seed)
         self._process = process()
@@ -151,7 +151,7 @@ def _compiled() -> Callable[..., Any]:
     """Compile `fill(draws, words, t)`, which returns the number of finished draws and of words that they took."""
     import numpy as np
 
-    from sensorsim.language.run.jit import jit
+    from sensorsim.language.numba_backend.jit import jit
 
     u64 = np.uint64
     one = u64(1)

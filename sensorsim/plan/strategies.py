@@ -274,7 +274,7 @@ def due(setting: Setting, period: int) -> Any:
     import numpy as np
 
     from sensorsim.kernels import schedule
-    from sensorsim.language.run import outer
+    from sensorsim.language.numba_backend.compile import outer
 
     run, records = outer(schedule.due), range(setting.records)
     found = [

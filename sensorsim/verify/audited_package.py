@@ -14,7 +14,7 @@ from sensorsim.audit.packet_source import Source, repeat
 from sensorsim.audit.table_sources import NUMPY, Certified, certified, interleaved, release_source
 from sensorsim.errors import InputError
 from sensorsim.export.manifest import Package, open_package
-from sensorsim.language.c.text import C_TYPES
+from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array
 from sensorsim.machine.harness import load_host

@@ -15,7 +15,7 @@ from sensorsim.export.manifest import Package
 from sensorsim.kernels.choice import CHOICE_BITS, CHOICE_DROP
 from sensorsim.kernels.formats import FRAC
 from sensorsim.language.arguments import bounds
-from sensorsim.language.c.text import C_TYPES
+from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, numpy_name
 from sensorsim.machine.harness import load_host

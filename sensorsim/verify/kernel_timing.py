@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sensorsim.language import ir
-from sensorsim.language.c.text import with_prefix
+from sensorsim.language.c.comments import with_prefix
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.decode import Instruction

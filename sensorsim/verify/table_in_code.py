@@ -21,8 +21,8 @@ from sensorsim.export.manifest import Package
 from sensorsim.export.noise_constants import Noise, for_package
 from sensorsim.export.sketch import sketch_table
 from sensorsim.export.write import MANIFEST
-from sensorsim.language.c.files import Table
-from sensorsim.language.c.text import comment
+from sensorsim.language.c.comments import comment
+from sensorsim.language.c.declarations import Table
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.harness import load_host
 from sensorsim.machine.targets import HOST, TARGETS, compile_elf, compile_host

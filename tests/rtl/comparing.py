@@ -12,8 +12,9 @@ from sensorsim.cost.forms import forms
 from sensorsim.cost.prices import Cpu
 from sensorsim.export.write import fill
 from sensorsim.language.arguments import arguments
-from sensorsim.language.c.files import c_sources, known_tables
-from sensorsim.language.c.names import Names
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import shipped
 from sensorsim.machine.counting import BlockCounter, Tally

@@ -1,4 +1,4 @@
-"""The C reader: a kernel's nodes, printed as a C99 function.
+"""Print a kernel as a C99 function.
 
 Lengths, loop counters and flags are uint32_t; index arithmetic is modulo 2^32 and read as signed where a signed word is
 wanted, which is exact because an index fits a signed word. The range check proves that signed arithmetic never
@@ -9,12 +9,20 @@ Nothing is computed in `int`, which has 16 bits on some cores.
 from collections.abc import Iterator, Sequence
 
 from sensorsim.language import ir
-from sensorsim.language.c.comments import comments
-from sensorsim.language.c.forms import form_of, in_order, is_atom, is_number, is_test, widened, zero_or_one
-from sensorsim.language.c.heads import signature, space
-from sensorsim.language.c.names import Constants, Names, fresh, number, spelled
-from sensorsim.language.c.pointers import parted, starts
-from sensorsim.language.c.text import C_TYPES, Expression, comment, fold, prose, with_prefix
+from sensorsim.language.c.comments import C_TYPES, Expression, comment, comments, fold, prose, with_prefix
+from sensorsim.language.c.declarations import signature, space
+from sensorsim.language.c.identifiers import Constants, Names, fresh, number, spelled
+from sensorsim.language.c.operators import (
+    form_of,
+    in_order,
+    is_atom,
+    is_number,
+    is_test,
+    parted,
+    starts,
+    widened,
+    zero_or_one,
+)
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, grouped, word
 
@@ -22,13 +30,13 @@ SIGNED = {kind: kind.startswith("i") and kind != "index" for kind in C_TYPES}
 
 
 def function(kernel: Kernel, names: Names, constants: Constants, lead: str = "") -> str:
-    """The whole function, its head after `lead`."""
+    """Return the whole function, its signature after `lead`."""
     head = signature(kernel, names, lead)
     return head + "\n{\n" + "\n".join(fold(line) for line in _Body(kernel, names, constants).lines()) + "\n}\n"
 
 
 class _Body:
-    """One kernel's body, printed."""
+    """Print the body of one kernel."""
 
     def __init__(self, kernel: Kernel, names: Names, constants: Constants) -> None:
         self.kernel, self.names, self.constants = kernel, names, constants
@@ -144,7 +152,7 @@ class _Body:
         self.spelled, self.kinds = outside
 
     def moves(self, node: ir.For) -> bool:
-        """Whether the end of a loop may be another one when a round has run."""
+        """Return whether a round of a loop may change its end."""
         changed = {part.name for part in ir.walk(*node.body) if isinstance(part, ir.Let)}
         return any(
             isinstance(part, ir.Load | ir.Call) or (isinstance(part, ir.Name) and part.name in changed)
@@ -206,7 +214,7 @@ class _Body:
         raise TypeError(node)
 
     def ask(self, node: ir.Ask) -> Expression:
-        """A call of the board: its handle, the arguments, the bytes and how many there are."""
+        """Call the board with its handle, the arguments, the bytes and their count."""
         port, board = node.port, self.spelled[node.board]
         pairs = zip(node.arguments, port.takes, strict=True)
         passed = [f"{board}.board", *(self.text(argument, kind.storage) for argument, kind in pairs)]
@@ -240,7 +248,7 @@ class _Body:
         return Expression(text, target.result, atom=is_atom(form))
 
     def cast(self, node: ir.Expression, kind: str) -> Expression:
-        """A word read with the other sign. A number is written as what it becomes."""
+        """Read a word with the other sign. A number is written as what it becomes."""
         if not isinstance(node, ir.Const):
             return Expression(self.text(node, kind, cast=True), kind, atom=not self._same_kind(node, kind))
         signed = SIGNED[kind]
@@ -265,7 +273,7 @@ class _Body:
         wide: bool = False,
         beside_word: bool = False,
     ) -> str:
-        """The expression as a value of type `kind`; as an `operand`, with parentheses where it needs them.
+        """Write an expression as a value of type `kind`; as an `operand`, in parentheses if it needs them.
 
         A `cast` is written in any case; a `wide` number has one too. `beside_word`: what it meets is a whole word.
         """
@@ -288,7 +296,7 @@ class _Body:
 
 
 def _read(*nodes: ir.Node) -> set[str]:
-    """The names whose value is used: scalars that are read, arrays that are read or passed on."""
+    """Return the names whose value is used: scalars that are read, arrays that are read or passed on."""
     found: set[str] = set()
     for node in ir.walk(*nodes):
         match node:
@@ -300,7 +308,7 @@ def _read(*nodes: ir.Node) -> set[str]:
 
 
 def _needed_later(node: ir.Statement, rest: Sequence[ir.Statement]) -> list[str]:
-    """The names that an inner block of `node` gives a value and a later statement reads."""
+    """Return the names that an inner block of `node` assigns and a later statement reads."""
     if not isinstance(node, ir.For | ir.If):
         return []
     given = dict.fromkeys(inner.name for inner in ir.walk(node) if isinstance(inner, ir.Let))

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sensorsim.language import intervals, ir
-from sensorsim.language.bounds import Bounds
+from sensorsim.language import ir
 from sensorsim.language.intervals import Fact, Flag, Span, Value, as_word
 from sensorsim.language.ir import Place
 from sensorsim.language.polynomial import Polynomial
+from sensorsim.language.polynomial_bounds import Bounds, simplest
 from sensorsim.language.ranges.states import Cells, State
 from sensorsim.language.types import Array, Below, Kind
 
@@ -55,13 +55,13 @@ class Check:
         """The upper bounds that hold of both."""
         held = [p for p in a.uppers() if self.at_most(b, p)]
         held += [p for p in b.uppers() if p not in held and self.at_most(a, p)]
-        return intervals.simplest(held)
+        return simplest(held)
 
     def common_under(self, a: Span, b: Span) -> tuple[Polynomial, ...]:
         """The lower bounds that hold of both."""
         held = [p for p in a.lowers() if self.at_least(b, p)]
         held += [p for p in b.lowers() if p not in held and self.at_least(a, p)]
-        return intervals.simplest(held)
+        return simplest(held)
 
     def at_least(self, span: Span, limit: Polynomial) -> bool:
         """Whether the value is proved not to be below the polynomial."""

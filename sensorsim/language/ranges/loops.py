@@ -1,12 +1,12 @@
-"""A loop whose number of rounds is a length, or large: what holds after any number of rounds."""
+"""Find what holds after any number of rounds of a loop whose number of rounds is a length, or large."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import intervals, ir
-from sensorsim.language.bounds import Bounds, Range
 from sensorsim.language.intervals import Flag, Mask, Masked, Span, Value, as_word
 from sensorsim.language.polynomial import Polynomial
+from sensorsim.language.polynomial_bounds import Bounds, Range
 from sensorsim.language.ranges.states import Cells, RangeError, State
 from sensorsim.language.ranges.written import Written
 
@@ -34,7 +34,7 @@ class Loop:
         self.begins: list[dict[str, Any]] = []  # the names at the start of each round, where rounds ran one by one
 
     def run(self, entry: State) -> State:
-        """The state after any number of rounds."""
+        """Return the state after any number of rounds."""
         entry = State(self.unrelated(entry.names), entry.written)
         before, self.check.lenient = self.check.lenient, True
         kept = len(self.body.returned)
@@ -51,14 +51,14 @@ class Loop:
         return self.leave(State(last, after), entry)
 
     def unrelated(self, names: dict[str, Any]) -> dict[str, Any]:
-        """The names, those that a round may change without what ties their first value to another value."""
+        """Return the names; those that a round may change lose the relations of their first value to other values."""
         return {
             name: _alone(as_word(value)) if name in self.changed and not isinstance(value, Flag) else value
             for name, value in names.items()
         }
 
     def settle(self, entry: State) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The names at the start of any round, and after the last."""
+        """Return the names at the start of any round, and after the last."""
         state = entry
         seen = dict(self.check.lines), dict(self.check.operands)
         try:
@@ -77,7 +77,7 @@ class Loop:
     def first_of(
         self, error: RangeError | None, seen: Any, entry: State, *ways: Callable[[State], Names | None]
     ) -> Names:
-        """What the first of these proves; the first error where none proves anything."""
+        """Return the result of the first method that proves something; raise the first error if none does."""
         for way in ways:
             self.check.lines, self.check.operands = map(dict, seen)  # what a failed attempt has noted goes
             try:
@@ -90,7 +90,7 @@ class Loop:
         raise error
 
     def tightened(self, entry: State, found: Names) -> Names:
-        """The same, with what the rounds show one by one, where they are few."""
+        """Narrow a result of `settle` by running the rounds one by one, if they are few."""
         if self.rounds > FEW >> 1 or any(isinstance(part, ir.For | ir.Call) for part in ir.walk(*self.node.body)):
             return found
         try:
@@ -106,7 +106,7 @@ class Loop:
         return inside, last
 
     def climbed(self, entry: State) -> Names | None:
-        """The same for names that grow in step with the counter, proved from each round to the next."""
+        """Settle names that grow in step with the counter, by induction from each round to the next."""
         names, steps, ceilings = dict(entry.names), dict[str, tuple[int, int]](), dict[str, list[Span]]()
         for turn in range(4 * STEADY):
             wide = {**names, **{name: self.stretched(entry.names[name], step, True) for name, step in steps.items()}}
@@ -144,7 +144,7 @@ class Loop:
         return None
 
     def ceilings(self, name: str, entry: State) -> list[Span]:
-        """The numbers and lengths that a round compares a name with, the smallest first, and one more and less."""
+        """Return the numbers and lengths that a round compares a name with, and one less and one more."""
         found: list[Span] = []
         for test in ir.walk(*self.node.body):
             if not isinstance(test, ir.Apply) or test.primitive.result != "flag" or len(test.operands) != 2:
@@ -159,7 +159,7 @@ class Loop:
         return [intervals.add(span, intervals.number(by)) for by in (-1, 0, 1) for span in found]
 
     def held(self, entry: State, found: Names, steps: dict[str, tuple[int, int]]) -> Names:
-        """The same, where a comparison keeps a name that grows from growing further."""
+        """Narrow a result of `settle` where a comparison stops a name from growing."""
         inside, last = found
         for name in steps:
             for ceiling in self.ceilings(name, entry):
@@ -174,7 +174,7 @@ class Loop:
         return inside, last
 
     def in_step(self, start: Value, step: tuple[int, int], now: Value, mark: int | None) -> bool:
-        """Whether a round has moved a name no further than its step."""
+        """Return whether a round has moved a name no further than its step."""
         if not isinstance(now, Span):
             return False
         drifts = now.start == mark
@@ -186,7 +186,7 @@ class Loop:
         )
 
     def one_by_one(self, entry: State) -> Names | None:
-        """The same for a loop of few rounds, with the counter's own number in each."""
+        """Settle a loop of few rounds by running each with its own number as counter."""
         first = self.range.first.number
         if not isinstance(first, int) or self.rounds > FEW:
             return None
@@ -206,7 +206,7 @@ class Loop:
         return inside, inside
 
     def rounds_from(self, state: State) -> Iterator[State | None]:
-        """A round from this state; where rounds ran one by one, each of them with its own names."""
+        """Run a round from this state; if rounds ran one by one, each of them with its own names."""
         if not self.begins:
             yield self.round(state)
         first = self.range.first.number
@@ -215,7 +215,7 @@ class Loop:
             yield self.round(State(names, state.written), first + turn)
 
     def round(self, state: State, turn: int | None = None) -> State | None:
-        """The state after one round from this one; `turn` is the counter's number, where it is known."""
+        """Return the state after one round from this one; `turn` is the counter's number, if it is known."""
         inside = state.copy()
         for name, value in inside.names.items():
             if isinstance(value, Span):
@@ -248,7 +248,7 @@ class Loop:
         return State(names, state.written)
 
     def with_round(self, value: Any, now: Any) -> Any:
-        """A value before a round or after it."""
+        """Join a value before a round with the value after it."""
         return (
             value
             if isinstance(value, Cells)
@@ -259,7 +259,7 @@ class Loop:
         return all(_says(value) == _says(now.names[name]) for name, value in before.names.items())
 
     def cells_written(self, entry: State, inside: dict[str, Any]) -> tuple[Written, Written]:
-        """Which cells are written at the start of a round, and which after the last."""
+        """Return which cells are written at the start of a round, and which after the last."""
         rounds = [now for now in self.rounds_from(State(inside, entry.written)) if now is not None]
         if not rounds:
             return dict(entry.written), dict(entry.written)
@@ -278,7 +278,7 @@ class Loop:
         return during, after
 
     def grown(self, entry: State, state: State) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The same, where the names that still change grow by a bounded amount in each round."""
+        """Settle names that grow by a bounded amount in each round; None if they do not."""
         names = dict(state.names)
         try:
             for _ in range(STEADY):
@@ -314,7 +314,7 @@ class Loop:
         return bool(value == joined)
 
     def stretched(self, start: Value, step: tuple[int, int], inside: bool) -> Span:
-        """A name that a round moves by `step` at most: at the start of any round, or after the last."""
+        """Return a name that a round moves by `step` at most: at the start of any round, or after the last."""
         span, ends = as_word(start), self.range
         rounds = self.rounds - 1 if inside else self.rounds
         many = [Polynomial.variable(self.counter) - ends.first]
@@ -329,7 +329,7 @@ class Loop:
         return self.check.refined(made)
 
     def confirmed(self, wide: dict[str, Any], last: State, steps: dict[str, tuple[int, int]]) -> bool:
-        """Whether a round from the widest state moves nothing further than it was taken to."""
+        """Return whether a round from the widest state moves no name further than its step."""
         for name, value in wide.items():
             if isinstance(value, Cells):
                 continue
@@ -345,7 +345,7 @@ class Loop:
         return True
 
     def followed(self, entry: State) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The same, with the rounds run one after the other until nothing changes."""
+        """Settle by running the rounds one after the other until nothing changes."""
         before = state = entry
         for _ in range(min(self.rounds, MOST_ROUNDS)):
             before, state = state, self.joined_round(state)
@@ -368,7 +368,7 @@ class Loop:
 
 
 def _says(value: Any) -> Any:
-    """All that two values must share to say the same."""
+    """Return what two values must share to say the same."""
     return value.known() if isinstance(value, Span) else value
 
 
@@ -377,7 +377,7 @@ def _alone(span: Span) -> Span:
 
 
 def _under(value: Span, ceiling: Span, wider: bool = False) -> Span:
-    """The value, at most the ceiling; `wider`: no matter what was known of it."""
+    """Bound a value by a ceiling; `wider` drops all other bounds."""
     limits = () if ceiling.exact is None or ceiling.exact.number is not None else (ceiling.exact,)
     if wider:
         return Span(value.lo, max(value.lo, ceiling.hi), None, limits)
@@ -393,9 +393,9 @@ def _floor(span: Span) -> Polynomial:
 
 
 def loosened(value: Any, counter: str, bounds: Bounds) -> Any:
-    """A value without what is said of it in terms of a loop's counter, which means nothing after the loop.
+    """Remove a loop's counter, which means nothing after the loop, from what is known about a value.
 
-    What it does not exceed in terms of the counter it does not exceed at the counter's end.
+    A bound in terms of the counter becomes the bound at the counter's end.
     """
     if isinstance(value, Mask | Masked):
         return loosened(as_word(value), counter, bounds)
@@ -417,7 +417,7 @@ def loosened(value: Any, counter: str, bounds: Bounds) -> Any:
 
 
 def _least(bounds: Bounds, bound: Polynomial, counter: str) -> Polynomial | None:
-    """A polynomial that is never above this one, and does not speak of a counter."""
+    """Return a polynomial that is never above this one and does not contain a counter, or None."""
     found = bounds.without(-bound, counter)
     return None if found is None else -found
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sensorsim.language.bounds import Bounds
 from sensorsim.language.intervals import Span
 from sensorsim.language.polynomial import Polynomial
+from sensorsim.language.polynomial_bounds import Bounds
 
 Run = tuple[Polynomial, Polynomial]  # the first place, and the one behind the last
 

@@ -1,14 +1,14 @@
-"""Many calls of a kernel: one runner for all kernels, compiled once for each way in which its parameters are given.
+"""Run a kernel on many records with one compiled loop, which is compiled once for each way to give the parameters.
 
     release.batch(x=records, table=entries, limit=limit, stair_bits=10)          a dict with the array y
 
 Arrays with a row for each record are per record, one-dimensional ones are shared. An array that the kernel both reads
-and writes (a pointer, an order) and that is given once is state: it starts as given, is kept from record to record, and
-starts anew at every block of BLOCK records, so that the number of threads never changes a result. Numbers are shared or
-one for each record. What a format says is drawn, and is not given, comes from the generator.
+and writes (a pointer, an order) and that is given once is state: it starts as given, is passed from record to record,
+and starts again at every block of BLOCK records, so that the number of threads never changes a result. Numbers are
+shared or one for each record. What a format declares as drawn, and is not given, comes from the generator.
 
-Kernels that `chains` can take apart run LANES blocks side by side; which words a record gets then differs from that of
-other kernels, but follows from the seed and its number all the same. Nothing is allocated inside the compiled loop.
+Kernels that `batch_split` finds pointers in run LANES blocks side by side; which words a record gets then differs from
+other kernels, but follows from the seed and the number of the record as well. The compiled loop allocates nothing.
 """
 
 import os
@@ -20,11 +20,11 @@ import numpy as np
 
 from sensorsim.errors import InputError
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.run import RETURNS
-from sensorsim.language.run.batch_lanes import LANES
-from sensorsim.language.run.batch_text import BLOCK, Roles, lanes_of, limit_of, runner
-from sensorsim.language.run.generators import CIPHER, Seed, generator_fill, generator_state, words_below
-from sensorsim.language.run.values import array, dtype, given, lengths_of, scalar
+from sensorsim.language.numba_backend import RETURNS
+from sensorsim.language.numba_backend.batch_loops import BLOCK, LANES, limit_of, runner
+from sensorsim.language.numba_backend.batch_split import Roles, split_loop
+from sensorsim.language.numba_backend.compile import array, dtype, given, lengths_of, scalar
+from sensorsim.language.numba_backend.generators import CIPHER, Seed, generator_fill, generator_state, words_below
 from sensorsim.language.types import Array, Length
 
 OPTIONS = ("generator", "seed", "threads", "out")  # keywords of `batch` that are no parameters of the kernel
@@ -47,7 +47,7 @@ def batch(
         if name in kernel.parameters:
             raise InputError(
                 f"{kernel.name} has a parameter {name}, which batch takes for its own option; give the parameters in a "
-                "mapping to sensorsim.language.run.batch.batch_of, or rename it."
+                "mapping to sensorsim.language.numba_backend.batch.batch_of, or rename it."
             )
     return batch_of(kernel, count, values, generator, seed, threads, out)
 
@@ -61,10 +61,10 @@ def batch_of(
     threads: int = 1,
     out: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Call the kernel for every record: a dict of the arrays that it writes, and `returns` if it returns something.
+    """Call the kernel for every record; return the arrays that it writes, and `returns` if it returns something.
 
-    `out` gives arrays to write to, with at least as many rows as there are records; None for an array that nobody wants
-    to see. Without a seed the generator's key is from the operating system. `count` is needed where no parameter has
+    `out` gives arrays to write to, with at least as many rows as there are records; None for an array that is not
+    wanted. Without a seed the generator's key is from the operating system. `count` is needed where no parameter has
     rows. A drawn word below a limit that is no power of two is up to limit/2^32 more likely than another.
     """
     call = _Call(kernel, count, dict(out or {}), dict(values))
@@ -83,7 +83,7 @@ def batch_of(
 
 
 class _Call:
-    """What is given to a batch, checked, and the role of each parameter."""
+    """The arguments of a batch, checked, and the role of each parameter."""
 
     def __init__(self, kernel: Kernel, count: int | None, out: dict[str, Any], values: dict[str, Any]) -> None:
         values = given(kernel, values)
@@ -114,11 +114,13 @@ class _Call:
             frozenset(self.per_record), frozenset(self.shared), tuple(self.start), tuple(self.drawn),
             tuple(self.scratch),
         )  # fmt: skip
-        self.in_lanes = bool(self.start and self.drawn) and lanes_of(kernel, self.roles) is not None
+        split = split_loop(kernel, self.roles)
+        self.in_lanes = split is not None and bool(split.cells)
         own = [name for name in out if name in self.results]
         _no_overlap(kernel, own, self.results, [*self.per_record.items(), *self.shared.items()])
 
     def place(self, name: str, kind: Any) -> None:
+        """Find the role of a parameter."""
         kernel, value = self.kernel, self.values.get(name)
         if isinstance(kind, Length):
             self.shared[name] = self.lengths[name]
@@ -140,7 +142,7 @@ class _Call:
             if name in self.out and self.out[name] is None:
                 self.scratch.append(name)
             else:
-                self.per_record[name] = self.results[name] = self.room(name, dtype(kind), (size,))
+                self.per_record[name] = self.results[name] = self.buffer(name, dtype(kind), (size,))
         elif value is None and kind.contents is not None:
             self.shared[name] = array(kernel, name, kind.contents[:size], (size,), self.lengths)
         elif value is None:
@@ -157,8 +159,8 @@ class _Call:
         else:
             self.shared[name] = array(kernel, name, value, (size,), self.lengths)
 
-    def room(self, name: str, kind: Any, shape: tuple[int, ...]) -> Any:
-        """The array that is given to write to, or a new one."""
+    def buffer(self, name: str, kind: Any, shape: tuple[int, ...]) -> Any:
+        """Return the array that is given to write to, or a new one."""
         made = self.out.get(name)
         if made is None:
             make = np.empty if name == RETURNS else np.zeros  # every call returns; not every cell need be written
@@ -172,11 +174,11 @@ class _Call:
     def result(self) -> Any:
         if self.kernel.result is None:
             return None
-        self.results[RETURNS] = self.room(RETURNS, dtype(self.kernel.result), ())
+        self.results[RETURNS] = self.buffer(RETURNS, dtype(self.kernel.result), ())
         return self.results[RETURNS]
 
     def arguments(self) -> list[Any]:
-        """For one thread: what is shared, and room of its own for words, state and scratch."""
+        """Return the arguments for one thread: what is shared, and its own arrays for words, state and scratch."""
         kernel = self.kernel
         limits = {name: limit_of(kernel, name) for name in self.drawn}
         rows = LANES if self.in_lanes else BLOCK  # whose words are drawn at once
@@ -210,7 +212,7 @@ def _written(kernel: Kernel) -> list[str]:
 
 
 def _no_overlap(kernel: Kernel, own: list[str], results: Mapping[str, Any], others: list[tuple[str, Any]]) -> None:
-    """An array that is given to write to must not be read, nor written to by another name."""
+    """Refuse an array to write to that is read, or written to under another name."""
     for name in own:
         result = results[name]
         for other, value in [*others, *results.items()]:

@@ -1,34 +1,46 @@
-"""The C files: which kernel goes where, and what stands around it.
+"""Write the C files of a package: which kernel goes into which file, and the text around it.
 
-The layout is that of the kernels' own files: each becomes one .c file and, where others use it, one internal .h file.
+The layout follows the kernels' own files: each becomes one .c file and, where others use it, one internal .h file.
 Kernels without a loop are `static inline` in that header, so that a compiler sees through them; a kernel with a loop is
-a function of its own. The kernels that were asked for are declared in the one public header.
+a function of its own. The requested kernels are declared in the one public header.
+
+A private package has a header for each file of kernels instead, with local functions only. A firmware calls a release
+with constants: the table, its lengths, its limits. Where the compiler sees the whole function beside the call it folds
+them, and what is left is as short as code written for those constants.
 """
 
 from collections.abc import Iterable, Sequence
 
-from sensorsim.language.c.comments import about, remark, title
-from sensorsim.language.c.functions import function
-from sensorsim.language.c.heads import apart, has_loop, signature
-from sensorsim.language.c.helpers import HEADER, HOLDS, LOCAL
-from sensorsim.language.c.names import Constants, Names, spelled
-from sensorsim.language.c.private import PrivatePlan
-from sensorsim.language.c.records import header_of, record_header, records_of
-from sensorsim.language.c.tables import (
+from sensorsim.language.c.comments import (
+    about,
+    ascii_text,
+    comment,
+    describe,
+    parameter_lines,
+    remark,
+    title,
+    with_prefix,
+    wrap,
+)
+from sensorsim.language.c.declarations import (
     Table,
-    array,
+    apart,
     declared,
-    known_tables,
-    literal,
+    has_loop,
+    header_of,
     memory,
+    record_header,
+    records_of,
+    signature,
     tables_header,
     tables_source,
 )
-from sensorsim.language.c.text import ascii_text, comment, describe, parameter_lines, with_prefix, wrap
+from sensorsim.language.c.functions import function
+from sensorsim.language.c.helpers import HEADER, HOLDS, LOCAL
+from sensorsim.language.c.identifiers import Constants, Names, spelled
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Q
 
-__all__ = ["Table", "array", "c_sources", "known_tables", "literal"]
 OURS = "sensorsim.kernels."
 
 
@@ -40,7 +52,7 @@ def c_sources(
     private: bool = False,
     flash: Iterable[tuple[Kernel, str]] = (),
 ) -> dict[str, str]:
-    """Every file below include/ and src/, by its path; RangeError for a kernel that is not proved.
+    """Return every file below include/ and src/, by its path; RangeError for a kernel that is not proved.
 
     `private`: no public header, every function in a private one. `flash` are the parameters that the package binds to
     constant tables; those that declare their table are known.
@@ -48,7 +60,7 @@ def c_sources(
     for kernel in entries:
         kernel.prove()  # what the C relies on: no signed operation overflows
     names = Names(entries, prefix, flash, private)
-    plan = PrivatePlan(names) if private else _Plan(names)
+    plan = (_PrivateFiles if private else _PublicFiles)(names)
     constants = Constants(prefix)
     plan.units(constants)  # a first pass, to see with which signs the constants are used
     texts = {
@@ -74,11 +86,51 @@ def _arithmetic(names: Names) -> str:
     return with_prefix("\n".join([HEADER, *local, *names.helpers, "#endif\n"]), names.prefix)
 
 
-class _Plan:
-    """Which kernel goes into which file."""
+class _PrivateFiles:
+    """One private header for each file of kernels, with all of its functions."""
 
     def __init__(self, names: Names) -> None:
         self.names, self.prefix, self.entries = names, names.prefix, names.entries
+
+    def units(self, constants: Constants) -> dict[str, str]:
+        return {f"src/{unit}.h": self.header(unit, mine, constants) for unit, mine in self.names.unit_kernels()}
+
+    def header(self, unit: str, kernels: list[Kernel], constants: Constants) -> str:
+        guard = f"{unit}_H".upper()
+        lines = [comment(wrap(title(kernels, self.names))), f"#ifndef {guard}", f"#define {guard}", ""]
+        parts = [self.in_header(kernel, constants) for kernel in kernels]
+        return "\n".join([*lines, *self.includes(kernels, unit), ""]) + "\n" + "\n".join(parts) + "\n#endif\n"
+
+    def in_header(self, kernel: Kernel, constants: Constants) -> str:
+        text = about(kernel, self.names)
+        if kernel in self.entries:
+            text += ["", *parameter_lines(kernel, spelled(kernel, self.prefix))]
+        return self.define(kernel, text, f"{self.prefix.upper()}LOCAL ", constants)
+
+    def define(self, kernel: Kernel, text: list[str], lead: str, constants: Constants) -> str:
+        return comment(text) + "\n" + function(kernel, self.names, constants, lead) + apart(kernel, self.names)
+
+    def includes(self, kernels: list[Kernel], unit: str) -> list[str]:
+        used = {self.names.units[callee] for callee in self.callees(kernels)} - {unit}
+        records = [header_of(record, self.prefix) for record in records_of(kernels)]
+        files = [*(self.prefix + name for name in self.common(kernels)), *sorted(used)]
+        return [f'#include "{name}"' for name in [*records, *(f"{file}.h" for file in files)]]
+
+    def callees(self, kernels: list[Kernel]) -> set[Kernel]:
+        return {callee for kernel in kernels for callee in kernel.called}
+
+    def common(self, kernels: list[Kernel]) -> list[str]:
+        return ["arithmetic", "constants", *(["tables"] if self.reads_tables(kernels) else [])]
+
+    def reads_tables(self, kernels: list[Kernel]) -> bool:
+        return any(kernel in kernels for kernel, _ in self.names.in_flash)
+
+
+class _PublicFiles(_PrivateFiles):
+    """A .c file for each file of kernels, and a header for what other files use."""
+
+    def __init__(self, names: Names) -> None:
+        super().__init__(names)
         callers = {one: {names.units[c] for c in names.kernels if one in c.called} for one in names.kernels}
         # Visible outside its file: what other files call, and what those functions call that are compiled there too.
         self.shared = {one for one in names.kernels if one not in self.entries and callers[one] - {names.units[one]}}
@@ -103,38 +155,31 @@ class _Plan:
                 texts[f"src/{unit}.c"] = self.source(unit, source, bool(header), constants)
         return texts
 
-    def header(self, unit: str, kernels: list[Kernel], constants: Constants) -> str:
-        guard = f"{unit}_H".upper()
-        lines = [comment(wrap(title(kernels, self.names))), f"#ifndef {guard}", f"#define {guard}", ""]
-        lines += [*self.includes(kernels, unit), ""]
-        parts = [self.define(k, constants) if self.inline(k) else self.declare(k) for k in kernels]
-        return "\n".join(lines) + "\n" + "\n".join(parts) + "\n#endif\n"
+    def in_header(self, kernel: Kernel, constants: Constants) -> str:
+        if self.inline(kernel):
+            return self.in_source(kernel, constants)
+        return comment(about(kernel, self.names)) + "\n" + signature(kernel, self.names) + ";\n"
 
     def source(self, unit: str, kernels: list[Kernel], has_header: bool, constants: Constants) -> str:
         own = [f'#include "{unit}.h"'] if has_header else []
         public = [f'#include "{self.prefix}kernels.h"'] if any(k in self.entries for k in kernels) else []
         includes = list(dict.fromkeys([*public, *own, *self.includes(kernels, unit)]))
         head = comment(wrap(title(kernels, self.names)))
-        return "\n".join([head, *includes, ""]) + "\n" + "\n".join(self.define(k, constants) for k in kernels)
+        return "\n".join([head, *includes, ""]) + "\n" + "\n".join(self.in_source(k, constants) for k in kernels)
 
-    def includes(self, kernels: list[Kernel], unit: str) -> list[str]:
-        callees = {callee for kernel in kernels for callee in kernel.called}
-        used = {self.names.units[callee] for callee in callees if callee not in self.entries} - {unit}
-        tables = any(kernel in kernels for kernel, _ in self.names.in_flash)
-        public = ["kernels"] if tables or any(callee in self.entries for callee in callees) else []
-        files = [*(self.prefix + name for name in [*public, "arithmetic", "constants"]), *sorted(used)]
-        records = [header_of(record, self.prefix) for record in records_of(kernels)]
-        return [f'#include "{name}"' for name in [*records, *(f"{file}.h" for file in files)]]
-
-    def define(self, kernel: Kernel, constants: Constants) -> str:
+    def in_source(self, kernel: Kernel, constants: Constants) -> str:
         local = kernel not in self.entries and (self.inline(kernel) or kernel not in self.shared)
         lead = ("static " if local else "") + ("inline " if self.inline(kernel) else "")
         declared = kernel in self.entries or (kernel in self.shared and not self.inline(kernel))
-        text = about(kernel, self.names, whole=not declared)  # else it stands above the declaration
-        return comment(text) + "\n" + function(kernel, self.names, constants, lead) + apart(kernel, self.names)
+        text = about(kernel, self.names, whole=not declared)  # else it is above the declaration
+        return self.define(kernel, text, lead, constants)
 
-    def declare(self, kernel: Kernel) -> str:
-        return comment(about(kernel, self.names)) + "\n" + signature(kernel, self.names) + ";\n"
+    def callees(self, kernels: list[Kernel]) -> set[Kernel]:
+        return super().callees(kernels) - set(self.entries)
+
+    def common(self, kernels: list[Kernel]) -> list[str]:
+        public = self.reads_tables(kernels) or not super().callees(kernels).isdisjoint(self.entries)
+        return [*(["kernels"] if public else []), "arithmetic", "constants"]
 
 
 def _public_header(names: Names, tables: Sequence[Table]) -> str:
@@ -187,3 +232,10 @@ def _constants_header(constants: Constants) -> str:
         beside = remark(name, constants.origins[name, value])
         lines.append(constants.define(name, value) + (f" {comment([beside])}" if beside else ""))
     return "\n".join([*lines, "", "#endif"]) + "\n"
+
+
+def entries_source(names: Names) -> str:
+    """Return a file that makes every function of the private headers external, for tests that call them one by one."""
+    head = comment(["The functions of the private headers, for tests that call them one by one."])
+    headers = [f'#include "{unit}.h"' for unit, _ in names.unit_kernels()]
+    return "\n".join([head, with_prefix("#define SS_LOCAL", names.prefix), *headers]) + "\n"

@@ -1,13 +1,18 @@
-"""The C form of a primitive: which of its texts stands where, and the helper functions that go with it."""
+"""Choose the C form of each primitive and its helper functions, and the pointers to parts of arrays.
+
+Where several values are read from one place on, such as the thresholds of a row, C gets a pointer to that place. From
+table[first + 1] and table[first + k] a compiler may compute two addresses; from a pointer to table[first] it computes
+one, and the rest is part of the load.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive
-from sensorsim.language.primitives import max_, maxu, min_, minu, selectu
+from sensorsim.language.primitives import addu, max_, maxu, min_, minu, selectu
 
 CALL = re.compile(r"ss_\w+\((\{\d\}|\w+)(, (\{\d\}|\w+))*\)")  # its operands are arguments
 BINARY = re.compile(r"\{0\} (\S+) \{1\}")  # one operator between two operands
@@ -18,7 +23,7 @@ EITHER_WAY = (min_, minu, max_, maxu)  # the order of their operands does not ma
 
 
 def form_of(kernel: Kernel, node: ir.Apply, as_test: bool) -> str:
-    """The text for this place; LanguageError says what the primitive lacks."""
+    """Return the C form for this place; LanguageError says what the primitive lacks."""
     target = node.primitive
     if as_test:
         return _checked(kernel, node, target.c_test, "c_test")
@@ -32,7 +37,7 @@ def form_of(kernel: Kernel, node: ir.Apply, as_test: bool) -> str:
 
 
 def is_test(kernel: Kernel, node: ir.Expression) -> bool:
-    """Whether the condition of an `if` is written as a C comparison.
+    """Return whether the condition of an `if` is written as a C comparison.
 
     Not one that the ranges decide, as x >= 0 of an unsigned x, not x >= x, and not one of ~x: compilers warn of all
     three, so the value of the comparison is asked for.
@@ -48,26 +53,26 @@ def is_test(kernel: Kernel, node: ir.Expression) -> bool:
 
 
 def _bare(node: ir.Expression) -> ir.Expression:
-    """The operand without casts, which C may not show."""
+    """Return the operand without casts, which C may not show."""
     while isinstance(node, ir.Apply) and not node.primitive.operations and len(node.operands) == 1:
         node = node.operands[0]
     return node
 
 
 def is_atom(form: str) -> bool:
-    """Whether a text that comes of the form needs no parentheses as an operand."""
+    """Return whether an expression of this form needs no parentheses as an operand."""
     return CALL.fullmatch(form) is not None or CAST.fullmatch(form) is not None
 
 
 def is_number(node: ir.Node) -> bool:
-    """A number, or one whose sign is given, as u32(5)."""
+    """Return whether a node is a number, or a cast of one, such as u32(5)."""
     if isinstance(node, ir.Apply) and not node.primitive.operations:
         return is_number(node.operands[0])
     return isinstance(node, ir.Const)
 
 
 def in_order(node: ir.Apply) -> tuple[ir.Expression, ...]:
-    """The operands; of a minimum or maximum the fixed one last, to which the C adds what the other falls short by."""
+    """Return the operands; of a minimum or maximum the fixed one last, since the C adds a difference to it."""
     if node.primitive in EITHER_WAY and _is_fixed(node.operands[0]):
         return node.operands[::-1]
     return node.operands
@@ -78,7 +83,7 @@ def _is_fixed(node: ir.Node) -> bool:
 
 
 def zero_or_one(node: ir.Apply) -> bool | None:
-    """Whether a choice is between 1 and 0 (then it is the condition itself), or 0 and 1; None if neither."""
+    """Return True for a choice between 1 and 0, which is the condition itself, False for 0 and 1, else None."""
     if node.primitive is not selectu or not all(map(is_number, node.operands[1:])):
         return None
     values = [part.value for operand in node.operands[1:] for part in ir.walk(operand) if isinstance(part, ir.Const)]
@@ -86,7 +91,7 @@ def zero_or_one(node: ir.Apply) -> bool | None:
 
 
 def widened(form: str, operands: tuple[ir.Expression, ...]) -> set[int]:
-    """The operands that are numbers and need a cast, because C would compute with them in `int`, which may be short.
+    """Return the operands that are numbers and need a cast: C computes in `int`, which may have 16 bits.
 
     A shift has the type of its left operand; any other operator that of the wider one, so one number beside a word is
     harmless. Where a form has more than one operator, no number is left to chance.
@@ -104,7 +109,7 @@ def widened(form: str, operands: tuple[ir.Expression, ...]) -> set[int]:
 
 
 def helpers_of(kernels: Iterable[Kernel]) -> dict[str, str]:
-    """The helper texts of all primitives that the kernels use, in order, each with the functions that it defines."""
+    """Return the helper texts of all primitives of the kernels, in order, each with the functions that it defines."""
     found: dict[str, str] = {}
     owner: dict[str, tuple[str, Primitive]] = {}
     for kernel in kernels:
@@ -120,7 +125,7 @@ def helpers_of(kernels: Iterable[Kernel]) -> dict[str, str]:
 
 
 def _spans(kernel: Kernel, node: ir.Apply) -> tuple[tuple[int, int], ...] | None:
-    """What is proved of the operands, or None for a kernel that holds only for what its callers pass."""
+    """Return the proved intervals of the operands, or None if they depend on the callers of the kernel."""
     try:
         return kernel.prove().operands.get(node)
     except LanguageError:
@@ -128,13 +133,13 @@ def _spans(kernel: Kernel, node: ir.Apply) -> tuple[tuple[int, int], ...] | None
 
 
 def _near_helper(target: Primitive) -> str:
-    """The form of a helper ss_f_near beside ss_f; empty where there is none."""
+    """Return the form of a helper ss_f_near beside ss_f, or an empty text."""
     form = re.sub(r"^(ss_\w+)\(", r"\1_near(", target.c)
     return form if any(form.startswith(f"{name}(") for text in target.helpers for name in DEFINED.findall(text)) else ""
 
 
 def _is_near(kernel: Kernel, node: ir.Apply) -> bool:
-    """Whether the difference of two operands is proved to fit a signed word, whichever is taken from which."""
+    """Return whether both differences of the two operands are proved to fit a signed word."""
     spans = _spans(kernel, node)
     if spans is None or len(spans) != 2:
         return False
@@ -160,3 +165,46 @@ def _checked(kernel: Kernel, node: ir.Apply, form: str, field: str) -> str:
 
 def _error(kernel: Kernel, node: ir.Node, what: str) -> LanguageError:
     return LanguageError(f"{node.at}: in kernel {kernel.name}, {what}; give it one to write C.")
+
+
+def parted(index: ir.Expression) -> tuple[str, ir.Expression | None]:
+    """Split an index `name` or `name + rest` into name and rest; the name is empty for any other index."""
+    match index:
+        case ir.Name(name=name):
+            return name, None
+        case ir.Apply(primitive=primitive, operands=(ir.Name(name=name), rest)) if primitive is addu:
+            return name, rest
+    return "", None
+
+
+def starts(kernel: Kernel) -> dict[str, list[str]]:
+    """Return, by name of a value, the arrays of which a part is read that starts there.
+
+    The value must be given once, and a value of the part be read whatever happens, so that it begins in the array. An
+    array that the kernel writes is left as it is.
+    """
+    lets = [node.name for node in kernel.nodes if isinstance(node, ir.Let)]
+    found: dict[str, list[str]] = {}
+    for block in _blocks(kernel.body):
+        for place, node in enumerate(block):
+            if isinstance(node, ir.Let) and lets.count(node.name) == 1 and node.name not in kernel.parameters:
+                straight = [one for one in block[place + 1 :] if not isinstance(one, ir.For | ir.If)]
+                loads = [part for part in ir.walk(*straight) if isinstance(part, ir.Load)]
+                arrays = [load.array for load in loads if parted(load.index)[0] == node.name and _apart(load)]
+                found[node.name] = [name for name in dict.fromkeys(arrays) if name not in kernel.written]
+    return found
+
+
+def _apart(load: ir.Load) -> bool:
+    return parted(load.index)[1] is not None
+
+
+def _blocks(body: Sequence[ir.Statement]) -> list[Sequence[ir.Statement]]:
+    blocks = [body]
+    for node in body:
+        match node:
+            case ir.For(body=inner):
+                blocks += _blocks(inner)
+            case ir.If(then=then, otherwise=otherwise):
+                blocks += [*_blocks(then), *_blocks(otherwise)]
+    return blocks

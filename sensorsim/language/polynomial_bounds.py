@@ -1,4 +1,4 @@
-"""How small a polynomial in lengths and loop counters can be: what the proof of an index comes down to.
+"""Bound polynomials in lengths and loop counters from below: every proof about an index ends here.
 
 A counter runs from one polynomial to another, a length between two numbers, perhaps no further than another length.
 Where the polynomial is affine in a symbol its least value is at one of the symbol's two ends, so the symbol is replaced
@@ -8,11 +8,15 @@ is claimed.
 """
 
 import itertools
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from sensorsim.language.polynomial import Opaque, Polynomial
 
 MOST_TRIED = 1 << 16  # values that are tried one by one
+MOST_BOUNDS = 3  # symbolic bounds of one kind that are kept of a value
+MOST_TERMS = 8  # of a bound
+MOST_SHIFTS = 2  # of one another, in a bound
 UNKNOWN = -(1 << 80)  # a lower bound that proves nothing
 
 
@@ -49,7 +53,7 @@ class Bounds:
         self.symbols[name] = Range(first, last, False)
 
     def longer(self, rounds: Polynomial) -> dict[str, Range]:
-        """The lengths that are longer than declared where a loop of so many rounds has one, with their ranges then."""
+        """Return the lengths that must be longer than declared for the loop to have a round, with their ranges then."""
         found: dict[str, Range] = {}
         for key, slope in rounds.terms:
             own = self.symbols.get(key[0]) if len(key) == 1 and isinstance(key[0], str) else None
@@ -64,7 +68,7 @@ class Bounds:
         return found
 
     def without(self, bound: Polynomial, name: str) -> Polynomial | None:
-        """A polynomial that is never below this one, and does not speak of a counter; None where it is not affine."""
+        """Return a polynomial that is never below this one and does not contain a counter; None if it is not affine."""
         if max((key.count(name) for key, _ in bound.terms), default=0) != 1 or name in _shifted(bound):
             return None
         slope = sum(int(value) for key, value in bound.terms if key == (name,))
@@ -78,7 +82,7 @@ class Bounds:
         self.known = {key: value for key, value in self.known.items() if name not in key.names()}
 
     def least(self, wanted: Polynomial) -> Least:
-        """A number that the polynomial is never below."""
+        """Return a number that the polynomial is never below."""
         plain = wanted.number
         if plain is not None:
             return Least(int(plain), {})
@@ -104,7 +108,7 @@ class Bounds:
         return self._tried(wanted, sorted(names))
 
     def _by_depth(self) -> list[str]:
-        """Lengths that nothing else bounds first, then those with a limit, then counters from the outermost."""
+        """Sort the symbols: lengths that nothing else bounds, those with a limit, counters from the outermost."""
         return sorted(self.symbols, key=lambda name: (not self.symbols[name].is_length, len(self.symbols[name].last)))
 
     def _at_ends(self, wanted: Polynomial, name: str) -> Least:
@@ -124,7 +128,7 @@ class Bounds:
         return least
 
     def _with_shift(self, wanted: Polynomial, symbol: Opaque) -> Least:
-        """A shift right by a number is a division that rounds down; any other shift is tried value by value."""
+        """Bound a shift right by a number as a division that rounds down; try any other shift value by value."""
         places = symbol.right.number
         factor, rest = self._split(wanted, symbol)
         if symbol.operator == ">>" and isinstance(places, int) and 0 <= places < 64 and factor is not None:
@@ -136,7 +140,7 @@ class Bounds:
         return self._tried(wanted, sorted(Polynomial.variable(symbol).names()))
 
     def _split(self, wanted: Polynomial, symbol: Opaque) -> tuple[int | None, Polynomial]:
-        """The number that the symbol is multiplied by, None if it is none, and all terms without the symbol."""
+        """Return the number that the symbol is multiplied by, or None, and all terms without the symbol."""
         factor: int | None = 0
         rest: dict[Any, Any] = {}
         for key, coefficient in wanted.terms:
@@ -149,7 +153,7 @@ class Bounds:
         return factor, Polynomial.of(rest)
 
     def _tried(self, wanted: Polynomial, names: list[str]) -> Least:
-        """The least over every value of these symbols, each between numbers; nothing if they are too many."""
+        """Try every value of these symbols, and return the least; UNKNOWN if there are too many."""
         if not names:  # a shift by a number that is no count: a way that a tighter bound would rule out
             return Least(UNKNOWN, {})
         ends = [(self.lowest(self.symbols[name].first), self._end(name)) for name in names]
@@ -176,7 +180,7 @@ class Bounds:
         return min(self.highest(last) for last in self.symbols[name].last)
 
     def _allowed(self, at: dict[str, int]) -> bool:
-        """Whether a choice keeps to the limits that its symbols set each other."""
+        """Return whether values respect the limits that their symbols set each other."""
         for name, value in at.items():
             ends = self.symbols[name]
             for end, sign in ((ends.first, 1), *((last, -1) for last in ends.last)):
@@ -186,6 +190,31 @@ class Bounds:
 
 
 def _shifted(bound: Polynomial) -> set[str]:
-    """The names inside what is opaque in a polynomial."""
+    """Return the names inside the shifts and maxima of a polynomial."""
     inner = [symbol for symbol in bound.symbols() if isinstance(symbol, Opaque)]
     return {name for symbol in inner for name in Polynomial.variable(symbol).names()}
+
+
+def useful_bounds(found: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
+    """Select the bounds of a value that are worth keeping: short ones, and few."""
+    kept = dict.fromkeys(bound for bound in found if bound.number is None and _is_short(bound))
+    return simplest(kept)
+
+
+def simplest(bounds: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
+    """Select a few bounds of many: some plain ones, and some with shifts."""
+    found = tuple(bounds)
+    if len(found) <= MOST_BOUNDS:
+        return found
+    plain = [bound for bound in found if _depth(bound) == 0][:MOST_BOUNDS]
+    return (*plain, *[bound for bound in found if _depth(bound) > 0][:MOST_BOUNDS])
+
+
+def _is_short(bound: Polynomial) -> bool:
+    """Return whether a bound is useful for an index: no long sum, no shift of a shift of a shift."""
+    return len(bound.terms) <= MOST_TERMS and _depth(bound) <= MOST_SHIFTS
+
+
+def _depth(bound: Polynomial) -> int:
+    inside = [part.left for part in bound.symbols() if isinstance(part, Opaque)]
+    return 1 + max(map(_depth, inside)) if inside else 0
