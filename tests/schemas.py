@@ -21,8 +21,9 @@ from pages import ROOT, ROW, SETTINGS, Console, environment
 from schema_text import file_of, schema_of, text_of
 
 from sensorsim.claims.claim import VERDICTS
-from sensorsim.cost.report import ACCOUNTINGS, METRICS
-from sensorsim.cost.rows import STATUSES, UNITS
+from sensorsim.cost.cost_report import ACCOUNTINGS, METRICS
+from sensorsim.cost.csv_schema import STATUSES
+from sensorsim.cost.prices import UNITS
 from sensorsim.fleet.counts import OUTCOMES
 from sensorsim.fleet.settings import SCHEDULES
 from sensorsim.locking.choices import KEPT

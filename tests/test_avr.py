@@ -324,12 +324,12 @@ def test_whole_kernels_take_the_cycles_of_simavr_as_the_table_says(tmp_path):
 @pytest.mark.slow
 def test_kernel_level_ranges_hold_what_avr_gcc_makes(tmp_path):
     """What the kernels' operations cost at least and at most, and the cycles of the compiled code between them."""
-    from sensorsim.cost.forms import forms
+    from sensorsim.cost.pricing import list_forms
 
     if usual_compiler() != GCC:
         pytest.skip("avr-gcc is not installed")
     cpu, ratios = load_cpu("avr"), []
-    for form in forms("all"):
+    for form in list_forms("all"):
         kernel, record = form.kernel, form.record(14, 7)
         sources, include = source_of(kernel, tmp_path / form.name)
         function = Names([kernel], "ss_").functions[kernel]

@@ -8,7 +8,7 @@ import pytest
 from test_audit import rows_table
 from test_hand_c import CORES, build, clang, run, sources
 
-from sensorsim.cost.report import cost
+from sensorsim.cost.cost_report import cost
 
 NOISE = Path(__file__).parent.parent / "docs" / "noise.md"
 # By the row: the form of the cost report, and that of the C with its constants bound; SPOF is compiled as it is.

@@ -19,9 +19,9 @@ import sensorsim as ss
 from sensorsim.api.evaluating import Evaluation
 from sensorsim.api.releasing import Released
 from sensorsim.cli import group
-from sensorsim.cost.compare import sweep
+from sensorsim.cost.comparisons import sweep
+from sensorsim.cost.cost_report import cost
 from sensorsim.cost.plot import merged, report_figure, sweep_figure
-from sensorsim.cost.report import cost
 from sensorsim.drawing import FORMATS, GREYS, HATCHES, look, picture
 from sensorsim.privacy.figures import records_figure, sensitivity_figure
 from sensorsim.privacy.peers import peers

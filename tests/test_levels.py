@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sensorsim.cli import main
-from sensorsim.cost.report import cost
+from sensorsim.cost.cost_report import cost
 from sensorsim.errors import InputError
 from sensorsim.export.levels import GROUPS, machine_cost, target_of
 from sensorsim.machine.decode import CLASSES
@@ -29,7 +29,7 @@ def test_levels_agree_with_where_they_come_from(report):
 
 
 def test_every_operation_class_has_a_machine_class():
-    from sensorsim.cost.rows import CLASSES as OPERATIONS
+    from sensorsim.cost.prices import CLASSES as OPERATIONS
 
     assert {name for name in OPERATIONS if not name.startswith("F")} <= set(GROUPS)
     assert set(GROUPS.values()) <= set(CLASSES)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from sensorsim.tables import folder
 
-from sensorsim.cost.prices import load_chip, load_cpu
-from sensorsim.cost.rows import INTEGER_CLASSES
+from sensorsim.cost.chips import load_chip
+from sensorsim.cost.prices import INTEGER_CLASSES, load_cpu
 from sensorsim.errors import InputError
 from sensorsim.export.levels import machine_cost
 from sensorsim.export.write import fill

@@ -12,7 +12,7 @@ import outside_mechanism  # noqa: E402
 
 from sensorsim import mechanisms  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
-from sensorsim.cost.report import cost  # noqa: E402
+from sensorsim.cost.cost_report import cost  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.export.choose import choose  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402

@@ -12,7 +12,7 @@ from command import run
 
 import sensorsim as ss
 from sensorsim.cli import steps
-from sensorsim.cost.rows import number
+from sensorsim.cost.csv_schema import number
 from sensorsim.errors import InputError
 from sensorsim.privacy.tablefile import parse_table
 

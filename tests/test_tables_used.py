@@ -9,9 +9,8 @@ from functools import cache
 import pytest
 from rtl.comparing import drawn
 
-from sensorsim.cost.prices import Cpu, load_cpu
-from sensorsim.cost.report import KERNEL_WIDTH
-from sensorsim.cost.rows import CLASSES
+from sensorsim.cost.prices import CLASSES, Cpu, load_cpu
+from sensorsim.cost.pricing import KERNEL_WIDTH
 from sensorsim.export.write import fill
 from sensorsim.language.c.files import c_sources, known_tables
 from sensorsim.language.c.names import Names

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sensorsim.api.noise import Table, read_table
-from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.cost.chips import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
 from sensorsim.files import temporary_folder

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.calls import checked, listed
-from sensorsim.cost.kernel import KernelReport
+from sensorsim.cost.kernel_report import KernelReport
 from sensorsim.errors import InputError
 from sensorsim.files import temporary_folder
 from sensorsim.results import Result, bars
@@ -83,7 +83,7 @@ def kernel(
         >>> ss.kernel("spof", at={"n": 14}, cpu="cortex-m0plus").holds
         True
     """
-    from sensorsim.cost.kernel import kernel_report
+    from sensorsim.cost.kernel_report import kernel_report
     from sensorsim.cost.prices import load_cpu
     from sensorsim.export.choose import choose
     from sensorsim.language import Kernel

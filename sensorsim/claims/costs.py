@@ -3,9 +3,9 @@
 from functools import cache
 
 from sensorsim.claims.claim import Found, across, agrees, as_arithmetic, claim, whether
+from sensorsim.cost.cost_report import CostReport, cost
 from sensorsim.cost.prices import cpu_names, load_cpu
 from sensorsim.cost.pricing import PAPER_PRICES
-from sensorsim.cost.report import CostReport, cost
 from sensorsim.privacy import sensitivity
 
 APPENDIX = "Appendix on perturbation complexities"

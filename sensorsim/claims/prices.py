@@ -2,9 +2,10 @@
 
 from sensorsim.claims.claim import Found, across, agrees, claim
 from sensorsim.claims.costs import APPENDIX, L, N, report
-from sensorsim.cost.compare import X87, X87_WIDTH, break_even, by_width
-from sensorsim.cost.prices import cpu_names, load_chips, load_cpu
-from sensorsim.cost.report import cost
+from sensorsim.cost.chips import load_chips
+from sensorsim.cost.comparisons import X87, X87_WIDTH, break_even, price_by_width
+from sensorsim.cost.cost_report import cost
+from sensorsim.cost.prices import cpu_names, load_cpu
 
 
 @claim(
@@ -33,7 +34,7 @@ def cost_division(printed: str) -> Found:
     how="the printed list priced at each operand width of the K7 table, and on its x87",
 )
 def cost_width(printed: str) -> Found:
-    widths = by_width(report())
+    widths = price_by_width(report())
     text = ", ".join(f"{name} {totals['dpsgd']}" for name, totals in widths.items())
     return Found(text, across(agrees(totals["dpsgd"], printed) for totals in widths.values()))
 
@@ -45,8 +46,8 @@ def cost_width(printed: str) -> Found:
     how="both printed lists at every operand width and in x87 macro-operations and latency; SPOF against DP-SGD",
 )
 def cost_order() -> Found:
-    widths = {name: (totals["spof"], totals["dpsgd"]) for name, totals in by_width(report()).items()}
-    latency = by_width(cost(N, L, metric="latency", variant="paper"))["x87"]
+    widths = {name: (totals["spof"], totals["dpsgd"]) for name, totals in price_by_width(report()).items()}
+    latency = price_by_width(cost(N, L, metric="latency", variant="paper"))["x87"]
     widths["x87 latency"] = latency["spof"], latency["dpsgd"]
     text = ", ".join(f"{name} {spof:g} against {dpsgd:g}" for name, (spof, dpsgd) in widths.items())
     text += f"; DP-SGD is cheaper where a division costs less than {break_even(report()):.2f}"

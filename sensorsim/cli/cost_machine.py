@@ -1,6 +1,6 @@
 """The text of `sensorsim cost --level machine`."""
 
-from sensorsim.cost.text import sizes
+from sensorsim.cost.cost_text import sizes
 from sensorsim.export.levels import Case, MachineReport
 from sensorsim.machine.decode import CLASSES
 from sensorsim.terminal import fitting, table

@@ -14,7 +14,7 @@ from sensorsim.errors import InputError
 from sensorsim.locking.choices import KEPT
 
 if TYPE_CHECKING:
-    from sensorsim.cost.report import CostReport
+    from sensorsim.cost.cost_report import CostReport
     from sensorsim.locking.lock import Lock, Taken, Value
 
 BESIDE = ("cores",)  # choices that are no options

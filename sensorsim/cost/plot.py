@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sensorsim.cost.record import WholeRecord
-from sensorsim.cost.record_cost import PARTS
-from sensorsim.cost.report import CostReport
-from sensorsim.cost.text import sizes
+from sensorsim.cost.cost_report import CostReport
+from sensorsim.cost.cost_text import sizes
+from sensorsim.cost.record_energy import PARTS
+from sensorsim.cost.whole_record import WholeRecord
 from sensorsim.drawing import apart, check_figure, stacked_bars, write_figure
 
 SMALL, USUAL = 7, 9  # sizes of letters
@@ -51,7 +51,7 @@ def _bars(report: CostReport) -> list[tuple[str, Any]]:
 
 
 def _draw_steps(report: CostReport, axes: Any) -> None:
-    from sensorsim.cost.text import number
+    from sensorsim.cost.cost_text import format_number
 
     bars = _bars(report)
     steps = merged([list(view.steps) for _, view in bars])
@@ -59,7 +59,7 @@ def _draw_steps(report: CostReport, axes: Any) -> None:
         step: [float(view.steps[step].cost.typical) if step in view.steps else 0.0 for _, view in bars]
         for step in steps
     }
-    stacked_bars(axes, [title for title, _ in bars], parts, number)
+    stacked_bars(axes, [title for title, _ in bars], parts, format_number)
     axes.set_xlabel(f"cost of a record, {report.pricing.unit}, step by step", fontsize=8)
     sign = "signed" if report.pricing.signed else "unsigned"
     how = "executed" if report.executed else "derived from the source"
@@ -86,11 +86,11 @@ def merged(orders: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _draw_record(record: WholeRecord, axes: Any, parts: Sequence[str], what: str) -> None:
-    from sensorsim.cost.record_text import short
+    from sensorsim.cost.cost_text import format_short
 
     costs = list(record.costs.values())
     energies = {name: [(cost.parts[name].nJ or 0.0) / 1000 for cost in costs] for name in parts}
-    stacked_bars(axes, [cost.title for cost in costs], energies, short)
+    stacked_bars(axes, [cost.title for cost in costs], energies, format_short)
     axes.set_xlabel("energy of a record, µJ", fontsize=8)
     title = f"{what} · {record.chip.name} · {record.choices.random}"
     if "on air" in parts:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 
-from sensorsim.cost.forms import VARIANTS
+from sensorsim.cost.pricing import VARIANTS
 from sensorsim.errors import InputError
 from sensorsim.language.c.text import ascii_text
 from sensorsim.language.kernel import Kernel

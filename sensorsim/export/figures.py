@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from sensorsim.cost.cost_text import format_number
 from sensorsim.cost.plot import BAR
-from sensorsim.cost.text import number
 from sensorsim.drawing import check_figure, look, stacked_bars, write_figure
 from sensorsim.export.levels import Case, MachineReport
 from sensorsim.machine.decode import CLASSES
@@ -30,7 +30,7 @@ def levels_figure(report: MachineReport) -> Any:
     looks = {name: look(place) for place, name in enumerate((PRINTED, *CLASSES))}
     for axes, cpu in zip(panels[:, 0], cpus, strict=True):
         parts = {name: [each.get(name, 0.0) for _, each in bars[cpu]] for name in (PRINTED, *CLASSES)}
-        stacked_bars(axes, [title for title, _ in bars[cpu]], parts, number, looks)
+        stacked_bars(axes, [title for title, _ in bars[cpu]], parts, format_number, looks)
         unit = next(case.unit for case in report.cases if case.cpu == cpu)
         axes.set_xlabel(f"cost of a record on {cpu}, {unit}", fontsize=8)
     handles = {

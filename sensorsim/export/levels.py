@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.cost.forms import forms
-from sensorsim.cost.prices import Chip, Cpu, load_chip, load_cpu
-from sensorsim.cost.report import KERNEL_WIDTH, PAPER_WIDTH, CostReport, check_sizes, cost
+from sensorsim.cost.chips import Chip, load_chip
+from sensorsim.cost.cost_report import PAPER_WIDTH, CostReport, check_sizes, cost
+from sensorsim.cost.prices import Cpu, load_cpu
+from sensorsim.cost.pricing import KERNEL_WIDTH, list_forms
 from sensorsim.errors import InputError
 from sensorsim.export.run import PREFIX, run_record
 from sensorsim.files import temporary_folder
@@ -106,7 +107,7 @@ def machine_cost(
     check_sizes(n, l)
     known_chip = load_chip(chip) if chip else None
     names = _cpus(cpus, known_chip)
-    mechanisms = forms(variant)
+    mechanisms = list_forms(variant)
     for name in names:  # a wrong one is refused before another is compiled
         _priced(name), target_of(name)
     with temporary_folder() as build:

@@ -9,7 +9,7 @@ from sensorsim.locking.lock import Taken
 from sensorsim.locking.parameters import accuracy_parameters
 
 if TYPE_CHECKING:
-    from sensorsim.cost.kernel import KernelReport
+    from sensorsim.cost.kernel_report import KernelReport
 
 CORES = ("cortex-m0plus", "cortex-m4", "ibex")  # of sensors, one of each kind of code: some seconds for all three
 
@@ -125,7 +125,7 @@ def _cores_of(cpus: Sequence[str]) -> str:
 
 def cores_for(cpu: str | None, chip: str | None) -> str:
     """The cores whose machine code a lock of `cost` has, with commas: none where the tools are not installed."""
-    from sensorsim.cost.prices import load_chip
+    from sensorsim.cost.chips import load_chip
     from sensorsim.export.levels import target_of
     from sensorsim.machine.targets import need_firmware_tools
 

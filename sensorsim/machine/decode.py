@@ -5,7 +5,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sensorsim.cost.prices import Cpu, Span
+from sensorsim.cost.csv_schema import Span
+from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
 from sensorsim.machine.neighbours import Reader, settled
 from sensorsim.machine.targets import Target

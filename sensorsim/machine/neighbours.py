@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.cost.rows import Span
+from sensorsim.cost.csv_schema import Span
 
 if TYPE_CHECKING:
     from sensorsim.machine.decode import Instruction

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.cost.chips import DEFAULT_RADIO
 from sensorsim.errors import InputError
 from sensorsim.suggest import did_you_mean
 

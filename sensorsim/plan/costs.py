@@ -14,8 +14,8 @@ from sensorsim.plan.lines import Line
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.cost.record import WholeRecord
-    from sensorsim.cost.record_cost import Part
+    from sensorsim.cost.record_energy import Part
+    from sensorsim.cost.whole_record import WholeRecord
     from sensorsim.plan.solve import Settled
 
 DAYS_PER_YEAR = 365.25
@@ -40,8 +40,8 @@ class Costs:
 
 
 def costs(settled: "Settled") -> Costs:
-    from sensorsim.cost.record import check_day
-    from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE
+    from sensorsim.cost.record_energy import NANOJOULES_PER_MICROJOULE
+    from sensorsim.cost.whole_record import check_day
 
     asked, size = settled.asked, settled.firmware.layout.bytes
     record = record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)
@@ -61,13 +61,13 @@ def costs(settled: "Settled") -> Costs:
 @lru_cache(maxsize=8)
 def record_of(n: int, chip: str | None, radio: str, battery_mah: float | None = None) -> "WholeRecord":
     """The sensor's record of n features on a chip, by a radio, as `sensorsim cost` has it among those of others."""
-    from sensorsim.cost.record import Choices, WholeRecord, settle
-    from sensorsim.cost.record_parts import SENSOR, Making
+    from sensorsim.cost.record_energy import SENSOR, RecordPricer
+    from sensorsim.cost.whole_record import Choices, WholeRecord, resolve_choices
 
     choices = Choices(chip, radio, battery_mah=battery_mah)
-    parts = settle(choices, "")
-    making = Making(*parts, choices.random, {}, n)
-    return WholeRecord(*parts, choices, "kernel", {SENSOR: making.of_sensor()})
+    parts = resolve_choices(choices, "")
+    pricer = RecordPricer(*parts, choices.random, {}, n)
+    return WholeRecord(*parts, choices, "kernel", {SENSOR: pricer.sensor_record()})
 
 
 def shape(settled: "Settled") -> tuple[int, int, int]:
@@ -78,7 +78,7 @@ def shape(settled: "Settled") -> tuple[int, int, int]:
 
 def release_cost(n: int, k: int, blocks: int, size: int, chip: str | None, radio: str) -> "Part":
     """The sensor's record of `sensorsim cost` with so many features, blocks and bytes; no energy if not known."""
-    from sensorsim.cost.record_cost import Part
+    from sensorsim.cost.record_energy import Part
 
     record = record_of(n, chip, radio)
     sensor = record.costs["sensor"]

@@ -5,7 +5,7 @@ from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.cost.chips import DEFAULT_RADIO
 from sensorsim.errors import InputError
 from sensorsim.plan.asked import FEATURES, Asked
 from sensorsim.terminal import counted

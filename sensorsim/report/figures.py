@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
-from sensorsim.cost.record_text import SHOWN, short
+from sensorsim.cost.cost_text import SHOWN, format_short
+from sensorsim.cost.record_energy import PARTS
 from sensorsim.report.parts import Markup, at, box, drawing, line, tag
 from sensorsim.report.words import percent
 
 if TYPE_CHECKING:
-    from sensorsim.cost.record import WholeRecord
+    from sensorsim.cost.whole_record import WholeRecord
     from sensorsim.report.gather import Rival
 
 WIDTH = 340
@@ -27,18 +27,18 @@ def energy_bars(record: "WholeRecord") -> Markup:
     made, told, top = [_key()], [], 62.0
     for cost in costs:
         whole = cost.microjoule or 0.0
-        made += [at(0, top, cost.title), at(WIDTH, top, f"{short(whole)} µJ", class_="strong", anchor="end")]
+        made += [at(0, top, cost.title), at(WIDTH, top, f"{format_short(whole)} µJ", class_="strong", anchor="end")]
         x = 0.0
         for place, name in enumerate(PARTS):
-            value = (cost.parts[name].nJ or 0.0) / NANOJOULES_PER_MICROJOULE
+            value = cost.parts[name].microjoule or 0.0
             wide = WIDTH * value / longest
             made.append(box(x, top + 7, wide, BAR, f"part{place}"))
-            label = short(value)
+            label = format_short(value)
             if wide > len(label) * LETTER + SPACE:
                 made.append(at(x + wide / 2, top + 20, label, class_=f"on{place}", anchor="middle"))
             x += wide
-        parts = ", ".join(f"{name} {short((cost.parts[name].nJ or 0.0) / NANOJOULES_PER_MICROJOULE)}" for name in PARTS)
-        told.append(f"{cost.title}: {short(whole)} µJ ({parts})")
+        parts = ", ".join(f"{name} {format_short(cost.parts[name].microjoule or 0.0)}" for name in PARTS)
+        told.append(f"{cost.title}: {format_short(whole)} µJ ({parts})")
         top += STEP
     about = "; ".join(told) or "No energy is known for this chip"
     return drawing("energy", "Energy of one record, by what takes it", f"{about}.", WIDTH, int(top - 14), *made)

@@ -10,7 +10,7 @@ from sensorsim.report.inputs import Input, fleet_content, of_board, read_fleet, 
 
 if TYPE_CHECKING:
     from sensorsim.claims import Claim
-    from sensorsim.cost.record import WholeRecord
+    from sensorsim.cost.whole_record import WholeRecord
     from sensorsim.fleet.result import FleetResult
     from sensorsim.plan import Plan
     from sensorsim.privacy.certificate import Certificate
@@ -93,12 +93,12 @@ def gather(wanted: Wanted, told: Told = lambda text: None) -> Findings:
 
 
 def _record(wanted: Wanted) -> "tuple[WholeRecord, float | None]":
-    from sensorsim.cost.record import Choices, whole_record
-    from sensorsim.cost.report import cost
+    from sensorsim.cost.cost_report import cost
+    from sensorsim.cost.whole_record import Choices, price_whole_record
 
     report = cost(wanted.n, wanted.l)
     choices = Choices(wanted.chip, wanted.radio, battery_mah=wanted.battery_mah)
-    return whole_record(report, choices), report.saving()
+    return price_whole_record(report, choices), report.saving()
 
 
 def _rivals(plan: "Plan") -> tuple[Rival, ...]:
@@ -143,7 +143,7 @@ def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
 def _cores(n: int, own: str) -> tuple[Core, ...]:
     """Those that have a table, and the board's where that is none of them."""
     from sensorsim.cost.prices import cpu_names, load_cpu
-    from sensorsim.cost.record_parts import full_pricing
+    from sensorsim.cost.pricing import full_pricing
     from sensorsim.cost.sensor import sensor_release
 
     found = []

@@ -77,8 +77,8 @@ def read_noise(path: Place) -> "tuple[NoiseTable, Input]":
 
 def of_board(chip: str | None) -> list[Input]:
     """The files of a stranger's board."""
-    from sensorsim.cost.own import own_files
-    from sensorsim.cost.rows import MOST_BYTES
+    from sensorsim.cost.chips import own_files
+    from sensorsim.cost.csv_schema import MOST_BYTES
 
     return [of_file("--chip", path, _content(path, MOST_BYTES, "the table of a chip")) for path in own_files(chip)]
 

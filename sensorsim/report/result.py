@@ -75,7 +75,7 @@ def check_page(path: Name, wanted: Wanted) -> None:
     """Refuse a place that the page cannot be written to, or that it is read from."""
     from os import fspath
 
-    from sensorsim.cost.own import own_files
+    from sensorsim.cost.chips import own_files
 
     check_targets([fspath(path)], read=[*(getattr(wanted, name) for name in FILES), *own_files(wanted.chip)])
 

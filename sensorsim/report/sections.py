@@ -6,8 +6,8 @@ from os import fspath
 from typing import TYPE_CHECKING
 
 from sensorsim.claims.claim import MARKS, VERDICTS
-from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
-from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
+from sensorsim.cost.cost_text import LEFT_OUT, SHOWN, describe_record, format_short
+from sensorsim.cost.record_energy import PARTS
 from sensorsim.plan.protects import Spent
 from sensorsim.privacy.rounded import epsilon
 from sensorsim.report.asked import Wanted
@@ -29,12 +29,11 @@ def costs(found: Findings) -> Markup:
     columns = [Column("one record"), Column("cycles", True), *(Column(f"{name}, µJ", True) for name in PARTS)]
     rows = []
     for cost in (record.costs[name] for name in SHOWN if name in record.costs):
-        parts = [cost.parts[name].nJ for name in PARTS]
-        energies = [short(None if nanojoule is None else nanojoule / NANOJOULES_PER_MICROJOULE) for nanojoule in parts]
-        rows.append([cost.title, number(cost.cycles), *energies, short(cost.microjoule)])
+        energies = [format_short(cost.parts[name].microjoule) for name in PARTS]
+        rows.append([cost.title, number(cost.cycles), *energies, format_short(cost.microjoule)])
     said = paragraph(
-        f"A whole record on {made_of(record).replace('; choose with --chip', '')}. The arithmetic is what the paper "
-        "counts; the random words, the journal that keeps the budget over a power cut, and the packet are what a "
+        f"A whole record on {describe_record(record).replace('; choose with --chip', '')}. The arithmetic is what the "
+        "paper counts; the random words, the journal that keeps the budget over a power cut, and the packet are what a "
         f"battery sees beside it.{_battery(found)}"
     )
     drawn: object = paragraph("There is no figure for a part of this chip, so there is no total to draw.")

@@ -1,12 +1,12 @@
 """Numbers of a page in words."""
 
-from sensorsim.cost.record_text import short
+from sensorsim.cost.cost_text import format_short
 
 MILLION, BILLION = 10**6, 10**9
 
 
 def energy(microjoule: float | None) -> str:
-    return "not known" if microjoule is None else f"{short(microjoule)} µJ"
+    return "not known" if microjoule is None else f"{format_short(microjoule)} µJ"
 
 
 def many(count: float) -> str:
