@@ -42,7 +42,7 @@ def test_operations_and_bits_of_a_release():
 
 @pytest.mark.slow
 def test_instructions_of_a_release(tmp_path):
-    from sensorsim.export.levels import machine_cost
+    from sensorsim.machine.machine_cost import machine_cost
 
     core, table = CORES[0], shown()
     machine = build(clang(core), sources(tmp_path)["export"], core)

@@ -15,7 +15,6 @@ from fleet_reference import Core, Told
 from test_device import mirrored, several
 
 from sensorsim.device import Firmware, Sketch
-from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.write import fill
 from sensorsim.fleet import chance
@@ -24,6 +23,7 @@ from sensorsim.fleet.energy import Life, most
 from sensorsim.fleet.life import run_batch, trace
 from sensorsim.fleet.people import People
 from sensorsim.fleet.settings import GREEDY, Faults, Prices, Settings
+from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
 from sensorsim.privacy.kinds.rows import RowsTable
 from sensorsim.privacy.tables import certified, ready_table

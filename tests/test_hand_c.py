@@ -14,10 +14,11 @@ from sensorsim.export.write import fill
 from sensorsim.language.c.files import Table, c_sources
 from sensorsim.language.c.names import Names
 from sensorsim.language.c.tables import declared, tables_source
+from sensorsim.machine.abi import ARGUMENT_PLACES
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
-from sensorsim.machine.emulator import ARGUMENTS, Machine
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, zig_cc
 from sensorsim.machine.vectors import by_plain_python
 from sensorsim.privacy.tables import make_table, ready_table
@@ -121,7 +122,7 @@ def run(machine, form, call, core):
     """The instructions of each call, and all that was released."""
     x, word = inputs(call)
     size = (4 if form == "stairs" else 1) * (FEATURES if call == "all" else 1)
-    at = [ARGUMENTS + 256 * place for place in range(4)]
+    at = [ARGUMENT_PLACES[0] + 256 * place for place in range(4)]
     counter, tally = BlockCounter(machine, Decoder(TARGETS[core], load_cpu(TARGETS[core].cpu))), Tally()
     released = []
     for record, words in zip(x, word, strict=True):

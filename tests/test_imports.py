@@ -31,7 +31,7 @@ ALLOWED = {
     "cost": {"cost", "mechanisms", "language", "kernels", "tables", *SMALL},
     "device": {"device", "privacy", "language", "kernels", *SMALL},
     "hospital": {"hospital", "device", "privacy", "language", "kernels", *SMALL},
-    "machine": {"machine", "cost", "language", "kernels", "tables", *SMALL},
+    "machine": {"machine", "device", "mechanisms", "cost", "language", "kernels", "tables", *SMALL},
     "export": {"export", "machine", "device", "mechanisms", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "verify": {"verify", "export", "machine", "device", "cost", "privacy", "language", "kernels", "tables", *SMALL},
     "locking": {"locking", "export", "machine", "device", "privacy", "cost", "language", "kernels", "tables", *SMALL},

@@ -23,7 +23,6 @@ from sensorsim.device.sketch_file import sketch_text, write_sketch
 from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError
-from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.choose import Options, choose
 from sensorsim.export.encoder import encoder_file, encoder_record, encoder_tables
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
@@ -35,6 +34,7 @@ from sensorsim.export.sensor_test import sensor_selftest
 from sensorsim.export.sensor_words import protects
 from sensorsim.export.write import fill, write_folder
 from sensorsim.language.c.files import c_sources, known_tables
+from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
 from sensorsim.privacy.tablefile import table_bytes, write_table
 from sensorsim.privacy.tables import certified, make_table, ready_table

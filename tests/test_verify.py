@@ -14,9 +14,9 @@ from sensorsim.export.choose import Options
 from sensorsim.export.package import make_package
 from sensorsim.export.write import fill, write_folder
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.verification import verify

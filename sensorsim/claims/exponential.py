@@ -20,9 +20,9 @@ def cycles(core: str) -> tuple[float, float]:
     """The mean and the largest cost of a call, by the core's table."""
     from sensorsim.cost.prices import load_cpu
     from sensorsim.machine.counting import BlockCounter, Tally
-    from sensorsim.machine.decode import Decoder
     from sensorsim.machine.elf import read_elf
     from sensorsim.machine.emulator import Machine
+    from sensorsim.machine.instructions import Decoder
     from sensorsim.machine.targets import TARGETS, compile_elf
 
     target = TARGETS[core]

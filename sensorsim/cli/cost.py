@@ -24,7 +24,7 @@ from sensorsim.terminal import columns
 
 if TYPE_CHECKING:
     from sensorsim.cost.whole_record import WholeRecord
-    from sensorsim.export.levels import MachineReport
+    from sensorsim.machine.machine_cost import MachineReport
 
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
 FITTING = 3  # columns of leaner kernels in 80 characters
@@ -141,7 +141,8 @@ def _machine(
     from sensorsim.cli.cost_machine import machine_text
     from sensorsim.cost.cost_text import LEFT_OUT, fold_all, record_panel
     from sensorsim.cost.whole_record import Choices, resolve_choices
-    from sensorsim.export.levels import machine_cost
+    from sensorsim.export.sensor_package import default_sensor_costs
+    from sensorsim.machine.machine_cost import machine_cost
 
     fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
     if sweep or any(choices[name] != value for name, value in fixed.items()):
@@ -158,15 +159,16 @@ def _machine(
         resolve_choices(asked, "")  # a wrong one is told before anything is compiled
     cpus = listed(choices["cpu"] or "")
     with progress.step("running machine code"):
-        report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"])
+        sizes, chip = (choices["n"], choices["l"]), choices["chip"]
+        report = machine_cost(*sizes, cpus, choices["variant"], chip, default_sensor_costs)
     kernel_level = _with_battery(cost(**{**choices, "cpu": None}), battery_mah) if asked.chip else None
     whole = report  # words and sensor are compiled too, also where the report leaves them out
     if kernel_level and choices["variant"] != "all":
         with progress.step("running machine code"):
-            whole = machine_cost(choices["n"], choices["l"], cpus, "all", choices["chip"])
+            whole = machine_cost(*sizes, cpus, "all", chip, default_sensor_costs)
     record = _machine_record(whole, kernel_level) if kernel_level else None
     if plot:
-        from sensorsim.export.figures import plot_levels
+        from sensorsim.machine.machine_cost import plot_levels
 
         plot_levels(report, plot)
     more = {"record": record.to_dict()} if record else {}

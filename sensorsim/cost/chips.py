@@ -9,7 +9,18 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sensorsim.cost.csv_schema import STATUSES, Column, Reader, Schema, number, one_of, read_cells, whole
+from sensorsim.cost.csv_schema import (
+    NOTE,
+    STATUS,
+    STATUSES,
+    Column,
+    Schema,
+    columns_for,
+    number,
+    one_of,
+    read_cells,
+    whole,
+)
 from sensorsim.cost.prices import (
     base_file,
     base_name,
@@ -194,10 +205,9 @@ def product_faults(row: dict[str, Any], name: str, product: float) -> Iterator[s
 CHIP_SCHEMA = Schema(
     "chip",
     (
-        *(Column("chip"), Column("name"), Column("core"), Column("cpu", str, "")),
-        *(Column("uA_per_MHz", number), Column("supply_V", number), Column("MHz", number, None)),
-        *(Column("pJ_per_cycle", number), Column("condition"), Column("source")),
-        *(Column("status", one_of(*STATUSES)), Column("note", str, ""), *TRNG_COLUMNS, *STORE_COLUMNS),
+        *columns_for(Chip, cpu=Column("cpu", str, ""), MHz=Column("MHz", number, None), status=STATUS, note=NOTE),
+        *TRNG_COLUMNS,
+        *STORE_COLUMNS,
     ),
     _check_chip,
     key=("chip",),
@@ -273,16 +283,14 @@ def _check_radio(path: Path, row: dict[str, Any]) -> Iterator[str]:
         yield "a row for any chip whose title does not end in whose radio it is, as `…, an nRF52840`"
 
 
-_RADIO_READERS: dict[str, Reader] = {
-    **dict.fromkeys(("radio", "chip", "title", "condition", "source"), str),
-    "max_payload_bytes": whole(1),
-    "status": one_of(*STATUSES),
-}
 RADIO_SCHEMA = Schema(
     "radio",
-    (
-        *(Column(name, _RADIO_READERS.get(name, number)) for name in Radio._fields[:-2]),
-        *(Column("status_of", one_of("byte", "event"), ""), Column("note", str, "")),
+    columns_for(
+        Radio,
+        max_payload_bytes=Column("max_payload_bytes", whole(1)),
+        status=STATUS,
+        status_of=Column("status_of", one_of("byte", "event"), ""),
+        note=NOTE,
     ),
     _check_radio,
     key=("radio", "chip"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sensorsim.cost.csv_schema import STATUSES, Column, Number, Schema, one_of, read_cells, whole
+from sensorsim.cost.csv_schema import NOTE, STATUS, Column, Number, Schema, columns_for, read_cells, whole
 from sensorsim.cost.prices import cpu_names
 from sensorsim.cost.pricing import (
     Entry,
@@ -143,10 +143,7 @@ def _check_published(path: Path, row: dict[str, Any]) -> Iterator[str]:
 
 PUBLISHED_SCHEMA = Schema(
     "published cycles",
-    (
-        *(Column("cpu"), Column("what"), Column("cycles", whole(1)), Column("cited"), Column("source")),
-        *(Column("status", one_of(*STATUSES)), Column("note", str, "")),
-    ),
+    columns_for(Published, cycles=Column("cycles", whole(1)), status=STATUS, note=NOTE),
     _check_published,
     key=("cpu", "what"),
 )

@@ -75,7 +75,6 @@ class CostReport(Result):
         return price_whole_record(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
         from sensorsim.cost.comparisons import compare_printed, compare_published
 
         pricing = self.pricing
@@ -150,7 +149,6 @@ class CostReport(Result):
                         }
 
     def title(self) -> str:
-        """Return the heading in one line."""
         from sensorsim.cost.cost_text import heading
 
         return " · ".join(heading(self))
@@ -167,7 +165,6 @@ class CostReport(Result):
         return found
 
     def figure(self) -> "Figure":
-        """Return the figure of the report."""
         from sensorsim.cost.plot import report_figure
 
         made: Figure = report_figure(self)

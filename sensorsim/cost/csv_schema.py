@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import takewhile
 from math import isfinite
 from pathlib import Path
@@ -66,7 +67,8 @@ class Schema(NamedTuple):
 
     def values(self, cells: list[str]) -> list[Any]:
         """Return the values of a row in the order of the columns; ValueError for the first cell that is not valid."""
-        return [column.value(cell) for column, cell in zip(self.columns, cells, strict=True)]
+        pairs = zip(self.columns, cells, strict=True)
+        return [column.read(cell) if cell else column.value(cell) for column, cell in pairs]
 
     def row(self, path: Path, cells: list[str]) -> tuple[dict[str, Any], list[str]]:
         """Return the values of a row by column, and its faults; the rules apply only to rows of valid cells."""
@@ -80,6 +82,12 @@ class Schema(NamedTuple):
             except ValueError as error:
                 faults.append(f"{column.name}: {error}" if cell else f"empty {column.name}")
         return row, faults or [*_status_faults(row), *self.rules(path, row)]
+
+
+def columns_for(row: type, **special: Column) -> tuple[Column, ...]:
+    """Return a column for each field of a row's class: numbers, or non-empty text, unless given by name."""
+    kinds = row.__annotations__.items()
+    return tuple(special.get(name) or Column(name, str if kind is str else number) for name, kind in kinds)
 
 
 def _status_faults(row: dict[str, Any]) -> Iterator[str]:
@@ -110,6 +118,7 @@ def read_cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, l
         raise UnreadableTableError(reader.line_num + len(header), f"not CSV ({error})") from None
 
 
+@lru_cache(1000)  # a table repeats its cells
 def number(text: str) -> Number:
     """Parse a whole number, a decimal or a fraction like 1/3; a whole number stays int, so that 364 prints as 364."""
     above, slash, below = text.partition("/")
@@ -147,6 +156,7 @@ def whole(least: int) -> Reader:
     return read
 
 
+@lru_cache(1000)
 def span(text: str) -> Span:
     """Parse `4`, `11..25` (typical is the upper end) or `11..20..25`."""
     ends = [number(part) for part in text.split("..")]
@@ -160,6 +170,7 @@ def span(text: str) -> Span:
 def one_of(*known: str) -> Reader:
     """Return a reader of one of these words."""
 
+    @lru_cache(100)
     def read(text: str) -> str:
         if text not in known:
             raise ValueError(f"{text!r} is not one of {', '.join(known)}")
@@ -171,4 +182,7 @@ def one_of(*known: str) -> Reader:
 def parts_of(*known: str) -> Reader:
     """Return a reader of these words, joined by `/`."""
     read = one_of(*known)
-    return lambda text: tuple(map(read, text.split("/")))
+    return lru_cache(1000)(lambda text: tuple(map(read, text.split("/"))))
+
+
+STATUS, NOTE = Column("status", one_of(*STATUSES)), Column("note", str, "")

@@ -49,7 +49,6 @@ class KernelPrice:
         return f"{self.by_data[0]:g} to {self.by_data[1]:g}" if self.by_data else f"{self.total.typical:g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the price as JSON has it."""
         total = self.total
         return {
             "unit": self.cpu.unit,
@@ -101,7 +100,6 @@ class KernelReport(Result):
         return words
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
         return {
             "file": self.kernel.path.name,
             "line": self.kernel.at.line,
@@ -162,12 +160,10 @@ class KernelReport(Result):
                 }
 
     def title(self) -> str:
-        """Return the kernel's name, place and sizes."""
         sizes = ", ".join(f"{name} = {value}" for name, value in self.at.items())
         return f"{self.kernel.name} ({self.kernel.at})" + (f", {sizes}" if sizes else "")
 
     def facts(self) -> dict[str, str]:
-        """Return the results in a few words each."""
         found = {}
         for name, price in self.prices.items():
             formula = f"   {price.formula}" if price.formula is not None else ""
@@ -184,7 +180,6 @@ class KernelReport(Result):
         return found
 
     def figure(self) -> "Figure":
-        """Return a bar chart of the operations."""
         return bars(self.title(), dict(self.by_operation()), "times that it runs in one call, counted")
 
     def by_operation(self) -> dict[str, int]:

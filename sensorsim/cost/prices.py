@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sensorsim.cost.csv_schema import (
-    STATUSES,
+    NOTE,
+    STATUS,
     Column,
     Number,
     Schema,
@@ -132,9 +133,9 @@ CPU_SCHEMA = Schema(
         Column("latency_cycles", span, None),
         Column("reciprocal_throughput_cycles", span, None),
         Column("source"),
-        Column("status", one_of(*STATUSES)),
+        STATUS,
         Column("status_of", one_of("native", "latency", "throughput"), ""),
-        Column("note", str, ""),
+        NOTE,
     ),
     _check_row,
     headers=("title", "checked", "configuration", *BASES),

@@ -110,7 +110,6 @@ class WholeRecord(NamedTuple):
         return [f"{what}: {status} ({note})" for what, status, note in said if status != "confirmed"] + [*self.flags]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON has it."""
         per_day, joule = self.choices.records_per_day, self.joule
         battery = {} if joule is None else {"battery_mah": self.choices.battery_mah, "battery_J": joule}
         return {
@@ -155,7 +154,6 @@ class WholeRecord(NamedTuple):
                 }
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the rows as a data frame."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())

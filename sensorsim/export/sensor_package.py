@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,13 @@ from sensorsim.export.misra import misra_report
 from sensorsim.export.noise import read_noise
 from sensorsim.export.origins import origins
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.sensor_cost import sensor_costs
 from sensorsim.export.sensor_readme import sensor_readme
 from sensorsim.export.sensor_test import sensor_selftest
 from sensorsim.export.sketch import SKETCH, sketch_record
 from sensorsim.export.write import in_temporary_folder
 from sensorsim.language.c.text import comment
+from sensorsim.machine.emulated_sensor import SensorCost, sensor_costs
+from sensorsim.machine.machine_cost import PREFIX
 from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 from sensorsim.privacy.tablefile import table_bytes
 
@@ -70,6 +72,12 @@ def default_table() -> "NoiseTable":
     from sensorsim.privacy.tables import ready_table
 
     return ready_table(DEFAULT_EPSILON, 1)
+
+
+def default_sensor_costs(n: int, targets: Sequence[str]) -> list[SensorCost]:
+    """Run the default sensor for records of n features on these targets and count."""
+    firmware = Firmware(replace(default_table(), features=n))
+    return sensor_costs(firmware, SensorCode(firmware, PREFIX).sources(""), PREFIX, targets)
 
 
 def sensor_package(options: Options) -> dict[str, str]:

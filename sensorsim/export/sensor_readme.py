@@ -7,11 +7,11 @@ from sensorsim.device.status import Status
 from sensorsim.export.encoder import trained_line
 from sensorsim.export.files import template
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.sensor_cost import CALLS, SensorCost
 from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.sketch import SKETCH
 from sensorsim.kernels import health
 from sensorsim.language.c.text import ascii_text
+from sensorsim.machine.emulated_sensor import CALLS, SensorCost
 from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, compiler_version
 from sensorsim.terminal import counted
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from sensorsim.errors import InputError
 from sensorsim.export.files import MANIFEST
 from sensorsim.files import cannot_write, check_folder_target, check_takes_files, read_bounded, temporary_folder
+from sensorsim.files import fill as fill
 
 T = TypeVar("T")
 
@@ -40,14 +41,6 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
     finally:
         if beside is not None and beside.exists():
             shutil.rmtree(beside, ignore_errors=True)
-
-
-def fill(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write every file below the folder."""
-    for path, text in texts.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8", newline="\n")
 
 
 def in_temporary_folder(texts: Mapping[str, str], use: Callable[[Path], T]) -> T:

@@ -30,14 +30,16 @@ def of_cost(report: Mapping[str, Any], variant: str, cores: str) -> Taken:
     figures = figures_of(report, COST_CHOICES)
     if not cores:
         return Taken(figures | accuracy_parameters(report["n"]), toolchain())
-    from sensorsim.export.levels import machine_cost
+    from sensorsim.export.sensor_package import default_sensor_costs
+    from sensorsim.machine.machine_cost import machine_cost
     from sensorsim.machine.targets import need_firmware_tools
 
     try:
         need_firmware_tools()
     except InputError as error:
         raise InputError(f"the lock has figures of machine code: {error}") from None
-    machine = of_machine(machine_cost(report["n"], report["l"], cores.split(","), variant).to_dict())
+    measured = machine_cost(report["n"], report["l"], cores.split(","), variant, sensor=default_sensor_costs)
+    machine = of_machine(measured.to_dict())
     return Taken(figures | machine.figures, machine.toolchain)
 
 
@@ -80,7 +82,7 @@ def with_machine_code(
 
 def _on_cores(reports: Mapping[str, "KernelReport"], cores: str) -> dict[str, dict[str, Any]]:
     """By core and kernel: instructions, cycles, flash, RAM and stack of one call; of kernels that are proved."""
-    from sensorsim.export.levels import kernel_machine
+    from sensorsim.machine.machine_cost import count_kernel
     from sensorsim.machine.targets import need_firmware_tools
 
     if not cores:
@@ -91,7 +93,7 @@ def _on_cores(reports: Mapping[str, "KernelReport"], cores: str) -> dict[str, di
         raise InputError(f"the lock has figures of machine code: {error}") from None
     proved = {name: report for name, report in reports.items() if report.proof is not None}
     return {
-        core: {name: _with_unit(kernel_machine(each.kernel, each.at, core), core) for name, each in proved.items()}
+        core: {name: _with_unit(count_kernel(each.kernel, each.at, core), core) for name, each in proved.items()}
         for core in cores.split(",")
     }
 
@@ -109,14 +111,14 @@ def _cores_of(cpus: Sequence[str]) -> str:
 
     The paper's processor alone, which is nobody's choice of a sensor, stands for the usual cores.
     """
-    from sensorsim.export.levels import target_of
+    from sensorsim.machine.machine_cost import find_target
     from sensorsim.machine.targets import need_firmware_tools
 
     found = []
     for name in CORES if list(cpus) == ["k7"] else cpus:
         try:
             need_firmware_tools()
-            target_of(name)
+            find_target(name)
             found.append(name)
         except InputError:
             continue
@@ -126,14 +128,14 @@ def _cores_of(cpus: Sequence[str]) -> str:
 def cores_for(cpu: str | None, chip: str | None) -> str:
     """The cores whose machine code a lock of `cost` has, with commas: none where the tools are not installed."""
     from sensorsim.cost.chips import load_chip
-    from sensorsim.export.levels import target_of
+    from sensorsim.machine.machine_cost import find_target
     from sensorsim.machine.targets import need_firmware_tools
 
     chosen = cpu or (load_chip(chip).cpu if chip else None)
     try:
         need_firmware_tools()
         for name in [chosen] if chosen else CORES:
-            target_of(name)
+            find_target(name)
     except InputError:
         return ""
     return chosen or ",".join(CORES)

@@ -15,8 +15,7 @@ from sensorsim.export.manifest import Package, open_package
 from sensorsim.files import read_bounded, temporary_folder
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.compilers import OwnCompiler
-from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import MOST_BYTES, Program, read_elf
+from sensorsim.machine.elf import MOST_BYTES, Program, identify_core, read_elf
 from sensorsim.machine.targets import Target, need_firmware_tools
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
@@ -132,7 +131,7 @@ def verify_elf(
         said = str(error)
         raise InputError(said if elf.name in said else f"{elf.name}: {said}") from None
     program = with_symbols(program, symbols or {})
-    core = core_of(program, target)
+    core = identify_core(program, target)
     package, say, of_package = _begun(manifest if manifest.is_dir() else manifest.parent, trust, progress)
     with temporary_folder() as build:
         report = BinaryReport(str(elf), str(package.folder), core.name, "", "", program.flash_bytes, program.ram_bytes,

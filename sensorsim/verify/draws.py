@@ -16,8 +16,8 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.status import Status
-from sensorsim.export.board import ROOM, EmulatedSensor
 from sensorsim.machine.elf import Program
+from sensorsim.machine.emulated_sensor import ROOM, EmulatedSensor
 from sensorsim.machine.targets import Target
 from sensorsim.verify.edges import ONE, Edge, Edges, edges_of, words_of
 from sensorsim.verify.life import core_sensor

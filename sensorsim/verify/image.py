@@ -7,15 +7,14 @@ from typing import Any
 
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.board import BOARD_ENTRY, board_entry
 from sensorsim.export.manifest import Package
 from sensorsim.export.sensor_package import firmware_of
 from sensorsim.files import temporary_folder
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.secrecy import unproved
 from sensorsim.machine.compilers import OwnCompiler
-from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import Program, read_elf
+from sensorsim.machine.elf import Program, identify_core, read_elf
+from sensorsim.machine.emulated_sensor import BOARD_ENTRY, board_entry
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target
 from sensorsim.verify.anew import differences, options_of
@@ -116,7 +115,7 @@ def built_with(package: Package, compiler: OwnCompiler, build: Path, target: str
         sources.append(whole)
     path = compiler.elf(None, sources, package.include, entry, build / "whole.elf")
     program = read_elf(path.read_bytes())
-    return program, core_of(program, target)
+    return program, identify_core(program, target)
 
 
 def selftest_proofs(program: Program, core: Target, package: Package) -> list[Proof]:

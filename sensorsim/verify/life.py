@@ -12,9 +12,9 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.device.status import Status
 from sensorsim.errors import FailedProofError
-from sensorsim.export.board import EmulatedSensor
 from sensorsim.kernels.journal import IDENTITY_AT, IDENTITY_BYTES, RESERVE_AT
 from sensorsim.machine.elf import Program
+from sensorsim.machine.emulated_sensor import EmulatedSensor
 from sensorsim.machine.targets import Target
 from sensorsim.verify.life_steps import Answer, Board, answer, steps_of
 

@@ -11,8 +11,8 @@ from sensorsim.device.flash import MODES, Flash, PowerCut
 from sensorsim.device.sensor import Clock
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
-from sensorsim.export.board import EmulatedSensor
 from sensorsim.kernels.journal import SLOT_BYTES
+from sensorsim.machine.emulated_sensor import EmulatedSensor
 
 FIRST_EPOCH = 100
 EDGES = (0, 1, 4096, 16384, 28672, 32767, 32768, 32769, 65535)

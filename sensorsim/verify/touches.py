@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sensorsim.device.entropy import SeededEntropy
-from sensorsim.export.board import EmulatedSensor
 from sensorsim.machine.counting import BlockCounter
-from sensorsim.machine.decode import Instruction
 from sensorsim.machine.elf import Program
+from sensorsim.machine.emulated_sensor import EmulatedSensor
+from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
 from sensorsim.verify.life_steps import Board, record
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Instruction
 from sensorsim.machine.harness import CoreRun
+from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.vectors import Vectors
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
 

@@ -17,10 +17,10 @@ from sensorsim.language.c.names import Names
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import shipped
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.harness import CoreRun, run_on_core
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.machine.vectors import as_arrays, by_plain_python, of_one_call, orders
 
