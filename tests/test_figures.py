@@ -21,7 +21,7 @@ from sensorsim.api.releasing import Released
 from sensorsim.cli import group
 from sensorsim.cost.comparisons import sweep
 from sensorsim.cost.cost_report import cost
-from sensorsim.cost.plot import merged, report_figure, sweep_figure
+from sensorsim.cost.plot import merge_orders, report_figure, sweep_figure
 from sensorsim.drawing import FORMATS, GREYS, HATCHES, look, picture
 from sensorsim.privacy.figures import records_figure, sensitivity_figure
 from sensorsim.privacy.peers import peers
@@ -297,4 +297,4 @@ def test_bars_have_their_numbers_headroom_and_a_legend_in_their_order():
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     dpsgd = list(report().mechanisms["dpsgd"].printed.steps)
     assert [step for step in legend if step in dpsgd] == dpsgd
-    assert merged([["a", "c"], ["b", "c"], ["c", "d"]]) == ["a", "b", "c", "d"]
+    assert merge_orders([["a", "c"], ["b", "c"], ["c", "d"]]) == ["a", "b", "c", "d"]

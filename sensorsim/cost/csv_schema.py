@@ -28,7 +28,7 @@ class UnreadableTableError(ValueError):
 
 
 class Span(NamedTuple):
-    """A quantity that depends on the operands or on the neighbouring instructions."""
+    """Hold a quantity that depends on the operands or on the neighbouring instructions."""
 
     min: Number
     typical: Number

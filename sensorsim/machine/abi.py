@@ -31,20 +31,20 @@ class Places:
 
 def program_pages(program: Program) -> list[tuple[int, int]]:
     """Return (start, end) of the memory that the program takes, in whole pages."""
-    return _merged((s.address & -PAGE, s.end + PAGE - 1 & -PAGE) for s in program.sections)
+    return _merge_ranges((s.address & -PAGE, s.end + PAGE - 1 & -PAGE) for s in program.sections)
 
 
 def free_places(program: Program) -> Places:
     """Return the usual places, or others where the program overlaps them."""
     taken = program_pages(program)
-    exit_at = _free(taken, EXITS, EXIT_BYTES)
-    arguments = _free(taken, ARGUMENT_PLACES, ARGUMENT_BYTES)
-    return Places(exit_at, arguments, _free(taken, STACK_PLACES, STACK_BYTES))
+    exit_at = _find_free(taken, EXITS, EXIT_BYTES)
+    arguments = _find_free(taken, ARGUMENT_PLACES, ARGUMENT_BYTES)
+    return Places(exit_at, arguments, _find_free(taken, STACK_PLACES, STACK_BYTES))
 
 
 def code_ranges(program: Program) -> list[tuple[int, int]]:
     """Return (start, size) of the ranges that hold code."""
-    ranges = _merged(((s.address, s.end) for s in program.sections if s.code), NEAR)
+    ranges = _merge_ranges(((s.address, s.end) for s in program.sections if s.code), NEAR)
     if not ranges:
         raise InputError("the program has no code in it; give the ELF file that is flashed.")
     if len(ranges) > MOST_RANGES or sum(end - start for start, end in ranges) > MOST_CODE:
@@ -55,7 +55,7 @@ def code_ranges(program: Program) -> list[tuple[int, int]]:
     return [(start, end - start) for start, end in ranges]
 
 
-def _merged(ranges: Iterable[tuple[int, int]], near: int = 0) -> list[tuple[int, int]]:
+def _merge_ranges(ranges: Iterable[tuple[int, int]], near: int = 0) -> list[tuple[int, int]]:
     made: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if made and start <= made[-1][1] + near:
@@ -65,7 +65,7 @@ def _merged(ranges: Iterable[tuple[int, int]], near: int = 0) -> list[tuple[int,
     return made
 
 
-def _free(taken: list[tuple[int, int]], places: Iterable[int], size: int) -> int:
+def _find_free(taken: list[tuple[int, int]], places: Iterable[int], size: int) -> int:
     for place in places:
         if all(place + size <= start or end <= place for start, end in taken):
             return place
@@ -88,7 +88,7 @@ class Abi:
 
 
 class _X86(Abi):
-    """cdecl: every argument on the stack."""
+    """Call by cdecl: every argument on the stack."""
 
     returns = b"\xc3"  # ret
 
@@ -126,7 +126,7 @@ class _X86(Abi):
 
 
 class _Registers(Abi):
-    """The first arguments in registers, the others on the stack."""
+    """Call with the first arguments in registers, the others on the stack."""
 
     inputs: tuple[int, ...]
     sp: int

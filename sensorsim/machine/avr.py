@@ -52,7 +52,7 @@ Sets = Sequence[tuple[Vectors, dict[str, Any]]]
 
 
 class AvrMachine(InterpretedMachine):
-    """A core with a program in its flash and its variables in place."""
+    """Run functions of a program on an interpreted AVR."""
 
     title, places, stack = "AVR", Places(ARGUMENTS, FLOOR), STACK
     path_at, addresses_at, lowest_at = core.PATH, core.ADDRESSES, core.LOWEST

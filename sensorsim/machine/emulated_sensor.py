@@ -131,24 +131,21 @@ class EmulatedSensor:
 
     def _entropy(self, board: int, bytes_at: int, count: int) -> int:
         self._check(board, count)
-        try:
-            self.machine.uc.mem_write(bytes_at, bytes(self.entropy(count)))
-        except OSError:
-            return FAILED
-        return 0
+        return self._try(lambda: self.machine.uc.mem_write(bytes_at, bytes(self.entropy(count))))
 
     def _load(self, board: int, slot: int, bytes_at: int, count: int) -> int:
         self._check(board, count, slot)
-        try:
-            self.machine.uc.mem_write(bytes_at, self.flash.load(slot)[:count])
-        except OSError:
-            return FAILED
-        return 0
+        return self._try(lambda: self.machine.uc.mem_write(bytes_at, self.flash.load(slot)[:count]))
 
     def _store(self, board: int, slot: int, bytes_at: int, count: int) -> int:
         self._check(board, count, slot)
+        return self._try(lambda: self.flash.store(slot, bytes(self.machine.uc.mem_read(bytes_at, count))))
+
+    @staticmethod
+    def _try(access: Callable[[], Any]) -> int:
+        """Return the status of an access that may fail."""
         try:
-            self.flash.store(slot, bytes(self.machine.uc.mem_read(bytes_at, count)))
+            access()
         except OSError:
             return FAILED
         return 0

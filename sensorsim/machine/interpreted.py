@@ -73,7 +73,7 @@ def link_flags(script: Path, entry: str) -> list[str]:
 
 
 class InterpretedMachine:
-    """A core with a program and its variables in memory. Each core fills these in, and runs its calls."""
+    """Run functions of a program on an interpreted core; each core has its own memory map and `call`."""
 
     title: ClassVar[str]  # for messages
     places: ClassVar[Places]

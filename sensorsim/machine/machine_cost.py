@@ -1,4 +1,4 @@
-"""Cost of a record at three levels: the paper's closed form, every traced operation, the executed machine code."""
+"""Report the cost of a record at three levels: the paper's closed form, every traced operation, machine code."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -42,7 +42,7 @@ POPS = 0x0130  # of a MOV: the source is what the stack pointer points to, and t
 
 
 class Msp430Machine(InterpretedMachine):
-    """A core with a program and its variables in memory."""
+    """Run functions of a program on an interpreted MSP430."""
 
     title, places, stack = "MSP430", Places(ARGUMENTS, FLOOR), STACK
     path_at, addresses_at, lowest_at = core.PATH, core.ADDRESSES, core.LOWEST

@@ -181,20 +181,8 @@ class Ziglang:
     """Build by the default compiler: clang, by ziglang."""
 
     flags = SHOWN_FLAGS
-
-    def version(self) -> str:
-        return compiler_version()
-
-    def elf(
-        self,
-        target: Target,
-        sources: Sequence[Path],
-        include: Sequence[Path],
-        entry: str,
-        out: Path,
-        options: Sequence[str] = (),
-    ) -> Path:
-        return compile_elf(target, sources, include, entry, out, options)
+    version = staticmethod(compiler_version)
+    elf = staticmethod(compile_elf)
 
 
 def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[Path], out: Path) -> list[Path]:

@@ -26,7 +26,7 @@ class Watch:
     """Watch the calls of a machine within `with Watch(…) as watch`; `take` after each call."""
 
     def __init__(self, machine: Machine, places: Mapping[int, Sequence[str]]) -> None:
-        """`places`: addresses of instructions and the names of the registers whose values are folded there."""
+        """Watch `places`: addresses of instructions, and the registers whose values are folded there."""
         import numpy as np
 
         self.machine, self.places = machine, places
