@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from sensorsim._util.files import fill
 from sensorsim.cost.prices import load_cpu
 from sensorsim.export.kernels_package import make_package
 from sensorsim.export.package_options import Options
-from sensorsim.export.write import fill, write_folder
+from sensorsim.export.write import write_folder
 from sensorsim.language.load import find
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.harness import CoreRun, run_on_core
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.machine.vectors import expected, random_vectors
 from sensorsim.verify.verification import verify

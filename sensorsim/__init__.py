@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sensorsim.api.releasing import release as release
     from sensorsim.api.training import train as train
     from sensorsim.claims.recompute import claims as claims
-    from sensorsim.cost.report import cost as cost
+    from sensorsim.cost.cost_report import cost as cost
     from sensorsim.device.firmware import Firmware as Firmware
     from sensorsim.device.sensor import Sensor as Sensor
     from sensorsim.errors import FailedProofError as FailedProofError

@@ -17,8 +17,8 @@ import numpy as np
 from sensorsim.device import Clock, Flash, PowerCut, SeededEntropy, Sensor, Status, StuckEntropy
 from sensorsim.device.flash import MODES
 from sensorsim.device.schedule import Schedule
-from sensorsim.export.board import EmulatedSensor
 from sensorsim.fleet import chance
+from sensorsim.machine.emulated_sensor import EmulatedSensor
 
 FIRST_PERIOD = 3650  # of the first day, for a clock that is right
 REFUSALS = {

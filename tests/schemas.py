@@ -22,8 +22,9 @@ from schema_text import file_of, schema_of, text_of
 
 from sensorsim.accounting.composition import Covers
 from sensorsim.claims.claim import VERDICTS
-from sensorsim.cost.report import ACCOUNTINGS, METRICS
-from sensorsim.cost.rows import STATUSES, UNITS
+from sensorsim.cost.cost_report import ACCOUNTINGS, METRICS
+from sensorsim.cost.csv_schema import STATUSES
+from sensorsim.cost.prices import UNITS
 from sensorsim.fleet.counts import OUTCOMES
 from sensorsim.fleet.settings import SCHEDULES
 from sensorsim.locking.lock_file import KEPT

@@ -49,13 +49,18 @@ def test_all_names_are_there_and_nothing_is_loaded():
 
 @pytest.mark.parametrize(
     "first",
-    ["import sensorsim.cost.report", "from sensorsim.cost import report", "import sensorsim.cli.cost", "ss.cost"],
+    [
+        "import sensorsim.cost.cost_report",
+        "from sensorsim.cost import cost_report",
+        "import sensorsim.cli.cost",
+        "ss.cost",
+    ],
 )
 def test_a_package_is_callable_whatever_was_imported_before(first):
     said = python(
         f"import sensorsim as ss\n{first}\nprint(ss.cost(n=14, l=7).saving())\n"
-        "import sensorsim.cost.report as r, inspect\n"
-        "print(r.cost is inspect.unwrap(ss.cost.report.cost), list(inspect.signature(ss.cost).parameters)[:2])"
+        "import sensorsim.cost.cost_report as r, inspect\n"
+        "print(r.cost is inspect.unwrap(ss.cost.cost_report.cost), list(inspect.signature(ss.cost).parameters)[:2])"
     )
     assert said.splitlines()[0].startswith("74.05") and said.splitlines()[1] == "True ['n', 'l']"
 
@@ -89,7 +94,7 @@ def test_the_examples_of_the_docstrings_run(name):
 
 
 def test_the_example_of_cost_runs():
-    found = doctest.testmod(import_module("sensorsim.cost.report"))
+    found = doctest.testmod(import_module("sensorsim.cost.cost_report"))
     assert found.attempted and not found.failed
 
 

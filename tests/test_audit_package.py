@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from test_audit import rows_table
 
+from sensorsim._util.files import fill
 from sensorsim.audit.sequential_audit import examine
 from sensorsim.audit.table_sources import make_source
 from sensorsim.cli import main
@@ -16,7 +17,6 @@ from sensorsim.errors import InputError
 from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package_options import Options
-from sensorsim.export.write import fill
 from sensorsim.noise.noise_table import NoiseTable, make_table
 from sensorsim.noise.table_file import write_table
 from sensorsim.verify import audited_package as observed

@@ -8,21 +8,27 @@ import numpy as np
 import pytest
 from simulated_avr import build_simavr, in_simavr
 
+from sensorsim._util.files import fill
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import InputError
-from sensorsim.export.write import fill
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import shipped
 from sensorsim.machine import avr_core as core
-from sensorsim.machine.avr import AvrMachine, Signature, signature_of
-from sensorsim.machine.avr_build import CLANG, GCC, compile_avr, usual_compiler
-from sensorsim.machine.avr_count import AvrCounter
-from sensorsim.machine.avr_decode import ENCODINGS, NAMES, decode, instructions, priced
-from sensorsim.machine.avr_verify import on_avr
+from sensorsim.machine.avr import (
+    CLANG,
+    GCC,
+    AvrCounter,
+    AvrMachine,
+    compile_avr,
+    usual_compiler,
+    verify_avr,
+)
+from sensorsim.machine.avr_decode import BRANCHES, ENCODINGS, NAMES, SKIPS, class_and_prices, decode, instructions
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import Program, Section, read_elf
+from sensorsim.machine.interpreted import Signature, signature_of
 from sensorsim.machine.vectors import edge_vectors, expected, of_one_call, random_vectors
 
 # Clocks of AVRe in the instruction set manual; every other instruction takes one.
@@ -85,13 +91,13 @@ def test_every_instruction_has_the_clocks_of_the_manual():
         if name in ("SLEEP", "BREAK"):
             continue
         (one,) = [one for _, one in instructions(_some_word(name, random.Random(1)).to_bytes(2, "little"))][:1]
-        row = priced(one, 1, cpu)
-        assert not row.note, f"{name}: {row.note}"
-        if row.conditional:
-            two_words = priced(one, 2, cpu)
-            assert (row.price, row.taken) == (1, 2) and two_words.taken == (2 if name.startswith("BR") else 3)
+        _, price, taken, note = class_and_prices(one, 1, cpu)
+        assert not note, f"{name}: {note}"
+        if name in BRANCHES + SKIPS:
+            assert (price, taken) == (1, 2)
+            assert class_and_prices(one, 2, cpu)[2] == (2 if name.startswith("BR") else 3)
         else:
-            assert row.price == CLOCKS.get(one.mnemonic, 1), name
+            assert price == taken == CLOCKS.get(one.mnemonic, 1), name
 
 
 def test_arguments_lie_where_avr_gcc_puts_them(tmp_path):
@@ -176,13 +182,13 @@ def test_a_kernel_has_the_same_bits_on_an_avr_and_an_altered_one_has_not(tmp_pat
     sources, include = source_of(kernel, tmp_path / "c")
     sets = [(v, expected(v)) for v in (edge_vectors(kernel, {}, 16, 1), random_vectors(kernel, {}, 40, 1))]
     for compiler in {CLANG, usual_compiler()}:
-        found = on_avr(sources, include, "ss_spof_lean", kernel, sets, tmp_path, compiler)
+        found = verify_avr(sources, include, "ss_spof_lean", kernel, sets, tmp_path, compiler)
         assert found["differing_bits"] == 0 and found["vectors"] == 56 and found["unit"] == "cycles"
         assert found["flash_bytes"] < 500 and 0 < found["stack_bytes"] < 64 and found["table_notes"] == ()
         assert found["sequences_by_secret"] == 1 or compiler == CLANG
         assert found["addresses_by_secret"] > 1  # the noise table is read at a secret place, as its proof says
     sources[0].write_text(sources[0].read_text().replace("word & mask", "(word >> 1) & mask"))
-    assert on_avr(sources, include, "ss_spof_lean", kernel, sets, tmp_path, CLANG)["differing_bits"] > 0
+    assert verify_avr(sources, include, "ss_spof_lean", kernel, sets, tmp_path, CLANG)["differing_bits"] > 0
 
 
 def test_arguments_that_do_not_fit_are_left_out_and_said_when_counted(tmp_path):
@@ -190,9 +196,9 @@ def test_arguments_that_do_not_fit_are_left_out_and_said_when_counted(tmp_path):
     sources, include = source_of(kernel, tmp_path / "c")
     small, large = random_vectors(kernel, {}, 3, 1), random_vectors(kernel, {"n": 4096}, 1, 1)
     sets = [(v, expected(v)) for v in (large, small, small)]
-    assert on_avr(sources, include, "ss_spof_lean", kernel, sets, tmp_path, CLANG)["vectors"] == 6
+    assert verify_avr(sources, include, "ss_spof_lean", kernel, sets, tmp_path, CLANG)["vectors"] == 6
     with pytest.raises(InputError, match="more than the 45056 bytes"):
-        on_avr(sources, include, "ss_spof_lean", kernel, sets[::-1], tmp_path, CLANG)
+        verify_avr(sources, include, "ss_spof_lean", kernel, sets[::-1], tmp_path, CLANG)
 
 
 # Against simavr: nothing below shares code with the interpreter but the encodings it draws words from.
@@ -258,9 +264,9 @@ def _step(code, start, memory):
     report = np.array([start // 2, 0, 1, 1, 0xFFFF])
     core.interpreter()(rows, flash, data, counts, taken, report, -1, 1, 0)
     after = words[start // 2 + 1]
-    row = priced(words[start // 2], after.words if after else 1, load_cpu("avr"))
+    _, price, jumped, _ = class_and_prices(words[start // 2], after.words if after else 1, load_cpu("avr"))
     skipped = taken.any() or counts.sum() == 2
-    return 2 * report[core.PC], bytes(data[: len(memory)].astype(np.uint8)), row.taken if skipped else row.price
+    return 2 * report[core.PC], bytes(data[: len(memory)].astype(np.uint8)), jumped if skipped else price
 
 
 @pytest.mark.slow
@@ -325,18 +331,18 @@ def test_whole_kernels_take_the_cycles_of_simavr_as_the_table_says(tmp_path):
 @pytest.mark.slow
 def test_kernel_level_ranges_hold_what_avr_gcc_makes(tmp_path):
     """What the kernels' operations cost at least and at most, and the cycles of the compiled code between them."""
-    from sensorsim.cost.forms import forms
+    from sensorsim.cost.pricing import list_forms
 
     if usual_compiler() != GCC:
         pytest.skip("avr-gcc is not installed")
     cpu, ratios = load_cpu("avr"), []
-    for form in forms("all"):
+    for form in list_forms("all"):
         kernel, record = form.kernel, form.record(14, 7)
         sources, include = source_of(kernel, tmp_path / form.name)
         function = Names([kernel], "ss_").functions[kernel]
         vectors = of_one_call(kernel, record)
         avr_vectors = [(vectors, expected(vectors))]
-        cycles = on_avr(sources, include, function, kernel, avr_vectors, tmp_path, GCC, counted=1)["price"].mean
+        cycles = verify_avr(sources, include, function, kernel, avr_vectors, tmp_path, GCC, counted=1)["price"].mean
         scalars = {name: value for name, value in record.items() if not isinstance(value, list)}
         counts = kernel.count(**scalars)
         low, typical, high = (
@@ -357,7 +363,7 @@ def test_every_kernel_has_the_same_bits_and_with_avr_gcc_its_proved_path(compile
         sources, include = source_of(kernel, tmp_path / name)
         function = Names([kernel], "ss_").functions[kernel]
         sets = [(v, expected(v)) for v in (edge_vectors(kernel, {}, 16, 1), random_vectors(kernel, {}, 16, 1))]
-        found = on_avr(sources, include, function, kernel, sets, tmp_path, compiler)
+        found = verify_avr(sources, include, function, kernel, sets, tmp_path, compiler)
         assert found["differing_bits"] == 0 and found["table_notes"] == () and found["price"] is not None, name
         proved = kernel.secrecy().secrets and kernel.secrecy().same_path
         assert found["sequences_by_secret"] == 1 or not proved or compiler == CLANG, name

@@ -174,14 +174,15 @@ def test_it_does_not_grow_for_ever(own, monkeypatch):
 def test_what_ships_can_be_kept(own):
     """Every runner, and the whole loop of a fleet: an unknown part would only be slow, so it is asked for here."""
     from sensorsim.kernels.rows_search import sampled_rows_search_one
-    from sensorsim.privacy.audit import learn, tally
-    from sensorsim.privacy.discrete_laplace import _compiled
 
+    from sensorsim.audit import cell_counts as tally
+    from sensorsim.audit import learned_event as learn
     from sensorsim.device.firmware import Firmware
     from sensorsim.fleet.draw import draw_of
     from sensorsim.fleet.loop import loop
     from sensorsim.language.numba_backend import outer
     from sensorsim.machine import avr_core, msp430_core
+    from sensorsim.noise.host_noise import _compiled
     from sensorsim.noise.noise_table import ready_table
 
     live = loop(draw_of(Firmware(ready_table(1.6, 1))))

@@ -17,8 +17,8 @@ from sensorsim.claims.recompute import statements
 from sensorsim.cli import COMMANDS, COMPLETE, group, main
 from sensorsim.cli.choices import Names, Paths
 from sensorsim.cli.completion import SHELLS, script
-from sensorsim.cost.prices import chip_names, cpu_names
-from sensorsim.cost.radio import radio_names
+from sensorsim.cost.chips import chip_names, radio_names
+from sensorsim.cost.prices import cpu_names
 from sensorsim.errors import MOST_LETTERS, InputError
 from sensorsim.machine.targets import CORES, HOST
 from sensorsim.mechanisms import every

@@ -57,7 +57,7 @@ def test_a_table_and_an_object_make_a_core(made_up):
     words = ["cost", "--level", "machine", "--cpu", "made-up", "--n", "1", "--l", "1", "--variant", "paper"]
     done = CliRunner().invoke(group, words)
     assert done.exit_code == 0 and "made-up" in done.output
-    assert targets.targets_named(["made-up"]) == ["made-up"]
+    assert targets.check_targets(["made-up"]) == ["made-up"]
     assert verified(made_up, "")[1].passed
 
 

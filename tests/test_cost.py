@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from sensorsim.cli import group, main
-from sensorsim.cost.compare import break_even, by_width
+from sensorsim.cost.comparisons import break_even, price_by_width
+from sensorsim.cost.cost_report import cost
+from sensorsim.cost.cost_text import _full_block, _lean_panel, _printed_block
 from sensorsim.cost.pricing import Total
-from sensorsim.cost.report import cost
-from sensorsim.cost.text import _full_block, _lean_panel, _printed_block
 from sensorsim.errors import InputError
 
 # Top-level modules that `sensorsim cost` may import besides the standard library.
@@ -56,7 +56,7 @@ def test_steps_of_the_printed_list():
 
 
 def test_operand_widths_and_x87():
-    panel = by_width(cost(14, 7))
+    panel = price_by_width(cost(14, 7))
     assert {key: totals["dpsgd"] for key, totals in panel.items()} == {
         **{"u8": 1403, "u16": 1943, "u32": 3095, "i32": 3419},
         "x87": 197,

@@ -5,13 +5,11 @@ from checking import load
 from ill_formed import HEAD
 from sensorsim.kernels.noise import advance
 
-from sensorsim.cost.forms import forms
-from sensorsim.cost.ledger import describe, printed
-from sensorsim.cost.pricing import PAPER_PRICES
+from sensorsim.cost.pricing import PAPER_PRICES, describe_step, list_forms, printed_list
 from sensorsim.language import LanguageError
 from sensorsim.language.polynomial import Polynomial, parse
 
-BY_NAME = {mechanism.name: mechanism for mechanism in forms()}
+BY_NAME = {mechanism.name: mechanism for mechanism in list_forms()}
 
 
 def priced(counts):
@@ -21,7 +19,7 @@ def priced(counts):
 
 def by_step(name):
     total = {}
-    for entry in printed(name):
+    for entry in printed_list(name):
         key = entry.step, entry.operation
         total[key] = total.get(key, Polynomial.constant(0)) + entry.times
     return total
@@ -40,7 +38,7 @@ def test_reading_and_running_agree(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", range(1, 65))
 def test_reading_and_running_agree_for_every_pair(n):
-    for mechanism in forms():
+    for mechanism in list_forms():
         hidden = "l" in mechanism.kernel.parameters
         some = range(1, 65) if mechanism.name == "spof" else (1, 2, 7, 31, 64)  # the longest take n·l steps in Python
         for l in some if hidden else (1,):
@@ -87,8 +85,8 @@ def test_every_operation_of_one_feature_by_hand():
 
 
 def test_the_words_of_a_step():
-    assert describe("dpsgd", "gradients") == "n ADD + n SUB + n DIV"
-    assert describe("spof", "perturbation") == "2n ADD + 2n C_N"
+    assert describe_step("dpsgd", "gradients") == "n ADD + n SUB + n DIV"
+    assert describe_step("spof", "perturbation") == "2n ADD + 2n C_N"
 
 
 def loops(*lines, head="n: N, m: M, u: U, x: U['n']"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sensorsim.kernels.dinar import dinar, dinar_fetch, dinar_scramble, dinar_scrambled, dinar_shift
 
-from sensorsim.cost.kernel import kernel_report
+from sensorsim.cost.kernel_report import kernel_report
 from sensorsim.cost.pricing import PAPER_PRICES
 
 POOL = [-40_000, -9_000, 300, 21_000]  # four samples in units of 2^-15

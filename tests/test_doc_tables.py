@@ -8,7 +8,7 @@ import pytest
 from test_audit import rows_table
 from test_hand_c import CORES, build, clang, run, sources
 
-from sensorsim.cost.report import cost
+from sensorsim.cost.cost_report import cost
 
 NOISE = Path(__file__).parent.parent / "docs" / "noise.md"
 # By the row: the form of the cost report, and that of the C with its constants bound; SPOF is compiled as it is.
@@ -42,7 +42,7 @@ def test_operations_and_bits_of_a_release():
 
 @pytest.mark.slow
 def test_instructions_of_a_release(tmp_path):
-    from sensorsim.export.levels import machine_cost
+    from sensorsim.machine.machine_cost import machine_cost
 
     core, table = CORES[0], shown()
     machine = build(clang(core), sources(tmp_path)["export"], core)

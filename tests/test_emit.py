@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sensorsim._util.files import fill
 from sensorsim.export.package_options import choose
-from sensorsim.export.write import fill
 from sensorsim.language import primitives
 from sensorsim.language.arguments import arguments, lengths_to_check
 from sensorsim.language.c.comments import with_prefix

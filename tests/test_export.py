@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sensorsim._util.files import fill
 from sensorsim.cli import main
 from sensorsim.errors import InputError
 from sensorsim.export.golden import golden_vectors, small_lengths
@@ -16,7 +17,7 @@ from sensorsim.export.kernels_package import example, make_package
 from sensorsim.export.manifest import open_package
 from sensorsim.export.misra import unexplained
 from sensorsim.export.package_options import Options, choose
-from sensorsim.export.write import fill, write_folder
+from sensorsim.export.write import write_folder
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.machine import targets

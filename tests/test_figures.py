@@ -19,9 +19,9 @@ import sensorsim as ss
 from sensorsim.api.evaluating import Evaluation
 from sensorsim.api.releasing import Released
 from sensorsim.cli import group
-from sensorsim.cost.compare import sweep
-from sensorsim.cost.plot import merged, report_figure, sweep_figure
-from sensorsim.cost.report import cost
+from sensorsim.cost.comparisons import sweep
+from sensorsim.cost.cost_report import cost
+from sensorsim.cost.plot import merge_orders, report_figure, sweep_figure
 from sensorsim.drawing import FORMATS, GREYS, HATCHES, look, picture
 from sensorsim.noise.baseline import peers
 from sensorsim.noise.noise_figures import records_figure
@@ -298,4 +298,4 @@ def test_bars_have_their_numbers_headroom_and_a_legend_in_their_order():
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     dpsgd = list(report().mechanisms["dpsgd"].printed.steps)
     assert [step for step in legend if step in dpsgd] == dpsgd
-    assert merged([["a", "c"], ["b", "c"], ["c", "d"]]) == ["a", "b", "c", "d"]
+    assert merge_orders([["a", "c"], ["b", "c"], ["c", "d"]]) == ["a", "b", "c", "d"]

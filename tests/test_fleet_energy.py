@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sensorsim.cost.report import cost
+from sensorsim.cost.cost_report import cost
 from sensorsim.cost.sensor import opening_operations
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
@@ -46,8 +46,7 @@ def test_an_opening_by_hand() -> None:
 
 def test_an_opening_takes_the_chip_s_entropy() -> None:
     """nRF52840: the tables say what a true random word takes. ATmega328P has no source: its core alone is counted."""
-    from sensorsim.cost.chip_parts import load_parts
-    from sensorsim.cost.prices import load_chip
+    from sensorsim.cost.chips import load_chip, load_parts
 
     trng, _ = load_parts("nrf52840")
     assert trng is not None
@@ -111,7 +110,7 @@ def test_the_most_of_a_faultless_device_is_what_it_takes() -> None:
 def test_a_battery() -> None:
     """100 mAh at the chip's supply."""
     board = board_of(one_of_14(), 28, 1, "nrf52840", battery_mah=100)
-    from sensorsim.cost.prices import load_chip
+    from sensorsim.cost.chips import load_chip
 
     assert board.joule == pytest.approx(100 / 1000 * 3600 * load_chip("nrf52840").supply_V)
     assert (board.chip, board.radio) == ("nRF52840", "ble-1m")

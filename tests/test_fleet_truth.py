@@ -14,15 +14,15 @@ import pytest
 from fleet_reference import Core, Told
 from test_device import mirrored, several
 
+from sensorsim._util.files import fill
 from sensorsim.device import Firmware, Sketch
-from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.write import fill
 from sensorsim.fleet import chance
 from sensorsim.fleet.counts import OUTCOMES, Counts
 from sensorsim.fleet.energy import Life, most
 from sensorsim.fleet.life import run_batch, trace
 from sensorsim.fleet.settings import GREEDY, Faults, People, Prices, Settings
+from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import certified, ready_table

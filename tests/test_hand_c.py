@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sensorsim._util.files import fill
 from sensorsim.cost.prices import load_cpu
-from sensorsim.export.write import fill
 from sensorsim.language.c.declarations import Table, declared, tables_source
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
+from sensorsim.machine.abi import ARGUMENT_PLACES
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
-from sensorsim.machine.emulator import ARGUMENTS, Machine
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, zig_cc
 from sensorsim.machine.vectors import by_plain_python
 from sensorsim.noise.noise_table import make_table, ready_table
@@ -121,7 +122,7 @@ def run(machine, form, call, core):
     """The instructions of each call, and all that was released."""
     x, word = inputs(call)
     size = (4 if form == "stairs" else 1) * (FEATURES if call == "all" else 1)
-    at = [ARGUMENTS + 256 * place for place in range(4)]
+    at = [ARGUMENT_PLACES[0] + 256 * place for place in range(4)]
     counter, tally = BlockCounter(machine, Decoder(TARGETS[core], load_cpu(TARGETS[core].cpu))), Tally()
     released = []
     for record, words in zip(x, word, strict=True):

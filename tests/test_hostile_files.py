@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from command import run
 
-from sensorsim.cost.published import check_published, is_published
 from sensorsim.cost.tablecheck import check_file
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
@@ -93,10 +92,6 @@ def proved(path: Path) -> object:
     return certified(read_table(path))
 
 
-def check_table(path: Path) -> object:
-    return check_published(path) if is_published(path) else check_file(path)
-
-
 SKETCH = Sketch(3, (100, 200, 300), 1 << 15, 2, 4)
 LOCK = Lock("cost", {"n": 14}, Taken({"a b": Figure(3, "cycles")}, {"clang": "1"}))
 KINDS = {
@@ -107,10 +102,10 @@ KINDS = {
     "sketch": Kind(lambda: sketch_text(SKETCH).encode(), read_sketch),
     "lock": Kind(lambda: LOCK.text().encode(), read_lock),
     "ranges": Kind((ROOT / "tables" / "ranges.csv").read_bytes, read_ranges),
-    "processor": Kind((ROOT / "tables" / "cpu" / "ibex-large.csv").read_bytes, check_table, name="mine.csv"),
-    "chips": Kind((ROOT / "tables" / "energy.csv").read_bytes, check_table, name="mine.csv"),
-    "radio": Kind(next((ROOT / "tables" / "radio").glob("*.csv")).read_bytes, check_table, name="mine.csv"),
-    "published": Kind((ROOT / "tables" / "published.csv").read_bytes, check_table, name="mine.csv"),
+    "processor": Kind((ROOT / "tables" / "cpu" / "ibex-large.csv").read_bytes, check_file, name="mine.csv"),
+    "chips": Kind((ROOT / "tables" / "energy.csv").read_bytes, check_file, name="mine.csv"),
+    "radio": Kind(next((ROOT / "tables" / "radio").glob("*.csv")).read_bytes, check_file, name="mine.csv"),
+    "published": Kind((ROOT / "tables" / "published.csv").read_bytes, check_file, name="mine.csv"),
     "sums": Kind(lambda: b'{"content": "packets", "schema_version": 1, "sums": [1, 2]}', read_received),
     "manifest": Kind(manifest, lambda path: open_package(path.parent), name="MANIFEST.json"),
     "image": Kind(image, lambda path: read_elf(path.read_bytes())),

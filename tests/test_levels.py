@@ -5,10 +5,10 @@ import json
 import pytest
 
 from sensorsim.cli import main
-from sensorsim.cost.report import cost
+from sensorsim.cost.cost_report import cost
 from sensorsim.errors import InputError
-from sensorsim.export.levels import GROUPS, machine_cost, target_of
-from sensorsim.machine.decode import CLASSES
+from sensorsim.machine.instructions import CLASSES
+from sensorsim.machine.machine_cost import GROUPS, find_target, machine_cost
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_levels_agree_with_where_they_come_from(report):
 
 
 def test_every_operation_class_has_a_machine_class():
-    from sensorsim.cost.rows import CLASSES as OPERATIONS
+    from sensorsim.cost.prices import CLASSES as OPERATIONS
 
     assert {name for name in OPERATIONS if not name.startswith("F")} <= set(GROUPS)
     assert set(GROUPS.values()) <= set(CLASSES)
@@ -71,17 +71,17 @@ def test_another_core_of_a_table_is_that_core():
 
 def test_the_known_cores_are_told_once():
     with pytest.raises(InputError) as caught:
-        target_of("sifive-e31")
+        find_target("sifive-e31")
     known = str(caught.value).rsplit("there are ", 1)[1].rstrip(".").split(", ")
     assert len(known) == len(set(known)) and "ibex" in known
 
 
 def test_targets_by_either_name():
-    assert target_of("ibex").name == target_of("rv32imc").name == "rv32imc"
-    assert target_of("cortex-m4f").name == "cortex-m4"
-    assert target_of("avr").name == "avr" and target_of("msp430").name == "msp430"
+    assert find_target("ibex").name == find_target("rv32imc").name == "rv32imc"
+    assert find_target("cortex-m4f").name == "cortex-m4"
+    assert find_target("avr").name == "avr" and find_target("msp430").name == "msp430"
     with pytest.raises(InputError, match="no machine code"):
-        target_of("sifive-e31")
+        find_target("sifive-e31")
 
 
 def test_no_line_is_too_long():
@@ -155,9 +155,9 @@ def rare(a: W, b: W) -> W:
 
 def _run(kernel, record, target, folder):
     from sensorsim.cost.prices import load_cpu
-    from sensorsim.export.run import run_record
+    from sensorsim.machine.machine_cost import run_record
 
-    return run_record(kernel, record, load_cpu(target), target_of(target), folder)
+    return run_record(kernel, record, load_cpu(target), find_target(target), folder)
 
 
 def test_a_branch_that_hardly_ever_goes_the_other_way(tmp_path):
@@ -179,11 +179,11 @@ def _followed(target, lines, tmp_path, arguments):
     """What is said of code written by hand, that is called as a kernel with one value and one length."""
     from sensorsim.cost.prices import load_cpu
     from sensorsim.export.package_options import choose
-    from sensorsim.machine.decode import Decoder
     from sensorsim.machine.elf import read_elf
     from sensorsim.machine.emulator import Machine
-    from sensorsim.machine.following import decided_by_data
     from sensorsim.machine.harness import CoreRun
+    from sensorsim.machine.instructions import Decoder
+    from sensorsim.machine.taint import find_data_branch
     from sensorsim.machine.targets import TARGETS, compile_elf
     from sensorsim.machine.vectors import of_one_call
 
@@ -201,7 +201,7 @@ def _followed(target, lines, tmp_path, arguments):
     elf = compile_elf(TARGETS[target], [tmp_path / "f.c"], [], "ss_f", tmp_path / "f.elf", options)
     machine = Machine(TARGETS[target], read_elf(elf.read_bytes()))
     decoder = Decoder(TARGETS[target], load_cpu(TARGETS[target].cpu))
-    return decided_by_data(machine, decoder, CoreRun(machine, of_one_call(kernel, arguments), "ss_f"))
+    return find_data_branch(machine, decoder, CoreRun(machine, of_one_call(kernel, arguments), "ss_f"))
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ def test_what_a_jump_depends_on(target, lines, found, tmp_path):
 
 @pytest.mark.slow
 def test_no_bound_where_something_branches_on_data(tmp_path):
-    from sensorsim.export.levels import kernel_machine
     from sensorsim.language.load import shipped
+    from sensorsim.machine.machine_cost import count_kernel
 
     soft, branching = machine_cost(14, 7, ["cortex-m0plus"], "paper").cases[1], machine_cost(14, 7, ["ibex"], "lean")
     assert soft.mechanism == "dpsgd"
@@ -244,22 +244,21 @@ def test_no_bound_where_something_branches_on_data(tmp_path):
     lean = {case.mechanism: case.worst_case for case in branching.cases}["dpsgd-lean"]
     assert lean.cost is None
     assert "branches on data, `if geu(" in lean.why
-    assert kernel_machine(shipped()["choice.choose"], {}, "cortex-m4")["machine_worst_case"] > 0
+    assert count_kernel(shipped()["choice.choose"], {}, "cortex-m4")["machine_worst_case"] > 0
 
 
 @pytest.mark.parametrize("target", ["cv32e40p", "rv32imc", "cortex-m3"])
 def test_no_call_costs_more_than_the_bound(target, tmp_path):
+    from sensorsim._util.files import fill
     from sensorsim.cost.prices import load_cpu
-    from sensorsim.export.write import fill
     from sensorsim.language.load import shipped
-    from sensorsim.machine.counting import BlockCounter, Tally
-    from sensorsim.machine.decode import Decoder
+    from sensorsim.machine.counting import BlockCounter, Tally, worst_case
     from sensorsim.machine.elf import read_elf
     from sensorsim.machine.emulator import Machine
     from sensorsim.machine.harness import CoreRun
+    from sensorsim.machine.instructions import Decoder
     from sensorsim.machine.targets import TARGETS, compile_elf
     from sensorsim.machine.vectors import random_vectors
-    from sensorsim.machine.worst import worst_case
 
     kernel, cpu = shipped()["rows.release_rows"], load_cpu(TARGETS[target].cpu)
     fill(tmp_path, kernel.c())
@@ -278,9 +277,9 @@ def test_a_worst_case_counted_by_hand(tmp_path):
     """On the CV32E40P a jump is typically shorter than at most: a loop of n rounds, then a return."""
     from sensorsim.cost.prices import load_cpu
     from sensorsim.machine.counting import BlockCounter, Tally
-    from sensorsim.machine.decode import Decoder
     from sensorsim.machine.elf import read_elf
     from sensorsim.machine.emulator import Machine
+    from sensorsim.machine.instructions import Decoder
     from sensorsim.machine.targets import TARGETS, compile_elf
 
     source = tmp_path / "f.c"

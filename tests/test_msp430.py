@@ -1,31 +1,37 @@
 """The MSP430: compiled kernels against the kernels, our interpreter against mspdebug's simulator, published figures."""
 
-import csv
 import random
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
-from sensorsim.tables import folder
 
-from sensorsim.cost.prices import load_chip, load_cpu
-from sensorsim.cost.rows import INTEGER_CLASSES
+from sensorsim._util.files import fill
+from sensorsim.cost.comparisons import load_published
+from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import InputError
-from sensorsim.export.levels import machine_cost
-from sensorsim.export.write import fill
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import shipped
-from sensorsim.machine.avr import Signature, signature_of
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import Program, Section, read_elf
 from sensorsim.machine.harness import CoreRun
-from sensorsim.machine.msp430 import ARGUMENTS, EXIT, FLOOR, STACK, Msp430Machine, compile_msp430, form_of
-from sensorsim.machine.msp430_count import Msp430Counter
+from sensorsim.machine.interpreted import Signature, compile_with_runtime, signature_of
+from sensorsim.machine.machine_cost import machine_cost
+from sensorsim.machine.msp430 import (
+    ARGUMENTS,
+    EXIT,
+    FLOOR,
+    STACK,
+    Msp430Counter,
+    Msp430Machine,
+    form_of,
+    kind_at,
+)
+from sensorsim.machine.targets import COUNTED
 from sensorsim.machine.vectors import edge_vectors, expected, random_vectors
 
 # Kernels that do not multiply: mspdebug's simulator has no MPY32.
@@ -43,14 +49,15 @@ def compiled(tmp_path, name):
     target, function = tmp_path / name, Names([kernel], "ss_").functions[kernel]
     fill(target, c_sources([kernel], "ss_", known_tables([kernel], "ss_"), ""))
     out = tmp_path / f"{name}.elf"
-    compile_msp430(sorted((target / "src").glob("*.c")), [target / "include", target / "src"], function, out)
+    sources = sorted((target / "src").glob("*.c"))
+    compile_with_runtime(COUNTED["msp430"], sources, [target / "include", target / "src"], function, out)
     return kernel, function, Msp430Machine(read_elf(out.read_bytes()), {function: signature_of(kernel)}), out
 
 
 def from_c(tmp_path, text, **signatures):
     source, out = tmp_path / "c.c", tmp_path / "c.elf"
     source.write_text("#include <stdint.h>\n" + text)
-    compile_msp430([source], [], next(iter(signatures)), out)
+    compile_with_runtime(COUNTED["msp430"], [source], [], next(iter(signatures)), out)
     return Msp430Machine(read_elf(out.read_bytes()), signatures)
 
 
@@ -135,8 +142,7 @@ def test_classes_of_instructions():
     for *code, kind in texts:
         data = b"".join(word.to_bytes(2, "little") for word in code)
         program = Program((Section(".text", 0x4400, data, False, True),), {"f": (0x4400, len(data))})
-        counter = Msp430Counter(Msp430Machine(program, {"f": Signature((), 0)}), load_cpu("msp430"))
-        assert counter.kind_at(0x4400) == kind, hex(code[0])
+        assert kind_at(Msp430Machine(program, {"f": Signature((), 0)}), 0x4400) == kind, hex(code[0])
 
 
 def test_cost_counts_on_an_msp430():
@@ -154,28 +160,10 @@ def test_what_is_no_instruction_stops():
         Msp430Machine(program, {"f": Signature((), 0)}).call("f", [])
 
 
-def test_every_integer_class_has_a_price_at_8_16_and_32_bit():
-    cpu = load_cpu("msp430")
-    for cls in INTEGER_CLASSES:
-        widths = [cpu.price(cls, width, signed, "native").typical for width in (8, 16, 32) for signed in (False, True)]
-        assert all(value > 0 for value in widths)
-    assert cpu.price("DIV", 32, False, "native").typical > 20 * cpu.price("ADD", 32, False, "native").typical
-
-
-def test_the_chips_with_this_core_name_its_table():
-    for chip in ("msp430fr5994", "msp430fr5969", "msp430f5438a"):
-        assert load_chip(chip).cpu == "msp430"
-
-
-def published():
-    with Path(folder(), "published.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
-
-
 def test_one_noised_value_takes_fewer_cycles_than_published_software_on_the_same_core(tmp_path):
     """Ours draws from a certified table; theirs computes a logarithm. Random words are counted in neither."""
-    known = {row["what"]: int(row["cycles"]) for row in published() if row["cpu"] == "msp430"}
-    assert set(known.values()) == {1436, 4043}
+    known = [row.cycles for row in load_published("msp430")]
+    assert set(known) == {1436, 4043}
     ours = {}
     for name in ("stairs.release_stairs", "rows_search.release_rows_search", "spof_lean.spof_lean"):
         kernel, function, msp, _ = compiled(tmp_path, name)
@@ -187,7 +175,7 @@ def test_one_noised_value_takes_fewer_cycles_than_published_software_on_the_same
             msp.forget()
         assert run.differing_bits(expected(vectors)) == 0
         ours[name] = worst
-    assert max(ours.values()) < min(known.values())
+    assert max(ours.values()) < min(known)
 
 
 def in_mspdebug(path, before, registers):

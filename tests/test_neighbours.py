@@ -3,7 +3,7 @@
 import pytest
 
 from sensorsim.cost.prices import load_cpu
-from sensorsim.machine.decode import Decoder
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS
 
 START = 0x10000

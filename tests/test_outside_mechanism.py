@@ -16,7 +16,7 @@ from sensorsim import (  # noqa: E402
 )
 from sensorsim.accounting.composition import Covers  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
-from sensorsim.cost.report import cost  # noqa: E402
+from sensorsim.cost.cost_report import cost  # noqa: E402
 from sensorsim.errors import InputError  # noqa: E402
 from sensorsim.export.package_options import choose  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from command import run
 
-from sensorsim.cost.chip_parts import STORE_COLUMNS
-from sensorsim.cost.own import own_files
-from sensorsim.cost.prices import CHIP_COLUMNS, energy_file, load_chip, load_cpu
-from sensorsim.cost.report import cost
-from sensorsim.cost.rows import COLUMNS
+from sensorsim.cost.chips import CHIP_SCHEMA, STORE_COLUMNS, energy_file, load_chip, own_files
+from sensorsim.cost.cost_report import cost
+from sensorsim.cost.prices import CPU_SCHEMA, load_cpu
 
-HEAD = ",".join(COLUMNS)
+HEAD = ",".join(CPU_SCHEMA.names)
 CORE = f"# title: My core\n# extends: cortex-m4\n{HEAD}\nMYOP,r,,32,any,cycles,1,1,1,,,,a note,confirmed,,\n"
 DEAR = (
     f"# title: Dear core\n# alters: cortex-m4\n{HEAD}\nADD,any,ADD/INDEX,8/16/32,any,cycles,9,9,9,,,,me,confirmed,,\n"
@@ -27,7 +25,7 @@ def board(**changed):
     with energy_file().open(encoding="utf-8", newline="") as file:
         row = next(row for row in csv.DictReader(file) if row["chip"] == "nrf52840")
     text = io.StringIO()
-    writer = csv.DictWriter(text, CHIP_COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, CHIP_SCHEMA.names, lineterminator="\n")
     writer.writeheader()
     writer.writerow({**row, "chip": "mine", "name": "My board", **changed})
     return text.getvalue()
@@ -176,7 +174,7 @@ def test_plan_and_fleet_count_a_board_of_ones_own(capsys):
     firmware = Firmware(ready_table("1", 1))
     dear, plain = (board_of(firmware, 7, 1, chip) for chip in ("board.csv", "nrf52840"))
     assert dear.chip == "My board" and dear.prices.release > plain.prices.release
-    Path("board.csv").write_text(board(**dict.fromkeys(STORE_COLUMNS, "")))
+    Path("board.csv").write_text(board(**{column.name: "" for column in STORE_COLUMNS}))
     note = "the table of My board has no figure for its memory, so no energy is counted"
     assert board_of(firmware, 7, 1, "board.csv").note == note
 

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sensorsim.cost.chip_parts import load_parts
-from sensorsim.cost.prices import load_chips
-from sensorsim.cost.report import cost
+from sensorsim.cost.chips import load_chips, load_parts
+from sensorsim.cost.cost_report import cost
 from sensorsim.errors import InputError
 from sensorsim.noise.noise_table import ready_table
 from sensorsim.plan import Asked, plan

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from sensorsim._util.files import fill
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
 from sensorsim.export.kernel_sources import kernel_sources, sha256
 from sensorsim.export.manifest import MANIFEST, SCHEMA, open_package
 from sensorsim.export.misra import checked_rules, misra_report, unexplained
 from sensorsim.export.package_options import choose
-from sensorsim.export.write import fill
 from sensorsim.language.c.declarations import Table, known_tables
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources

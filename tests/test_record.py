@@ -11,14 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from sensorsim.cli import group, main
-from sensorsim.cost.chip_parts import load_parts
-from sensorsim.cost.radio import load_radio, radio_files, radio_names
-from sensorsim.cost.random import block_operations
-from sensorsim.cost.record import Choices, whole_record
-from sensorsim.cost.record_text import columns
-from sensorsim.cost.report import cost
+from sensorsim.cost.chips import load_parts, load_radio
+from sensorsim.cost.cost_report import cost
+from sensorsim.cost.cost_text import align_columns
+from sensorsim.cost.record_energy import block_operations
 from sensorsim.cost.sensor import sensor_operations
-from sensorsim.cost.tablecheck import check_file
+from sensorsim.cost.whole_record import Choices, price_whole_record
 from sensorsim.errors import InputError
 
 TABLES = Path(__file__).parent.parent / "tables"
@@ -188,7 +186,7 @@ def test_a_battery_pays_for_whole_records():
     assert (
         "records_per_charge" not in json.loads(run("cost", "--format", "json").output)["record"]["mechanisms"]["spof"]
     )
-    assert cost(chip="apollo3").record.costs["spof"].a_charge(1.0) is None
+    assert cost(chip="apollo3").record.costs["spof"].records_per_charge(1.0) is None
 
 
 def test_figures_keep_a_space_and_impossible_days_are_not_priced():
@@ -211,7 +209,7 @@ def test_figures_keep_a_space_and_impossible_days_are_not_priced():
 
 def test_columns_always_have_a_space_between_them():
     rows = [["a", "1" * 30, "22"], ["b" * 40, "1", "2" * 20]]
-    lines = columns(rows)
+    lines = align_columns(rows)
     assert [line.split() for line in lines] == rows and len(set(map(len, lines))) == 1
 
 
@@ -230,7 +228,7 @@ def test_sources_in_order_and_free_is_arithmetic_alone():
     for name, whole in made["chacha20"].items():
         fewer, free = made["chacha12"][name], made["free"][name]
         assert whole.cycles > fewer.cycles > free.cycles
-        assert free.upto("random words") == free.upto("arithmetic")
+        assert free.microjoule_upto("random words") == free.microjoule_upto("arithmetic")
         assert whole.microjoule > fewer.microjoule > free.microjoule
 
 
@@ -259,7 +257,7 @@ def test_what_becomes_of_the_papers_saving():
         )
         assert found["on air"] == pytest.approx(100 - 100 * spof.microjoule / dpsgd.microjoule)
         assert found["arithmetic"] > found["random words"] and found["on air"] < 0
-        assert spof.parts["on air"].nJ > 10 * spof.upto("random words") * 1000 / 2
+        assert spof.parts["on air"].nJ > 10 * spof.microjoule_upto("random words") * 1000 / 2
     assert 0 < without.record.savings()["random words"] < 25
     assert "saving_percent" in cost(14, 7, variant="lean").record.to_dict()
     assert cost(14, 7, variant="lean").record.savings() == {}
@@ -289,7 +287,7 @@ def test_no_figure_is_no_total_and_not_zero():
 def test_compiled_cycles_take_the_place_of_the_kernels():
     report = cost(14, 7, chip="cc2340r2")
     own = {"spof": 1000.0, "chacha20": 500.0, "sensor": 4000.0}
-    kernel, made = report.record, whole_record(report, cycles=own)
+    kernel, made = report.record, price_whole_record(report, cycles=own)
     assert made.level == "machine"
     assert made.costs["spof"].parts["arithmetic"] == pytest.approx((1000, 159.0))
     assert made.costs["spof"].parts["random words"] == pytest.approx((1000, 159.0))
@@ -396,7 +394,7 @@ def test_the_radio_of_a_chip_or_that_of_any():
     assert load_radio("ble-1m", "nrf52840").chip == "nrf52840"
     assert load_radio("802154", "nrf52832").chip == "any"
     assert cost(14, 7, chip="nrf52832", radio="BLE-2M").record.radio.radio == "ble-2m"
-    assert whole_record(cost(14, 7), Choices(chip="nrf52832")).chip.name == "nRF52832"
+    assert price_whole_record(cost(14, 7), Choices(chip="nrf52832")).chip.name == "nRF52832"
     cores = {
         "cortex-m4": "nrf52840",
         "cortex-m0plus": "cc2340r2",
@@ -442,71 +440,7 @@ def test_bad_names_in_a_notebook():
     with pytest.raises(InputError, match="random words from 'dice' are not known; choose one of chacha20"):
         cost(random="dice")
     with pytest.raises(InputError, match="whose cycles are in no table"):
-        whole_record(cost(), Choices(chip="nrf51822"))
-
-
-# ---------------------------------------------------------------------------------------------------- tables
-
-
-def test_the_tables_of_radios_have_no_faults():
-    assert [check_file(path)[1] for path in radio_files()] == [[]] * len(radio_files())
-    assert len(radio_names()) == len({row["radio"] for path in radio_files() for row in rows(path)}) >= 8
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        ("3,244,100,127.2,", "3,244,100,128.2,", "nJ_per_byte is 128.2, and times and currents make 127.2"),
-        (",244,100,127.2,", ",22.5,100,127.2,", "max_payload_bytes 22.5 is not a whole number from 1 on"),
-        (",244,100,127.2,", ",244,101,127.2,", "duty_percent 101 is not above 0 and at most 100"),
-        ("1 Mbit/s, an nRF52840", "1 Mbit/s", "title does not end in whose radio it is"),
-        (",127.2,10267.2,", ",127.2,9267,", "nJ_per_event is 9267"),
-        ("ble-1m,nrf52832,", "ble-1m,nrf5283,", "unknown chip 'nrf5283'"),
-        ("ble-1m,nrf52840,", "ble-1m,nrf52832,", "a second row for ble-1m of nrf52832"),
-        ("ble-1m,any,", "ble-1m,apollo3,", "no row of ble-1m for any chip"),
-        (",8,168,180,650,5.3", ",8,168,180,x,5.3", "start_us: 'x' is not a number"),
-        (",8,168,180,650,5.3", ",8,168,180,650", "19 cells, not 20"),
-        (",estimate,event,", ",confirmed,event,", "status_of 'event' with status 'confirmed'"),
-        (",estimate,event,", ",perhaps,event,", "unknown status 'perhaps'"),
-        ("# title: Bluetooth Low Energy", "# author: me", "no title"),
-        ("start_us,", "start,", "not the columns of a table of radios"),
-    ],
-)
-def test_faults_of_a_table_of_radios(tmp_path, old, new, fault):
-    text = (TABLES / "radio" / "ble.csv").read_text("utf-8")
-    assert old in text
-    path = tmp_path / "mine.csv"
-    path.write_text(text.replace(old, new, 1), "utf-8")
-    found = check_file(path)[1]
-    assert any(fault in line for line in found), found
-    assert all(line.startswith("mine.csv:") for line in found)
-
-
-@pytest.mark.parametrize(
-    ("column", "cell", "fault"),
-    [
-        ("trng_nJ_per_word", "7", "trng_nJ_per_word is 7, and times and currents make 776.16"),
-        ("trng_mA", "", "empty trng_mA"),
-        ("trng_status", "none", "trng_us_per_word where the chip has no generator"),
-        ("trng_status", "perhaps", "unknown trng_status 'perhaps'"),
-        ("store", "paper", "unknown store 'paper'"),
-        ("store_status", "", "store without store_status"),
-        ("store_note", "", "store_status estimate without a note"),
-        ("erase_nJ", "1", "erase_nJ is 1, and times and currents make"),
-        ("page_bytes", "0", "page_bytes and erase_us: both or neither are 0"),
-        ("store_us_per_word", "fast", "store_us_per_word: 'fast' is not a number"),
-    ],
-)
-def test_faults_of_a_chips_parts(tmp_path, column, cell, fault):
-    table = rows("energy.csv")
-    table[0][column] = cell
-    path = tmp_path / "energy.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
-    found = check_file(path)[1]
-    assert any(f"energy.csv:2: {fault}" in line for line in found), found
+        price_whole_record(cost(), Choices(chip="nrf51822"))
 
 
 @pytest.mark.slow

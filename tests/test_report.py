@@ -22,10 +22,10 @@ from sensorsim.claims.claim import VERDICTS
 from sensorsim.claims.recompute import Claims
 from sensorsim.cli import main
 from sensorsim.cli.report import command
-from sensorsim.cost.prices import energy_file
-from sensorsim.cost.record import Choices, whole_record
-from sensorsim.cost.record_cost import PARTS
-from sensorsim.cost.report import cost
+from sensorsim.cost.chips import energy_file
+from sensorsim.cost.cost_report import cost
+from sensorsim.cost.record_energy import PARTS
+from sensorsim.cost.whole_record import Choices, price_whole_record
 from sensorsim.errors import InputError
 from sensorsim.language.secrecy import NOT_PROVED
 from sensorsim.noise.certificate import format_epsilon as epsilon
@@ -146,7 +146,7 @@ def test_structure_for_those_who_listen(seen):
 
 
 def test_costs_are_those_of_cost(seen, made):
-    record = whole_record(cost(14, 7), Choices(battery_mah=225.0))
+    record = price_whole_record(cost(14, 7), Choices(battery_mah=225.0))
     rows = seen.cells("Energy of one record by component")
     assert rows[0] == ["one record", "cycles", *(f"{name}, µJ" for name in PARTS), "total, µJ"]
     for row, name in zip(rows[1:], ("spof", "dpsgd", "spof-lean", "sensor"), strict=True):

@@ -355,7 +355,7 @@ MACRO = {
 
 @EVERY
 def test_cost_of_one_feature_with_its_constants_bound(form: Form) -> None:
-    from sensorsim.export.levels import kernel_machine
+    from sensorsim.machine.machine_cost import count_kernel
 
     table, passed = PASSED[form.name]
     contents = tuple(form.given(SIX)["table"]) if form.module in (rows, rows_search, rows_mirrored) else ()
@@ -368,7 +368,7 @@ def test_cost_of_one_feature_with_its_constants_bound(form: Form) -> None:
     draws, seen = random.Random(6), set()
     for _ in range(2):  # the emulated core gives the kernel's bits, in as many instructions whatever the secrets
         record = {"x": [draws.randrange(2 * D) for _ in range(14)], "word": [draws.randrange(2**32) for _ in range(2)]}
-        seen.add(kernel_machine(bound, record, "cortex-m0plus")["machine_instructions"])
+        seen.add(count_kernel(bound, record, "cortex-m0plus")["machine_instructions"])
     assert len(seen) == 1
     if form.name in ("rows_search", "rows_lookup", "rows_bit"):  # the goal: 60 instructions with the choice
         assert seen.pop() <= 60

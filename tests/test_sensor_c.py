@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from sensorsim.kernels.journal import SLOT_BYTES
 
+from sensorsim._util.files import fill
 from sensorsim.device.entropy import BiasedEntropy, FailingEntropy, SeededEntropy, StuckEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash, PowerCut
 from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
-from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.write import fill
+from sensorsim.machine.abi import STACK_BYTES, STACK_PLACES
 from sensorsim.machine.elf import read_elf
-from sensorsim.machine.emulator import STACK, STACK_BYTES
+from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.verify.sensor_life import SensorBuild
@@ -251,7 +251,7 @@ def test_the_key_and_the_words_are_wiped(built: Any) -> None:
         assert model.release(record(14, k)) == core.release(record(14, k))
     memory = bytes(core.machine.uc.mem_read(core.sensor, core.ram_bytes))
     assert len(drawn) == 3 * 8 and not any(word in memory for word in drawn)
-    stack = bytes(core.machine.uc.mem_read(STACK, STACK_BYTES))
+    stack = bytes(core.machine.uc.mem_read(STACK_PLACES[0], STACK_BYTES))
     assert not any(word in stack for word in drawn)
     assert not any(model._memory.key.array[i].tobytes() in stack for i in range(8))
     key = model._memory.key.array.tobytes()
@@ -277,10 +277,10 @@ def test_nothing_that_was_drawn_with_stays_on_the_stack(built: Any, name: str, t
 
     model._words.draw = spy  # type: ignore[method-assign]
     assert model.open() == core.open() == Status.OK
-    after_open = bytes(core.machine.uc.mem_read(STACK, STACK_BYTES))
+    after_open = bytes(core.machine.uc.mem_read(STACK_PLACES[0], STACK_BYTES))
     assert not any(word.tobytes() in after_open for word in model._memory.key.array)
     assert model.release(record(model.firmware.n, 1)) == core.release(record(model.firmware.n, 1))
-    after = bytes(core.machine.uc.mem_read(STACK, STACK_BYTES))
+    after = bytes(core.machine.uc.mem_read(STACK_PLACES[0], STACK_BYTES))
     assert seen and not any(word in after for word in seen)
 
 

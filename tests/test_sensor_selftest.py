@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from test_sensor_c import NAMES, SLOW, firmware
 
+from sensorsim._util.files import fill
 from sensorsim.export.golden import golden_vectors, kernel_selftest_header, kernel_selftest_source
 from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_test import sensor_selftest
-from sensorsim.export.write import fill
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import TARGETS, compile_elf

@@ -12,7 +12,7 @@ from command import run
 
 import sensorsim as ss
 from sensorsim._util import progress
-from sensorsim.cost.rows import number
+from sensorsim.cost.csv_schema import number
 from sensorsim.errors import InputError
 from sensorsim.noise.table_file import parse_table
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from exported import BOARDS, need, run
 
+from sensorsim._util.files import fill
 from sensorsim.cli import main
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
@@ -23,7 +24,6 @@ from sensorsim.device.sketch_file import sketch_text, write_sketch
 from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import FailedProofError
-from sensorsim.export.board import EmulatedSensor, link_sensor
 from sensorsim.export.encoder import encoder_file, encoder_record, encoder_tables
 from sensorsim.export.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
 from sensorsim.export.kernels_package import make_package
@@ -33,9 +33,10 @@ from sensorsim.export.sensor import SensorCode
 from sensorsim.export.sensor_package import firmware_of
 from sensorsim.export.sensor_test import sensor_selftest
 from sensorsim.export.sensor_words import protects
-from sensorsim.export.write import fill, write_folder
+from sensorsim.export.write import write_folder
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.translation_units import c_sources
+from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table

@@ -9,20 +9,19 @@ from functools import cache
 import pytest
 from rtl.comparing import drawn
 
-from sensorsim.cost.prices import Cpu, load_cpu
-from sensorsim.cost.report import KERNEL_WIDTH
-from sensorsim.cost.rows import CLASSES
-from sensorsim.export.write import fill
+from sensorsim._util.files import fill
+from sensorsim.cost.prices import CLASSES, Cpu, load_cpu
+from sensorsim.cost.pricing import KERNEL_WIDTH
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.count import count
 from sensorsim.language.load import shipped
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.harness import run_on_core
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.machine.vectors import as_arrays, by_plain_python, of_one_call
 

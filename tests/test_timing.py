@@ -5,15 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from sensorsim._util.files import fill
 from sensorsim.errors import InputError
 from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import open_package
 from sensorsim.export.package_options import Options
-from sensorsim.export.write import fill, write_folder
+from sensorsim.export.write import write_folder
 from sensorsim.machine.counting import Spread
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
-from sensorsim.machine.targets import AVR, SHOWN, TARGETS, Ziglang, compile_elf, targets_named
+from sensorsim.machine.targets import COUNTED, SHOWN, TARGETS, Ziglang, check_targets, compile_elf
 from sensorsim.machine.watching import Watch
 from sensorsim.verify.bits import Effort, KernelResult, Work
 from sensorsim.verify.kernel_timing import TimedOperation, describe_leaks, timing_cells, timing_lines
@@ -282,7 +283,7 @@ def test_fingerprints_follow_addresses_and_operands_and_nothing_else(target, tmp
     out = compile_elf(TARGETS[target], [tmp_path / "f.c"], [], "ss_f", tmp_path / "f.elf")
     machine = Machine(TARGETS[target], read_elf(out.read_bytes()))
     from sensorsim.cost.prices import load_cpu
-    from sensorsim.machine.decode import Decoder
+    from sensorsim.machine.instructions import Decoder
 
     start, size = machine.program.symbols["ss_f"]
     decoder = Decoder(TARGETS[target], load_cpu(TARGETS[target].cpu))
@@ -315,8 +316,8 @@ def test_printed_dpsgd_never_takes_the_same_time_where_there_is_a_divider(tmp_pa
     from sensorsim.cost.prices import load_cpu
     from sensorsim.language.load import shipped
     from sensorsim.machine.counting import BlockCounter, Tally
-    from sensorsim.machine.decode import Decoder
     from sensorsim.machine.harness import CoreRun
+    from sensorsim.machine.instructions import Decoder
     from sensorsim.machine.vectors import random_vectors, with_one_public_input
     from sensorsim.verify.kernel_timing import watch
 
@@ -360,20 +361,20 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
 
 def test_new_targets_and_their_names():
     assert set(SHOWN) < set(TARGETS)
-    assert {"cortex-m33", "rv32emc", "cv32e40p"} <= set(targets_named(TARGETS))
+    assert {"cortex-m33", "rv32emc", "cv32e40p"} <= set(check_targets(TARGETS))
     assert TARGETS["cv32e40p"].mcpu == TARGETS["rv32imc"].mcpu
     with pytest.raises(InputError, match="not known; there are host, k7"):
-        targets_named(["rv64"])
+        check_targets(["rv64"])
 
 
 def test_an_avr_is_compared_and_counted_and_never_called_proved(work):
     (kernel,) = (kernel for kernel in work.package.kernels if kernel.name == "mixes")
-    result = work.on_core(AVR, kernel)
+    result = work.on_core(COUNTED["avr"], kernel)
     assert result.differing_bits == 0
     assert result.passed
     assert timing_cells(result) == (f"tried {result.tried}: yes", f"tried {result.watched}: yes", "none")
     assert result.price.mean >= result.instructions.mean
-    assert targets_named(["avr"]) == ["avr"]
+    assert check_targets(["avr"]) == ["avr"]
 
 
 EIGHT = """

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from sensorsim._util.files import fill
 from sensorsim.cli import main
 from sensorsim.cost.prices import load_cpu
 from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.kernels_package import make_package
 from sensorsim.export.package_options import Options
-from sensorsim.export.write import fill, write_folder
+from sensorsim.export.write import write_folder
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.verify.bits import Effort
 from sensorsim.verify.verification import verify
@@ -188,7 +189,7 @@ def test_an_instruction_without_a_row_has_no_price_and_is_named(tmp_path):
 
 @pytest.mark.slow
 def test_a_missing_price_is_told_and_the_bits_are_compared_all_the_same(package, monkeypatch, capsys):
-    from sensorsim.machine import decode
+    from sensorsim.machine.avr_decode import decode
 
     known = decode.Cpu.instruction
 

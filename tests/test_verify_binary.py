@@ -14,6 +14,7 @@ from exported import BOARDS, export, need, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sensorsim._util.files import fill
 from sensorsim.api.firmware import symbols_of
 from sensorsim.api.firmware import verify as proved
 from sensorsim.cli.verify_binary import binary_text
@@ -25,16 +26,15 @@ from sensorsim.export.kernels_package import make_package
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.export.package_options import Options
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.write import fill, write_folder
+from sensorsim.export.write import write_folder
 from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import find
 from sensorsim.machine import compilers
 from sensorsim.machine.compilers import OwnCompiler
-from sensorsim.machine.cores import core_of
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
-from sensorsim.machine.elf import MOST_BYTES, read_elf
+from sensorsim.machine.elf import MOST_BYTES, identify_core, read_elf
 from sensorsim.machine.emulator import Machine
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table
@@ -288,7 +288,7 @@ def changed(package, folder, file, before, after, command=CLANG_M4):
 def drawn(elf, package):
     program = read_elf(elf.read_bytes())
     places = image.table_places(program, package)
-    return draw_proof(SensorBuild(core_of(program), program, image.firmware_in(package), "ss_"), places)
+    return draw_proof(SensorBuild(identify_core(program), program, image.firmware_in(package), "ss_"), places)
 
 
 REACHES = "return ss_geu_near(drawn, cut);"
@@ -314,7 +314,7 @@ def test_a_draw_that_is_off_by_one_fails(opened, tmp_path, file, before, after):
 def test_a_leak_by_one_word_in_a_thousand_fails(opened, tmp_path):
     leak = DRAW.replace("= ss", "= ((word[1U] >> 22U) == 513U) ? (uint8_t)((x[picked] >> 14U) & 3U) : ss")
     program = read_elf(changed(opened, tmp_path, "ss_rows_search.h", DRAW, leak).read_bytes())
-    found = packets_differ(SensorBuild(core_of(program), program, image.firmware_in(opened), "ss_"), PACKETS)
+    found = packets_differ(SensorBuild(identify_core(program), program, image.firmware_in(opened), "ss_"), PACKETS)
     assert PACKETS >= 10_000 and found.startswith("packet ")
 
 
@@ -373,7 +373,7 @@ TOP = "(uint16_t)(sensor->word[1] >> 16U)"
 def test_halves_and_records_that_are_kept_are_found(opened, tmp_path, kept, said):
     elf = leaking(CLANG_M4, opened, tmp_path, f"    {kept};\n{WIPED}", WIPED)
     program = read_elf(elf.read_bytes())
-    assert said in leftovers(SensorBuild(core_of(program), program, image.firmware_in(opened), "ss_"), 8)
+    assert said in leftovers(SensorBuild(identify_core(program), program, image.firmware_in(opened), "ss_"), 8)
 
 
 def test_files_that_differ_fail_and_what_is_not_proved_is_said(opened, clang, monkeypatch):
@@ -498,19 +498,19 @@ def test_options_that_do_not_go_together(given, said):
                                               ("cortex_m33", "cortex-m33")])  # fmt: skip
 def test_the_core_of_an_arm_program(tmp_path, mcpu, target):
     command = f"{ZIG} -target thumb-freestanding-eabi -mcpu={mcpu} -O2"
-    assert core_of(read_elf(tiny(tmp_path, command).read_bytes())).name == target
+    assert identify_core(read_elf(tiny(tmp_path, command).read_bytes())).name == target
 
 
 @pytest.mark.parametrize(("features", "target"), [("+m+c", "rv32imc"), ("+m+a+c", "rv32imc"), ("+e+m+c", "rv32emc"),
                                                   ("+e+c", "rv32ec")])  # fmt: skip
 def test_the_core_of_a_riscv_program(tmp_path, features, target):
     command = f"{ZIG} -target riscv32-freestanding-none -mcpu=generic_rv32{features} -O2"
-    assert core_of(read_elf(tiny(tmp_path, command).read_bytes())).name == target
+    assert identify_core(read_elf(tiny(tmp_path, command).read_bytes())).name == target
 
 
 def test_a_core_that_is_not_told_or_not_known(tmp_path):
     program = read_elf(tiny(tmp_path, CLANG_M0).read_bytes())
-    assert core_of(program, "cortex-m4").name == "cortex-m4"
+    assert identify_core(program, "cortex-m4").name == "cortex-m4"
     for wrong, said in (
         (replace(program, attributes=b""), "target=.*cortex-m0plus"),
         (replace(program, attributes=b"A\xff\xff\xff\xffaeabi\0\x01\xff\xff\xff\xff\x05"), "target="),
@@ -518,9 +518,9 @@ def test_a_core_that_is_not_told_or_not_known(tmp_path):
         (replace(program, machine=8), "machine 8"),
     ):
         with pytest.raises(InputError, match=said):
-            core_of(wrong)
+            identify_core(wrong)
     with pytest.raises(InputError, match="does not run this ELF file; give one of cortex-m0plus"):
-        core_of(program, "rv32imc")
+        identify_core(program, "rv32imc")
 
 
 # Programs anywhere in memory
@@ -625,7 +625,7 @@ def test_a_damaged_elf_is_refused_or_read_and_nothing_else(sound, data):
     for _ in range(data.draw(st.integers(1, 6))):
         content[data.draw(head | table | st.integers(0, len(sound) - 1))] = data.draw(st.integers(0, 255))
     try:
-        core_of(read_elf(bytes(content[: data.draw(st.just(len(content)) | st.integers(0, len(content)))])))
+        identify_core(read_elf(bytes(content[: data.draw(st.just(len(content)) | st.integers(0, len(content)))])))
     except InputError as error:
         assert len(str(error)) < 300
 
@@ -635,7 +635,7 @@ def test_a_damaged_elf_is_refused_or_read_and_nothing_else(sound, data):
 def test_garbage_is_refused(content):
     for data in (content, b"\x7fELF\x01\x01" + content):
         with pytest.raises(InputError, match="ELF"):
-            core_of(read_elf(data))
+            identify_core(read_elf(data))
 
 
 def test_sizes_that_no_microcontroller_has(sound):

@@ -5,7 +5,7 @@ import pytest
 from sensorsim.kernels.formats import SIGMOID_TABLE
 from sensorsim.kernels.zeroth_order import dpzo, sigmoid_smooth
 
-from sensorsim.cost.kernel import kernel_report
+from sensorsim.cost.kernel_report import kernel_report
 
 TABLE = list(SIGMOID_TABLE)
 UNIT, SUM_UNIT = 2.0**-15, 2.0**-13  # of features and noise; of sums, biases and changes

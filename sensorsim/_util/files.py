@@ -312,3 +312,11 @@ def _mode(target: Path) -> int:
     umask = os.umask(0)
     os.umask(umask)
     return 0o666 & ~umask
+
+
+def fill(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write every file below the folder."""
+    for path, text in texts.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8", newline="\n")

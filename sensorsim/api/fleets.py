@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sensorsim._util.files import temporary_folder
 from sensorsim.api.noise import Table, read_table
-from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.cost.chips import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import InputError
 from sensorsim.fleet.fleet_result import FleetResult

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.files import temporary_folder
 from sensorsim.calls import checked, listed
-from sensorsim.cost.kernel import KernelReport
+from sensorsim.cost.kernel_report import KernelReport
 from sensorsim.errors import InputError
 from sensorsim.results import Result, bars
 
@@ -83,11 +83,11 @@ def kernel(
         >>> ss.kernel("spof", at={"n": 14}, cpu="cortex-m0plus").holds
         True
     """
-    from sensorsim.cost.kernel import kernel_report
+    from sensorsim.cost.kernel_report import kernel_report
     from sensorsim.cost.prices import load_cpu
     from sensorsim.export.package_options import choose
     from sensorsim.language import Kernel
-    from sensorsim.machine.targets import targets_named
+    from sensorsim.machine.targets import check_targets
 
     if c is not None:
         from sensorsim.export.write import check_folder
@@ -106,7 +106,7 @@ def kernel(
         raise InputError("C is made of kernels in a file; give FILE.py:name in place of the kernel.")
     for name in cpus:
         load_cpu(name)
-    targets = targets_named(targets) if targets else []
+    targets = check_targets(targets) if targets else []
     _each_length_is_someones(kernels, lengths)
     reports = {one.qualified: kernel_report(one, _own(one, lengths), cpus, accounting) for one in kernels}
     if level == "machine":
@@ -143,11 +143,11 @@ def _each_length_is_someones(kernels: "Sequence[Kernel]", lengths: dict[str, int
 
 def _with_machine(report: KernelReport) -> KernelReport:
     """The report with what compiled code executes on each processor that there is a compiler for."""
-    from sensorsim.export.levels import kernel_machine
+    from sensorsim.machine.machine_cost import count_kernel
 
     if report.proof is None:
         return report
-    return replace(report, machine={name: kernel_machine(report.kernel, report.at, name) for name in report.prices})
+    return replace(report, machine={name: count_kernel(report.kernel, report.at, name) for name in report.prices})
 
 
 def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None, targets: list[str]) -> KernelReports:
@@ -169,7 +169,7 @@ def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None,
 
 def _verified(reports: dict[str, KernelReport], texts: Mapping[str, str], targets: list[str]) -> KernelReports:
     """Verify the package and add to each report what was found, with every proof that does not hold."""
-    from sensorsim.export.write import fill
+    from sensorsim._util.files import fill
     from sensorsim.verify.verification import verify
 
     with temporary_folder() as folder:

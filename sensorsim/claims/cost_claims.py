@@ -9,10 +9,11 @@ from pathlib import Path
 from sensorsim._util.files import temporary_folder
 from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.claims.claim import DEPENDS, C, Found, L, N, agrees, claim, derived_verdict, verdict, verdict_over
-from sensorsim.cost.compare import X87, X87_WIDTH, break_even, by_width
-from sensorsim.cost.prices import cpu_names, load_chips, load_cpu
+from sensorsim.cost.chips import load_chips
+from sensorsim.cost.comparisons import X87, X87_WIDTH, break_even, price_by_width
+from sensorsim.cost.cost_report import CostReport, cost
+from sensorsim.cost.prices import cpu_names, load_cpu
 from sensorsim.cost.pricing import PAPER_PRICES
-from sensorsim.cost.report import CostReport, cost
 
 APPENDIX = "Appendix on perturbation complexities"
 CORES = ("cortex-m0plus", "rv32imc")  # without a floating-point unit
@@ -207,9 +208,9 @@ def cost_coefficients(printed: str) -> Found:
 def expf_cycles(core: str) -> tuple[float, float]:
     """Compile expf for a core, run it in the emulator, and return the mean and the largest cost of a call."""
     from sensorsim.machine.counting import BlockCounter, Tally
-    from sensorsim.machine.decode import Decoder
     from sensorsim.machine.elf import read_elf
     from sensorsim.machine.emulator import Machine
+    from sensorsim.machine.instructions import Decoder
     from sensorsim.machine.targets import TARGETS, compile_elf
 
     target = TARGETS[core]
@@ -254,7 +255,7 @@ def cost_division(printed: str) -> Found:
 @claim("cost-width", f"{APPENDIX}, C_DP-SGD", "C_DP-SGD = {}, whatever the operands", "1403")
 def cost_width(printed: str) -> Found:
     """the printed list priced at each operand width of the K7 table, and on its x87"""
-    widths = by_width(paper_cost())
+    widths = price_by_width(paper_cost())
     text = ", ".join(f"{name} {totals['dpsgd']}" for name, totals in widths.items())
     return Found(text, verdict_over(agrees(totals["dpsgd"], printed) for totals in widths.values()))
 
@@ -262,8 +263,8 @@ def cost_width(printed: str) -> Found:
 @claim("cost-order", "Section on the DP-WBAN; abstract", "SPOF has the lower perturbation complexity")
 def cost_order() -> Found:
     """both printed lists at every operand width and in x87 macro-operations and latency; SPOF against DP-SGD"""
-    widths = {name: (totals["spof"], totals["dpsgd"]) for name, totals in by_width(paper_cost()).items()}
-    latency = by_width(cost(N, L, metric="latency", variant="paper"))["x87"]
+    widths = {name: (totals["spof"], totals["dpsgd"]) for name, totals in price_by_width(paper_cost()).items()}
+    latency = price_by_width(cost(N, L, metric="latency", variant="paper"))["x87"]
     widths["x87 latency"] = latency["spof"], latency["dpsgd"]
     text = ", ".join(f"{name} {spof:g} against {dpsgd:g}" for name, (spof, dpsgd) in widths.items())
     text += f"; DP-SGD is cheaper where a division costs less than {break_even(paper_cost()):.2f}"

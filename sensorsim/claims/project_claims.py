@@ -131,9 +131,9 @@ def own_ranges() -> Found:
 @claim("own-energy", f"{PROJECT}the whole record", "one feature a record takes less energy than SPOF and than DP-SGD")
 def own_energy() -> Found:
     """a whole record, with random words, journal and BLE packet, on every chip with a table"""
-    from sensorsim.cost.prices import load_chips
-    from sensorsim.cost.record_parts import SENSOR
-    from sensorsim.cost.report import cost
+    from sensorsim.cost.chips import load_chips
+    from sensorsim.cost.cost_report import cost
+    from sensorsim.cost.record_energy import SENSOR
 
     parts = {}
     for chip in (chip.chip for chip in load_chips() if chip.cpu):

@@ -106,13 +106,13 @@ def cpus() -> list[str]:
 
 
 def chips() -> list[str]:
-    from sensorsim.cost.prices import chip_names
+    from sensorsim.cost.chips import chip_names
 
     return chip_names()
 
 
 def radios() -> list[str]:
-    from sensorsim.cost.radio import radio_names
+    from sensorsim.cost.chips import radio_names
 
     return radio_names()
 

@@ -15,15 +15,15 @@ from sensorsim.cli.choices import CHIP, CPUS, FIGURE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option, refuse_idle
-from sensorsim.cost.random import SOURCES
-from sensorsim.cost.report import ACCOUNTINGS, METRICS, CostReport, cost
+from sensorsim.cost.cost_report import ACCOUNTINGS, METRICS, CostReport, cost
+from sensorsim.cost.record_energy import SOURCES
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
 from sensorsim.terminal import columns
 
 if TYPE_CHECKING:
-    from sensorsim.cost.record import WholeRecord
-    from sensorsim.export.levels import MachineReport
+    from sensorsim.cost.whole_record import WholeRecord
+    from sensorsim.machine.machine_cost import MachineReport
 
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
 FITTING = 3  # columns of leaner kernels in 80 characters
@@ -138,10 +138,10 @@ def _machine(
     locks: Locks, sweep: str | None, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]
 ) -> None:
     from sensorsim.cli.cost_machine import machine_text
-    from sensorsim.cost.record import Choices, settle
-    from sensorsim.cost.record_text import LEFT_OUT, record_panel
-    from sensorsim.cost.text import fold_all
-    from sensorsim.export.levels import machine_cost
+    from sensorsim.cost.cost_text import LEFT_OUT, fold_all, record_panel
+    from sensorsim.cost.whole_record import Choices, resolve_choices
+    from sensorsim.export.sensor_package import default_sensor_costs
+    from sensorsim.machine.machine_cost import machine_cost
 
     fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
     if sweep or any(choices[name] != value for name, value in fixed.items()):
@@ -155,18 +155,19 @@ def _machine(
     if asked.chip is None and asked != Choices():
         raise InputError("--random, --radio and --records-per-day at machine level need a chip; give --chip.")
     if asked.chip is not None:
-        settle(asked, "")  # a wrong one is told before anything is compiled
+        resolve_choices(asked, "")  # a wrong one is told before anything is compiled
     cpus = listed(choices["cpu"] or "")
     with progress.step("running machine code"):
-        report = machine_cost(choices["n"], choices["l"], cpus, choices["variant"], choices["chip"])
+        sizes, chip = (choices["n"], choices["l"]), choices["chip"]
+        report = machine_cost(*sizes, cpus, choices["variant"], chip, default_sensor_costs)
     kernel_level = _with_battery(cost(**{**choices, "cpu": None}), battery_mah) if asked.chip else None
     whole = report  # words and sensor are compiled too, also where the report leaves them out
     if kernel_level and choices["variant"] != "all":
         with progress.step("running machine code"):
-            whole = machine_cost(choices["n"], choices["l"], cpus, "all", choices["chip"])
+            whole = machine_cost(*sizes, cpus, "all", chip, default_sensor_costs)
     record = _machine_record(whole, kernel_level) if kernel_level else None
     if plot:
-        from sensorsim.export.figures import plot_levels
+        from sensorsim.machine.machine_cost import plot_levels
 
         plot_levels(report, plot)
     more = {"record": record.to_dict()} if record else {}
@@ -183,25 +184,25 @@ def _machine(
 
 def _machine_record(report: "MachineReport", kernel_level: CostReport) -> "WholeRecord":
     """The whole record from the cycles of the compiled code."""
-    from sensorsim.cost.record import whole_record
-    from sensorsim.cost.record_parts import SENSOR
+    from sensorsim.cost.record_energy import SENSOR
+    from sensorsim.cost.whole_record import price_whole_record
 
     cycles = {case.mechanism: case.machine.total for case in report.cases}
     for sensor in report.sensor:
         for call in sensor.calls:
             if call.call == "release" and call.cost is not None:
                 cycles[SENSOR] = call.cost
-    return whole_record(kernel_level, cycles=cycles)
+    return price_whole_record(kernel_level, cycles=cycles)
 
 
 def _text(report: CostReport) -> str:
-    from sensorsim.cost.text import cost_text
+    from sensorsim.cost.cost_text import cost_text
 
     return cost_text(report, columns())
 
 
 def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]) -> None:
-    from sensorsim.cost.compare import sweep
+    from sensorsim.cost.comparisons import sweep
 
     if battery_mah is not None or choices["records_per_day"] != 1:
         raise InputError("--sweep has the µJ of one record: leave --records-per-day and --battery-mah out.")
@@ -257,11 +258,16 @@ def _range(text: str) -> tuple[str, range]:
 
 def _aligned(rows: list[dict[str, Any]], report: CostReport, name: str) -> str:
     """The paper's two mechanisms and whole records; of the lean ones, where they are alone, as many as fit."""
-    from sensorsim.cost.record_text import made_of, short
-    from sensorsim.cost.text import fold_all, heading, notes, number
+    from sensorsim.cost.cost_text import describe_record, fold_all, format_number, format_short, heading, notes
 
     def cell(key: str, value: Any) -> str:
-        return short(value) if key.endswith("_uJ") else f"{value:.2f}" if key == "saving_percent" else number(value)
+        return (
+            format_short(value)
+            if key.endswith("_uJ")
+            else f"{value:.2f}"
+            if key == "saving_percent"
+            else format_number(value)
+        )
 
     chosen = [key for key in rows[0] if key == name or key.startswith(SWEPT)]
     chosen += [] if "spof_printed" in rows[0] else [key for key in rows[0] if key.endswith("_derived")][:FITTING]
@@ -269,7 +275,7 @@ def _aligned(rows: list[dict[str, Any]], report: CostReport, name: str) -> str:
     shown = [[head for head, _, _ in heads], [end for _, _, end in heads]]
     shown += [[cell(key, row[key]) for key in chosen] for row in rows]
     widths = [max(len(line[i]) for line in shown) for i in range(len(chosen))]
-    lines = fold_all([heading(report)[1], f"µJ: a whole record on {made_of(report.record)}"], columns())
+    lines = fold_all([heading(report)[1], f"µJ: a whole record on {describe_record(report.record)}"], columns())
     lines += ["  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in shown]
     more = " All other kernels: --format csv or json." if len(chosen) < len(rows[0]) - 1 else ""
     return "\n".join([*lines, *filter(None, [more]), *fold_all(notes(report), columns())])

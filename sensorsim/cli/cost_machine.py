@@ -1,8 +1,8 @@
 """The text of `sensorsim cost --level machine`."""
 
-from sensorsim.cost.text import sizes
-from sensorsim.export.levels import Case, MachineReport
-from sensorsim.machine.decode import CLASSES
+from sensorsim.cost.cost_text import sizes
+from sensorsim.machine.instructions import CLASSES
+from sensorsim.machine.machine_cost import Case, MachineReport
 from sensorsim.terminal import fitting, table
 
 MANY = 40  # rows that are not confirmed, above which their number says more than their names

@@ -9,8 +9,9 @@ import click
 from sensorsim.cli.choices import CPU
 from sensorsim.cli.output import emit, format_option
 from sensorsim.cost import prices
-from sensorsim.cost.radio import ANY, load_radios
-from sensorsim.cost.rows import COLUMNS, read_cells
+from sensorsim.cost.chips import ANY, load_chips, load_radios
+from sensorsim.cost.csv_schema import read_cells
+from sensorsim.cost.prices import CPU_SCHEMA
 from sensorsim.terminal import columns, counted, fitting, table
 
 SCHEMA_VERSION = 1
@@ -72,14 +73,12 @@ def check(files: tuple[Path, ...]) -> None:
     Example: sensorsim cpus check my-core.csv
     """
     from sensorsim._util.files import check_readable
-    from sensorsim.cost.published import check_published, is_published, published_file
     from sensorsim.cost.tablecheck import check_file, table_files
     from sensorsim.ranges import brief
 
     for path in files:
         check_readable(path, MOST_BYTES)
-    every = files or (*table_files(), published_file())
-    results = [check_published(path) if is_published(path) else check_file(path) for path in every]
+    results = [check_file(path) for path in files or table_files()]
     faults = [fault for _, found in results for fault in found]
     for fault in faults:
         click.echo(brief(fault, MOST_LETTERS))
@@ -121,14 +120,14 @@ def checked_numbers(cpu: prices.Cpu) -> dict[str, Any] | None:
 
 def chip_rows() -> list[dict[str, Any]]:
     """One dictionary per chip: the columns of energy.csv."""
-    return [chip._asdict() for chip in prices.load_chips()]
+    return [chip._asdict() for chip in load_chips()]
 
 
 def table_rows(cpu: prices.Cpu) -> list[dict[str, str]]:
     """The cells of a processor's table as they stand in its files, those of the table it extends first."""
     cells = {}
     for path in dict.fromkeys(row.path for row in cpu.rows):
-        cells.update({(path, line): dict(zip(COLUMNS, row, strict=True)) for line, row in read_cells(path)[2]})
+        cells.update({(path, line): dict(zip(CPU_SCHEMA.names, row, strict=True)) for line, row in read_cells(path)[2]})
     return [cells[row.path, row.line] for row in cpu.rows]
 
 
@@ -183,13 +182,13 @@ def _chip_lines(chips: list[dict[str, Any]], width: int) -> list[str]:
 
 def _radio_lines(radios: list[dict[str, Any]], width: int) -> list[str]:
     """One line for each radio: the row for any chip, and how many chips have one of their own."""
-    from sensorsim.cost.record_text import short
+    from sensorsim.cost.cost_text import format_short
 
     rows = []
     for row in (row for row in radios if row["chip"] == ANY):
         own = sum(other["radio"] == row["radio"] for other in radios) - 1
         title, _, whose = row["title"].rpartition(", ")
-        byte, event = short(row["nJ_per_byte"]), short(row["nJ_per_event"] / 1000)
+        byte, event = format_short(row["nJ_per_byte"]), format_short(row["nJ_per_event"] / 1000)
         rows.append([row["radio"], title, whose.partition(" ")[2], byte, event, str(own), row["status"]])
     numbers = ("nJ/byte", "µJ/event", "own rows")
     return table(("--radio", "radio", "of", *numbers, "status"), rows, width, numbers, drop=("own rows", "of"))

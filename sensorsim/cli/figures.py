@@ -262,7 +262,7 @@ def draw(name: str, work: Work, stem: Path) -> list[Path]:
 
 def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:
     """Executed operations per record of each mechanism whose kernel is known, and their unit."""
-    from sensorsim.cost.report import cost
+    from sensorsim.cost.cost_report import cost
 
     report = cost(n=n, l=l)
     totals = {}

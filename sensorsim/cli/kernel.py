@@ -15,7 +15,7 @@ from sensorsim.terminal import columns, fold, hung
 
 if TYPE_CHECKING:
     from sensorsim.api.kernels import KernelReports
-    from sensorsim.cost.kernel import KernelReport
+    from sensorsim.cost.kernel_report import KernelReport
 
 option = options_of(kernel)
 

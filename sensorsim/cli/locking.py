@@ -13,7 +13,7 @@ from sensorsim.cli.output import emit
 from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
-    from sensorsim.cost.report import CostReport
+    from sensorsim.cost.cost_report import CostReport
     from sensorsim.locking.lock_file import Lock, Taken, Value
 
 REFUSED = {"cost": ("sweep", "plot"), "verify": (), "kernel": ("out",)}  # options that a lock cannot hold

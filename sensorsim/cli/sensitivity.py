@@ -7,7 +7,7 @@ import click
 from sensorsim.cli.choices import FIGURE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cost.report import cost
+from sensorsim.cost.cost_report import cost
 from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import AUTHORS
 from sensorsim.paper.printed_sensitivities import Sensitivity, sensitivity_figure, sensitivity_table

@@ -85,7 +85,7 @@ def _check(context: click.Context, outputs: dict[str, tuple[str, Output]]) -> No
 
 def _inputs(context: click.Context) -> Iterator[Path]:
     """Yield the files that a command line names to be read, with those that a processor's table builds on."""
-    from sensorsim.cost.own import own_files
+    from sensorsim.cost.chips import own_files
 
     for option in context.command.params:
         value = context.params.get(option.name or "")

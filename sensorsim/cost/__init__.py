@@ -1,4 +1,4 @@
-"""What a mechanism costs: operations counted from the kernels, priced from the processor tables."""
+"""Count the operations of mechanisms and price them from processor, chip and radio tables."""
 
 from sensorsim.doors import open_door
 

@@ -1,12 +1,12 @@
-"""Figures of costs. matplotlib is imported here and nowhere else in this package."""
+"""Draw figures of costs. matplotlib is imported here and nowhere else in this package."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sensorsim.cost.record import WholeRecord
-from sensorsim.cost.record_cost import PARTS
-from sensorsim.cost.report import CostReport
-from sensorsim.cost.text import sizes
+from sensorsim.cost.cost_report import CostReport
+from sensorsim.cost.cost_text import sizes
+from sensorsim.cost.record_energy import PARTS
+from sensorsim.cost.whole_record import WholeRecord
 from sensorsim.drawing import apart, check_figure, stacked_bars, write_figure
 
 SMALL, USUAL = 7, 9  # sizes of letters
@@ -23,7 +23,7 @@ def plot_report(report: CostReport, path: str) -> None:
 
 
 def report_figure(report: CostReport) -> Any:
-    """Above, the steps of every mechanism, printed and executed; below, whole records and what the core takes of them.
+    """Draw the steps of every mechanism, printed and executed, above whole records and the core's share of them.
 
     Arithmetic is a hundredth of a record: no axis shows both, so it has one of its own.
     """
@@ -41,7 +41,7 @@ def report_figure(report: CostReport) -> Any:
 
 
 def _bars(report: CostReport) -> list[tuple[str, Any]]:
-    """Title and view of every bar: as printed where there is a list, and as it was counted."""
+    """Return the title and the view of every bar: as printed where there is a list, and as counted."""
     made = []
     for cost in report.mechanisms.values():
         if cost.printed is not None:
@@ -51,15 +51,15 @@ def _bars(report: CostReport) -> list[tuple[str, Any]]:
 
 
 def _draw_steps(report: CostReport, axes: Any) -> None:
-    from sensorsim.cost.text import number
+    from sensorsim.cost.cost_text import format_number
 
     bars = _bars(report)
-    steps = merged([list(view.steps) for _, view in bars])
+    steps = merge_orders([list(view.steps) for _, view in bars])
     parts = {
         step: [float(view.steps[step].cost.typical) if step in view.steps else 0.0 for _, view in bars]
         for step in steps
     }
-    stacked_bars(axes, [title for title, _ in bars], parts, number)
+    stacked_bars(axes, [title for title, _ in bars], parts, format_number)
     axes.set_xlabel(f"cost of a record, {report.pricing.unit}, step by step", fontsize=8)
     sign = "signed" if report.pricing.signed else "unsigned"
     how = "executed" if report.executed else "derived from the source"
@@ -72,8 +72,8 @@ def _draw_steps(report: CostReport, axes: Any) -> None:
     axes.get_legend().get_title().set_fontsize(SMALL)
 
 
-def merged(orders: Sequence[Sequence[str]]) -> list[str]:
-    """All names once; a new one stands before the next of its own order that is there already, else last."""
+def merge_orders(orders: Sequence[Sequence[str]]) -> list[str]:
+    """Merge orders of names; a new name goes before the next of its own order that is known, else last."""
     found: list[str] = []
     for order in orders:
         place = len(found)
@@ -86,11 +86,11 @@ def merged(orders: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _draw_record(record: WholeRecord, axes: Any, parts: Sequence[str], what: str) -> None:
-    from sensorsim.cost.record_text import short
+    from sensorsim.cost.cost_text import format_short
 
     costs = list(record.costs.values())
     energies = {name: [(cost.parts[name].nJ or 0.0) / 1000 for cost in costs] for name in parts}
-    stacked_bars(axes, [cost.title for cost in costs], energies, short)
+    stacked_bars(axes, [cost.title for cost in costs], energies, format_short)
     axes.set_xlabel("energy of a record, µJ", fontsize=8)
     title = f"{what} · {record.chip.name} · {record.choices.random}"
     if "on air" in parts:
@@ -106,7 +106,7 @@ def plot_sweep(rows: list[dict[str, Any]], name: str, report: CostReport, path: 
 
 
 def sweep_figure(rows: list[dict[str, Any]], name: str, report: CostReport) -> Any:
-    """Every total against n or l, its name at its end; what the paper prints in black."""
+    """Draw every total against n or l with its name at its end; the paper's mechanisms in black."""
     from matplotlib.figure import Figure
 
     columns = [column for column in rows[0] if column.endswith(("_printed", "_derived"))]
@@ -145,7 +145,7 @@ def sweep_figure(rows: list[dict[str, Any]], name: str, report: CostReport) -> A
 
 
 def _name_ends(axes: Any, last: dict[str, Any], columns: Sequence[str]) -> None:
-    """The name of each line beside its end, moved until no two overlap, with a thin line to where it belongs."""
+    """Write the name of each line beside its end, moved until no two overlap, with a thin line to the end."""
     low, high = axes.get_ylim()
     to_axis = axes.transData + axes.transAxes.inverted()
     ordered = sorted(columns, key=lambda column: float(last[column]))

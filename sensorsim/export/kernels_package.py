@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sensorsim._util.files import temporary_folder
+from sensorsim._util.files import fill, temporary_folder
 from sensorsim.encoders import read_encoder
 from sensorsim.errors import InputError
 from sensorsim.export.encoder import ENCODER, encoder_file, encoder_record, encoder_tables
@@ -14,15 +14,7 @@ from sensorsim.export.kernel_sources import kernel_sources
 from sensorsim.export.misra import misra_report
 from sensorsim.export.noise_constants import NOISE, UNCERTIFIED, Noise, for_package, read_noise
 from sensorsim.export.package_options import Load, Options, choose
-from sensorsim.export.write import (
-    SCHEMA,
-    facts,
-    fill,
-    in_temporary_folder,
-    json_text,
-    template,
-    with_manifest,
-)
+from sensorsim.export.write import SCHEMA, facts, in_temporary_folder, json_text, template, with_manifest
 from sensorsim.language.arguments import array_length
 from sensorsim.language.c.comments import C_TYPES, comment, fold
 from sensorsim.language.c.declarations import known_tables

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sensorsim.cost.forms import VARIANTS
+from sensorsim.cost.pricing import VARIANTS
 from sensorsim.errors import InputError
 from sensorsim.language.c.comments import ascii_text
 from sensorsim.language.kernel import Kernel

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,14 @@ from sensorsim.export.misra import misra_report
 from sensorsim.export.noise_constants import read_noise
 from sensorsim.export.package_options import Options
 from sensorsim.export.sensor import SensorCode
-from sensorsim.export.sensor_cost import CALLS, SensorCost, sensor_costs
 from sensorsim.export.sensor_test import sensor_selftest
 from sensorsim.export.sensor_words import about, protects
 from sensorsim.export.sketch import SKETCH, sketch_record
 from sensorsim.export.write import SCHEMA, facts, in_temporary_folder, json_text, template, with_manifest
 from sensorsim.kernels import health
 from sensorsim.language.c.comments import ascii_text, comment
+from sensorsim.machine.emulated_sensor import CALLS, SensorCost, sensor_costs
+from sensorsim.machine.machine_cost import PREFIX
 from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, compiler_version
 from sensorsim.noise.table_file import table_bytes
 from sensorsim.terminal import counted
@@ -167,6 +169,12 @@ def default_table() -> "NoiseTable":
     from sensorsim.noise.noise_table import ready_table
 
     return ready_table(DEFAULT_EPSILON, 1)
+
+
+def default_sensor_costs(n: int, targets: Sequence[str]) -> list[SensorCost]:
+    """Run the default sensor for records of n features on these targets and count."""
+    firmware = Firmware(replace(default_table(), features=n))
+    return sensor_costs(firmware, SensorCode(firmware, PREFIX).sources(""), PREFIX, targets)
 
 
 def sensor_package(options: Options) -> dict[str, str]:

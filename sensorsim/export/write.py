@@ -10,7 +10,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sensorsim._util.files import cannot_write, check_folder_target, check_takes_files, read_bounded, temporary_folder
+from sensorsim._util.files import (
+    cannot_write,
+    check_folder_target,
+    check_takes_files,
+    fill,
+    read_bounded,
+    temporary_folder,
+)
 from sensorsim.errors import InputError
 from sensorsim.export.kernel_sources import KernelSources, sha256
 from sensorsim.export.misra import tool_version
@@ -127,14 +134,6 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
     finally:
         if beside is not None and beside.exists():
             shutil.rmtree(beside, ignore_errors=True)
-
-
-def fill(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write every file below the folder."""
-    for path, text in texts.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8", newline="\n")
 
 
 def in_temporary_folder(texts: Mapping[str, str], use: Callable[[Path], T]) -> T:

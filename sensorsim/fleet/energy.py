@@ -12,12 +12,12 @@ that one. Sensing, sleep, the schedule, refusals and the upkeep of a link are no
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from sensorsim.cost.chip_parts import NONE
-from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.cost.chips import DEFAULT_RADIO, NONE
+from sensorsim.cost.whole_record import resolve_choices
 from sensorsim.fleet.settings import GREEDY, SAMPLED, Faults, Prices
 
 if TYPE_CHECKING:
-    from sensorsim.cost.record_parts import Making
+    from sensorsim.cost.record_energy import RecordPricer
     from sensorsim.device.firmware import Firmware
 
 STORES_OF_A_NEW_JOURNAL = 2
@@ -69,30 +69,29 @@ def board_of(
     schedule: str = SAMPLED,
 ) -> Board:
     """Return the chip that `sensorsim cost` chooses, with prices for devices of these days and faults."""
-    from sensorsim.cost.random import CHACHA20
-    from sensorsim.cost.record import COULOMB_PER_MAH, Choices, settle
-    from sensorsim.cost.record_parts import Making
+    from sensorsim.cost.record_energy import CHACHA20
+    from sensorsim.cost.whole_record import COULOMB_PER_MAH, Choices
 
-    parts = settle(Choices(chip, radio, battery_mah=battery_mah), "")
-    making = Making(*parts, CHACHA20, {}, firmware.table.features)
-    joule = None if battery_mah is None else battery_mah * COULOMB_PER_MAH * making.chip.supply_V
-    named = making.chip.name, making.radio.radio, battery_mah, joule
-    if making.store is None:
-        note = f"the table of {making.chip.name} has no figure for its memory, so no energy is counted"
+    parts = resolve_choices(Choices(chip, radio, battery_mah=battery_mah), "")
+    pricer = RecordPricer(*parts, CHACHA20, {}, firmware.table.features)
+    joule = None if battery_mah is None else battery_mah * COULOMB_PER_MAH * pricer.chip.supply_V
+    named = pricer.chip.name, pricer.radio.radio, battery_mah, joule
+    if pricer.store is None:
+        note = f"the table of {pricer.chip.name} has no figure for its memory, so no energy is counted"
         return Board(Prices(), *named, note)
-    return Board(_prices(making, Life(firmware, days, records_per_day, faults or Faults(), schedule)), *named)
+    return Board(_prices(pricer, Life(firmware, days, records_per_day, faults or Faults(), schedule)), *named)
 
 
-def _prices(making: "Making", life: Life) -> Prices:
+def _prices(pricer: "RecordPricer", life: Life) -> Prices:
     from sensorsim.cost.sensor import opening_operations
 
-    line = making.of_sensor().parts
+    line = pricer.sensor_record().parts
     release = sum(_known(line[name].nJ) for name in ("arithmetic", "random words"))
-    release += making.radio.nanojoule(life.firmware.layout.bytes)
+    release += pricer.radio.nanojoule(life.firmware.layout.bytes)
     entropy = _bytes_of_an_opening() // BYTES_OF_A_WORD
     operations = opening_operations() + Counter({"LOAD": entropy, "STORE": entropy})
-    beside = making.trng.nanojoule(entropy) if making.trng and making.trng.status != NONE else 0.0
-    opening = _known(making.part(making.priced(operations), beside).nJ)
+    beside = pricer.trng.nanojoule(entropy) if pricer.trng and pricer.trng.status != NONE else 0.0
+    opening = _known(pricer.part(pricer.count_cycles(operations), beside).nJ)
     found = Prices(round(release), round(opening), round(_known(line["journal"].nJ)))
     return found._replace(step=_step(found, life))
 

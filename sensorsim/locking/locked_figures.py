@@ -12,7 +12,7 @@ from sensorsim.errors import InputError
 from sensorsim.locking.lock_file import Figure, Taken, Value
 
 if TYPE_CHECKING:
-    from sensorsim.cost.kernel import KernelReport
+    from sensorsim.cost.kernel_report import KernelReport
 
 CORES = ("cortex-m0plus", "cortex-m4", "ibex")  # of sensors, one of each kind of code: seconds for all three
 # Keys at the top of the JSON of `cost` that are choices.
@@ -105,7 +105,7 @@ def of_cost(report: Mapping[str, Any], variant: str, cores: str) -> Taken:
     figures = figures_of(report, COST_CHOICES)
     if not cores:
         return Taken(figures | accuracy_parameters(report["n"]), toolchain())
-    from sensorsim.export.levels import machine_cost
+    from sensorsim.machine.machine_cost import machine_cost
 
     _need_tools()
     machine = of_machine(machine_cost(report["n"], report["l"], cores.split(","), variant).to_dict())
@@ -164,12 +164,12 @@ def with_machine_code(
     cores = choose("cores", lambda: ",".join(name for name in names if _has_machine_code(name)))
     if not cores:
         return data | {"machine": {}}
-    from sensorsim.export.levels import kernel_machine
+    from sensorsim.machine.machine_cost import count_kernel
 
     _need_tools()
     proved = {name: report for name, report in reports.items() if report.proof is not None}
     found = {
-        core: {name: _with_unit(kernel_machine(each.kernel, each.at, core), core) for name, each in proved.items()}
+        core: {name: _with_unit(count_kernel(each.kernel, each.at, core), core) for name, each in proved.items()}
         for core in cores.split(",")
     }
     return data | {"machine": found}
@@ -177,7 +177,7 @@ def with_machine_code(
 
 def cores_for(cpu: str | None, chip: str | None) -> str:
     """Return the cores whose machine code a lock of `cost` has, with commas; none if the tools are not installed."""
-    from sensorsim.cost.prices import load_chip
+    from sensorsim.cost.chips import load_chip
 
     chosen = cpu or (load_chip(chip).cpu if chip else None)
     names = [chosen] if chosen else CORES
@@ -185,12 +185,12 @@ def cores_for(cpu: str | None, chip: str | None) -> str:
 
 
 def _has_machine_code(name: str) -> bool:
-    from sensorsim.export.levels import target_of
+    from sensorsim.machine.machine_cost import find_target
     from sensorsim.machine.targets import need_firmware_tools
 
     try:
         need_firmware_tools()
-        target_of(name)
+        find_target(name)
     except InputError:
         return False
     return True

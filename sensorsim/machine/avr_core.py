@@ -1,4 +1,4 @@
-"""The AVR itself: an interpreter of decoded instructions, which Numba compiles.
+"""Interpret decoded AVR instructions; Numba compiles the loop.
 
 Data memory begins with the 32 registers and the I/O registers, as on the chip. Flags are those of the instruction set
 manual: bit 0 C, 1 Z, 2 N, 3 V, 4 S (N xor V), 5 H, 6 T, 7 I.
@@ -8,20 +8,20 @@ from functools import cache
 from typing import Any
 
 from sensorsim.machine.avr_decode import NAMES, ONE_CYCLE, SKIPS, Decoded
+from sensorsim.machine.emulator import PRIME  # products keep their lower 64 bits
+from sensorsim.machine.interpreted import DONE, NO_INSTRUCTION, TOO_DEEP, TOO_LONG
 
 
 def operation(name: str) -> str:
-    """What the interpreter calls an instruction of the encodings."""
+    """Return the interpreter's name of an instruction of the encodings."""
     if name != "LDI" and name.startswith(("LD", "ST")):
         return "LOAD" if name.startswith("LD") else "STORE"
     return name.partition("_")[0]
 
 
 SPL, SPH, SREG, RAMPZ, IO = 0x5D, 0x5E, 0x5F, 0x5B, 0x20  # in data memory: I/O register 0 lies at 0x20
-DONE, NO_INSTRUCTION, TOO_LONG, TOO_DEEP = 0, 1, 2, 3
 # What a run reports, in 64-bit words: where it stopped, instructions, fingerprints, the lowest stack pointer.
 PC, STEPS, PATH, ADDRESSES, LOWEST, REPORT = 0, 1, 2, 3, 4, 5
-PRIME = 0x100000001B3  # FNV-1a; products keep their lower 64 bits
 Z = 30
 # The encodings with all forms of a load and of a store as one; in the same order.
 OPERATIONS = tuple(dict.fromkeys(operation(name) for name in NAMES))
@@ -35,7 +35,7 @@ PLAIN, ADDED, SUBTRACTED, LOGICAL, SHIFTED, WIDE = 0, 1, 2, 3, 4, 5  # how flags
 
 
 def row(one: Decoded | None, after: Decoded | None) -> tuple[int, ...]:
-    """(operation, d, r, k, words, step) as the loop reads it: r is the pointer of a load, step how it moves.
+    """Return (operation, d, r, k, words, step) for the loop: r is the pointer of a load, step how it moves.
 
     The step of a skip is 1 where what it may skip, the instruction `after` it, takes one cycle either way.
     """
@@ -52,7 +52,7 @@ def row(one: Decoded | None, after: Decoded | None) -> tuple[int, ...]:
 
 @cache
 def interpreter() -> Any:
-    """`loop`, compiled; some seconds the first time in a process that has no cache of it."""
+    """Compile `loop`; some seconds the first time in a process that has no cache of it."""
     from sensorsim.language.numba_backend.jit import jit
 
     return jit(loop, kept=True, nogil=True)
@@ -61,7 +61,7 @@ def interpreter() -> Any:
 def loop(
     code: Any, flash: Any, memory: Any, counts: Any, taken: Any, report: Any, end: int, limit: int, floor: int
 ) -> int:
-    """Run from report[PC] until `end` is reached; DONE, or why it stopped: after `limit` steps, a stack below `floor`.
+    """Run from report[PC] until `end` is reached; return DONE, or why it stopped.
 
     `code` has a row (see `row`) for each word of flash. `counts` and `taken` get for each how often it
     ran and how often it jumped or skipped. All addresses of code are in words.
@@ -158,7 +158,7 @@ def loop(
                 skip = (memory[d] >> k & 1) == (1 if op == SBRS else 0)
             else:
                 skip = (memory[IO + r] >> k & 1) == (1 if op == SBIS else 0)
-            if skip and step:  # takes its one cycle whether it is skipped or not: the same way, as far as time goes
+            if skip and step:  # takes its one cycle whether it is skipped or not: the same path in time
                 counts[pc] += 1
                 steps += 1
                 pc += 1

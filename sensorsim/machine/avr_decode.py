@@ -1,4 +1,4 @@
-"""AVR instructions: the encodings of the instruction set manual, decoded once, sorted into classes and priced.
+"""Decode AVR instructions by the encodings of the instruction set manual, classify and price them.
 
 The set is AVRe+ (ATmega328P, ATmega1284P): multiplication, MOVW, two-word jumps, a 16-bit program counter.
 """
@@ -12,7 +12,7 @@ from functools import cache
 from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
 
-# Name, then its encoding as the manual prints it: a letter is a field, `*` at its end says that a second word follows.
+# Name, then its encoding as the manual prints it: a letter is a field, `*` at its end: a second word follows.
 # LD_ZI is LD with Z+ (increment after), LD_DZ with -Z (decrement before).
 ENCODINGS = """
 NOP    0000000000000000     MOVW   00000001ddddrrrr     MULS   00000010ddddrrrr     MULSU  000000110ddd0rrr
@@ -73,7 +73,7 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class Decoded:
-    """One instruction: its name in the encodings, its fields as plain numbers, how many words it has."""
+    """Hold one instruction: its name in the encodings, its fields as plain numbers, how many words it has."""
 
     name: str
     d: int  # the destination register, or the only one
@@ -83,14 +83,14 @@ class Decoded:
 
     @property
     def mnemonic(self) -> str:
-        """As the manual calls it: LD for all its forms, a branch by its condition."""
+        """Return the manual's name: LD for all its forms, a branch by its condition."""
         if self.name in BRANCHES:
             return (SET if self.name == "BRBS" else CLEAR)[self.d]
         return self.name.partition("_")[0]
 
     @property
     def text(self) -> str:
-        """As an assembler would write it, nearly: enough to find it in a listing."""
+        """Format the instruction nearly as an assembler does: enough to find it in a listing."""
         mode = _MODES.get(self.name.partition("_")[2], "")
         fields = [f"r{self.d}"] if "d" in _letters(self.name) else []
         if mode:
@@ -106,21 +106,6 @@ class Decoded:
         return f"{self.mnemonic.lower()} {', '.join(fields)}".strip()
 
 
-@dataclass(frozen=True)
-class Priced:
-    """An instruction with its class and its cycles when it falls through and when it jumps or skips."""
-
-    decoded: Decoded
-    kind: str
-    price: float
-    taken: float
-    note: str
-
-    @property
-    def conditional(self) -> bool:
-        return self.decoded.name in BRANCHES + SKIPS
-
-
 @cache
 def _letters(name: str) -> frozenset[str]:
     return frozenset(ENCODINGS.split()[2 * CODE_OF[name] + 1])
@@ -128,7 +113,7 @@ def _letters(name: str) -> frozenset[str]:
 
 @cache
 def _patterns() -> tuple[tuple[str, int, int, dict[str, tuple[int, ...]], bool], ...]:
-    """(name, mask, value, the bits of each field from the highest, two words) of every encoding."""
+    """Return (name, mask, value, the bits of each field from the highest, two words) of every encoding."""
     made = []
     for name, pattern in zip(NAMES, ENCODINGS.split()[1::2], strict=True):
         bits = pattern.rstrip("*")
@@ -143,7 +128,7 @@ def _patterns() -> tuple[tuple[str, int, int, dict[str, tuple[int, ...]], bool],
 
 
 def decode(word: int, following: int, at: int) -> Decoded | None:
-    """The instruction at word address `at`; None for a word that is no instruction."""
+    """Decode the instruction at word address `at`; None for a word that is no instruction."""
     for name, mask, value, fields, two in _patterns():
         if word & mask == value:
             field = {letter: _gather(word, bits) for letter, bits in fields.items()}
@@ -159,7 +144,7 @@ def _gather(word: int, bits: Sequence[int]) -> int:
 
 
 def _resolved(name: str, field: dict[str, int], following: int | None, at: int) -> Decoded:
-    """Fields as the core uses them: registers by their number, jumps as the word address they go to."""
+    """Return the fields as the core uses them: registers by number, jumps as the word address they go to."""
     d, r, k = field.get("d", 0), field.get("r", 0), 0
     if name == "MOVW":
         d, r = 2 * d, 2 * r
@@ -185,21 +170,24 @@ def _signed(value: int, bits: int) -> int:
 
 
 def instructions(code: bytes, start: int = 0) -> Iterator[tuple[int, Decoded | None]]:
-    """(word address, instruction) at every word of a piece of code that begins at byte `start`: data decode too."""
+    """Yield (word address, instruction) at every word of code that begins at byte `start`; data decode too."""
     words = [code[place] | code[place + 1] << 8 for place in range(0, len(code) - 1, 2)]
     for place, word in enumerate(words):
         yield start // 2 + place, decode(word, words[place + 1] if place + 1 < len(words) else 0, start // 2 + place)
 
 
-def priced(one: Decoded, skipped_words: int, cpu: Cpu) -> Priced:
-    """The instruction with the table's price; NaN where it has none. `skipped_words`: what a skip would jump over."""
+def class_and_prices(one: Decoded, skipped_words: int, cpu: Cpu) -> tuple[str, float, float, str]:
+    """Return an instruction's class, its cycles when it falls through and when it jumps, and a note on its row.
+
+    The price is NaN where the table has none. `skipped_words` is the size of what a skip would jump over.
+    """
     kind = next((kind for kind, pattern in _CLASSES.items() if re.fullmatch(pattern, one.name)), "other")
     try:
         row = cpu.instruction(one.mnemonic, "any", 8)
     except InputError as error:
-        return Priced(one, kind, math.nan, math.nan, f"no price: {error}")
+        return kind, math.nan, math.nan, f"no price: {error}"
     price = taken = float(row.typical)
     if one.name in BRANCHES + SKIPS:
         price = float(row.min)
         taken = float(row.max if one.name in BRANCHES or skipped_words == 2 else row.typical)
-    return Priced(one, kind, price, taken, row.flag("native"))
+    return kind, price, taken, row.flag("native")

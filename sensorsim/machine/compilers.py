@@ -1,7 +1,7 @@
-"""A compiler of your own: its command line as you build your firmware, with nothing added but what linking needs.
+"""Build with your own compiler: its command line as for your firmware, with nothing added but what linking needs.
 
-The command is split as a shell would and started without one. Its flags stay as they are: what it makes of the code is
-what is proved.
+The command is split as a shell would and started without one. Its flags stay as they are: the proofs are about what it
+makes of the code.
 """
 
 import shlex
@@ -12,17 +12,16 @@ from pathlib import Path
 from sensorsim._util import progress
 from sensorsim._util.files import read_bounded
 from sensorsim.errors import InputError
-from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import MOST_BYTES, read_elf
+from sensorsim.machine.elf import MOST_BYTES, identify_core, read_elf
 from sensorsim.machine.targets import Target
 from sensorsim.machine.tools import TimedOutError, run_tool
 
 SECONDS = 120  # for one run of the compiler
 LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections")
-# What the code may need beside itself: nothing, the compiler's arithmetic, its C library too, or our own memcpy.
+# What the code may need: the compiler's arithmetic, its C library too, or our own memcpy.
 LIBRARIES: tuple[tuple[str, ...], ...] = (("-lgcc",), ("-lc", "-lgcc"), ())
 MISSING = ("undefined", "cannot find -l", "unable to find", "unable to provide", "library not found")
-# As our own, but the attributes stay, which tell the core, and flash and RAM are loaded apart: no gap fills the file.
+# As link.ld, but the attributes stay, which name the core, and flash and RAM are loaded apart: no gap fills the file.
 SCRIPT = """\
 ENTRY(@ENTRY@)
 PHDRS { flash PT_LOAD FLAGS(5); ram PT_LOAD FLAGS(6); }
@@ -37,7 +36,7 @@ SECTIONS
     /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) *(.comment) *(.note*) *(.eh_frame*) }
 }
 """
-# Compilers make calls of these on their own. Volatile, so that none is made inside of them.
+# Compilers generate calls of these. Volatile, so that none is generated inside of them.
 MEMORY = """\
 #include <stddef.h>
 
@@ -75,7 +74,7 @@ void *memset(void *to, int value, size_t count)
 
 
 class OwnCompiler:
-    """A command line as `arm-none-eabi-gcc -Os -mcpu=cortex-m0plus -mthumb`."""
+    """Build by a command line as `arm-none-eabi-gcc -Os -mcpu=cortex-m0plus -mthumb`."""
 
     def __init__(self, command: str) -> None:
         try:
@@ -90,16 +89,16 @@ class OwnCompiler:
 
     @property
     def flags(self) -> str:
-        """All that stands behind the compiler's name."""
+        """Return everything behind the compiler's name."""
         return shlex.join(self.command[len(self._name) :])
 
     def version(self) -> str:
-        """The first line of what it says of itself."""
+        """Return the first line of its version message."""
         return next(iter(self._run([*self._name, "--version"]).splitlines()), self.command[0])
 
     @property
     def _name(self) -> list[str]:
-        """The words before the first flag: `python -m ziglang cc` is a compiler too."""
+        """Return the words before the first flag: `python -m ziglang cc` is a compiler too."""
         words = self.command
         if len(words) > 3 and words[1] == "-m":
             return words[:4]
@@ -129,7 +128,7 @@ class OwnCompiler:
                 "little-endian core with --cc, as in `arm-none-eabi-gcc -Os -mcpu=cortex-m0plus -mthumb`."
             ) from None
         if target is not None:
-            core_of(program, target.name)
+            identify_core(program, target.name)
         return out
 
     def _link(self, command: Sequence[str], out: Path, options: Sequence[str]) -> None:

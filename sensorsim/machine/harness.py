@@ -1,22 +1,25 @@
-"""Running vectors through compiled code: on the host through a shared library, on a core through the emulator."""
+"""Run vectors through compiled code: on the host through a shared library, on a core through the emulator."""
 
 import ctypes
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.errors import InputError
 from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length
-from sensorsim.machine.counting import BlockCounter, Tally
+from sensorsim.machine.abi import ARGUMENT_BYTES
+from sensorsim.machine.counting import CallCounter, Tally
 from sensorsim.machine.emulator import Machine
-from sensorsim.machine.memory import ARGUMENT_BYTES
 from sensorsim.machine.vectors import RESULT, Vectors
+
+if TYPE_CHECKING:
+    from sensorsim.machine.interpreted import InterpretedMachine
 
 
 class TooLargeError(InputError):
-    """Arguments that the emulated memory has no room for."""
+    """Report arguments that do not fit the emulated memory."""
 
 
 GUARD = 16  # bytes behind every array on a core, which must stay as they are
@@ -24,7 +27,7 @@ GUARD_BYTE = 0x5C
 
 
 def differing_bits(got: dict[str, Any], want: dict[str, Any]) -> int:
-    """How many bits of all outputs differ."""
+    """Count the bits of all outputs that differ."""
     import numpy as np
 
     total = 0
@@ -36,7 +39,7 @@ def differing_bits(got: dict[str, Any], want: dict[str, Any]) -> int:
 
 
 def driver_source(kernel: Kernel, function: str) -> str:
-    """A C function that calls the kernel's for many vectors; `_step` is 0 for an array that all calls share."""
+    """Return a C function that calls the kernel's for many vectors; `_step` is 0 for an array that all calls share."""
     parameters, passed = ["uint32_t driver_calls"], []
     for name, kind in kernel.parameters.items():
         if isinstance(kind, Length):
@@ -57,7 +60,7 @@ def driver_source(kernel: Kernel, function: str) -> str:
 
 
 def run_on_host(library: ctypes.CDLL, vectors: Vectors, function: str) -> dict[str, Any]:
-    """The outputs of all calls of the C function."""
+    """Return the outputs of all calls of the C function."""
     import numpy as np
 
     kernel = vectors.kernel
@@ -80,9 +83,9 @@ def run_on_host(library: ctypes.CDLL, vectors: Vectors, function: str) -> dict[s
 
 
 class CoreRun:
-    """Vectors on an emulated core: where each argument lies, and one call after the other."""
+    """Place vectors in the memory of an emulated core and call the function with each."""
 
-    def __init__(self, machine: Machine, vectors: Vectors, function: str) -> None:
+    def __init__(self, machine: "Machine | InterpretedMachine", vectors: Vectors, function: str) -> None:
         import numpy as np
 
         self.machine, self.vectors, self.name = machine, vectors, function
@@ -112,7 +115,7 @@ class CoreRun:
             self._part(self.before, name)[:] = values.view(np.uint8).reshape(vectors.count, -1)
 
     def calls(self, which: Iterable[int] | None = None) -> Iterator[int]:
-        """Run every call, or those; yields its number, when its counts can be taken."""
+        """Run every call, or those; yield its number when its counts can be taken."""
         import numpy as np
 
         vectors, uc = self.vectors, self.machine.uc
@@ -130,7 +133,7 @@ class CoreRun:
             yield call
 
     def differing_bits(self, want: dict[str, Any]) -> int:
-        """Of all outputs and of the guards behind them."""
+        """Count the bits that differ in all outputs and in the guards behind them."""
         import numpy as np
 
         right = self.before.copy()
@@ -147,7 +150,7 @@ class CoreRun:
         return region[:, start : start + self.vectors.values[name][0].nbytes]
 
     def _word(self, name: str) -> Any:
-        """An argument as a word, or as one word for each call."""
+        """Return an argument as a word, or as one word for each call."""
         if name in self.address:
             return self.address[name]
         if name in self.vectors.lengths:
@@ -156,7 +159,12 @@ class CoreRun:
 
 
 def run_on_core(
-    machine: Machine, vectors: Vectors, want: dict[str, Any], function: str, counter: BlockCounter | None, tally: Tally
+    machine: "Machine | InterpretedMachine",
+    vectors: Vectors,
+    want: dict[str, Any],
+    function: str,
+    counter: CallCounter | None,
+    tally: Tally,
 ) -> int:
     """Run all calls, count them where there is a counter, and return how many bits differ."""
     run = CoreRun(machine, vectors, function)
@@ -169,4 +177,5 @@ def run_on_core(
 
 
 def load_host(path: Path) -> ctypes.CDLL:
+    """Load a shared library."""
     return ctypes.CDLL(str(path))

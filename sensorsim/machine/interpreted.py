@@ -1,35 +1,86 @@
-"""What the small cores have in common whose interpreter is ours: memory in an array, and a report of what ran.
+"""Cores that our own interpreters run (AVR, MSP430): build for them, call a function, count and price what ran.
 
-They stand where `machine.emulator.Machine` does, and are read and written as through unicorn.
+A machine of this module is used as `machine.emulator.Machine`: it is read and written as through unicorn.
 """
 
+from collections import Counter
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from sensorsim.cost.prices import Cpu
+from sensorsim.errors import InputError
+from sensorsim.language.c.comments import C_TYPES
+from sensorsim.language.kernel import Kernel
+from sensorsim.language.types import Array, Length
+from sensorsim.machine.counting import CallCounter, Sums, Tally
 from sensorsim.machine.elf import Program
 from sensorsim.machine.harness import TooLargeError
+from sensorsim.machine.instructions import CLASSES
+from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, Target, run_compiler, write_script, zig_cc
+
+POINTER = 2  # bytes
+DATA = 0x800000  # where ELF files for an AVR have data memory
+LIMIT = 1 << 33  # instructions of one call
+DONE, NO_INSTRUCTION, TOO_LONG, TOO_DEEP = 0, 1, 2, 3  # how a run ended
 
 
 class Places(NamedTuple):
-    """Where things lie in memory: what a call is given, and the end of the room for it, below the stack."""
+    """Hold addresses: of the arguments of a call, and of the end of their room, below the stack."""
 
     arguments: int
     floor: int
 
 
 class Signature(NamedTuple):
-    """The bytes of each parameter, and of the result; 0 for none."""
+    """Hold the bytes of each parameter and of the result; 0 for none."""
 
     parameters: tuple[int, ...]
     result: int
 
 
+def signature_of(kernel: Kernel) -> Signature:
+    """Return the signature of a kernel's C function."""
+    kinds = kernel.parameters.values()
+    sizes = tuple(POINTER if isinstance(kind, Array) else 4 if isinstance(kind, Length) else _bytes(kind.storage)
+                  for kind in kinds)  # fmt: skip
+    return Signature(sizes, _bytes(kernel.result.storage) if kernel.result is not None else 0)
+
+
+def _bytes(storage: str) -> int:
+    return int("".join(filter(str.isdigit, C_TYPES[storage]))) // 8
+
+
+def compile_with_runtime(
+    target: Target, sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, options: Sequence[str] = ()
+) -> Path:
+    """Compile one function by clang and link it with our small runtime of the core; warnings are errors."""
+    script = write_script(f"{target.name}.ld", entry, out)
+    clang, folders = [*zig_cc(), *target.clang], [f"-I{folder}" for folder in include]
+    objects = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]
+    for source, file in zip(sources, objects, strict=True):
+        flags = [*OPTIMIZE, *SECTIONS, *WARNINGS, *options, *folders]
+        run_compiler([*clang, *flags, "-c", str(source), "-o", str(file)])
+    with as_file(files("sensorsim.machine") / f"{target.name}_runtime.S") as runtime:
+        run_compiler([*clang, "-static", *link_flags(script, entry), *map(str, objects), str(runtime), "-o", str(out)])
+    return out
+
+
+def link_flags(script: Path, entry: str) -> list[str]:
+    """Return the flags that link one function by a script."""
+    return ["-nostdlib", "-Wl,--gc-sections", f"-Wl,-T,{script}", f"-Wl,--entry={entry}"]
+
+
 class InterpretedMachine:
-    """A core with a program and its variables in memory. Each core fills these in, and runs its calls."""
+    """Run functions of a program on an interpreted core; each core has its own memory map and `call`."""
 
     title: ClassVar[str]  # for messages
     places: ClassVar[Places]
-    path_at: ClassVar[int]  # in the report: a hash of the way, and of the addresses
+    stack: ClassVar[int]  # its top
+    path_at: ClassVar[int]  # in the report: fingerprints of the path and of the addresses, the lowest stack pointer
     addresses_at: ClassVar[int]
+    lowest_at: ClassVar[int]
     memory: Any  # signed words, a byte in each: see the interpreters
     counts: Any
     taken: Any
@@ -39,11 +90,16 @@ class InterpretedMachine:
         self.program, self.signatures, self.deepest = program, signatures, 0
         self.uc = self
 
+    def call(self, name: str, arguments: Sequence[int]) -> int:
+        """Run the function; `arguments` are numbers, or addresses of what was written before."""
+        raise NotImplementedError
+
     def rooms(self) -> tuple[Any, ...]:
-        """The memories that hold what is written for a call."""
+        """Return the memories that hold what is written for a call."""
         return (self.memory,)
 
     def mem_write(self, address: int, content: bytes) -> None:
+        """Write bytes of an argument."""
         import numpy as np
 
         first, end = self.places
@@ -53,24 +109,89 @@ class InterpretedMachine:
             room[address : address + len(content)] = np.frombuffer(content, np.uint8)
 
     def mem_read(self, address: int, size: int) -> bytes:
+        """Read bytes of data memory."""
         content: bytes = self.memory[address : address + size].astype("uint8").tobytes()
         return content
 
+    def finish(self, name: str, status: int, address: int) -> None:
+        """Note the depth of the stack after a call; InputError where it did not return."""
+        self.deepest = max(self.deepest, self.stack - int(self.report[self.lowest_at]))
+        if status != DONE:
+            deep = f"its stack is deeper than {self.stack - self.places.floor} bytes"
+            why = {NO_INSTRUCTION: "there is no instruction", TOO_LONG: "it does not end", TOO_DEEP: deep}[status]
+            raise InputError(f"{name} stopped on {self.title.lower()} at address 0x{address:x}: {why}.")
+
     def forget(self) -> None:
-        """Set the counts back to zero."""
+        """Reset the counts."""
         self.counts[:] = 0
         self.taken[:] = 0
 
     @property
     def fingerprint(self) -> int:
-        """A hash of the way that the last call took through its branches."""
+        """Return a hash of the path that the last call took through its branches."""
         return int(self.report[self.path_at])
 
     @property
     def addresses(self) -> int:
-        """A hash of the data addresses that the last call read and wrote, in their order."""
+        """Return a hash of the data addresses that the last call read and wrote, in their order."""
         return int(self.report[self.addresses_at])
 
     def stack_bytes(self) -> int:
-        """The deepest stack of all calls, return address and arguments passed on the stack included."""
+        """Return the deepest stack of all calls, return address and arguments passed on the stack included."""
         return self.deepest
+
+
+class Priced(NamedTuple):
+    """Hold an instruction's class, its price when it falls through and when it jumps or skips, and its texts."""
+
+    kind: str
+    price: float
+    taken: float
+    note: str  # "disputed", "estimate" or nothing: what the table says of the row; or that it has none
+    name: str
+    text: str
+    conditional: bool
+
+
+class InterpretedCounter(CallCounter):
+    """Add up what an interpreted machine executes; no price depends on operands. A place is half an address."""
+
+    machine: Any
+
+    def __init__(self, machine: Any, cpu: Cpu) -> None:
+        super().__init__()
+        self.machine, self.cpu = machine, cpu
+        symbols = machine.program.symbols.items()
+        self.owners = sorted((address // 2, name) for name, (address, _) in symbols if address < DATA)
+        self.known: dict[int, Priced] = {}
+
+    def price(self, place: int) -> Priced:
+        """Price the instruction at a place."""
+        raise NotImplementedError
+
+    def add_up(self, tally: Tally) -> Sums:
+        """Return the sums of what ran since the last call was taken."""
+        import numpy as np
+
+        numbers: Counter[str] = Counter()
+        spent: Counter[str] = Counter()
+        functions: Counter[str] = Counter()
+        entered: dict[str, int] = {}
+        entries = dict(self.owners)
+        for place in map(int, np.flatnonzero(self.machine.counts)):
+            if place not in self.known:
+                self.known[place] = self.price(place)
+            one, count, jumps = self.known[place], int(self.machine.counts[place]), int(self.machine.taken[place])
+            numbers[one.kind] += count
+            spent[one.kind] += count * one.price + (jumps and jumps * (one.taken - one.price))  # type: ignore[assignment]
+            functions[self.owner(place)] += count
+            if place in entries:
+                entered[entries[place]] = count
+            if one.note:
+                tally.notes.add(f"{one.name}: {one.note}")
+            if one.conditional and tally.branches.setdefault(2 * place, (count, jumps)) != (count, jumps):
+                tally.varying[2 * place] = f"{self.owner(place)}: {one.text}"
+        classes = {name: numbers[name] for name in CLASSES if name in numbers}
+        prices = {name: float(spent[name]) for name in classes}
+        total = sum(prices.values())
+        return Sums(sum(classes.values()), total, classes, prices, dict(functions), worst=total, entered=entered)

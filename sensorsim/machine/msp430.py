@@ -1,53 +1,51 @@
-"""An MSP430 with a program loaded: compile a kernel for it and call it.
+"""Build a kernel for an MSP430, call it and price what it executes.
 
-Code by the clang of ziglang, with a small runtime of ours that multiplies in the hardware multiplier. A kernel's
-arguments and results follow the MSP430 EABI: r12 to r15, then the stack.
+Code is by the clang of ziglang, with a small runtime that multiplies in the hardware multiplier. Arguments and results
+follow the MSP430 EABI: r12 to r15, then the stack.
 """
 
 from collections.abc import Sequence
-from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
+from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine import msp430_core as core
-from sensorsim.machine.avr import signature_of
 from sensorsim.machine.elf import Program, read_elf
-from sensorsim.machine.interpreted import InterpretedMachine, Places, Signature
-from sensorsim.machine.targets import MSP430, OPTIMIZE, SECTIONS, WARNINGS, run_compiler, zig_cc
+from sensorsim.machine.interpreted import (
+    LIMIT,
+    InterpretedCounter,
+    InterpretedMachine,
+    Places,
+    Priced,
+    Signature,
+    compile_with_runtime,
+    signature_of,
+)
+from sensorsim.machine.targets import COUNTED
 
 ARGUMENTS, FLOOR, STACK, EXIT = 0x8000, 0xF000, 0xFFE0, 0xFFF0
-LIMIT = 1 << 33
 FIRST, LAST = 12, 16  # registers of arguments
-_WHY = {
-    core.NO_INSTRUCTION: "there is no instruction",
-    core.TOO_LONG: "it does not end",
-    core.TOO_DEEP: f"its stack is deeper than {STACK - FLOOR} bytes",
-}
 DOUBLE = ("MOV", "ADD", "ADDC", "SUBC", "SUB", "CMP", "DADD", "BIT", "BIC", "BIS", "XOR", "AND")
 SINGLE = ("RRC", "SWPB", "RRA", "SXT", "PUSH", "CALL", "RETI")
-
-
-def compile_msp430(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path) -> Path:
-    """Compile and link one function with all it needs; warnings are errors."""
-    own, script = files("sensorsim.machine"), out.with_suffix(".ld")
-    script.write_text((own / "msp430.ld").read_text("utf-8").replace("@ENTRY@", entry))
-    clang = [*zig_cc(), *MSP430.clang]
-    made = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]
-    for source, made_file in zip(sources, made, strict=True):
-        folders = [f"-I{folder}" for folder in include]
-        run_compiler([*clang, *OPTIMIZE, *SECTIONS, *WARNINGS, *folders, "-c", str(source), "-o", str(made_file)])
-    link = ["-static", "-nostdlib", "-Wl,--gc-sections", f"-Wl,-T,{script}", f"-Wl,--entry={entry}"]
-    with as_file(own / "msp430_runtime.S") as runtime:
-        run_compiler([*clang, *link, *map(str, made), str(runtime), "-o", str(out)])
-    return out
+KINDS = {
+    **dict.fromkeys(("ADD", "ADDC", "SUB", "SUBC", "DADD"), "add"),
+    **dict.fromkeys(("BIC", "BIS", "XOR", "AND", "SXT"), "logic"),
+    **dict.fromkeys(("RRC", "RRA", "SWPB"), "shift"),
+    **dict.fromkeys(("CMP", "BIT"), "compare"),
+    **dict.fromkeys(("JMP", "Jcc"), "branch"),
+    **dict.fromkeys(("CALL", "RETI"), "call"),
+    "PUSH": "stack",
+}
+POPS = 0x0130  # of a MOV: the source is what the stack pointer points to, and the pointer moves on
 
 
 class Msp430Machine(InterpretedMachine):
-    """A core with a program and its variables in memory."""
+    """Run functions of a program on an interpreted MSP430."""
 
-    title, places = "MSP430", Places(ARGUMENTS, FLOOR)
-    path_at, addresses_at = core.PATH, core.ADDRESSES
+    title, places, stack = "MSP430", Places(ARGUMENTS, FLOOR), STACK
+    path_at, addresses_at, lowest_at = core.PATH, core.ADDRESSES, core.LOWEST
 
     def __init__(self, program: Program, signatures: dict[str, Signature]) -> None:
         import numpy as np
@@ -74,14 +72,12 @@ class Msp430Machine(InterpretedMachine):
         self.report[:] = [0, 1 + start, 1, stack]
         run = core.interpreter()
         status = run(self.memory, self.register, self.counts, self.taken, self.report, EXIT, LIMIT, FLOOR)
-        self.deepest = max(self.deepest, STACK - int(self.report[core.LOWEST]))
-        if status != core.DONE:
-            raise InputError(f"{name} stopped on msp430 at address 0x{self.register[core.PC]:x}: {_WHY[status]}.")
+        self.finish(name, status, int(self.register[core.PC]))
         word = int(self.register[FIRST]) | int(self.register[FIRST + 1]) << 16
         return word & (1 << 8 * signature.result) - 1
 
     def _pass(self, arguments: Sequence[tuple[int, int]]) -> list[int]:
-        """Fill the registers; the words that go on the stack. A long one that half fits is split, the rest follow."""
+        """Fill the registers and return the words for the stack. A long one that half fits is split."""
         register, rest = FIRST, []
         for value, size in arguments:
             # A byte comes as a word that was extended with its sign, as `value` was.
@@ -98,17 +94,50 @@ class Msp430Machine(InterpretedMachine):
         return int(self.memory[address]) | int(self.memory[address + 1]) << 8
 
 
-def msp430_machine(
-    sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path
-) -> Msp430Machine:
-    """Compile the kernel's function and load it."""
-    out = compile_msp430(sources, include, function, build / f"{function}-msp430.elf")
-    return Msp430Machine(read_elf(out.read_bytes()), {function: signature_of(kernel)})
+class Msp430Counter(InterpretedCounter):
+    """Add up what the machine executes. No cycle count of this core depends on whether a branch is taken."""
+
+    def price(self, place: int) -> Priced:
+        """Price the instruction at a place."""
+        word = self.machine.word(2 * place)
+        row = self.cpu.instruction(*form_of(word), 16)
+        price, name = float(row.typical), row.operation
+        kind, branches = kind_at(self.machine, 2 * place), name.endswith("cc")
+        return Priced(kind, price, price, row.flag("native"), name.lower(), "a branch", branches)
+
+
+def load_msp430(cpu: Cpu, sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path
+                ) -> tuple[Any, Any]:  # fmt: skip
+    """Compile the kernel's function, load it, and return the machine and its counter."""
+    out = compile_with_runtime(COUNTED["msp430"], sources, include, function, build / f"{function}-msp430.elf")
+    machine = Msp430Machine(read_elf(out.read_bytes()), {function: signature_of(kernel)})
+    return machine, Msp430Counter(machine, cpu)
+
+
+def kind_at(machine: Msp430Machine, address: int) -> str:
+    """Return the class of the instruction at an address."""
+    word = machine.word(address)
+    name, operands = form_of(word)
+    source, _, target = operands.partition(",")
+    if target == "pc":
+        return "call" if word & 0x0F30 == POPS else "branch"
+    if name != "MOV":
+        return KINDS[name]
+    if target == "x":
+        written = machine.word(address + (4 if source in ("x", "i") else 2))
+        multiplies = word & 15 == core.SR and written in (core.OP2, core.OP2H)  # the last operand of a product
+        return "multiply" if multiplies else "store"
+    if source in ("@", "x"):
+        return "stack" if word & 0x0F30 == POPS else "load"
+    return "move"
 
 
 def form_of(word: int) -> tuple[str, str]:
-    """The name of an instruction and its operands as the table has them: r register, i constant, @ memory that a
-    register points to, x memory with an address word; pc where it writes the program counter."""
+    """Return the name of an instruction and its operands as the table has them.
+
+    r: register, i: constant, @: memory that a register points to, x: memory with an address word, pc: the program
+    counter is written.
+    """
     if word >> 13 == 1:
         return "JMP" if word >> 10 & 7 == 7 else "Jcc", "rel"
     source = _source(word >> 4 & 3, word & 15 if word >> 12 == 1 else word >> 8 & 15)

@@ -1,4 +1,4 @@
-"""The MSP430 itself: an interpreter of its 27 instructions, which Numba compiles, with the hardware multiplier MPY32.
+"""Interpret the 27 instructions of the MSP430, with the hardware multiplier MPY32; Numba compiles the loop.
 
 Flags in the status register: bit 0 C, 1 Z, 2 N, 8 V. The instructions of the extended core (MSP430X) that compilers
 for small memory leave alone are not there.
@@ -7,9 +7,10 @@ for small memory leave alone are not there.
 from functools import cache
 from typing import Any
 
-DONE, NO_INSTRUCTION, TOO_LONG, TOO_DEEP = 0, 1, 2, 3
+from sensorsim.machine.emulator import PRIME  # products keep their lower 64 bits
+from sensorsim.machine.interpreted import DONE, NO_INSTRUCTION, TOO_DEEP, TOO_LONG
+
 STEPS, PATH, ADDRESSES, LOWEST, REPORT = 0, 1, 2, 3, 4  # what a run reports
-PRIME = 0x100000001B3  # FNV-1a; products keep their lower 64 bits
 PC, SP, SR, CONSTANT = 0, 1, 2, 3
 MOV, ADD, ADDC, SUBC, SUB, CMP, DADD, BIT, BIC, BIS, XOR, AND = range(4, 16)
 RRC, SWPB, RRA, SXT, PUSH, CALL, RETI = range(7)
@@ -20,14 +21,14 @@ MPY32L, OP2L, OP2H, RES0 = 0x4D0, 0x4E0, 0x4E2, 0x4E4
 
 @cache
 def interpreter() -> Any:
-    """`loop`, compiled."""
+    """Compile `loop`."""
     from sensorsim.language.numba_backend.jit import jit
 
     return jit(loop, kept=True, nogil=True)
 
 
 def loop(memory: Any, register: Any, counts: Any, taken: Any, report: Any, end: int, limit: int, floor: int) -> int:
-    """Run from register[PC] until `end` is reached; DONE, or why it stopped. `counts` has a place for each word.
+    """Run from register[PC] until `end` is reached; return DONE, or why it stopped. `counts` has a place for each word.
 
     `memory` has a byte in each signed word: Numba would make floats of sums of signed and unsigned ones.
     """

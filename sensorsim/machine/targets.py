@@ -1,4 +1,4 @@
-"""The cores, one object each, and the compiler that builds exported code for them."""
+"""Declare the cores, one object each, and build exported code for them."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,7 +28,7 @@ TRAP = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
 
 @dataclass(frozen=True)
 class Target:
-    """A core: how it is compiled for, recognised and emulated.
+    """Describe a core: how code is compiled for it, and how it is recognised and emulated.
 
     Its table in tables/cpu has the rest: prices, and which operations take longer for some operands. To add a core, add
     a table and an entry of `COUNTED`.
@@ -49,65 +50,27 @@ class Target:
 
     @property
     def family(self) -> str:
-        """The instruction set: x86, thumb, riscv32, avr or msp430."""
+        """Return the instruction set: x86, thumb, riscv32, avr or msp430."""
         return self.triple.split("-")[0]
 
     @property
     def clang(self) -> list[str]:
-        """The compiler's options for this core."""
+        """Return the compiler's options for this core."""
         return ["-target", self.triple, f"-mcpu={self.mcpu}", *self.flags]
 
 
-def _load_avr(cpu: Any, *function: Any) -> tuple[Any, Any]:
-    from sensorsim.machine.avr_count import AvrCounter
-    from sensorsim.machine.avr_verify import avr_machine
+def _lazy(place: str) -> Callable[..., Any]:
+    """Return a function that imports `module:function` of this package when it is called."""
 
-    machine = avr_machine(*function)
-    return machine, AvrCounter(machine, cpu)
+    def call(*arguments: Any) -> Any:
+        module, _, name = place.partition(":")
+        return getattr(import_module(f"sensorsim.machine.{module}"), name)(*arguments)
 
-
-def _verify_avr(*function: Any) -> dict[str, Any]:
-    from sensorsim.machine.avr_verify import on_avr
-
-    return on_avr(*function)
-
-
-def _avr_compiler() -> str:
-    from sensorsim.machine.avr_build import avr_compiler, usual_compiler
-
-    return avr_compiler(usual_compiler())
-
-
-def _load_msp430(cpu: Any, *function: Any) -> tuple[Any, Any]:
-    from sensorsim.machine.msp430 import msp430_machine
-    from sensorsim.machine.msp430_count import Msp430Counter
-
-    machine = msp430_machine(*function)
-    return machine, Msp430Counter(machine, cpu)
+    return call
 
 
 HOST = "host"
 ARM, RISCV = "thumb-freestanding-eabi", "riscv32-freestanding-none"
-AVR = Target(
-    "avr",
-    "Microchip AVR (ATmega1284P)",
-    "avr-freestanding-none",
-    "atmega1284p",
-    "avr",
-    flags=("-Wno-avr-rtlib-linking-quirks",),  # clang asks for a chip to link with avr-libc, which is not linked here
-    load=_load_avr,
-    verify=_verify_avr,
-    compiler=_avr_compiler,
-)
-MSP430 = Target(
-    "msp430",
-    "TI MSP430",
-    "msp430-freestanding-none",
-    "msp430",
-    "msp430",
-    flags=("-DSS_HW_MUL",),  # MPY32 takes the same time for all operands
-    load=_load_msp430,
-)
 # The cores that `cost` counts on.
 COUNTED = {
     target.name: target
@@ -125,18 +88,21 @@ COUNTED = {
         Target("cv32e40p", "RISC-V RV32IMC (CV32E40P)", RISCV, "generic_rv32+m+c", "cv32e40p"),
         Target("rv32emc", "RISC-V RV32EMC (Ibex)", RISCV, "generic_rv32+e+m+c", "ibex", elf=("rv32em",)),
         Target("rv32ec", "RISC-V RV32EC (Ibex)", RISCV, "generic_rv32+e+c", "ibex", elf=("rv32e",)),
-        AVR,
-        MSP430,
+        Target("avr", "Microchip AVR (ATmega1284P)", "avr-freestanding-none", "atmega1284p", "avr",
+               flags=("-Wno-avr-rtlib-linking-quirks",),  # clang asks for a chip to link with avr-libc, not linked here
+               load=_lazy("avr:load_avr"), verify=_lazy("avr:verify_avr"), compiler=_lazy("avr:avr_compiler")),
+        Target("msp430", "TI MSP430", "msp430-freestanding-none", "msp430", "msp430", load=_lazy("msp430:load_msp430"),
+               flags=("-DSS_HW_MUL",)),  # MPY32 takes the same time for all operands
     )
 }  # fmt: skip
 TARGETS = {name: target for name, target in COUNTED.items() if target.load is None}  # those that unicorn runs
 CORES = {name: target for name, target in COUNTED.items() if name in TARGETS or target.verify}  # those of `verify`
-# What a package's README and manifest tell of: one core of a kind, so that an export stays short and quick.
+# The cores of a package's README and manifest: one of a kind, so that an export stays short and quick.
 SHOWN = ("k7", "cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imc")
 
 
-def targets_named(names: Iterable[str]) -> list[str]:
-    """The names, checked; InputError with the known ones for one that there is none of."""
+def check_targets(names: Iterable[str]) -> list[str]:
+    """Check names of targets; InputError with the known ones for an unknown one."""
     chosen = list(dict.fromkeys(names))
     if not any(chosen):
         raise InputError(f"no target is named; give some of {', '.join([HOST, *CORES])}.")
@@ -148,24 +114,21 @@ def targets_named(names: Iterable[str]) -> list[str]:
 
 
 def need_firmware_tools() -> None:
-    """InputError that names the extra where a tool for machine code is not installed."""
+    """Check that the tools for machine code are installed; InputError names the extra."""
     need("ziglang", "unicorn", "capstone")
 
 
 @cache
 def compiler_version() -> str:
-    """What stands beside every figure that depends on the compiler."""
+    """Return the version that is printed beside every figure that depends on the compiler."""
     need_firmware_tools()
-    text = run_compiler([sys.executable, "-m", "ziglang", "cc", "--version"])
-    return (
-        text.splitlines()[0].split(" (")[0]
-        + " by ziglang "
-        + run_compiler([sys.executable, "-m", "ziglang", "version"]).strip()
-    )
+    ziglang = [sys.executable, "-m", "ziglang"]
+    clang = run_compiler([*ziglang, "cc", "--version"]).splitlines()[0].split(" (")[0]
+    return f"{clang} by ziglang {run_compiler([*ziglang, 'version']).strip()}"
 
 
-def compilers(names: Iterable[str]) -> str:
-    """Name the compiler of these targets: one for all, and after it those of cores that have their own."""
+def name_compilers(names: Iterable[str]) -> str:
+    """Name the compilers of these targets: one for all, and after it those of cores that have their own."""
     own = (COUNTED[name] for name in names if name in COUNTED)
     return "; ".join([compiler_version(), *(f"{core.name}: {core.compiler()}" for core in own if core.compiler)])
 
@@ -174,10 +137,8 @@ def compile_elf(
     target: Target, sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, options: Sequence[str] = ()
 ) -> Path:
     """Compile and link one function with all it needs; warnings are errors."""
-    script = out.with_suffix(".ld")
-    script.write_text((files("sensorsim.machine") / "link.ld").read_text("utf-8").replace("@ENTRY@", entry))
-    command = [*zig_cc(), *target.clang, *OPTIMIZE, *SECTIONS]
-    command += [*WARNINGS, *LINK, *options]
+    script = write_script("link.ld", entry, out)
+    command = [*zig_cc(), *target.clang, *OPTIMIZE, *SECTIONS, *WARNINGS, *LINK, *options]
     command += [f"-Wl,-T,{script}", f"-Wl,--entry={entry}", *(f"-I{folder}" for folder in include)]
     command += [*map(str, sources), "-o", str(out)]
     try:
@@ -189,8 +150,15 @@ def compile_elf(
     return out
 
 
+def write_script(name: str, entry: str, out: Path) -> Path:
+    """Write a linker script of this package for an entry, beside the file to be linked."""
+    script = out.with_suffix(".ld")
+    script.write_text((files("sensorsim.machine") / name).read_text("utf-8").replace("@ENTRY@", entry))
+    return script
+
+
 class Compiler(Protocol):
-    """What turns a package into machine code."""
+    """Build a package as machine code."""
 
     @property
     def flags(self) -> str: ...
@@ -209,27 +177,15 @@ class Compiler(Protocol):
 
 
 class Ziglang:
-    """The compiler that every figure comes from unless another is given: clang, by ziglang."""
+    """Build by the default compiler: clang, by ziglang."""
 
     flags = SHOWN_FLAGS
-
-    def version(self) -> str:
-        return compiler_version()
-
-    def elf(
-        self,
-        target: Target,
-        sources: Sequence[Path],
-        include: Sequence[Path],
-        entry: str,
-        out: Path,
-        options: Sequence[str] = (),
-    ) -> Path:
-        return compile_elf(target, sources, include, entry, out, options)
+    version = staticmethod(compiler_version)
+    elf = staticmethod(compile_elf)
 
 
 def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[Path], out: Path) -> list[Path]:
-    """Object files, one for each source: nothing is linked, so nothing of the compiler's runtime is built."""
+    """Compile each source to an object file; without linking, the compiler's runtime is not built."""
     command = [*zig_cc(), *target.clang, *OPTIMIZE, *SECTIONS, *WARNINGS]
     made = [out / f"{source.stem}-{target.name}.o" for source in sources]
     for source, file in zip(sources, made, strict=True):
@@ -238,14 +194,14 @@ def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[P
 
 
 def compile_host(sources: Sequence[Path], include: Sequence[Path], out: Path, options: Sequence[str] = ()) -> Path:
-    """A shared library for this machine; warnings are errors."""
+    """Compile a shared library for this machine; warnings are errors."""
     flags = [*OPTIMIZE, *WARNINGS, "-shared", "-fPIC", "-nostdlib", *options]
     run_compiler([*zig_cc(), *flags, *(f"-I{folder}" for folder in include), *map(str, sources), "-o", str(out)])
     return out
 
 
 def check_with_gcc(sources: Sequence[Path], include: Sequence[Path]) -> str | None:
-    """Compile with the machine's gcc, warnings as errors; its version, or None where there is no gcc."""
+    """Compile with the machine's gcc, warnings as errors; return its version, or None where there is no gcc."""
     gcc = shutil.which("gcc")
     if gcc is None:
         return None

@@ -1,7 +1,7 @@
-"""Run a compiler or a checker: within a time limit, with a folder for what it leaves, ended with all it started.
+"""Run a compiler or a checker within a time limit and with its own temporary folder, and end all that it started.
 
-The compiler of ziglang keeps what it builds (the arithmetic of a core, which takes it some ten seconds) in a folder of
-its own inside ours, so that it needs no HOME. Where ours cannot be used, it gets a temporary one for this process.
+The compiler of ziglang caches what it builds (the arithmetic of a core, which takes it some ten seconds) in a folder
+inside our cache, so that it needs no HOME. Where that cannot be used, it gets a temporary one for this process.
 """
 
 import atexit
@@ -29,7 +29,7 @@ _group = {"own": True}
 
 
 class TimedOutError(UnableError):
-    """A tool that was stopped because it took too long."""
+    """Report a tool that was stopped because it took too long."""
 
 
 def run_tool(
@@ -65,17 +65,17 @@ def run_tool(
 
 
 def _lacked_room(code: int, said: str, folder: str) -> bool:
-    """Return whether a tool that a signal ended, or that said nothing, has failed for want of space in the folder."""
+    """Return whether a tool that a signal ended, or that printed nothing, has failed for lack of disk space."""
     return (code < 0 or not said.strip()) and shutil.disk_usage(folder).free < LITTLE_ROOM
 
 
 def stay_in_group() -> None:
-    """Start tools in the process group of this process from now on: somebody else ends the whole group."""
+    """Start tools in the process group of this process from now on: its parent ends the whole group."""
     _group["own"] = False
 
 
 def environment() -> Mapping[str, str]:
-    """Return the variables that tell the compiler of ziglang where to keep what it builds; the user's own stand."""
+    """Return the variables that set the cache of ziglang's compiler; the user's own take precedence."""
     place = os.environ.get(VARIABLES[0]) or str(_folder())
     return {VARIABLES[0]: place, VARIABLES[1]: os.environ.get(VARIABLES[1]) or place}
 
@@ -122,7 +122,7 @@ def _in_use() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(place: Path, exclusive: bool) -> Iterator[bool]:
-    """Lock the folder, shared or alone, and tell whether that worked; alone only where nobody has it."""
+    """Lock the folder, shared or exclusive, and yield whether that worked; an exclusive lock does not wait."""
     if sys.platform == "win32" or not (place / LOCK).is_file():
         yield False
         return

@@ -1,4 +1,4 @@
-"""Inputs for a kernel, made from its declared formats, and what Numba and plain Python make of them."""
+"""Generate inputs for a kernel from its declared formats, and the outputs that Numba and plain Python compute."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ SHARED = 64  # arrays longer than this are tables: drawn once for a whole set of
 
 @dataclass(frozen=True)
 class Vectors:
-    """Arguments of many calls: scalars have shape (count,), arrays (count, size), or (1, size) where all share one."""
+    """Hold arguments of many calls: scalars of shape (count,), arrays (count, size), or (1, size) if shared."""
 
     kernel: Kernel
     lengths: dict[str, int]
@@ -24,25 +24,25 @@ class Vectors:
     values: dict[str, Any]
 
     def of(self, call: int) -> dict[str, Any]:
-        """The arguments of one call; arrays are one-dimensional views."""
+        """Return the arguments of one call; arrays are one-dimensional views."""
         made: dict[str, Any] = dict(self.lengths)
         for name, value in self.values.items():
             made[name] = value[call % len(value)]
         return {name: made[name] for name in self.kernel.parameters}
 
     def only(self, call: int) -> "Vectors":
-        """That call alone."""
+        """Return that call alone."""
         values = {name: value[call % len(value)][None] for name, value in self.values.items()}
         return Vectors(self.kernel, self.lengths, 1, values)
 
     def some(self, count: int) -> "Vectors":
-        """No more than `count` of the calls, evenly chosen: the first edges differ in a few arguments only."""
+        """Return at most `count` of the calls, evenly chosen: the first edges differ in a few arguments only."""
         chosen = [place * self.count // count for place in range(count)] if count < self.count else range(self.count)
         values = {name: value if len(value) == 1 else value[list(chosen)] for name, value in self.values.items()}
         return Vectors(self.kernel, self.lengths, len(chosen), values)
 
     def holding(self, fixed: Mapping[str, Any]) -> "Vectors":
-        """The same calls with these arguments in all of them: a number for a scalar, a list for an array."""
+        """Return the calls with these arguments in all of them: a number for a scalar, a list for an array."""
         import numpy as np
 
         values = dict(self.values)
@@ -54,7 +54,7 @@ class Vectors:
 
 
 def with_one_public_input(vectors: Vectors) -> Vectors:
-    """The same secrets, with what is public as in the first call: only the secrets change from call to call."""
+    """Return the same secrets with the public inputs of the first call: only the secrets change."""
     import numpy as np
 
     values = dict(vectors.values)
@@ -65,7 +65,7 @@ def with_one_public_input(vectors: Vectors) -> Vectors:
 
 
 def random_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed: int) -> Vectors:
-    """Even draws over the whole declared range of every value; lengths that are not given are typical."""
+    """Draw uniformly over the declared range of every value; lengths that are not given are typical."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def random_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed:
 
 
 def edge_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed: int) -> Vectors:
-    """Every parameter at its least and its largest value, in all combinations, then edges mixed element by element."""
+    """Set every parameter to its least and largest value in all combinations, then mix edges element by element."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def edge_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed: i
 
 
 def orders(kernel: Kernel, lengths: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
-    """The arrays that hold no value twice: name, what every value is below, how many there are."""
+    """Yield the arrays that hold no value twice: name, upper bound of the values, length."""
     for name, kind in kernel.arrays.items():
         if isinstance(kind.element, Below) and kind.element.once and not _given(kind):
             limit, size = lengths[kind.element.limit], array_length(kernel, name, lengths)
@@ -109,15 +109,17 @@ def orders(kernel: Kernel, lengths: Mapping[str, int]) -> Iterator[tuple[str, in
 
 
 def least_first(values: range, count: int) -> list[int]:
+    """Return the `count` least values in ascending order."""
     return list(values[:count])
 
 
 def largest_first(values: range, count: int) -> list[int]:
+    """Return the `count` largest values in descending order."""
     return list(values[::-1][:count])
 
 
 def _shuffled(vectors: Vectors, generator: Any) -> Vectors:
-    """The same vectors with every order a random one."""
+    """Shuffle every array that holds no value twice."""
     import numpy as np
 
     for name, limit, size in orders(vectors.kernel, vectors.lengths):
@@ -128,7 +130,7 @@ def _shuffled(vectors: Vectors, generator: Any) -> Vectors:
 
 
 def of_one_call(kernel: Kernel, inputs: Mapping[str, Any]) -> Vectors:
-    """One call with these arguments: numbers and lists."""
+    """Return the vectors of one call with these arguments: numbers and lists."""
     import numpy as np
 
     values = {}
@@ -140,7 +142,7 @@ def of_one_call(kernel: Kernel, inputs: Mapping[str, Any]) -> Vectors:
 
 
 def expected(vectors: Vectors) -> dict[str, Any]:
-    """What Numba's reading of the kernel writes and returns, for every call."""
+    """Return what the kernel compiled by Numba writes and returns, for every call."""
     from sensorsim.language.numba_backend.batch import batch_of
 
     kernel, given = vectors.kernel, dict(vectors.lengths)
@@ -152,7 +154,7 @@ def expected(vectors: Vectors) -> dict[str, Any]:
 
 
 def by_plain_python(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the plain function writes and returns for one call with lists and whole numbers."""
+    """Return what the plain Python function writes and returns for one call with lists and whole numbers."""
     check_vectors(kernel)
     values = {name: list(value) if isinstance(value, list) else value for name, value in arguments.items()}
     result = kernel(*values.values())
@@ -161,7 +163,7 @@ def by_plain_python(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, A
 
 
 def as_arrays(kernel: Kernel, outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs of one call in the shape of `expected`."""
+    """Return the outputs of one call in the shape of `expected`."""
     import numpy as np
 
     kinds = {**kernel.parameters, RESULT: kernel.result}
@@ -169,7 +171,7 @@ def as_arrays(kernel: Kernel, outputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_vectors(kernel: Kernel) -> None:
-    """Refuse a kernel that cannot be called with numbers alone."""
+    """Check that a kernel can be called with numbers alone."""
     if kernel.records:
         raise InputError(
             f"{kernel.name} takes a record, and is verified with what it is part of: export a sensor and `verify` it."
@@ -201,7 +203,7 @@ def _fill(kernel: Kernel, lengths: Mapping[str, int], count: int, draw: Callable
 
 
 def _given(kind: Any) -> bool:
-    """Whether a parameter's content is not ours to choose: a constant table, or an array that is only written."""
+    """Return whether a parameter's content is fixed: a constant table, or an array that is only written."""
     return isinstance(kind, Array) and (kind.contents is not None or kind.written)
 
 

@@ -1,23 +1,21 @@
-"""What a call touches: a fingerprint of the data addresses it reads and writes, and of chosen operands.
+"""Record what a call touches: a fingerprint of the data addresses that it reads and writes, and of chosen operands.
 
-Everything lies at the same place in every call of one set of vectors, and the stack begins at the same place, so
+Everything has the same address in every call of one set of vectors, and the stack begins at the same place, so
 addresses can be compared as they are. The hook for addresses is machine code, as that for blocks; it still makes a
 call several times slower, so a few hundred calls are watched, not all.
 """
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sensorsim.machine.emulator import Machine
+from sensorsim.machine.emulator import PRIME, Machine, add_c_hook
 
-PRIME = 0x100000001B3  # of FNV-1a, which folds one number after the other into a fingerprint
 WORD = (1 << 64) - 1
 
 
 class Touched(NamedTuple):
-    """Fingerprints of one call: the blocks that ran, the addresses of data, the operands at the watched places."""
+    """Hold fingerprints of one call: the blocks that ran, the addresses of data, the operands at the watched places."""
 
     path: int
     addresses: int
@@ -25,10 +23,10 @@ class Touched(NamedTuple):
 
 
 class Watch:
-    """Follows the calls of a machine from `with Watch(…) as watch` to its end; `take` after each call."""
+    """Watch the calls of a machine within `with Watch(…) as watch`; `take` after each call."""
 
     def __init__(self, machine: Machine, places: Mapping[int, Sequence[str]]) -> None:
-        """`places`: addresses of instructions and the names of the registers whose values are folded there."""
+        """Watch `places`: addresses of instructions, and the registers whose values are folded there."""
         import numpy as np
 
         self.machine, self.places = machine, places
@@ -36,9 +34,10 @@ class Watch:
         self.operands: dict[int, int] = {}
 
     def __enter__(self) -> "Watch":
-        from unicorn import UC_HOOK_CODE
+        from unicorn import UC_HOOK_CODE, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
 
-        self._hook = _add_memory_hook(self.machine.uc, self.state.ctypes.data)
+        kinds, state = UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, self.state.ctypes.data
+        self._hook = add_c_hook(self.machine.uc, kinds, _memory_callback(), state, 1, 0)  # every address
         registers = {name: _register(self.machine, name) for names in self.places.values() for name in names}
 
         def seen(uc: Any, address: int, size: int, data: Any) -> None:
@@ -59,7 +58,7 @@ class Watch:
         self.machine.uc.ctl_flush_tb()
 
     def take(self) -> Touched:
-        """What the last call touched; the next one begins anew."""
+        """Return what the last call touched, and reset."""
         touched = Touched(self.machine.fingerprint, int(self.state[0]), self.operands)
         self.state[0], self.operands = 0, {}
         self.machine.forget()
@@ -67,7 +66,7 @@ class Watch:
 
 
 class Steps:
-    """Every block and every data access of a call in order, for two calls that differ: slow, for a few calls."""
+    """Record every block and every data access of a call in order: slow, for two calls that differ."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -95,7 +94,7 @@ class Steps:
         self.machine.uc.ctl_flush_tb()
 
     def take(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Blocks and accesses of the last call; the next one begins anew."""
+        """Return blocks and accesses of the last call, and reset."""
         taken = self.blocks, self.accesses
         self.blocks, self.accesses = [], []
         self.machine.forget()
@@ -103,7 +102,7 @@ class Steps:
 
 
 def first_difference(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int | None:
-    """The place of the first entry that two lists do not share; None when they are the same."""
+    """Return the index of the first entry in which two lists differ; None where they are equal."""
     for place, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return place
@@ -111,7 +110,7 @@ def first_difference(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, 
 
 
 def _register(machine: Machine, name: str) -> int:
-    """Unicorn's number of a register, by its name in a disassembly."""
+    """Return unicorn's number of a register by its name in a disassembly."""
     from unicorn import arm_const, riscv_const, x86_const
 
     module, stem = {
@@ -124,7 +123,7 @@ def _register(machine: Machine, name: str) -> int:
 
 @cache
 def _memory_callback() -> Any:
-    """The hook, compiled: void (uc, kind, address, size, value, memory)."""
+    """Compile the hook: void (uc, kind, address, size, value, memory)."""
     import numba
 
     signature = numba.void(
@@ -143,25 +142,6 @@ def _memory_callback() -> Any:
         state[0] = (state[0] ^ (what + word(1))) * word(PRIME)
 
     return numba.cfunc(signature)(touched)
-
-
-def _add_memory_hook(uc: Any, memory: int) -> Any:
-    from unicorn import UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
-    from unicorn.unicorn_py3 import unicorn as binding
-
-    handle = ctypes.c_size_t()
-    status = binding.uclib.uc_hook_add(
-        uc._uch,
-        ctypes.byref(handle),
-        UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE,
-        ctypes.cast(_memory_callback().address, ctypes.c_void_p),
-        ctypes.c_void_p(memory),
-        ctypes.c_uint64(1),
-        ctypes.c_uint64(0),
-    )
-    if status:
-        raise RuntimeError(f"unicorn refused the memory hook (error {status})")
-    return handle
 
 
 def _delete_hook(uc: Any, handle: Any) -> None:

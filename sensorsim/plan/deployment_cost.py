@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from sensorsim.cost.record_energy import RecordPricer
+from sensorsim.cost.whole_record import resolve_choices
 from sensorsim.plan.deployment import Line, given
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
-    from sensorsim.cost.record import WholeRecord
-    from sensorsim.cost.record_cost import Part
+    from sensorsim.cost.record_energy import Part
+    from sensorsim.cost.whole_record import WholeRecord
     from sensorsim.plan.solve import Settled
 
 DAYS_PER_YEAR = 365.25
@@ -40,8 +42,8 @@ class Costs:
 
 def costs(settled: "Settled") -> Costs:
     """Compute the costs of a settled deployment."""
-    from sensorsim.cost.record import check_day
-    from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE
+    from sensorsim.cost.record_energy import NANOJOULES_PER_MICROJOULE
+    from sensorsim.cost.whole_record import check_day
 
     asked, size = settled.asked, settled.firmware.layout.bytes
     record = record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)
@@ -61,18 +63,18 @@ def costs(settled: "Settled") -> Costs:
 @lru_cache(maxsize=8)
 def record_of(n: int, chip: str | None, radio: str, battery_mah: float | None = None) -> "WholeRecord":
     """Return the sensor's record of n features on a chip, by a radio, as in `sensorsim cost`."""
-    from sensorsim.cost.record import Choices, WholeRecord, settle
-    from sensorsim.cost.record_parts import SENSOR, Making
+    from sensorsim.cost.record_energy import SENSOR
+    from sensorsim.cost.whole_record import Choices, WholeRecord
 
     choices = Choices(chip, radio, battery_mah=battery_mah)
-    parts = settle(choices, "")
-    making = Making(*parts, choices.random, {}, n)
-    return WholeRecord(*parts, choices, "kernel", {SENSOR: making.of_sensor()})
+    parts = resolve_choices(choices, "")
+    pricer = RecordPricer(*parts, choices.random, {}, n)
+    return WholeRecord(*parts, choices, "kernel", {SENSOR: pricer.sensor_record()})
 
 
 def release_cost(n: int, k: int, blocks: int, size: int, chip: str | None, radio: str) -> "Part":
     """Return the cost of a release of k features, generator blocks and packet bytes; no energy where unknown."""
-    from sensorsim.cost.record_cost import Part
+    from sensorsim.cost.record_energy import Part
 
     record = record_of(n, chip, radio)
     sensor = record.costs["sensor"]

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from sensorsim.cost.record_text import short
+from sensorsim.cost.cost_text import format_short
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.deployment import COVARIANCE, given, span
 from sensorsim.plan.estimands import NORMAL_95
@@ -148,8 +148,8 @@ def _shuffled(plan: Plan) -> list[str]:
 
 def _costs(plan: Plan) -> list[str]:
     found, asked = plan.costs, plan.asked
-    energy = "no energy is known" if found.microjoule is None else f"{short(found.microjoule)} µJ"
-    day = "" if found.microjoule_per_day is None else f", {short(found.microjoule_per_day)} µJ"
+    energy = "no energy is known" if found.microjoule is None else f"{format_short(found.microjoule)} µJ"
+    day = "" if found.microjoule_per_day is None else f", {format_short(found.microjoule_per_day)} µJ"
     often = counted(1, "release") if found.releases_per_day == 1 else f"{found.releases_per_day:.3g} releases"
     lines = [
         f"  a release     {energy}, {found.cycles:,.0f} cycles, {counted(found.bytes, 'byte')} on air",

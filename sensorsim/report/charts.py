@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sensorsim.cost.record_cost import NANOJOULES_PER_MICROJOULE, PARTS
-from sensorsim.cost.record_text import SHOWN, short
+from sensorsim.cost.cost_text import SHOWN, format_short
+from sensorsim.cost.record_energy import NANOJOULES_PER_MICROJOULE, PARTS
 
 if TYPE_CHECKING:
-    from sensorsim.cost.record import WholeRecord
+    from sensorsim.cost.whole_record import WholeRecord
     from sensorsim.report.findings import Rival
 
 WIDTH = 340  # as wide as a phone
@@ -60,15 +60,15 @@ def energy_chart(record: "WholeRecord") -> Chart | None:
         x, y = 0.0, 62.0 + 46 * row
         energies = {name: (cost.parts[name].nJ or 0.0) / NANOJOULES_PER_MICROJOULE for name in PARTS}
         chart.text(0, y, cost.title)
-        chart.text(WIDTH, y, f"{short(cost.microjoule)} µJ", "strong", "end")
+        chart.text(WIDTH, y, f"{format_short(cost.microjoule)} µJ", "strong", "end")
         for place, energy in enumerate(energies.values()):
             width = WIDTH * energy / longest
             chart.rects.append((x, y + 7, width, 18, f"part{place}"))
-            if width > len(short(energy)) * CHARACTER + 8:
-                chart.text(x + width / 2, y + 20, short(energy), f"on{place}", "middle")
+            if width > len(format_short(energy)) * CHARACTER + 8:
+                chart.text(x + width / 2, y + 20, format_short(energy), f"on{place}", "middle")
             x += width
-        parts = ", ".join(f"{name} {short(energy)}" for name, energy in energies.items())
-        descriptions.append(f"{cost.title}: {short(cost.microjoule)} µJ ({parts})")
+        parts = ", ".join(f"{name} {format_short(energy)}" for name, energy in energies.items())
+        descriptions.append(f"{cost.title}: {format_short(cost.microjoule)} µJ ({parts})")
     chart.description = f"{'; '.join(descriptions)}."
     return chart
 

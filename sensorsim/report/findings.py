@@ -14,7 +14,7 @@ from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.claims import Claim
-    from sensorsim.cost.record import WholeRecord
+    from sensorsim.cost.whole_record import WholeRecord
     from sensorsim.fleet.fleet_result import FleetResult
     from sensorsim.noise.certificate import Certificate
     from sensorsim.noise.noise_table import NoiseTable
@@ -154,11 +154,12 @@ def compute_findings(request: ReportRequest, progress: Progress = lambda text: N
 
 
 def _record_cost(request: ReportRequest) -> "tuple[WholeRecord, float | None]":
-    from sensorsim.cost.record import Choices, whole_record
-    from sensorsim.cost.report import cost
+    from sensorsim.cost.cost_report import cost
+    from sensorsim.cost.whole_record import Choices, price_whole_record
 
     costs = cost(request.n, request.l)
-    return whole_record(costs, Choices(request.chip, request.radio, battery_mah=request.battery_mah)), costs.saving()
+    choices = Choices(request.chip, request.radio, battery_mah=request.battery_mah)
+    return price_whole_record(costs, choices), costs.saving()
 
 
 def _rivals(plan: "Plan") -> tuple[Rival, ...]:
@@ -200,7 +201,7 @@ def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
 def core_costs(n: int, board_cpu: str) -> tuple[Core, ...]:
     """Return the cost of a release on every core with a table, and on the board's own core."""
     from sensorsim.cost.prices import cpu_names, load_cpu
-    from sensorsim.cost.record_parts import full_pricing
+    from sensorsim.cost.pricing import full_pricing
     from sensorsim.cost.sensor import sensor_release
 
     found = []

@@ -99,8 +99,8 @@ class InputReader:
 
     def board(self, chip: str | None) -> None:
         """List the files of a board that is not one of those that ship."""
-        from sensorsim.cost.own import own_files
-        from sensorsim.cost.rows import MOST_BYTES
+        from sensorsim.cost.chips import own_files
+        from sensorsim.cost.csv_schema import MOST_BYTES
 
         for path in own_files(chip):
             self._content("--chip", path, MOST_BYTES, "the table of a chip")

@@ -9,8 +9,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.files import Name, check_targets, write_whole
-from sensorsim.cost.record_cost import MICROJOULES_PER_JOULE, NANOJOULES_PER_MICROJOULE, PARTS
-from sensorsim.cost.record_text import LEFT_OUT, SHOWN, made_of, short
+from sensorsim.cost.cost_text import LEFT_OUT, SHOWN, describe_record, format_short
+from sensorsim.cost.record_energy import MICROJOULES_PER_JOULE, NANOJOULES_PER_MICROJOULE, PARTS
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.plan.deployment import span
 from sensorsim.report.charts import energy_chart, percent, precision_chart, rival_chart
@@ -72,7 +72,7 @@ class Report(Result):
 
     def write(self, path: Name) -> None:
         """Write the page; raise InputError if `path` cannot be written, or is a file that the page was made from."""
-        from sensorsim.cost.own import own_files
+        from sensorsim.cost.chips import own_files
 
         request = self.findings.request
         read = [*(getattr(request, name) for name in FILES), *own_files(request.chip)]
@@ -118,7 +118,7 @@ def headlines(found: Findings) -> list[tuple[str, str, str]]:
     request, costs, person = found.request, found.plan.costs, found.month
     records = costs.microjoule and found.record.joule and found.record.joule * MICROJOULES_PER_JOULE / costs.microjoule
     battery = f"; a battery of {request.battery_mah:g} mAh pays for {large(records)}" if records else ""
-    energy = "not known" if costs.microjoule is None else f"{short(costs.microjoule)} µJ"
+    energy = "not known" if costs.microjoule is None else f"{format_short(costs.microjoule)} µJ"
     estimates = f"every mean {span(request.every)}, {counted(request.devices, 'device')}, 95 %"
     releases = counted(person.releases, "release")
     return [
@@ -176,7 +176,7 @@ def _environment() -> "Environment":
         loader=loader, autoescape=True, undefined=StrictUndefined, finalize=printable, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip
-    filters = (bound, counted, epsilon, large, number, percent, quote, score, sentence, short, span)
+    filters = (bound, counted, epsilon, large, number, percent, quote, score, sentence, format_short, span)
     environment.filters |= {function.__name__: function for function in filters}
     return environment
 
@@ -192,6 +192,7 @@ def _render(template: str, found: Findings) -> str:
         verdicts={name: verdicts[name] for name in MARKS if verdicts[name]},
         mechanisms=[found.record.costs[name] for name in SHOWN if name in found.record.costs], parts=PARTS,
         nanojoules=NANOJOULES_PER_MICROJOULE, uninformative=UNINFORMATIVE,
-        board=made_of(found.record).replace("; choose with --chip", ""), energy_chart=energy_chart(found.record),
+        board=describe_record(found.record).replace("; choose with --chip", ""),
+        energy_chart=energy_chart(found.record),
         precision_chart=precision_chart(found.curve, found.request.devices), rival_chart=rival_chart(found.rivals),
     )  # fmt: skip

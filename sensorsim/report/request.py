@@ -6,7 +6,7 @@ from decimal import Decimal
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.cost.radio import DEFAULT_RADIO
+from sensorsim.cost.chips import DEFAULT_RADIO
 from sensorsim.errors import InputError
 from sensorsim.plan.deployment import FEATURES, Asked
 from sensorsim.terminal import counted

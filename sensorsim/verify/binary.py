@@ -15,8 +15,7 @@ from sensorsim.errors import FailedProofError, InputError
 from sensorsim.export.manifest import Package, open_package
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.compilers import OwnCompiler
-from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import MOST_BYTES, read_elf
+from sensorsim.machine.elf import MOST_BYTES, identify_core, read_elf
 from sensorsim.machine.targets import Target, need_firmware_tools
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
@@ -133,7 +132,7 @@ def verify_elf(
         said = str(error)
         raise InputError(said if elf.name in said else f"{elf.name}: {said}") from None
     program = with_symbols(program, symbols or {})
-    core = core_of(program, target)
+    core = identify_core(program, target)
     package, say, of_package = _open(manifest if manifest.is_dir() else manifest.parent, trust, progress)
     image = Image(program, core, package)
     with temporary_folder() as build:

@@ -14,7 +14,6 @@ from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.timing import uneven_cores
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import EndlessError, Machine
 from sensorsim.machine.harness import (
@@ -26,6 +25,7 @@ from sensorsim.machine.harness import (
     run_on_core,
     run_on_host,
 )
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import HOST, TARGETS, TRAP, Compiler, Target, Ziglang, compile_host
 from sensorsim.machine.vectors import (
     Vectors,

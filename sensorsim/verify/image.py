@@ -8,14 +8,13 @@ from typing import Any
 from sensorsim._util.files import temporary_folder
 from sensorsim.device.firmware import Firmware
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.board import BOARD_ENTRY, board_entry
 from sensorsim.export.manifest import Package
 from sensorsim.export.sensor_package import firmware_of
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.secrecy import unproved
 from sensorsim.machine.compilers import OwnCompiler
-from sensorsim.machine.cores import core_of
-from sensorsim.machine.elf import Program, read_elf
+from sensorsim.machine.elf import Program, identify_core, read_elf
+from sensorsim.machine.emulated_sensor import BOARD_ENTRY, board_entry
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import Target
 from sensorsim.verify.bits import Effort, KernelResult, Work
@@ -132,7 +131,7 @@ def link_package(package: Package, compiler: OwnCompiler, build: Path, target: s
         sources.append(whole)
     path = compiler.elf(None, sources, package.include, entry, build / "whole.elf")
     program = read_elf(path.read_bytes())
-    return program, core_of(program, target)
+    return program, identify_core(program, target)
 
 
 def selftest_proofs(image: Image) -> list[Proof]:

@@ -15,8 +15,8 @@ from sensorsim.language import ir
 from sensorsim.language.c.comments import with_prefix
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Instruction
 from sensorsim.machine.harness import CoreRun
+from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.vectors import Vectors
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
 

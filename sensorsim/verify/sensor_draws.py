@@ -22,10 +22,10 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.status import Status
-from sensorsim.export.board import ROOM
 from sensorsim.kernels.chacha20 import CONSTANTS
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS
+from sensorsim.machine.emulated_sensor import ROOM
 from sensorsim.verify.findings import Proof
 from sensorsim.verify.sensor_life import FIRST_EPOCH, Board, SensorBuild, record
 

@@ -16,9 +16,9 @@ from sensorsim.device.flash import MODES, Flash, PowerCut
 from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.status import Status
 from sensorsim.errors import FailedProofError, InputError
-from sensorsim.export.board import EmulatedSensor
 from sensorsim.kernels.journal import IDENTITY_AT, IDENTITY_BYTES, RESERVE_AT, SLOT_BYTES
 from sensorsim.machine.elf import Program
+from sensorsim.machine.emulated_sensor import EmulatedSensor
 from sensorsim.machine.targets import Target
 
 FIRST_EPOCH = 100

@@ -15,12 +15,12 @@ from sensorsim.cost.prices import load_cpu
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.status import Status
 from sensorsim.errors import FailedProofError
-from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.export.manifest import Package
 from sensorsim.language.secrecy import TIMED
 from sensorsim.machine.counting import BlockCounter, Spread, Tally
-from sensorsim.machine.decode import Decoder, Instruction
 from sensorsim.machine.elf import Program
+from sensorsim.machine.emulated_sensor import GARBAGE, ROOM, EmulatedSensor
+from sensorsim.machine.instructions import Decoder, Instruction
 from sensorsim.machine.targets import Target
 from sensorsim.machine.watching import Steps, Touched, Watch, first_difference
 from sensorsim.verify.findings import Proof

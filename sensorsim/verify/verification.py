@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.files import temporary_folder
 from sensorsim.errors import FailedProofError
 from sensorsim.export.manifest import files_in
-from sensorsim.machine.targets import HOST, SHOWN_FLAGS, compilers, targets_named
+from sensorsim.machine.targets import HOST, SHOWN_FLAGS, check_targets, name_compilers
 from sensorsim.results import Result, bars
 from sensorsim.terminal import counted
 from sensorsim.verify.bits import Effort
@@ -85,7 +85,7 @@ def verify(
     known. FailedProofError where the package's hashes do not hold; all else that does not hold is in the report.
     InputError where the question is wrong.
     """
-    names = targets_named(targets)
+    names = check_targets(targets)
     with temporary_folder() as build:
         setup = Setup(folder, Path(build), tuple(names), effort or Effort(), seed, trust, made)
         run = Run(setup, progress, jobs)
@@ -111,7 +111,7 @@ class _Report:
         count = sum(number for number in vectors if isinstance(number, int))
         return Verification(
             str(self.setup.folder),
-            compilers(self.setup.targets),
+            name_compilers(self.setup.targets),
             SHOWN_FLAGS,
             gcc if isinstance(gcc, str) else None,
             count,

@@ -12,13 +12,13 @@ from typing import Any
 
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.sensor import Sensor
-from sensorsim.export.board import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.kernels.formats import ONE
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
 from sensorsim.kernels.sensor import SENSOR
 from sensorsim.language.types import Q
+from sensorsim.machine.abi import PAGE, STACK_BYTES
+from sensorsim.machine.emulated_sensor import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.machine.emulator import PAINT
-from sensorsim.machine.memory import PAGE, STACK_BYTES
 from sensorsim.verify.sensor_life import Board, SensorBuild
 
 WORD, HALF = 4, 2

@@ -8,9 +8,9 @@ from typing import Any
 
 from rtl.machine import SimulatedMachine
 
-from sensorsim.cost.forms import forms
+from sensorsim._util.files import fill
 from sensorsim.cost.prices import Cpu
-from sensorsim.export.write import fill
+from sensorsim.cost.pricing import list_forms
 from sensorsim.language.arguments import arguments
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names
@@ -18,16 +18,16 @@ from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import shipped
 from sensorsim.machine.counting import BlockCounter, Tally
-from sensorsim.machine.decode import Decoder
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.harness import CoreRun, run_on_core
+from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.machine.vectors import as_arrays, by_plain_python, of_one_call, orders
 
 N, L = 14, 7
 TARGET = TARGETS["rv32imc"]
-# Beside the forms of the mechanisms: three features of a record, and what a sensor runs besides.
+# Beside the list_forms of the mechanisms: three features of a record, and what a sensor runs besides.
 OTHERS = (
     *("rows_search.sampled_rows_search", "rows_lookup.sampled_rows_lookup", "rows_bit.sampled_rows_bit"),
     *("rows_mirrored.sampled_rows_mirrored", "rows_mirrored.release_rows_mirrored", "stairs.sampled_stairs"),
@@ -54,7 +54,7 @@ class Compared:
 
 def records() -> Iterator[tuple[str, Kernel, dict[str, Any]]]:
     """Every kernel that is compared, with the arguments of its one call: numbers all over their declared ranges."""
-    for form in forms():
+    for form in list_forms():
         given = drawn(form.kernel, form.lengths_at(N, L))
         chosen = {name: form.record(N, L)[name] for name in form.values}  # what decides the branch
         yield form.name, form.kernel, {**given, **chosen}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rtl.machine import SimulatedMachine
 
-from sensorsim.cost.rows import Row
+from sensorsim.cost.prices import Row
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.targets import TARGETS, compile_elf
 

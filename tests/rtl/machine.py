@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from sensorsim.machine.abi import STACK_BYTES, free_places
 from sensorsim.machine.elf import Program
-from sensorsim.machine.memory import STACK_BYTES, places_beside
 
 START, MARK = 0x8080, 0xF0000000  # as in bench.cpp
 EMPTY = 0x9000  # a function that only returns
@@ -19,7 +19,7 @@ class SimulatedMachine:
 
     def __init__(self, simulator: Path, program: Program) -> None:
         self.simulator, self.program, self.uc = simulator, program, self
-        self.places = places_beside(program)
+        self.places = free_places(program)
         self.pages: dict[int, bytearray] = {}
         for section in program.sections:
             self.mem_write(section.address, section.data)

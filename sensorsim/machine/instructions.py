@@ -1,34 +1,21 @@
-"""Machine instructions: decoded once per block, sorted into classes, priced by the processor's table."""
+"""Decode machine instructions, sort them into classes and price them by the processor's table."""
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sensorsim.cost.prices import Cpu, Span
+from sensorsim.cost.csv_schema import Span
+from sensorsim.cost.prices import Cpu
 from sensorsim.errors import InputError
-from sensorsim.machine.neighbours import Reader, settled
 from sensorsim.machine.targets import Target
 
 # In the order of a report. Address arithmetic is what has its own instructions (LEA, ADR, LUI, AUIPC): an ADD that
 # moves a pointer cannot be told from one that adds data.
 CLASSES = (
-    "move",
-    "load",
-    "store",
-    "stack",
-    "address",
-    "add",
-    "logic",
-    "shift",
-    "compare",
-    "select",
-    "multiply",
-    "wide multiply",
-    "divide",
-    "branch",
-    "call",
-    "other",
+    *("move", "load", "store", "stack", "address", "add", "logic", "shift", "compare", "select"),
+    *("multiply", "wide multiply", "divide", "branch", "call", "other"),
 )
 
 _PATTERNS = {
@@ -83,15 +70,20 @@ _PATTERNS = {
 }
 
 
-# Their rows may have a range too: by what stands around them or by the memory, not by the operands. Whether a branch
-# is taken is the path's affair, and which address a load has is the addresses'.
+# Their rows may have a range by their neighbours or by the memory, not by the operands. Whether a branch is taken is a
+# matter of the path, and which address a load has a matter of the addresses.
 NOT_BY_OPERANDS = ("load", "store", "stack", "select", "branch", "call")
+Reader = Callable[[int, int], bytes]  # address and size of code
+_NUMBER = re.compile(r"-?(0x[0-9a-f]+|\d+)")
+_REGISTER = re.compile(r"\b(ra|sp|gp|tp|[ast]\d+)\b")
+_READS_ALL = re.compile(r"s[bhw]|swsp|b\w+|jr|ret")  # nothing is written, or to memory
+_COMPRESSED = re.compile(r"c\.(addi?|addi16sp|sub|andi?|or|xor|slli|srli|srai)")  # the first register is read too
 ALWAYS = (0, 15)  # conditions of an Arm instruction that is not conditional
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One decoded instruction: its class, and its price when it falls through and when it jumps."""
+    """Hold one decoded instruction: its class, and its price when it falls through and when it jumps."""
 
     address: int
     text: str
@@ -100,21 +92,21 @@ class Instruction:
     price_taken: float
     conditional: bool
     note: str  # "disputed", "estimate" or nothing: what the table says of the row; or that it has none
-    price_max: float = math.nan  # the largest that it falls through at, whatever the operands and what stands around it
+    price_max: float = math.nan  # the largest when it falls through, for any operands and neighbours
     price_taken_max: float = math.nan  # the same when it jumps
     timed: tuple[float, float] | None = None  # least and largest price where that depends on the operands
     reads: tuple[str, ...] = ()  # of a timed one: the registers that it reads
 
     @property
     def plural(self) -> str:
-        """What several of its kind are called."""
+        """Return the plural of its class, for messages."""
         return {"divide": "divisions", "multiply": "multiplications", "wide multiply": "wide multiplications"}.get(
             self.kind, f"instructions ({self.kind})"
         )
 
 
 class Decoder:
-    """Decodes blocks for one core and prices them by its table; the price of an instruction without a row is NaN."""
+    """Decode blocks for one core and price them by its table; the price of an instruction without a row is NaN."""
 
     def __init__(self, target: Target, cpu: Cpu) -> None:
         import capstone
@@ -131,21 +123,25 @@ class Decoder:
         self.classes = {kind: re.compile(pattern) for kind, pattern in _PATTERNS[self.family].items()}
 
     def block(self, address: int, code: bytes, read: Reader | None = None) -> list[Instruction]:
-        """The block's instructions; `read` brings the code that a jump lands on, which may change the jump's price."""
+        """Decode a block; `read` returns the code that a jump lands on, which may change the jump's price."""
         decoded = list(self.capstone.disasm(code, address))
         if sum(len(raw.bytes) for raw in decoded) != len(code):
             raise InputError(f"the code at 0x{address:x} on {self.target.name} cannot be decoded.")
         made = [self.instruction(raw) for raw in decoded]
         if self.family != "riscv32":
             return made
-        return [_bounded(one, known) for one, known in zip(settled(decoded, made, self.cost, read), made, strict=True)]
+        return [
+            _bounded(one, known)
+            for one, known in zip(price_in_place(decoded, made, self.cost, read), made, strict=True)
+        ]
 
     def cost(self, raw: Any) -> Span:
-        """What the table's row says of an instruction."""
+        """Return the cost of an instruction by its row."""
         name, operands, width, registers = _FORMS[self.family](raw)
         return self.cpu.instruction(name, operands, width).cost(registers)
 
     def instruction(self, raw: Any) -> Instruction:
+        """Classify and price one instruction by itself."""
         name, operands, width, registers = _FORMS[self.family](raw)
         kind = self.classify(name, operands)
         returns_if = self.family == "thumb" and name == "BX" and raw.cc not in ALWAYS  # in an IT block
@@ -161,7 +157,7 @@ class Decoder:
         # A conditional branch costs the least when it falls through and the most when it is taken.
         price, taken = (cost.min, cost.max) if conditional else (cost.typical, cost.typical)
         if returns_if:
-            price = 1  # an instruction of an IT block that is skipped takes its slot, whatever it is
+            price = 1  # a skipped instruction of an IT block takes its slot
         timed = self.timed(raw, kind, cost)
         return Instruction(
             address=raw.address,
@@ -178,13 +174,13 @@ class Decoder:
         )
 
     def reads(self, raw: Any) -> tuple[str, ...]:
-        """The registers that an instruction reads, those of an address too."""
+        """Return the registers that an instruction reads, those of an address too."""
         if self.family == "riscv32":  # capstone does not tell; the first operand is what is written
             return tuple(part.strip() for part in raw.op_str.split(",")[1:] if part.strip()[0].isalpha())
         return tuple(raw.reg_name(register) for register in raw.regs_access()[0])
 
     def timed(self, raw: Any, kind: str, cost: Span) -> tuple[float, float] | None:
-        """The least and the largest price of an instruction whose time depends on its operands.
+        """Return the least and the largest price of an instruction whose time depends on its operands.
 
         A division always counts: where its row has one price, a division by zero is still done earlier.
         """
@@ -196,6 +192,7 @@ class Decoder:
         return (float(least), float(cost.max)) if least < cost.max or kind == "divide" else None
 
     def classify(self, name: str, operands: str) -> str:
+        """Return the class of an instruction."""
         for kind, pattern in self.classes.items():
             if pattern.fullmatch(name.lower()):
                 if self.family == "x86" and kind in ("move", "add", "logic", "compare") and "m" in operands:
@@ -206,8 +203,78 @@ class Decoder:
         return "other"
 
 
+def price_in_place(
+    raws: Sequence[Any],
+    instructions: Sequence[Instruction],
+    cost_of: Callable[[Any], Span],
+    read: Reader | None,
+) -> list[Instruction]:
+    """Price the instructions of a RISC-V block where they stand, within the range of their rows.
+
+    A load takes the least where the next instruction does not use what it loads, and the most where it does. A jump or
+    a taken branch takes what is typical, and the most where it lands on a 32-bit instruction across two words: the core
+    must fetch twice. The place that a call returns to counts with the call. With these two rules the prices of Ibex are
+    those of its register-transfer simulation to the cycle (tests/test_rtl.py). Not distinguished: a return on CV32E40P
+    that waits a cycle since its address was loaded just before. `read` returns the code at an address.
+    """
+    made = []
+    for place, (raw, one) in enumerate(zip(raws, instructions, strict=True)):
+        if one.kind not in ("load", "branch", "call") or math.isnan(one.price):
+            made.append(one)
+            continue
+        cost = cost_of(raw)
+        if one.kind == "load":
+            used = place + 1 < len(raws) and bool(written_register(raw) & read_registers(raws[place + 1]))
+            price = float(cost.max if used else cost.min)
+            made.append(replace(one, price=price, price_taken=price, price_max=price))
+        else:
+            taken = float(cost.typical + (cost.max - cost.typical) * _straddled(raws, place, read))
+            price = one.price if one.conditional else taken
+            made.append(replace(one, price=price, price_taken=taken, price_max=price))
+    return made
+
+
+def _straddled(raws: Sequence[Any], place: int, read: Reader | None) -> int:
+    """Count how often a jump lands on a 32-bit instruction that lies across two words."""
+    raw = raws[place]
+    places = [_target(raw, raws[place - 1] if place else None)]
+    if raw.mnemonic.removeprefix("c.") in ("jal", "jalr") and not raw.op_str.startswith("zero"):
+        places.append(raw.address + raw.size)  # where it returns to
+    return sum(at is not None and at % 4 == 2 and read is not None and read(at, 2)[0] & 3 == 3 for at in places)
+
+
+def _target(raw: Any, before: Any) -> int | None:
+    """Return where a jump goes; None for a register that the instruction before it did not set."""
+    last = raw.op_str.rpartition(",")[2].strip()
+    number = int(last, 0) if _NUMBER.fullmatch(last) else None
+    if not raw.mnemonic.removeprefix("c.").startswith(("jr", "jalr", "ret")):
+        return None if number is None else int(raw.address + number)
+    if (
+        number is None
+        or before is None
+        or before.mnemonic != "auipc"
+        or not written_register(before) & read_registers(raw)
+    ):
+        return None
+    return int(before.address + (int(before.op_str.rpartition(",")[2], 0) << 12) + number & 0xFFFFFFFF)
+
+
+def written_register(raw: Any) -> set[str]:
+    """Return the register that a RISC-V instruction writes."""
+    return set() if _READS_ALL.fullmatch(raw.mnemonic.removeprefix("c.")) else set(_REGISTER.findall(raw.op_str)[:1])
+
+
+def read_registers(raw: Any) -> set[str]:
+    """Return the registers that a RISC-V instruction reads."""
+    names, plain = _REGISTER.findall(raw.op_str), raw.mnemonic.removeprefix("c.")
+    if plain == "ret":
+        return {"ra"}
+    all_of_them = _READS_ALL.fullmatch(plain) or _COMPRESSED.fullmatch(raw.mnemonic)
+    return set(names if all_of_them or (plain == "jalr" and len(names) == 1) else names[1:])
+
+
 def _bounded(one: Instruction, known: Instruction) -> Instruction:
-    """An instruction at the price of its place, with the largest prices of any place.
+    """Return an instruction at the price of its place, with the largest prices of any place.
 
     A call may be slow twice: where it lands, and where it returns to.
     """
@@ -217,7 +284,7 @@ def _bounded(one: Instruction, known: Instruction) -> Instruction:
 
 
 def _memory_class(kind: str, operands: str) -> str:
-    """On x86 a move from or to memory is a load or a store; arithmetic on memory stays what it computes."""
+    """Classify x86 instructions on memory: a move is a load or a store; arithmetic stays what it computes."""
     if kind != "move":
         return kind
     return "store" if operands.startswith("m") else "load"

@@ -1,14 +1,13 @@
-"""`kernel_report(kernel, …)`: all that the readers say of one kernel, for the command line and notebooks."""
+"""Report everything that is derived from one kernel: `kernel_report(kernel, …)`."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.cost.prices import Cpu, load_cpu
-from sensorsim.cost.pricing import Pricing, Total
-from sensorsim.cost.report import KERNEL_WIDTH
-from sensorsim.cost.rows import CLASSES, Number
+from sensorsim.cost.csv_schema import Number
+from sensorsim.cost.prices import CLASSES, Cpu, load_cpu
+from sensorsim.cost.pricing import KERNEL_WIDTH, Pricing, Total, sum_counts
 from sensorsim.errors import InputError
 from sensorsim.language import Below, Kernel, LanguageError, Q, ir
 from sensorsim.language.arguments import array_length, bounds
@@ -28,10 +27,10 @@ UNSIGNED = False  # the tables' prices of signed operations differ for division 
 
 @dataclass(frozen=True)
 class KernelPrice:
-    """What one call costs on one processor; `total` is None where an operation has no price: see `missing`.
+    """Hold the cost of one call on one processor; `total` is None where an operation has no price: see `missing`.
 
-    `by_data` are the least and the largest typical cost over the ways that were read, where the kernel branches or
-    loops to a value; `total` is then that of the call that was counted.
+    `by_data` are the least and the largest typical cost over the paths of the source, where the kernel branches on data
+    or loops to a value; `total` is then that of the call that was counted.
     """
 
     cpu: Cpu
@@ -44,7 +43,7 @@ class KernelPrice:
 
     @property
     def amount(self) -> str:
-        """In words, without its unit: both ends where it depends on the data."""
+        """Format the cost without its unit: both ends where it depends on the data."""
         if self.total is None:
             return "no price"
         return f"{self.by_data[0]:g} to {self.by_data[1]:g}" if self.by_data else f"{self.total.typical:g}"
@@ -68,14 +67,14 @@ class KernelPrice:
 
 @dataclass(frozen=True, repr=False)
 class KernelReport(Result):
-    """A kernel by every reader. What a reader refuses is None here, with its sentence beside it."""
+    """Hold the results of every analysis of a kernel. One that failed is None, with its error beside it."""
 
     kernel: Kernel
     at: dict[str, int]
     counts: Counts
     formula: Formula | None
     formula_error: str | None
-    otherwise: Formula | None  # the other way at each `if`, where the kernel has one
+    otherwise: Formula | None  # the other branch of each `if`, where the kernel has one
     prices: dict[str, KernelPrice]
     proof: Proof | None
     proof_error: RangeError | None
@@ -85,12 +84,12 @@ class KernelReport(Result):
 
     @property
     def holds(self) -> bool:
-        """Whether the ranges are proved, nothing secret shows, and every compared bit is the same."""
+        """Return whether ranges and secrecy are proved and every compared bit is equal."""
         return self.proof is not None and self.secrecy.proved and all(row["passed"] for row in self.verified)
 
     @property
     def random_words(self) -> int:
-        """Secret words that one call draws."""
+        """Return the number of secret words that one call draws."""
         from sensorsim.language.types import Array, Length
 
         words = 0
@@ -134,14 +133,14 @@ class KernelReport(Result):
         }
 
     def steps(self) -> dict[str, dict[str, int]]:
-        """The counts by step and class."""
+        """Return the counts by step and class."""
         made: dict[str, dict[str, int]] = {}
         for (step, operation), count in self.counts.items():
             made.setdefault(step, {})[operation] = count
         return made
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row for each step, operation class and processor."""
+        """Yield one row for each step, operation class and processor."""
         for name, price in self.prices.items():
             pricing = _pricing(self.kernel, price.cpu, price.accounting)
             for (step, operation), count in self.counts.items():
@@ -184,17 +183,14 @@ class KernelReport(Result):
         return bars(self.title(), dict(self.by_operation()), "times that it runs in one call, counted")
 
     def by_operation(self) -> dict[str, int]:
-        """How often each operation runs in one call, whatever its width."""
-        counts: dict[str, int] = {}
-        for (_, operation), count in self.counts.items():
-            counts[operation] = counts.get(operation, 0) + count
-        return counts
+        """Return how often each operation runs in one call."""
+        return _sum_steps(self.counts)
 
 
 def kernel_report(
     kernel: Kernel, at: Mapping[str, int] | None = None, cpus: Sequence[str] = ("k7",), accounting: str = "full"
 ) -> KernelReport:
-    """Ask every reader about the kernel; `at` are lengths or scalars, other lengths take their typical value."""
+    """Run every analysis of a kernel; `at` are lengths or scalars, other lengths take their typical value."""
     given = dict(at or {})
     for name in given:
         if name not in kernel.parameters or name in kernel.arrays:
@@ -212,8 +208,8 @@ def kernel_report(
         if proof is not None:
             raise
         counts, uncounted = Counter(), str(error)
-    ways = [formula, otherwise] if otherwise is not None else [formula]
-    prices = {name: _price(kernel, load_cpu(name), accounting, counts, ways, lengths, uncounted) for name in cpus}
+    paths = [formula, otherwise] if otherwise is not None else [formula]
+    prices = {name: _price(kernel, load_cpu(name), accounting, counts, paths, lengths, uncounted) for name in cpus}
     return KernelReport(
         kernel,
         {**given, **lengths},
@@ -226,6 +222,13 @@ def kernel_report(
         proof_error,
         kernel.secrecy(),
     )
+
+
+def _sum_steps(counts: Counts) -> dict[str, int]:
+    whole: dict[str, int] = {}
+    for (_, operation), count in counts.items():
+        whole[operation] = whole.get(operation, 0) + count
+    return whole
 
 
 def _formula(kernel: Kernel, otherwise: bool) -> tuple[Formula | None, str | None]:
@@ -247,48 +250,43 @@ def _price(
     cpu: Cpu,
     accounting: str,
     counts: Counts,
-    ways: Sequence[Formula | None],
+    paths: Sequence[Formula | None],
     lengths: Mapping[str, int],
     uncounted: str,
 ) -> KernelPrice:
     pricing = _pricing(kernel, cpu, accounting)
-    read = [_whole(way) for way in ways if way is not None]
-    whole: dict[str, int] = {}
-    for (_, operation), count in counts.items():
-        whole[operation] = whole.get(operation, 0) + count
-    missing = _unpriced(pricing, list(dict.fromkeys([*whole, *(name for way in read for name in way)])))
+    read = [_whole(path) for path in paths if path is not None]
+    whole = _sum_steps(counts)
+    missing = _unpriced(pricing, list(dict.fromkeys([*whole, *(name for path in read for name in path)])))
     if uncounted:
         missing = {"": f"nothing was counted ({uncounted.rstrip('.')})."}
     if missing:
         return KernelPrice(cpu, accounting, None, None, missing=tuple(missing.values()))
-    shown = pricing.formula(read[0]) if ways[0] is not None else None
+    shown = pricing.formula(read[0]) if paths[0] is not None else None
     total = pricing.total(whole)
-    totals = [total.typical, *(_at(pricing, way, kernel, lengths, end) for way in read for end in ("lo", "hi"))]
+    totals = [total.typical, *(_at(pricing, path, kernel, lengths, end) for path in read for end in ("lo", "hi"))]
     by_data = (min(totals), max(totals)) if min(totals) != max(totals) else None
     return KernelPrice(cpu, accounting, total, shown, by_data, tuple(pricing.flags.values()))
 
 
 def _at(
-    pricing: Pricing, way: Mapping[str, Polynomial], kernel: Kernel, lengths: Mapping[str, int], end: str
+    pricing: Pricing, path: Mapping[str, Polynomial], kernel: Kernel, lengths: Mapping[str, int], end: str
 ) -> Number:
-    """The cost of a way; values that a loop runs to are taken at one end of their formats."""
+    """Return the cost of a path; values that a loop runs to are taken at one end of their formats."""
     values = dict(lengths)
     for name, kind in kernel.parameters.items():
         if isinstance(kind, Q | Below):
             values[name] = bounds(kind, lengths)[end == "hi"]
-    return pricing.total({operation: times.value(values) for operation, times in way.items()}).typical
+    return pricing.total({operation: times.value(values) for operation, times in path.items()}).typical
 
 
 def _whole(formula: Formula) -> dict[str, Polynomial]:
-    """The counts of all steps together, by class."""
-    whole: dict[str, Polynomial] = {}
-    for (_, operation), times in formula.items():
-        whole[operation] = whole.get(operation, Polynomial.constant(0)) + times
-    return whole
+    """Add up the counts of all steps by class."""
+    return sum_counts((operation, times) for (_, operation), times in formula.items())
 
 
 def _pricing(kernel: Kernel, cpu: Cpu, accounting: str) -> Pricing:
-    """The processor's table, and the prices that the kernel's own primitives bring along."""
+    """Return a pricing by the processor's table and the prices of the kernel's own primitives."""
     own: dict[str, Number] = {}
     for primitive in _primitives(kernel):
         for operation in primitive.operations:
@@ -298,7 +296,7 @@ def _pricing(kernel: Kernel, cpu: Cpu, accounting: str) -> Pricing:
 
 
 def _unpriced(pricing: Pricing, operations: Sequence[str]) -> dict[str, str]:
-    """The operations without a price, each with the sentence that says so."""
+    """Return the operations without a price, each with its message."""
     found: dict[str, str] = {}
     for operation in operations:
         try:

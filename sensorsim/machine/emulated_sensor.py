@@ -1,26 +1,34 @@
-"""The compiled sensor on an emulated core, over the same simulated flash, entropy and clock as the firmware model.
+"""Run the compiled sensor on an emulated core, over the simulated flash, entropy and clock of the firmware model.
 
-The four functions of the port are played by the host, so that flash, entropy and clock are the very objects that
+The host implements the four functions of the port, so that flash, entropy and clock are the objects that
 `sensorsim.device.Sensor` runs on: the two can be compared packet for packet, and power can be cut at any byte.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sensorsim.device.entropy import Entropy
+from sensorsim._util.files import fill, temporary_folder
+from sensorsim.cost.prices import load_cpu
+from sensorsim.device.entropy import Entropy, SeededEntropy, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash
+from sensorsim.device.sensor import Clock
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
 from sensorsim.language.c.comments import with_prefix
+from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import Machine
-from sensorsim.machine.targets import Target, compile_elf
+from sensorsim.machine.instructions import Decoder
+from sensorsim.machine.targets import SHOWN, TARGETS, Target, compile_elf
 
 GARBAGE = 0xA5  # in memory before a sensor is opened
 ROOM = 1 << 16  # for the sensor's state
+RELEASES = 20
+CALLS = ("open, blank memory", "open", "release", "left")
 FAILED = 1
 BOARD = 0x0B0A2D00  # what the program must hand to every function of the port as it is
 BOARD_ENTRY = "board_entry"
@@ -47,7 +55,7 @@ uint32_t board_entry(ss_sensor *sensor, const ss_port *port, const uint16_t *x, 
 
 
 def link_sensor(target: Target, sources: Sequence[Path], include: Sequence[Path], prefix: str, build: Path) -> Path:
-    """Link the whole sensor for a core, with an entry that calls its functions, so that nothing is left out."""
+    """Link the whole sensor for a core, with an entry that calls its three functions so that nothing is left out."""
     entry = board_entry(prefix, build)
     return compile_elf(target, [*sources, entry], include, BOARD_ENTRY, build / f"board-{target.name}.elf")
 
@@ -61,7 +69,7 @@ def board_entry(prefix: str, build: Path, close: bool = False) -> Path:
 
 
 class EmulatedSensor:
-    """`ss_sensor_open`, `ss_sensor_release`, `ss_sensor_left` and `ss_sensor_close` of a linked program."""
+    """Call `ss_sensor_open`, `ss_sensor_release`, `ss_sensor_left` and `ss_sensor_close` of a linked program."""
 
     def __init__(
         self,
@@ -73,8 +81,6 @@ class EmulatedSensor:
         entropy: Entropy | None = None,
         epoch: Callable[[], int] | None = None,
     ) -> None:
-        from sensorsim.device.entropy import SystemEntropy
-
         linked = read_elf(program.read_bytes()) if isinstance(program, Path) else program
         self.machine, self.firmware, self.prefix = Machine(target, linked), firmware, prefix
         self.flash, self.entropy, self.epoch = flash or Flash(), entropy or SystemEntropy(), epoch or (lambda: 0)
@@ -86,7 +92,7 @@ class EmulatedSensor:
         self.reset()
 
     def reset(self) -> None:
-        """Leave memory as a reset does: nothing in it can be relied on, and no sensor is open."""
+        """Fill memory with garbage, as after a reset; the sensor is not open."""
         self.machine.uc.mem_write(self.sensor, bytes([GARBAGE]) * ROOM)
         self.machine.uc.mem_write(self.packet, bytes([GARBAGE]) * self.firmware.layout.bytes)
 
@@ -117,7 +123,7 @@ class EmulatedSensor:
             raise
 
     def _check(self, board: int, count: int = 0, slot: int = 0) -> None:
-        """Refuse what no sensor asks of its board; a damaged program may ask for anything."""
+        """Check the arguments of a port's function: a damaged program may pass anything."""
         if board != BOARD:
             raise InputError(f"the program hands 0x{board:x} to a function of the port, and its board is 0x{BOARD:x}.")
         if count > ROOM or slot > 1:
@@ -125,24 +131,21 @@ class EmulatedSensor:
 
     def _entropy(self, board: int, bytes_at: int, count: int) -> int:
         self._check(board, count)
-        try:
-            self.machine.uc.mem_write(bytes_at, bytes(self.entropy(count)))
-        except OSError:
-            return FAILED
-        return 0
+        return self._try(lambda: self.machine.uc.mem_write(bytes_at, bytes(self.entropy(count))))
 
     def _load(self, board: int, slot: int, bytes_at: int, count: int) -> int:
         self._check(board, count, slot)
-        try:
-            self.machine.uc.mem_write(bytes_at, self.flash.load(slot)[:count])
-        except OSError:
-            return FAILED
-        return 0
+        return self._try(lambda: self.machine.uc.mem_write(bytes_at, self.flash.load(slot)[:count]))
 
     def _store(self, board: int, slot: int, bytes_at: int, count: int) -> int:
         self._check(board, count, slot)
+        return self._try(lambda: self.flash.store(slot, bytes(self.machine.uc.mem_read(bytes_at, count))))
+
+    @staticmethod
+    def _try(access: Callable[[], Any]) -> int:
+        """Return the status of an access that may fail."""
         try:
-            self.flash.store(slot, bytes(self.machine.uc.mem_read(bytes_at, count)))
+            access()
         except OSError:
             return FAILED
         return 0
@@ -150,3 +153,72 @@ class EmulatedSensor:
     def _epoch(self, board: int) -> int:
         self._check(board)
         return self.epoch()
+
+
+@dataclass(frozen=True)
+class CallCost:
+    """Hold the cost of one function on one core: mean instructions and cost of a call, deepest stack."""
+
+    call: str
+    target: str
+    instructions: float
+    cost: float | None
+    unit: str
+    stack_bytes: int
+
+
+@dataclass(frozen=True)
+class SensorCost:
+    """Hold the cost of all calls on one core, and the size of flash and RAM."""
+
+    target: str
+    calls: tuple[CallCost, ...]
+    flash_bytes: int
+    ram_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def sensor_costs(
+    firmware: Firmware, texts: Mapping[str, str], prefix: str, targets: Sequence[str] = SHOWN
+) -> list[SensorCost]:
+    """Compile the sensor for each core, run it there and count, with generator, journal and packet.
+
+    The board's own functions are not included: the time to write flash or to fill a byte of entropy is the board's.
+    """
+    with temporary_folder() as name:
+        folder = Path(name)
+        fill(folder, {path: text for path, text in texts.items() if path.startswith(("src/", "include/"))})
+        return [_run_on(TARGETS[target], firmware, folder, prefix) for target in targets]
+
+
+def _run_on(target: Target, firmware: Firmware, folder: Path, prefix: str) -> SensorCost:
+    sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
+    program = link_sensor(target, sources, include, prefix, folder)
+    clock = Clock(1)
+    sensor = EmulatedSensor(target, program, firmware, prefix, entropy=SeededEntropy(1), epoch=clock)
+    cpu = load_cpu(target.cpu)
+    counter, costs = BlockCounter(sensor.machine, Decoder(target, cpu)), []
+    for call in CALLS:
+        sensor.machine.paint()
+        tally = Tally()
+        for _ in range(RELEASES if call == "release" else 1):
+            clock.epoch += 1  # so that the budget never ends it
+            sensor.machine.forget()
+            _call(sensor, call)
+            counter.take(tally)
+        price = tally.price
+        stack = sensor.machine.stack_bytes()
+        costs.append(CallCost(call, target.name, tally.spread.mean, price.mean if price else None, cpu.unit, stack))
+    flash = sensor.machine.program.flash_bytes
+    return SensorCost(target.name, tuple(costs), flash, sensor.ram_bytes)
+
+
+def _call(sensor: EmulatedSensor, call: str) -> None:
+    if call == "left":
+        sensor.left()
+        return
+    status = sensor.open() if call.startswith("open") else sensor.release([16384] * sensor.firmware.n)[0]
+    if status != Status.OK:
+        raise RuntimeError(f"the sensor answers {status.name} to {call} on {sensor.machine.target.name}")

@@ -1,4 +1,4 @@
-"""`cost(n, l, …)`: the whole answer as one value, for the command line, JSON and notebooks."""
+"""Report what one private record costs: `cost(n, l, …)`, for the command line, JSON and notebooks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,10 +6,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.hints import did_you_mean
-from sensorsim.cost.forms import forms
-from sensorsim.cost.prices import load_cpu, load_priced_chip
-from sensorsim.cost.pricing import Pricing
-from sensorsim.cost.views import MOST_EXECUTED, MechanismCost, cost_of, operations_of
+from sensorsim.cost.chips import load_priced_chip
+from sensorsim.cost.prices import load_cpu
+from sensorsim.cost.pricing import (
+    KERNEL_WIDTH,
+    MOST_EXECUTED,
+    MechanismCost,
+    Pricing,
+    count_operations,
+    list_forms,
+    price_mechanism,
+)
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import N
 from sensorsim.results import Result
@@ -17,19 +24,18 @@ from sensorsim.results import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.cost.record import Choices, WholeRecord
     from sensorsim.cost.sensor import SensorRelease
+    from sensorsim.cost.whole_record import Choices, WholeRecord
 
 SCHEMA_VERSION = 3
 PAPER_WIDTH = 8  # the K7's 8-bit unsigned division is what the paper's 32 macro-operations are
-KERNEL_WIDTH = 32  # what the kernels compute with
 ACCOUNTINGS = ("paper", "full")
 METRICS = ("macro-ops", "latency", "cycles", "energy")
 
 
 @dataclass(frozen=True, repr=False)
 class CostReport(Result):
-    """What one private record costs. `to_dict` is the JSON, `to_frame` the table for a notebook."""
+    """Report what one private record costs. `to_dict` is the JSON, `to_frame` the table for a notebook."""
 
     n: int
     l: int
@@ -40,11 +46,11 @@ class CostReport(Result):
 
     @property
     def executed(self) -> bool:
-        """Whether the kernels were run; where they were not, their counts are read off the sources."""
+        """Return whether the kernels were run; if not, their counts are derived from the sources."""
         return all(cost.traced is not None for cost in self.mechanisms.values())
 
     def saving(self, view: str = "printed") -> float | None:
-        """By how many per cent SPOF is cheaper than DP-SGD; None where one of them is not there, or was not run."""
+        """Return by how many per cent SPOF is cheaper than DP-SGD; None where one of them is missing or was not run."""
         if not {"spof", "dpsgd"} <= self.mechanisms.keys():
             return None
         views = [getattr(self.mechanisms[name], view) for name in ("spof", "dpsgd")]
@@ -55,7 +61,7 @@ class CostReport(Result):
 
     @cached_property
     def sensor(self) -> "SensorRelease":
-        """One release by a whole sensor, generator and journal in it; every operation priced, at the kernels' width."""
+        """Return the cost of one release by a whole sensor, with generator and journal, every operation priced."""
         from sensorsim.cost.sensor import sensor_release
 
         own = self.pricing
@@ -63,14 +69,13 @@ class CostReport(Result):
 
     @cached_property
     def record(self) -> "WholeRecord":
-        """What a battery sees of a record: random words, journal and radio beside the arithmetic, on a chip."""
-        from sensorsim.cost.record import whole_record
+        """Return the energy of a whole record on a chip: arithmetic, random words, journal and radio."""
+        from sensorsim.cost.whole_record import price_whole_record
 
-        return whole_record(self)
+        return price_whole_record(self)
 
     def to_dict(self) -> dict[str, Any]:
-        from sensorsim.cost.compare import compared
-        from sensorsim.cost.published import beside_published
+        from sensorsim.cost.comparisons import compare_printed, compare_published
 
         pricing = self.pricing
         return {
@@ -85,11 +90,11 @@ class CostReport(Result):
             "signed": pricing.signed,
             "accounting": pricing.accounting,
             "chip": pricing.chip.chip if pricing.chip else None,
-            "saving_percent": _rounded(self.saving()),
-            "saving_percent_executed": _rounded(self.saving("traced")),
-            "saving_percent_derived": _rounded(self.saving("symbolic")),
-            **compared(self),
-            "published": beside_published(pricing.cpu.name),
+            "saving_percent": round_percent(self.saving()),
+            "saving_percent_executed": round_percent(self.saving("traced")),
+            "saving_percent_derived": round_percent(self.saving("symbolic")),
+            **compare_printed(self),
+            "published": compare_published(pricing.cpu.name),
             "executed": self.executed,
             "flags": list(pricing.flags.values()),
             "mechanisms": {name: self._mechanism(cost) for name, cost in self.mechanisms.items()},
@@ -119,7 +124,7 @@ class CostReport(Result):
         return made
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row for each mechanism, way of counting, step and operation."""
+        """Yield one row for each mechanism, view, step and operation."""
         pricing = self.pricing
         for name, cost in self.mechanisms.items():
             for view_name, view in cost.views():
@@ -144,12 +149,12 @@ class CostReport(Result):
                         }
 
     def title(self) -> str:
-        from sensorsim.cost.text import heading
+        from sensorsim.cost.cost_text import heading
 
         return " · ".join(heading(self))
 
     def facts(self) -> dict[str, str]:
-        """Of every mechanism its total, as it is counted and, where the paper prints one, as printed."""
+        """Return the total of every mechanism, as counted and, where the paper prints one, as printed."""
         found, unit = {}, self.pricing.unit
         for cost in self.mechanisms.values():
             printed = f"; {cost.printed.total} as printed" if cost.printed is not None else ""
@@ -183,32 +188,31 @@ def cost(
     battery_mah: float | None = None,
     most: int = MOST_EXECUTED,
 ) -> CostReport:
-    """What one private record of n features and an encoder of l hidden units costs, for each of m users.
+    """Report what one private record of n features and an encoder of l hidden units costs, for each of m users.
 
-    `radio`, `random`, `records_per_day` and `battery_mah` are for the whole record, beside the arithmetic that is
-    counted here. Kernels with more than `most` operations, all together, are not run: their counts are those of their
-    sources.
+    `radio`, `random`, `records_per_day` and `battery_mah` are for the energy of the whole record. Kernels with more
+    than `most` operations, all together, are not run: their counts are derived from their sources.
 
         >>> import sensorsim as ss
         >>> report = ss.cost(n=14, l=7)
         >>> report.mechanisms["spof"].printed.total, round(report.saving(), 2)
         (364, 74.06)
     """
-    from sensorsim.cost.record import Choices, settle
+    from sensorsim.cost.whole_record import Choices, resolve_choices
 
     check_sizes(n, l, m)
     pricing = make_pricing(cpu, width, signed, accounting, metric, chip)
     choices = Choices(chip, radio, random, records_per_day, battery_mah)
     if choices != Choices(chip):
-        settle(choices, pricing.cpu.name)  # a wrong name is told before anything is counted
-    chosen = forms(variant)
-    run = operations_of(chosen, n, l) <= most
-    counted = {each.name: cost_of(each, n, l, pricing, run) for each in chosen}
+        resolve_choices(choices, pricing.cpu.name)  # report a wrong name before anything is counted
+    chosen = list_forms(variant)
+    run = count_operations(chosen, n, l) <= most
+    counted = {each.name: price_mechanism(each, n, l, pricing, run) for each in chosen}
     return CostReport(n, l, m, pricing, counted, choices)
 
 
 def check_sizes(n: int, l: int, m: int = 1) -> None:
-    """Refuse sizes that no encoder has."""
+    """Check that the sizes are those of an encoder."""
     if not N.lo <= n <= N.hi:
         raise InputError(f"n = {n} features is outside {N.lo} … {N.hi}, the kernels' range; give --n within it.")
     if l > n:
@@ -222,7 +226,7 @@ def check_sizes(n: int, l: int, m: int = 1) -> None:
 def make_pricing(
     cpu: str | None, width: int | None, signed: bool, accounting: str, metric: str | None, chip: str | None
 ) -> Pricing:
-    """The pricing that these choices mean together, or one sentence on why they do not fit."""
+    """Return the pricing of these choices; InputError where they do not fit together."""
     if accounting not in ACCOUNTINGS:
         raise InputError(f"accounting {accounting!r} is not known; choose paper or full.")
     if metric is not None and metric not in METRICS:
@@ -243,5 +247,6 @@ def make_pricing(
     return Pricing(table, width, signed, metric, accounting, priced_chip)
 
 
-def _rounded(value: float | None) -> float | None:
+def round_percent(value: float | None) -> float | None:
+    """Round a percentage to two digits; None stays None."""
     return None if value is None else round(value, 2)

@@ -1,9 +1,9 @@
-"""One call followed instruction by instruction, and with it all that depends on data: registers, flags, memory.
+"""Track what depends on data through one call: dynamic taint analysis of registers, flags and memory.
 
-Lengths and the addresses of arguments are no data. As long as no jump looks at data, every input has come the same way
-so far, and what is not marked has the same value for all of them; so the first jump that does is found even where the
-call at hand goes the way that nearly all calls go. An instruction that an Arm IT block leaves out may run with other
-data: what it would have written is marked too.
+Lengths and the addresses of arguments are not data. As long as no jump depends on data, every input takes the same
+path, and what is not tainted has the same value for all of them; so the first jump that does is found even where this
+call takes the path of nearly all calls. An instruction that an Arm IT block skips may run with other data: what it
+would have written is tainted too.
 """
 
 from collections.abc import Iterable
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sensorsim.language.types import Array, Length
-from sensorsim.machine.decode import ALWAYS, Decoder
+from sensorsim.machine.abi import ARGUMENT_BYTES
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.harness import CoreRun
-from sensorsim.machine.memory import ARGUMENT_BYTES
-from sensorsim.machine.neighbours import read_by, written_by
+from sensorsim.machine.instructions import ALWAYS, Decoder, read_registers, written_register
 
 SIGNS, CARRIES, FLAGS = "nz", "cv", {"nz", "cv"}  # an Arm's flags in two groups, as if they were registers
 BY_SIGNS, BY_CARRIES = (1, 2, 5, 6), (3, 4, 7, 8)  # Arm conditions that look at one of them; the others at both
@@ -25,14 +24,14 @@ X86_NO_CARRY = ("je", "jne", "js", "jns", "jl", "jle", "jg", "jge", "jo", "jno")
 STACKED = ("push", "pop", "call", "ret", "leave")  # they move the stack pointer, by constants
 
 
-def decided_by_data(machine: Machine, decoder: Decoder, run: CoreRun) -> str:
-    """Follow the first call of the run: the first jump that depends on data, in words; nothing where none does."""
-    return Follower(machine, decoder, run).follow()
+def find_data_branch(machine: Machine, decoder: Decoder, run: CoreRun) -> str:
+    """Describe the first jump of the run's first call that depends on data; "" where none does."""
+    return TaintTracker(machine, decoder, run).run_call()
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What an instruction does to what depends on what."""
+    """Hold how an instruction passes taint on."""
 
     text: str
     reads: frozenset[str]
@@ -47,8 +46,8 @@ class Effect:
     behind: int  # the address behind it
 
 
-class Follower:
-    """One call, instruction by instruction; `data` is what depends on data now: names of registers, and addresses."""
+class TaintTracker:
+    """Follow one call instruction by instruction; `data` and `bytes` are the tainted registers and addresses."""
 
     def __init__(self, machine: Machine, decoder: Decoder, run: CoreRun) -> None:
         self.machine, self.decoder, self.run = machine, decoder, run
@@ -60,8 +59,8 @@ class Follower:
         self.stores: list[tuple[int, int]] = []
         self.found, self.begun = "", False
 
-    def follow(self) -> str:
-        """Run the call; its blocks are not counted."""
+    def run_call(self) -> str:
+        """Run the call and return what was found; its blocks are not counted."""
         from unicorn import UC_HOOK_BLOCK, UC_HOOK_CODE, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
 
         uc = self.machine.uc
@@ -81,7 +80,7 @@ class Follower:
         return self.found
 
     def step(self, address: int) -> None:
-        """An instruction is about to run: settle the one before it, whose accesses are known now."""
+        """Finish the instruction before this one, whose accesses are known now, and begin this one."""
         last = self.now
         self._finish()
         if last is not None and not last.jumps and self.decoder.family == "thumb":
@@ -93,7 +92,7 @@ class Follower:
             self.found = self.found or f"the code at 0x{address:x} could not be followed"
 
     def _begin(self) -> None:
-        """Arguments that are neither lengths nor arrays depend on data, in registers or on the stack."""
+        """Taint the arguments that are neither lengths nor arrays, in registers or on the stack."""
         self.begun, parameters = True, self.run.vectors.kernel.parameters
         values = [not isinstance(kind, Array | Length) for kind in parameters.values()]
         if self.decoder.family == "x86":
@@ -108,7 +107,7 @@ class Follower:
         self.bytes = {first + place + byte for place in rest for byte in range(4)}
 
     def _finish(self) -> None:
-        """What the instruction that ran leaves depending on data."""
+        """Update the taint by the instruction that ran."""
         effect, loads, stores = self.now, self.loads, self.stores
         self.now, self.loads, self.stores = None, [], []
         if effect is None or self.found:
@@ -134,7 +133,7 @@ class Follower:
             self.found = f"the compiled code branches on data, `{effect.text}`"
 
     def _skip(self, address: int, end: int) -> None:
-        """What an IT block left out: with other data it may have run."""
+        """Update the taint by what an IT block skipped: with other data it may have run."""
         while address != end and not self.found:
             effect = self.effects.get(address)
             if effect is None or not effect.only_if:
@@ -162,11 +161,11 @@ class Follower:
         return 0 <= place[0] - self.machine.places.arguments < ARGUMENT_BYTES
 
     def _holds(self, place: tuple[int, int]) -> bool:
-        """Whether these bytes depend on data; those of the arguments' arrays always do."""
+        """Return whether these bytes depend on data; those of the arguments' arrays always do."""
         return self._is_argument(place) or not self.bytes.isdisjoint(range(place[0], sum(place)))
 
     def _decode(self, address: int, size: int) -> None:
-        """A block at once: what makes an Arm instruction conditional stands before it."""
+        """Decode a whole block: what makes an Arm instruction conditional is before it."""
         if address not in self.effects and address != self.machine.places.exit:
             make = {"x86": _x86_effect, "thumb": _arm_effect, "riscv32": _riscv_effect}[self.decoder.family]
             for raw in self.decoder.capstone.disasm(self.machine.read_code(address, size), address):
@@ -230,7 +229,7 @@ def _x86_effect(raw: Any) -> Effect:
 
 
 def _whole(name: str) -> str:
-    """The register that a part of it belongs to: eax for al, ah and ax."""
+    """Return the register that a part of it belongs to: eax for al, ah and ax."""
     if len(name) == 2 and name[1] in "lhx" and name[0] in "abcd":
         return f"e{name[0]}x"
     return f"e{name}" if name in ("si", "di", "bp", "sp") else name
@@ -240,5 +239,9 @@ def _riscv_effect(raw: Any) -> Effect:
     plain = raw.mnemonic.removeprefix("c.")
     at = {raw.op_str.rpartition("(")[2].rstrip(")")} if "(" in raw.op_str else set()
     return _effect(
-        raw, read_by(raw) | at, written_by(raw), plain.startswith("b") or plain in ("jr", "jalr", "ret"), at=at
+        raw,
+        read_registers(raw) | at,
+        written_register(raw),
+        plain.startswith("b") or plain in ("jr", "jalr", "ret"),
+        at=at,
     )

@@ -1,0 +1,345 @@
+"""Report the cost of a record at three levels: the paper's closed form, every traced operation, machine code."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorsim._util.files import fill, temporary_folder
+from sensorsim.cost.chips import Chip, load_chip
+from sensorsim.cost.cost_report import PAPER_WIDTH, CostReport, check_sizes, cost
+from sensorsim.cost.cost_text import format_number
+from sensorsim.cost.plot import BAR
+from sensorsim.cost.prices import Cpu, load_cpu
+from sensorsim.cost.pricing import KERNEL_WIDTH, list_forms
+from sensorsim.drawing import check_figure, look, stacked_bars, write_figure
+from sensorsim.errors import InputError
+from sensorsim.language.arguments import arguments
+from sensorsim.language.c.declarations import known_tables
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.c.translation_units import c_sources
+from sensorsim.language.kernel import Kernel
+from sensorsim.machine.counting import BlockCounter, Sums, Tally, WorstCase, describe_core, worst_case
+from sensorsim.machine.elf import Program, read_elf
+from sensorsim.machine.emulated_sensor import SensorCost
+from sensorsim.machine.emulator import Machine
+from sensorsim.machine.harness import CoreRun, run_on_core
+from sensorsim.machine.instructions import CLASSES, Decoder
+from sensorsim.machine.taint import find_data_branch
+from sensorsim.machine.targets import COUNTED, SHOWN_FLAGS, TARGETS, Target, compile_elf, name_compilers
+from sensorsim.machine.vectors import as_arrays, by_plain_python, edge_vectors, of_one_call
+from sensorsim.mechanisms import Form
+
+SCHEMA_VERSION = 1
+PREFIX = "ss_"
+PRINTED = "printed, not split"
+TRIED = 32  # inputs at the edges of their formats that must take the path of the record, for a worst case
+# The machine's classes of the kernels' operations. Index arithmetic becomes addressing modes or additions.
+GROUPS = {
+    **dict.fromkeys(("ADD", "SUB"), "add"),
+    **dict.fromkeys(("AND", "OR", "XOR", "NOT"), "logic"),
+    **dict.fromkeys(("SHIFT", "ROTATE"), "shift"),
+    **{"MUL": "multiply", "DIV": "divide", "COMPARE": "compare", "SELECT": "select"},
+    **{"LOAD": "load", "STORE": "store", "BRANCH": "branch", "INDEX": "address"},
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """Hold one level: the whole cost, and by class the cost and the number of operations or instructions."""
+
+    total: float
+    costs: dict[str, float]
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Hold one mechanism on one core. `paper` is None where the paper prints no form for it."""
+
+    mechanism: str
+    title: str
+    cpu: str
+    unit: str
+    paper: float | None
+    paper_width: int
+    kernel: Level
+    machine: Level
+    instructions: int
+    flash_bytes: int
+    ram_bytes: int
+    stack_bytes: int
+    runtime: tuple[str, ...]
+    estimates: tuple[str, ...]
+    nanojoule: float | None
+    worst_case: WorstCase
+
+
+@dataclass(frozen=True)
+class MachineReport:
+    """Report the cost of one record at three levels."""
+
+    n: int
+    l: int
+    compiler: str
+    flags: str
+    chip: str | None
+    cases: tuple[Case, ...]
+    sensor: tuple[SensorCost, ...] = ()  # one release by a whole sensor, generator and journal in it
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema_version": SCHEMA_VERSION, "level": "machine", **asdict(self)}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one row for each mechanism, core and class."""
+        for case in self.cases:
+            for name in (name for name in CLASSES if name in case.kernel.counts or name in case.machine.counts):
+                yield {
+                    "mechanism": case.mechanism,
+                    "cpu": case.cpu,
+                    "class": name,
+                    "kernel_operations": case.kernel.counts.get(name, 0),
+                    "machine_instructions": case.machine.counts.get(name, 0),
+                    "kernel_cost": case.kernel.costs.get(name, 0),
+                    "machine_cost": case.machine.costs.get(name, 0),
+                    "unit": case.unit,
+                }
+
+
+def machine_cost(
+    n: int,
+    l: int,
+    cpus: Sequence[str] = (),
+    variant: str = "all",
+    chip: str | None = None,
+    sensor: Callable[[int, Sequence[str]], Sequence[SensorCost]] | None = None,
+) -> MachineReport:
+    """Compile every mechanism for every core, run one record, and report what ran beside the other levels.
+
+    `sensor` returns the costs of a sensor for records of n features on the targets; without it there are none.
+    """
+    check_sizes(n, l)
+    known_chip = load_chip(chip) if chip else None
+    names = _cpus(cpus, known_chip)
+    mechanisms = list_forms(variant)
+    for name in names:  # a wrong one is refused before another is compiled
+        _load_table(name), find_target(name)
+    with temporary_folder() as build:
+        cases = [case for name in names for case in _cases(mechanisms, n, l, name, Path(build), known_chip)]
+    emulated = [target.name for target in map(find_target, names) if target.name in TARGETS]
+    costs = sensor(n, emulated) if sensor and variant != "paper" else ()
+    return MachineReport(n, l, name_compilers(names), SHOWN_FLAGS, chip, tuple(cases), tuple(costs))
+
+
+def find_target(cpu: str) -> Target:
+    """Return the core to compile for: that of the table, or the same one without its floating-point unit."""
+    for target in COUNTED.values():
+        if cpu in (target.cpu, target.name, *target.same_code):
+            return target
+    known = ", ".join(dict.fromkeys(target.cpu for target in COUNTED.values()))
+    raise InputError(f"there is no machine code for {cpu}; at machine level there are {known}.")
+
+
+def _cpus(cpus: Sequence[str], chip: Chip | None) -> list[str]:
+    names = [_usual(name) for name in cpus]
+    if chip is None:
+        return names or ["k7"]
+    if not chip.cpu or (names and names != [chip.cpu]):
+        raise InputError(f"{chip.name} has the core {chip.cpu or chip.core}; leave --cpu out, or choose another chip.")
+    return [chip.cpu]
+
+
+def _usual(name: str) -> str:
+    """Return the table's name for its usual core; another core that the same table prices keeps its own."""
+    return COUNTED[name].cpu if name in COUNTED and find_target(COUNTED[name].cpu).name == name else name
+
+
+def _load_table(name: str) -> Cpu:
+    """Return the table of a processor or of a core."""
+    return load_cpu(COUNTED[name].cpu if name in COUNTED else name)
+
+
+def _cases(
+    mechanisms: Sequence[Form],
+    n: int,
+    l: int,
+    name: str,
+    build: Path,
+    chip: Chip | None,
+) -> Iterator[Case]:
+    cpu, target = _load_table(name), find_target(name)
+    paper = cost(n, l, cpu=cpu.name)
+    full = cost(n, l, cpu=cpu.name, accounting="full", width=KERNEL_WIDTH)
+    for mechanism in mechanisms:
+        run = run_record(mechanism.kernel, mechanism.record(n, l), cpu, target, build)
+        sums, program, notes = run.sums, run.program, run.notes
+        if math.isnan(sums.price):
+            raise InputError(f"{cpu.path.name} has no price for all of {mechanism.name} ({'; '.join(notes)}).")
+        printed = paper.mechanisms[mechanism.name].printed
+        joules = sums.price * chip.pJ_per_cycle * 1e-12 if chip else None
+        yield Case(
+            mechanism=mechanism.name,
+            title=mechanism.title,
+            cpu=name,
+            unit=cpu.unit,
+            paper=float(printed.total) if printed else None,
+            paper_width=PAPER_WIDTH if cpu.name == "k7" else KERNEL_WIDTH,
+            kernel=_kernel_level(full, mechanism.name),
+            machine=Level(sums.price, sums.prices, sums.classes),
+            instructions=sums.instructions,
+            flash_bytes=program.flash_bytes,
+            ram_bytes=program.ram_bytes,
+            stack_bytes=run.stack_bytes,
+            runtime=tuple(sorted(name for name in program.symbols if not name.startswith((PREFIX, "compiler_rt")))),
+            estimates=notes,
+            nanojoule=joules * 1e9 if joules else None,
+            worst_case=run.worst_case,
+        )
+
+
+def _kernel_level(report: CostReport, name: str) -> Level:
+    view = report.mechanisms[name].counted
+    counts: dict[str, int] = {}
+    costs: dict[str, float] = {}
+    for step in view.steps.values():
+        for operation, count in step.operations.items():
+            group = GROUPS[operation]
+            counts[group] = counts.get(group, 0) + count
+            costs[group] = costs.get(group, 0) + count * float(report.pricing.price(operation).typical)
+    return Level(float(view.total), costs, counts)
+
+
+def count_kernel(kernel: Kernel, at: Mapping[str, int], cpu: str) -> dict[str, Any]:
+    """Count what the compiled code of a kernel executes for one call: lengths as given or typical, other inputs least.
+
+    Empty for a processor that there is no compiler for.
+    """
+    try:
+        target = find_target(cpu)
+    except InputError:
+        return {}
+    lengths = kernel.lengths_at({name: value for name, value in at.items() if name in kernel.lengths})
+    record = {**arguments(kernel, lengths, lambda name, lo, hi: lo), **at}
+    with temporary_folder() as build:
+        run = run_record(kernel, record, load_cpu(cpu), target, Path(build))
+    sums, program, stack = run.sums, run.program, run.stack_bytes
+    price = None if math.isnan(sums.price) else sums.price
+    worst = run.worst_case
+    shown = f"{price:.0f} {worst.unit}" if price is not None else "no price for every instruction"
+    size = f"{program.flash_bytes} bytes of code, {stack} of stack"
+    return {
+        "machine_instructions": sums.instructions,
+        "machine_cost": price,
+        "machine_classes": sums.classes,
+        "machine_worst_case": worst.cost,
+        "machine_worst_case_core": worst.core,
+        "machine_worst_case_why": worst.why,
+        "machine_notes": list(run.notes),
+        "flash_bytes": program.flash_bytes,
+        "ram_bytes": program.ram_bytes,
+        "stack_bytes": stack,
+        "compiler": f"{name_compilers([target.name])}, {SHOWN_FLAGS}",
+        "machine_text": f"{sums.instructions} instructions, {shown}, {size}",
+    }
+
+
+@dataclass(frozen=True)
+class Run:
+    """Hold what one record executed."""
+
+    sums: Sums
+    program: Program
+    stack_bytes: int
+    notes: tuple[str, ...]
+    worst_case: WorstCase
+
+
+def run_record(kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Target, build: Path) -> Run:
+    """Run one record through the compiled kernel; its bits must be those of the kernel run in plain Python."""
+    folder, function = build / kernel.name, Names([kernel], PREFIX).functions[kernel]
+    if not folder.exists():
+        fill(folder, c_sources([kernel], PREFIX, known_tables([kernel], PREFIX), ""))
+    sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
+    if target.load is not None:
+        return _interpreted(kernel, record, cpu, target, sources, include, function)
+    out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
+    program = read_elf(out.read_bytes())
+    machine, tally = Machine(target, program), Tally()
+    decoder = Decoder(target, cpu)
+    counter = BlockCounter(machine, decoder)
+    given, want = of_one_call(kernel, record), as_arrays(kernel, by_plain_python(kernel, record))
+    if run_on_core(machine, given, want, function, counter, tally):
+        raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
+    (sums,) = tally.parts.values()
+    stack, notes = machine.stack_bytes(), tuple(sorted(tally.notes))
+    for _ in CoreRun(machine, edge_vectors(kernel, given.lengths, 8 * TRIED, 0).some(TRIED), function).calls():
+        counter.take(tally)
+    decided = find_data_branch(machine, decoder, CoreRun(machine, given, function))
+    return Run(sums, program, stack, notes, worst_case(kernel, counter, tally, cpu, PREFIX, decided))
+
+
+def _interpreted(
+    kernel: Kernel,
+    record: Mapping[str, Any],
+    cpu: Cpu,
+    target: Target,
+    sources: Sequence[Path],
+    include: Sequence[Path],
+    function: str,
+) -> Run:
+    """Run the record on a core that we interpret. Its runtime shifts and divides in loops: no bound."""
+    assert target.load is not None
+    machine, counter = target.load(cpu, sources, include, function, kernel, include[0].parent)
+    tally, want = Tally(), as_arrays(kernel, by_plain_python(kernel, record))
+    if run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally):
+        raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
+    (sums,) = tally.parts.values()
+    bound = WorstCase(
+        None, cpu.unit, describe_core(cpu), "no bound: the compiler's runtime shifts and divides place by place"
+    )
+    return Run(sums, machine.program, machine.stack_bytes(), tuple(sorted(tally.notes)), bound)
+
+
+def plot_levels(report: MachineReport, path: str) -> None:
+    """Write the figure of the levels: stacked bars by class."""
+    check_figure(path)
+    write_figure(levels_figure(report), path)
+
+
+def levels_figure(report: MachineReport) -> Any:
+    """Draw one panel for each core, since units differ; in it three bars for each mechanism, stacked by class."""
+    from matplotlib.figure import Figure
+
+    cpus = list(dict.fromkeys(case.cpu for case in report.cases))
+    bars = {cpu: _bars([case for case in report.cases if case.cpu == cpu]) for cpu in cpus}
+    figure = Figure(figsize=(11, 1.6 + sum(0.8 + BAR * len(each) for each in bars.values())), layout="constrained")
+    panels = figure.subplots(
+        len(cpus), 1, squeeze=False, height_ratios=[0.8 + BAR * len(each) for each in bars.values()]
+    )
+    looks = {name: look(place) for place, name in enumerate((PRINTED, *CLASSES))}
+    for axes, cpu in zip(panels[:, 0], cpus, strict=True):
+        parts = {name: [each.get(name, 0.0) for _, each in bars[cpu]] for name in (PRINTED, *CLASSES)}
+        stacked_bars(axes, [title for title, _ in bars[cpu]], parts, format_number, looks)
+        unit = next(case.unit for case in report.cases if case.cpu == cpu)
+        axes.set_xlabel(f"cost of a record on {cpu}, {unit}", fontsize=8)
+    handles = {
+        label: handle for axes in panels[:, 0] for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    ordered = [name for name in (PRINTED, *CLASSES) if name in handles]
+    figure.legend([handles[name] for name in ordered], ordered, loc="outside right upper", fontsize=7, frameon=False)
+    figure.suptitle(
+        f"n = {report.n}, l = {report.l} · paper: the printed list, kernel: its operations, machine: instructions · "
+        f"{report.compiler}",
+        fontsize=8,
+    )
+    return figure
+
+
+def _bars(cases: list[Case]) -> list[tuple[str, dict[str, float]]]:
+    bars: list[tuple[str, dict[str, float]]] = []
+    for case in cases:
+        if case.paper is not None:
+            bars.append((f"{case.mechanism}, paper", {PRINTED: case.paper}))
+        bars += [(f"{case.mechanism}, kernel", case.kernel.costs), (f"{case.mechanism}, machine", case.machine.costs)]
+    return bars
