@@ -18,7 +18,15 @@ from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.load import files_behind, kernels_of, load_file, shipped
 
 FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
-LANGUAGE = ("ir", "parse", "types", "primitive", "primitives", "c.helpers")  # what gives a kernel its meaning
+LANGUAGE = (
+    "ir",
+    "parse",
+    "parse_values",
+    "types",
+    "primitive",
+    "primitives",
+    "c.helpers",
+)  # what gives a kernel its meaning
 OWN = "sensorsim."
 MEANING = ("sensorsim.language.", "sensorsim.kernels.")  # where the modules of a manifest's sources are
 
@@ -46,7 +54,7 @@ def origins(kernels: Sequence[Kernel], names: Names) -> Origins:
     for kernel in kernels:
         if kernel.module.startswith(OWN):
             continue
-        path = kernel.path.resolve()
+        path = kernel.home.resolve()
         if not path.is_file():
             raise InputError(f"kernel {kernel.name} is in no file, so a package cannot carry it; write it to one.")
         if path.parent not in folders:
@@ -57,7 +65,7 @@ def origins(kernels: Sequence[Kernel], names: Names) -> Origins:
             paths[file] = f"{home}/{file.relative_to(path.parent).as_posix()}"
     for part in reachable(list(kernels)):
         if part.path.resolve() not in paths:
-            modules[part.module] = part.path
+            modules[part.declared.__module__] = part.path
     if any(name.startswith("sensorsim.kernels.") for name in modules):
         from sensorsim.kernels import formats
 
@@ -67,7 +75,7 @@ def origins(kernels: Sequence[Kernel], names: Names) -> Origins:
     records += [_record(Path(name).stem, name, text) for name, text in sorted(copies.items())]
     functions = {}
     for kernel in kernels:
-        copy = paths.get(kernel.path.resolve())
+        copy = paths.get(kernel.home.resolve())
         functions[names.functions[kernel]] = {"kernel": kernel.name, "file": copy} if copy else {
             "kernel": kernel.qualified
         }  # fmt: skip

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sensorsim.device.firmware import Firmware
-from sensorsim.device.wire import NUMBERS, Layout
+from sensorsim.kernels.packet import NUMBERS, Layout
 
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensorsim.device.wire import Layout
 from sensorsim.hospital.expected import Expected
 from sensorsim.hospital.tally import Tally
-from sensorsim.kernels.packet import HEAD_BITS, LAYOUT_BITS
+from sensorsim.kernels.packet import HEAD_BITS, LAYOUT_BITS, Layout
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]

@@ -38,11 +38,12 @@ class _Model(Sensor):
         return bytes(self._memory.key.array.tobytes())
 
     def use(self, table: Any) -> None:
-        self._mechanism._arguments["table"] = table
+        """Draw with another table from now on."""
+        self._tables["table"] = table
 
     def picked(self, draw: int) -> int:
-        """Which feature the last release drew there, or which direction its sketch had."""
-        chosen = self._mechanism._chosen
+        """Return which feature the last release drew there, or which direction its sketch had."""
+        chosen = getattr(self._memory, "chosen", None)
         return draw if chosen is None else int(chosen[draw])
 
 

@@ -37,13 +37,14 @@ def held_by(package: Package, arrays: Mapping[str, str], target: str, build: Pat
     found = numbers(read(CONSTANTS, 4 * (len(names) + len(arrays))), "u32")
     sizes = zip(found[len(names) :], arrays.items(), strict=True)
     values = {name: numbers(read(name, size), storage) for size, (name, storage) in sizes}
-    return Held(values, dict(zip(names, found, strict=False)))
+    signs = zip(names, found, defined(package).values(), strict=False)
+    return Held(values, {name: value - (2**32 if stated < 0 else 0) for name, value, stated in signs})
 
 
 def defined(package: Package) -> dict[str, int]:
     """The plain numbers that the header of the tables defines, by their macros."""
     lead = re.escape(package.prefix.upper())
-    pattern = re.compile(rf"^#define ({lead}(?:NOISE|ENCODER|SKETCH)_\w+) +(\d{{1,10}})$", re.M)
+    pattern = re.compile(rf"^#define ({lead}(?:NOISE|ENCODER|SKETCH)_\w+) +\(?(-?\d{{1,10}})\)?$", re.M)
     return {name: int(value) for name, value in pattern.findall(header_of(package).read_text("utf-8"))}
 
 

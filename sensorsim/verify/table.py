@@ -47,6 +47,11 @@ class Stated:
         return sizes | self.table.c_constants()
 
     @property
+    def macros(self) -> dict[str, int]:
+        """Return those constants and what follows from them, as the header defines them."""
+        return self.constants | self.table.bound_constants()
+
+    @property
     def arrays(self) -> dict[str, str]:
         """Every array by its C name, with the storage of an entry."""
         own = [self.noise.table] if self.array else []
@@ -153,7 +158,7 @@ def _proved(
     name = file.relative_to(package.folder).as_posix()
     wrong = [
         f"{lead}{one.upper()} is {constants.get(one)} in {where} and {value} by {name}"
-        for one, value in known.constants.items()
+        for one, value in known.macros.items()
         if constants.get(one) != value
     ]
     if values != known.array:

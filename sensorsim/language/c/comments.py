@@ -77,6 +77,9 @@ def about(kernel: Kernel, names: Names, whole: bool = True) -> list[str]:
 
 def title(kernels: Sequence[Kernel], names: Names) -> str:
     """The first paragraph of what the kernels' module says of itself, or which functions there are."""
-    doc = getattr(sys.modules.get(kernels[0].module), "__doc__", None) or f"Kernels of {kernels[0].path.name}."
+    doc = (
+        getattr(sys.modules.get(kernels[0].declared.__module__), "__doc__", None)
+        or f"Kernels of {kernels[0].path.name}."
+    )
     text = " ".join(prose(doc.strip().split("\n\n")[0], names.spoken(kernels[0])))
     return text or " ".join(["Here:", ", ".join(f"{names.functions[kernel]}()" for kernel in kernels)]) + "."

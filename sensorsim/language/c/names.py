@@ -107,9 +107,10 @@ class Names:
         return {kernel.name: name for kernel, name in reversed(self.functions.items())}
 
     def spoken(self, kernel: Kernel) -> dict[str, str]:
-        """The same for a kernel's own comments, with nothing for kernels that they may name and the package has not.
+        """Return the names for a kernel's own comments, with nothing for kernels that the package has not.
 
-        A name that stands for something of the kernel's own is no kernel there.
+        A name that stands for something of the kernel's own is no kernel there; that of a kernel which was bound when
+        this one was declared stands for that kernel.
         """
         from sensorsim.language.load import kernels_of, shipped
 
@@ -117,7 +118,8 @@ class Names:
         module = sys.modules.get(kernel.module)
         beside = shipped().values() if ours else kernels_of(module).values() if module else ()
         own = {*kernel.parameters, *kernel.names}
-        return {one.name: "" for one in beside if one.name not in own} | self.short
+        bound = {name: self.functions[one] for name, one in kernel.read.used.items() if isinstance(one, Kernel)}
+        return {one.name: "" for one in beside if one.name not in own} | self.short | bound
 
     @cached_property
     def units(self) -> dict[Kernel, str]:

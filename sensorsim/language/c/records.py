@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 
+from sensorsim.errors import InputError
 from sensorsim.language.c.text import C_TYPES, comment
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Port, Struct
 
 
 def records_of(kernels: Sequence[Kernel]) -> list[Struct]:
-    """Return the records that some kernels take, each once."""
-    return list(dict.fromkeys(record for kernel in kernels for record in kernel.records.values()))
+    """Return the records that some kernels take, each once, with all fields that one of them asks for."""
+    found: dict[str, Struct] = {}
+    for record in (record for kernel in kernels for record in kernel.records.values()):
+        known = found.setdefault(record.name, record)
+        if record.extends(known):
+            found[record.name] = record
+        elif not known.extends(record):
+            raise InputError(f"two records are called {record.name}, and neither has all fields of the other.")
+    return list(found.values())
 
 
 def header_of(record: Struct, prefix: str) -> str:
@@ -17,11 +25,9 @@ def header_of(record: Struct, prefix: str) -> str:
     return f"{prefix}{record.name}.h"
 
 
-def members(record: Struct, prefix: str, more: Sequence[str] = ()) -> list[str]:
-    """Return the members of a record's struct, then others, with their comments side by side."""
-    lines = [(_declared(name, kind, prefix), record.about[name]) for name, kind in record.fields.items()]
-    lines += [(declared, about) for declared, _, about in (one.partition(" /**< ") for one in more)]
-    return [f"{declared} /**< {about.removesuffix(' */')} */" for declared, about in lines]
+def members(record: Struct, prefix: str) -> list[str]:
+    """Return the members of a record's struct, with their comments."""
+    return [f"{_declared(name, kind, prefix)} /**< {record.about[name]} */" for name, kind in record.fields.items()]
 
 
 def record_header(record: Struct, prefix: str) -> str:

@@ -66,7 +66,7 @@ def memory(prefix: str) -> str:
 
 def declared(table: Table, prefix: str) -> str:
     """The table in a header: its macros and, where it is an array, its declaration."""
-    lines = [f"#define {name} {value}" for name, value in table.constants]
+    lines = [f"#define {name} {value if value >= 0 else f'({value})'}" for name, value in table.constants]
     if table.values:
         lines.insert(0, f"#define {table.size} {len(table.values)}U")
         lines.append(f"extern const {_space(table.flash, prefix)}{C_TYPES[table.storage]} {table.name}[{table.size}];")
