@@ -52,7 +52,7 @@ SIGMA = Q("sigma", "i32", FRAC, 1, ONE - 1, "the logistic function at the expans
 RANDOM = Q("random", "u32", 0, 0, 2**32 - 1, "a secret uniform word", secret=True, drawn=True)
 STAIR = Q("stair", "i8", 0, -(2**7), 2**7 - 1, "stairs to move by, an entry of a stairs table", secret=True)
 STAIR_MASK = Q("stair_mask", "u32", 0, 1, 2**15 - 1, "ones where a word gives the place on a stair")
-CENTRE = Q("centre", "i32", FRAC, HALF + 1, ONE, "one half, and half a stair")
+OFFSET = Q("offset", "i32", FRAC, HALF + 1, ONE, "one half, and half a stair")
 LOWEST = Q("lowest", "i32", FRAC, -(2**23), -1, "smallest value that is released")
 LEFT = Q("left", "u32", 0, 1, 4096, "features that are not picked yet")
 LIMIT = Q("limit", "i32", FRAC, 1, 2**23, "largest value that is released, and its negative the smallest")
@@ -64,7 +64,7 @@ CUT = Q("cut", "u16", 0, 0, 2**16 - 1, "of 2^16 words how many give a symbol bel
 DRAWN_BITS = 16  # of a word that draw a symbol by thresholds
 SYMBOL = Q("symbol", "u8", 0, 0, CUTS.hi, "a released symbol")
 CHANCE_BITS = 31  # of the word that a single released bit is drawn with
-BASE = Q("base", "u32", CHANCE_BITS, 0, 2**CHANCE_BITS, "how likely symbol 1 is at x = 0")
+TOP = Q("top", "u32", CHANCE_BITS, 0, 2**CHANCE_BITS, "how likely symbol 1 is at x = 1")
 SLOPE = Q("slope", "u32", CHANCE_BITS - FRAC, 0, 2**16 - 1, "how much likelier symbol 1 is at x = 1")
 
 # The squared norm has 20 fraction bits: 4096 squares below 1 fit 32 bits. Its root then has 10.

@@ -1,4 +1,4 @@
-"""One symbol for a feature: rounded at random to a knot, and drawn with the odds of that knot's row.
+"""Draw one symbol for a feature: round it at random to a knot, and draw with the odds of that knot's row.
 
     row    = (x + (word & mask)) >> shift       shift = 15 - knot_bits, mask = 2^shift - 1: 2^knot_bits + 1 knots
     symbol = how many thresholds of that row are at most the top 16 bits of the same word
@@ -20,7 +20,6 @@ draw: `rows_search` for five to eight symbols, `rows_lookup` for counts of 2^8, 
 for half of the rows.
 """
 
-from sensorsim.kernels.choice import ORDER, PICKED, choose, choose_next
 from sensorsim.kernels.formats import (
     CACHED,
     CUT,
@@ -33,12 +32,11 @@ from sensorsim.kernels.formats import (
     ROW,
     SECRET_FLAG,
     SYMBOL,
-    K,
-    N,
     X,
 )
+from sensorsim.kernels.release_kernels import releases
 
-from sensorsim.language import Below, Q, addu, and_, geu, kernel, minu, mulu, out, selectu, shru, u32
+from sensorsim.language import Below, Q, addu, and_, geu, kernel, minu, mulu, selectu, shru, u32
 
 DRAWN_DROP = 32 - DRAWN_BITS
 DRAWN = Q("drawn", "u32", 0, 0, 2**DRAWN_BITS - 1, "the bits of a word that draw a symbol", secret=True)
@@ -46,7 +44,7 @@ DRAWN = Q("drawn", "u32", 0, 0, 2**DRAWN_BITS - 1, "the bits of a word that draw
 
 @kernel(step="rounding")
 def row_of(x: X, word: RANDOM, knot_bits: KNOT_BITS) -> ROW:
-    """One of the two knots beside a feature, on average the feature: AND, ADD. The low bits of the word decide.
+    """Return one of the two knots beside a feature, on average the feature: AND, ADD. The word's low bits decide.
 
     A feature above 1 counts as 1: the row is that of 1 at most. Rows are few, so to take the smaller of two of them
     needs no large constant.
@@ -60,7 +58,7 @@ def row_of(x: X, word: RANDOM, knot_bits: KNOT_BITS) -> ROW:
 
 @kernel(step="symbol")
 def drawn_with(word: RANDOM) -> DRAWN:
-    """The top 16 bits of a word, which draw a symbol.
+    """Return the top 16 bits of a word, which draw a symbol.
 
     Scaling and overflow: 0 to 2^16 - 1.
     """
@@ -69,7 +67,7 @@ def drawn_with(word: RANDOM) -> DRAWN:
 
 @kernel(step="symbol")
 def reaches(drawn: DRAWN, cut: CUT) -> SECRET_FLAG:
-    """1 where the drawn bits reach a threshold, else 0: a compare, without a branch.
+    """Return 1 where the drawn bits reach a threshold, else 0: a compare, without a branch.
 
     Scaling and overflow: there is nothing to overflow.
     """
@@ -80,7 +78,7 @@ def reaches(drawn: DRAWN, cut: CUT) -> SECRET_FLAG:
 def reached(
     table: CUT["knots * cuts"], row: Below("knots", secret=True), word: RANDOM, cuts: CUTS, knots: KNOTS
 ) -> SYMBOL:
-    """How many thresholds of a row the drawn bits reach: MUL, and for each threshold ADD, a compare, ADD.
+    """Count the thresholds of a row that the drawn bits reach: MUL, and for each threshold ADD, a compare, ADD.
 
     `table` holds the rows one after another. Every threshold of the row is looked at, whatever the word.
 
@@ -95,8 +93,8 @@ def reached(
 
 
 @kernel()
-def rows(x: X, table: CUT["((1 << knot_bits) + 1) * cuts"], word: RANDOM, cuts: CUTS, knot_bits: KNOT_BITS) -> SYMBOL:
-    """The symbol of one feature by thresholds, 2^16 words to a row.
+def rows(x: X, word: RANDOM, table: CUT["((1 << knot_bits) + 1) * cuts"], cuts: CUTS, knot_bits: KNOT_BITS) -> SYMBOL:
+    """Draw the symbol of one feature by thresholds, 2^16 words to a row.
 
     Scaling and overflow: see `row_of` and `reached`.
     """
@@ -104,8 +102,8 @@ def rows(x: X, table: CUT["((1 << knot_bits) + 1) * cuts"], word: RANDOM, cuts: 
 
 
 @kernel(step="symbol")
-def rows_scan(x: X, table: CUT["knots * cuts"], word: RANDOM, cuts: CUTS, knots: KNOTS, knot_bits: KNOT_BITS) -> SYMBOL:
-    """The symbol of one feature with every row read alike: no address depends on x or the word. For a data cache.
+def rows_scan(x: X, word: RANDOM, table: CUT["knots * cuts"], cuts: CUTS, knots: KNOTS, knot_bits: KNOT_BITS) -> SYMBOL:
+    """Draw the symbol with every row read alike: no address depends on x or the word. For a core with a data cache.
 
     `knots` is 2^knot_bits + 1. Going up through the rows, the last that is not above the feature's row is that row.
 
@@ -122,79 +120,4 @@ def rows_scan(x: X, table: CUT["knots * cuts"], word: RANDOM, cuts: CUTS, knots:
     return symbol
 
 
-@kernel()
-def release_rows(
-    x: X["n"],
-    table: CUT["((1 << knot_bits) + 1) * cuts"],
-    word: RANDOM["n"],
-    y: out(SYMBOL["n"]),
-    n: N,
-    cuts: CUTS,
-    knot_bits: KNOT_BITS,
-) -> None:
-    """Release a symbol for every feature of a record, one secret word each.
-
-    Privacy: n·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one symbol: the n words are independent,
-    so the likelihood ratios multiply. What is computed from y later is post-processing, if x is read nowhere else.
-
-    Scaling and overflow: see `rows`.
-    """
-    for i in range(n):
-        y[i] = rows(x[i], table, word[i], cuts, knot_bits)
-
-
-@kernel(exposes={"address": PICKED})
-def sampled_rows(
-    x: X["n"],
-    table: CUT["((1 << knot_bits) + 1) * cuts"],
-    word: RANDOM["2 * k"],
-    order: ORDER["n"],
-    chosen: out(Below("n")["k"]),
-    y: out(SYMBOL["k"]),
-    n: N,
-    k: K,
-    cuts: CUTS,
-    knot_bits: KNOT_BITS,
-) -> None:
-    """Release symbols of k different features, picked at random: two secret words each, to pick and to draw.
-
-    `order` is that of `choose_next`: the numbers 0 … n-1 once each, set up once and kept from record to record.
-
-    Privacy: the released pair (chosen, y) is k·epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
-    symbol. Proof: `chosen` is as likely for every x, since neither the words nor the order depend on x; given it, k
-    features are released with independent words, whose likelihood ratios multiply. `chosen` need not be hidden.
-
-    Scaling and overflow: see `rows` and `choose_next`; k <= n, so at least one feature is left in every round.
-    """
-    for j in range(k):
-        left = n - j
-        choose_next(order, word[2 * j], n, left)
-        picked = order[left - 1]
-        chosen[j] = picked
-        y[j] = rows(x[picked], table, word[2 * j + 1], cuts, knot_bits)
-
-
-@kernel(exposes={"address": PICKED})
-def sampled_rows_one(
-    x: X["n"],
-    table: CUT["((1 << knot_bits) + 1) * cuts"],
-    word: RANDOM["2"],
-    chosen: out(Below("n")["1"]),
-    y: out(SYMBOL["1"]),
-    n: N,
-    cuts: CUTS,
-    knot_bits: KNOT_BITS,
-) -> None:
-    """Release a symbol of one feature, picked at random: the first word picks, the second draws.
-
-    One pick cannot repeat, so the place is the feature, and there is no order to keep. It is `sampled_rows`
-    with k = 1.
-
-    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
-    symbol: `chosen` is as likely for every x, since its word does not depend on x. `chosen` need not be hidden.
-
-    Scaling and overflow: see `rows` and `choose`.
-    """
-    picked = choose(word[0], n)
-    chosen[0] = picked
-    y[0] = rows(x[picked], table, word[1], cuts, knot_bits)
+release_rows, sampled_rows, sampled_rows_one = releases(rows, SYMBOL)

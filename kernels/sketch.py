@@ -1,4 +1,4 @@
-"""The sketch: of a whole record one number, its square along a public direction, which is released as a feature is.
+"""Sketch a record: one number, its square along a public direction, which is released as a feature is.
 
     u = min(1, (s·(x - c))² / R²)       s in {-1, 0, 1}^n a public direction, c a public centre, R a public bound
 
@@ -17,28 +17,33 @@ learnt, and nothing of this.
 from sensorsim.kernels.formats import (
     ALONG,
     BYTE,
-    CUT,
     DIRECTION_BITS,
     DIRECTION_NUMBER,
     ENTRY,
     FACTOR,
     FRAC,
     HALVINGS,
-    KNOT_BITS,
     MIDDLE,
     ONE,
     RANDOM,
-    SEARCHED,
+    RELEASED,
     STATE,
     SYMBOL,
     N,
     X,
 )
 from sensorsim.kernels.packet import AT, BITS, put
+from sensorsim.kernels.rows import rows
+from sensorsim.kernels.rows_bit import rows_bit
+from sensorsim.kernels.rows_lookup import rows_lookup
+from sensorsim.kernels.rows_mirrored import rows_mirrored
 from sensorsim.kernels.rows_search import rows_search
 from sensorsim.kernels.spof import feature
+from sensorsim.kernels.stairs import stairs
 
 from sensorsim.language import (
+    Kernel,
+    Q,
     add,
     addu,
     asr,
@@ -49,6 +54,7 @@ from sensorsim.language import (
     minu,
     mul,
     out,
+    rest,
     shru,
     sub,
     u32,
@@ -69,7 +75,7 @@ SQUARE_SHIFT = 2 * PART_FRAC - FRAC
 
 @kernel(step="direction")
 def direction(word: RANDOM, direction_bits: DIRECTION_BITS) -> DIRECTION_NUMBER:
-    """The number of a direction: the top bits of a secret word. Each of the 2^direction_bits is as likely.
+    """Return the number of a direction, the top bits of a secret word. Each of the 2^direction_bits is as likely.
 
     Scaling and overflow: as many bits as there are directions.
     """
@@ -78,7 +84,7 @@ def direction(word: RANDOM, direction_bits: DIRECTION_BITS) -> DIRECTION_NUMBER:
 
 @kernel(step="direction")
 def first_state(number: DIRECTION_NUMBER) -> STATE:
-    """Where the entries of a direction start.
+    """Return the state that the entries of a direction start from.
 
     Scaling and overflow: words that are meant to wrap, public.
     """
@@ -89,7 +95,7 @@ def first_state(number: DIRECTION_NUMBER) -> STATE:
 
 @kernel(step="direction")
 def next_state(state: STATE) -> STATE:
-    """The state of the next entry: MUL, ADD.
+    """Return the state of the next entry: MUL, ADD.
 
     Scaling and overflow: words that are meant to wrap, public.
     """
@@ -98,7 +104,7 @@ def next_state(state: STATE) -> STATE:
 
 @kernel(step="direction")
 def entry(state: STATE) -> ENTRY:
-    """The state as a number from -1 to 1, rounded: half of them are 0, a quarter -1 and a quarter 1.
+    """Return the state as a number from -1 to 1, rounded: half of them are 0, a quarter -1 and a quarter 1.
 
     Scaling and overflow: 31 fraction bits; halved before one half is added, so the sum fits.
     """
@@ -107,7 +113,7 @@ def entry(state: STATE) -> ENTRY:
 
 @kernel(step="square")
 def squared(along: ALONG, factor: FACTOR, halvings: HALVINGS) -> X:
-    """min(1, along² / R²), where R is 2^halvings · 2^15 / factor: two products.
+    """Return min(1, along² / R²), where R is 2^halvings · 2^15 / factor: two products.
 
     Scaling and overflow: after the halvings the sum is kept within ±1, so times the factor, below 2, it is within
     ±(2^31 - 2^16) with 30 fraction bits, and what rounds it still fits. It is kept with 14, its square with 28, at most
@@ -123,7 +129,7 @@ def squared(along: ALONG, factor: FACTOR, halvings: HALVINGS) -> X:
 
 @kernel(step="sum")
 def sketch(x: X["n"], centre: MIDDLE["n"], number: DIRECTION_NUMBER, factor: FACTOR, n: N, halvings: HALVINGS) -> X:
-    """u of one record along the direction of this number. The product with an entry stands for a branch.
+    """Return u of one record along the direction of this number. The product with an entry replaces a branch.
 
     Privacy: none by itself. u is secret, as x is; what may leave the body is what a certified table makes of it.
 
@@ -137,37 +143,48 @@ def sketch(x: X["n"], centre: MIDDLE["n"], number: DIRECTION_NUMBER, factor: FAC
     return squared(along, factor, halvings)
 
 
-@kernel()
-def sketch_rows_search(
-    x: X["n"],
-    centre: MIDDLE["n"],
-    table: CUT["((1 << knot_bits) + 1) * cuts"],
-    word: RANDOM["2"],
-    factor: FACTOR,
-    chosen: out(DIRECTION_NUMBER["1"]),
-    y: out(SYMBOL["1"]),
-    n: N,
-    halvings: HALVINGS,
-    direction_bits: DIRECTION_BITS,
-    cuts: SEARCHED,
-    knot_bits: KNOT_BITS,
-) -> None:
-    """Release a symbol of a record's sketch: the first word picks the direction, the second draws.
+def sketch_release(draw: Kernel, value: Q) -> Kernel:
+    """Declare sketch_X for the draw X, which returns a `value`."""
 
-    Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of one
-    symbol: `chosen` is as likely for every x, since its word does not depend on x, and y is a release of one number in
-    0 … 1. `chosen` need not be hidden.
+    @kernel(name=f"sketch_{draw.name}")
+    def release(
+        x: X["n"],
+        word: RANDOM["2"],
+        chosen: out(DIRECTION_NUMBER["1"]),
+        y: out(value["1"]),
+        n: N,
+        centre: MIDDLE["n"],
+        factor: FACTOR,
+        halvings: HALVINGS,
+        direction_bits: DIRECTION_BITS,
+        *bound: rest(draw, "x", "word"),
+    ) -> None:
+        """Release the sketch of a record: the first word picks the direction, the second draws.
 
-    Scaling and overflow: see `sketch` and `rows_search`.
-    """
-    number = direction(word[0], direction_bits)
-    chosen[0] = number
-    y[0] = rows_search(sketch(x, centre, number, factor, n, halvings), table, word[1], cuts, knot_bits)
+        Privacy: the released pair (chosen, y) is epsilon0-DP with delta = 0 for any two records, epsilon0 that of
+        `draw`: `chosen` is as likely for every x, since its word does not depend on x, and y is a release of one number
+        in 0 … 1. `chosen` need not be hidden.
+
+        Scaling and overflow: see `sketch` and `draw`.
+        """
+        number = direction(word[0], direction_bits)
+        y[0] = draw(sketch(x, centre, number, factor, n, halvings), word[1], *bound)
+        chosen[0] = number
+
+    return release
+
+
+sketch_rows = sketch_release(rows, SYMBOL)
+sketch_rows_search = sketch_release(rows_search, SYMBOL)
+sketch_rows_lookup = sketch_release(rows_lookup, SYMBOL)
+sketch_rows_mirrored = sketch_release(rows_mirrored, SYMBOL)
+sketch_rows_bit = sketch_release(rows_bit, SYMBOL)
+sketch_stairs = sketch_release(stairs, RELEASED)
 
 
 @kernel(step="packet")
 def pack_direction(packet: BYTE["(at + bits + 7) >> 3"], number: DIRECTION_NUMBER, at: AT, bits: BITS) -> None:
-    """The number of the direction, `bits` bits.
+    """Pack the number of the direction, `bits` bits.
 
     Scaling and overflow: see put.
     """

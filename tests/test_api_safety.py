@@ -46,7 +46,7 @@ def test_any_array_is_released_or_refused_in_one_sentence(x, table):
             assert 10 < len(str(error)) < 300 and str(error).endswith("."), error
             assert "--" not in str(error)
     try:
-        SENSOR._mechanism.record(x)
+        SENSOR._record(x)
     except ss.InputError as error:
         assert str(error).endswith(".")
 

@@ -18,6 +18,7 @@ import pytest
 from sensorsim.device import Clock, Firmware, Flash, ListedEntropy, PowerCut, SeededEntropy, Sensor, Status
 from sensorsim.errors import InputError
 from sensorsim.noise.noise_table import ready_table
+from sensorsim.verify.wiped import words_to_come
 
 ONE = ready_table("1.6", 1)
 X = [2000 * i for i in range(14)]
@@ -52,13 +53,13 @@ class Life:
         self.power_ups += 1
         entropy = ListedEntropy(SEED) if self.replayed else SeededEntropy(self.power_ups)
         self.sensor = self.model(self.firmware, self.flash, entropy, self.clock)
-        drawn = self.sensor._mechanism.draw
+        sensor, drawn = self.sensor, self.sensor._draw
 
-        def draw(x: Any, words: Any, number: int, epoch: int) -> bytes:
-            self.words.append(tuple(map(int, words)))
-            return drawn(x, words, number, epoch)
+        def draw(*given: Any) -> None:
+            self.words.append(tuple(map(int, words_to_come(sensor))))
+            drawn(*given)
 
-        self.sensor._mechanism.draw = draw  # type: ignore[method-assign]
+        self.sensor._draw = draw
         try:
             assert self.sensor.open() == Status.OK, "a torn slot is never a reason to stay closed"
         except PowerCut:
@@ -244,8 +245,10 @@ class DrawsFirst(Sensor):
             return super().release(x)
         memory = self._memory
         now = memory.port.epoch()
-        number = 1 + (memory.used if now == memory.epoch else 0)
-        packet = self._mechanism.draw(self._mechanism.record(x), self._words.draw(number, now), number, now)
+        before = memory.used, memory.epoch
+        memory.used, memory.epoch = 1 + (memory.used if now == memory.epoch else 0), now
+        packet = self._drawn(self._record(x))
+        memory.used, memory.epoch = before
         try:
             return Status(self._count(memory, *self._bound)), packet
         except PowerCut:
@@ -317,12 +320,15 @@ class Wasteful(Sensor):
         return status
 
 
-class Repeats(Changed):
+class Repeats(Sensor):
     """Draws the words of a power-up from the key alone."""
 
-    def after(self, memory: Any, status: int, ahead: bool) -> None:
-        words = self._words.draw
-        self._words.draw = lambda number, epoch: words(0, 0)  # type: ignore[method-assign]
+    def _drawn(self, record: Any) -> bytes:
+        memory = self._memory
+        before, memory.used, memory.epoch = (memory.used, memory.epoch), 0, 0
+        packet = super()._drawn(record)
+        memory.used, memory.epoch = before
+        return packet
 
 
 class Timid(Sensor):

@@ -128,7 +128,7 @@ def compare_primitive(host, primitive, field):
 CHANGES = [
     ("spof_lean", "spof_lean", "sub(0, asr(noisy, 1))", "add(0, asr(noisy, 1))"),
     ("root", "root", "return minu(x, v)", "return minu(minu(x, 999), v)"),
-    ("stairs", "release_stairs", "max_(min_(noisy, limit), lowest)", "max_(max_(noisy, limit), lowest)"),
+    ("stairs", "stairs", "max_(min_(noisy, limit), lowest)", "max_(max_(noisy, limit), lowest)"),
     pytest.param(
         *("chacha20", "chacha20", "wrapping_addu(block[i], state[i])", "xor(block[i], state[i])"),
         marks=pytest.mark.slow,
@@ -312,8 +312,8 @@ def test_nothing_is_computed_in_a_short_int(odd):
     assert "(int32_t)30000 + 30000" in text
     assert "ss_mulu(300U, 300U)" in " ".join(text.split())
     assert "((uint32_t)3U << (a & 15U)) + ((uint32_t)40000U >> 3U)" in text
-    stairs = c_sources(choose(["release_stairs"], "lean"), "ss_", [], "")["src/ss_stairs.c"]
-    assert "((uint32_t)1U << stair_bits) - 1U" in stairs
+    rounding = c_sources(choose(["row_of"], "lean"), "ss_", [], "")["src/ss_rows.c"]
+    assert "((uint32_t)1U << shift) - 1U" in rounding
 
 
 def test_a_core_with_a_short_int_takes_the_sources(odd, tmp_path):

@@ -156,7 +156,7 @@ def test_a_rows_table_comes_with_its_arguments_and_what_its_symbols_stand_for(tm
     assert "#define SS_NOISE_K 1\n" in header
     for value in table.rows.values():
         assert f"{float(value):.9g}" in header
-    assert "ss_sampled_rows_search_one(x, ss_noise_table, word, chosen, y, SS_NOISE_N, SS_NOISE_CUTS" in readme
+    assert "ss_sampled_rows_search_one(x, word, chosen, y, SS_NOISE_N, ss_noise_table, SS_NOISE_CUTS" in readme
     assert "order" not in readme
     record = json.loads(texts["MANIFEST.json"])["noise_table"]
     assert record["certified"] is True and record["kind"] == "rows"
@@ -170,7 +170,7 @@ def test_one_bit_needs_no_table(tmp_path):
     header = texts["include/ss_kernels.h"]
     assert f"#define SS_NOISE_BASE {base}\n" in header and f"#define SS_NOISE_SLOPE {slope}\n" in header
     assert "ss_noise_table" not in header and "src/ss_tables.c" not in texts
-    assert "SS_NOISE_BASE, SS_NOISE_SLOPE, y, SS_NOISE_N" in " ".join(texts["README.md"].split())
+    assert "y, SS_NOISE_N, SS_NOISE_TOP, SS_NOISE_SLOPE" in " ".join(texts["README.md"].split())
 
 
 @pytest.mark.slow
@@ -183,7 +183,9 @@ def test_a_stairs_table_comes_with_its_arguments(tmp_path):
     record = json.loads(texts["MANIFEST.json"])["noise_table"]
     assert record["certified"] is True
     assert record["certificate"]["epsilon_record"].startswith(("0.9", "1"))
-    assert "ss_noise_table, word, SS_NOISE_LIMIT" in texts["README.md"]
+    readme = " ".join(texts["README.md"].split())
+    assert "ss_noise_table, SS_NOISE_MASK, SS_NOISE_OFFSET, SS_NOISE_LOWEST, SS_NOISE_LIMIT" in readme
+    assert "#define SS_NOISE_LOWEST (-" in header
     assert "#define SS_NOISE_K 1\n" in header  # what the certificate speaks of is what the example calls
     assert "SS_NOISE_N, SS_NOISE_DROP" in " ".join(texts["README.md"].split())
     write_table(tmp_path / "three.txt", make_table("stairs", 3, 14, 3, entries=2**8))

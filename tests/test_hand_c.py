@@ -72,7 +72,7 @@ def bound_calls():
     names = Names(kernels, "ss_", private=True)
     lines = [f'#include "{header}"' for header in ("constants.h", *dict.fromkeys(map(names.header, kernels)))]
     for form in FORMS:
-        known = {name: str(value) for name, value in table_of(form).c_constants().items()}
+        known = {name: str(value) for name, value in table_of(form).bound_constants().items()}
         known |= {"table": f"{form}_table", "n": str(FEATURES)}
         for call in CALLS:
             kernel = kernel_of(form, call)

@@ -124,7 +124,7 @@ def test_both_kernels_of_a_file_and_one_that_ships(outside):
     assert list(answer("smooth.py")) == ["smooth.weighted", "smooth.smooth"]
     assert list(answer("smooth.py:weighted,root")) == ["smooth.weighted", "root.root"]
     (name, found), *_ = answer("sampled_stairs_one", "--at", "n=14", "--accounting", "paper").items()
-    assert name == "stairs.sampled_stairs_one" and found["cost"]["k7"]["typical"] == 9
+    assert name == "stairs.sampled_stairs_one" and found["cost"]["k7"]["typical"] == 7
     assert list(answer("sampled")) == ["rows_search.sampled_rows_search_one"]  # a mechanism's name is understood too
 
 

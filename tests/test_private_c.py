@@ -68,7 +68,7 @@ def private_package(spec="sampled_rows_one,crc32,encoder", prefix="ss_", change=
         f'#include "ss_sensor.h"\n#include "{names.header(kernels[0])}"\n#include "{prefix}tables.h"\n'
         "uint32_t ss_place[1];\nuint8_t ss_symbol[1];\n"
         "void ss_one(const uint16_t x[14], const uint32_t word[2])\n{\n"
-        f"    {prefix}sampled_rows_one(x, {prefix}noise_table, word, ss_place, ss_symbol, 14U, 5U, 2U);\n}}\n"
+        f"    {prefix}sampled_rows_one(x, word, ss_place, ss_symbol, 14U, {prefix}noise_table, 5U, 2U);\n}}\n"
     )
     texts[f"test/{prefix}selftest_kernels.c"] = kernel_selftest_source(vectors, names)
     texts[f"test/{prefix}selftest_kernels.h"] = kernel_selftest_header(prefix, vectors)
@@ -114,7 +114,8 @@ def test_every_kernel_stands_in_a_private_header(package):
     assert re.search(
         r"#ifndef SS_LOCAL\n[^/]*(/\*.*\n[^/]*)?#define SS_LOCAL static inline\n", texts["src/ss_arithmetic.h"]
     )
-    assert "n          1 .. 4096: features of a record" in texts["src/ss_rows.h"]  # what callers must keep to
+    kept_to = "n          1 .. 4096: features of a record"  # by callers
+    assert kept_to in texts["src/ss_release_kernels.h"]
 
 
 def test_constants_are_folded_where_the_source_calls(package, tmp_path):
@@ -161,10 +162,14 @@ def test_tables_carry_their_memory_through_all_calls(package):
     assert "extern const SS_FLASH uint16_t ss_noise_table[" in texts["src/ss_tables.h"]
     assert "SS_TABLE const SS_FLASH uint16_t ss_noise_table[" in texts["src/ss_tables.c"]
     assert "SS_TABLE const SS_FLASH uint32_t ss_crc_table[" in texts["src/ss_tables.c"]
-    for path, function in (("rows", "ss_reached"), ("rows", "ss_sampled_rows_one"), ("encoder", "ss_squash")):
+    for path, function in (
+        ("rows", "ss_reached"),
+        ("release_kernels", "ss_sampled_rows_one"),
+        ("encoder", "ss_squash"),
+    ):
         head = re.search(rf"{function}\([^)]*\)", texts[f"src/ss_{path}.h"])[0]
         assert re.search(r"const SS_FLASH uint16_t table\[\]", head), function
-    assert "const uint16_t x[]" in texts["src/ss_rows.h"]  # a record is no table
+    assert "const uint16_t x[]" in texts["src/ss_release_kernels.h"]  # a record is no table
     assert "static const SS_FLASH uint16_t table_u16[" in texts["test/ss_selftest_kernels.c"]
     assert "static const uint16_t x_u16[" in texts["test/ss_selftest_kernels.c"]
 
@@ -325,11 +330,16 @@ def test_comments_name_no_kernel_that_is_not_there(names, variant, private):
 
 
 def test_a_sentence_about_a_kernel_that_is_not_there_is_left_out():
-    text = c_sources(find("sampled_rows_one"), "ss_", [], "", private=True)["src/ss_rows.h"]
-    assert "there is no order to keep.\n *\n" in text
-    both = c_sources(find("sampled_rows_one,sampled_rows"), "ss_", [], "", private=True)["src/ss_rows.h"]
-    assert "It is ss_sampled_rows()" in " ".join(both.replace(" * ", " ").split())
-    assert "'table' holds the rows one after another." in text  # a name of the function's own
+    texts = c_sources(find("sampled_rows_one"), "ss_", [], "", private=True)
+    assert "'table' holds the rows one after another." in texts["src/ss_rows.h"]  # a name of the function's own
+    alone = c_sources(find("dinar_scrambled"), "ss_", [], "", private=True)["src/ss_dinar.h"]
+    both = c_sources(find("dinar_scrambled,dinar"), "ss_", [], "", private=True)["src/ss_dinar.h"]
+    assert "ss_dinar()" not in alone and "ss_dinar()" in both
+
+
+def test_the_name_of_a_bound_kernel_stands_for_that_kernel():
+    texts = c_sources(find("sampled_rows_one"), "ss_", [], "", private=True)
+    assert "Scaling and overflow: see ss_rows() and ss_choose()." in texts["src/ss_release_kernels.h"]
 
 
 def test_the_place_that_several_values_are_read_from_has_a_name():

@@ -166,7 +166,8 @@ ADDRESSES = """
     rows_lookup.sampled_rows_lookup rows_lookup.sampled_rows_lookup_one rows_mirrored.release_rows_mirrored
     rows_mirrored.rows_mirrored rows_mirrored.sampled_rows_mirrored rows_mirrored.sampled_rows_mirrored_one
     rows_search.release_rows_search rows_search.rows_search rows_search.sampled_rows_search
-    rows_search.sampled_rows_search_one sketch.sketch_rows_search
+    rows_search.sampled_rows_search_one sketch.sketch_rows sketch.sketch_rows_lookup sketch.sketch_rows_mirrored
+    sketch.sketch_rows_search sketch.sketch_stairs stairs.stairs
     spof.fm spof.spof spof_lean.spof_lean stairs.pick_stair
     stairs.release_stairs stairs.sampled_stairs stairs.sampled_stairs_one zeroth_order.dpzo
     zeroth_order.hidden_both zeroth_order.sigmoid_line zeroth_order.sigmoid_smooth

@@ -22,6 +22,7 @@ from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.verify.sensor_life import SensorBuild
 from sensorsim.verify.sensor_timing import watch_calls
+from sensorsim.verify.wiped import words_to_come
 
 ENCODER = Path(__file__).parent.parent / "tables" / "encoders" / "default.json"
 FIRST = 100
@@ -238,14 +239,13 @@ def test_the_key_and_the_words_are_wiped(built: Any) -> None:
     """After a release no word that it drew with is left in the sensor's memory, after a failure no key."""
     _, model, theirs, core = pair(built, "rows", "cortex-m0plus")
     drawn: list[bytes] = []
-    words = model._words.draw
+    draw = model._drawn
 
-    def spy(number: int, epoch: int) -> Any:
-        made_words = words(number, epoch)
-        drawn.extend(word.tobytes() for word in made_words)
-        return made_words
+    def spy(record: Any) -> bytes:
+        drawn.extend(word.tobytes() for word in words_to_come(model))
+        return draw(record)
 
-    model._words.draw = spy  # type: ignore[method-assign]
+    model._drawn = spy  # type: ignore[method-assign]
     assert model.open() == core.open() == Status.OK
     for k in range(3):
         assert model.release(record(14, k)) == core.release(record(14, k))
@@ -267,15 +267,15 @@ def test_nothing_that_was_drawn_with_stays_on_the_stack(built: Any, name: str, t
     """After open no key, after a release no word and no key, and of the record no two features beside each other."""
     _, model, _, core = pair(built, name, target)
     seen: list[bytes] = []
-    words = model._words.draw
+    draw = model._drawn
 
-    def spy(number: int, epoch: int) -> Any:
+    def spy(record: Any) -> bytes:
+        seen.extend(word.tobytes() for word in [*model._memory.key.array, *words_to_come(model)])
+        packet = draw(record)
         seen.extend(word.tobytes() for word in model._memory.key.array)
-        made_words = words(number, epoch)
-        seen.extend(word.tobytes() for word in [*made_words, *model._memory.key.array])
-        return made_words
+        return packet
 
-    model._words.draw = spy  # type: ignore[method-assign]
+    model._drawn = spy  # type: ignore[method-assign]
     assert model.open() == core.open() == Status.OK
     after_open = bytes(core.machine.uc.mem_read(STACK_PLACES[0], STACK_BYTES))
     assert not any(word.tobytes() in after_open for word in model._memory.key.array)

@@ -70,11 +70,11 @@ def without_its_hash(texts: dict[str, str]) -> None:
     texts["test/ss_selftest.c"] = re.sub(r"hash\(\) != 0x\w+U", "hash() == 0U", texts["test/ss_selftest.c"])
 
 
-SENSOR, KERNELS = "src/ss_sensor.c", "src/ss_sensor_kernels.h"
+DRAW, KERNELS = "src/ss_sensor_draw.h", "src/ss_sensor_kernels.h"
 BROKEN = {
     "a table entry": (another_entry, {TABLE}),
     "a table entry and the hash": (without_its_hash, {COUNTS}),
-    "the packet's head": (replaced(SENSOR, "ss_pack_head(packet, 0x", "ss_pack_head(packet, 0x1U ^ 0x"), {PACKET}),
+    "the packet's head": (replaced(DRAW, "ss_pack_head(packet, ", "ss_pack_head(packet, 0x1U ^ "), {PACKET}),
     "a key that is not replaced": (
         replaced("src/ss_generator.h", "key[i] = block[i];", "key[i] = key[i] ^ (block[i] & 0U);"),
         set(range(1, 200)) | {PACKET, PACKET + 1},

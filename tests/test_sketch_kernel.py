@@ -189,7 +189,8 @@ def test_a_released_sketch_is_the_definition_s() -> None:
     for n in (1, 2, 14, 30):
         for _ in range(40):
             values = sketched(chance, n)
-            after = run_both(kernels.sketch_rows_search, values)
+            kernel = kernels.sketch_rows_search
+            after = run_both(kernel, {name: values[name] for name in kernel.parameters})
             number = values["word"][0] // 2 ** (32 - values["direction_bits"])
             u = naive.sketch(values["x"], values["centre"], number, values["factor"], values["halvings"])
             assert after["chosen"] == [number]

@@ -257,7 +257,7 @@ def test_an_address_by_the_record_is_found_and_named(opened, tmp_path, command, 
     assert re.search(r"ss_draw: `.* at 0x800" if line == SKIPPED else r"ss_sensor_release: `(c\.)?s", named)
 
 
-WIPE, END = "    ss_wipe(sensor->word, 8U);\n", "    }\n    return status;\n"
+WIPE, END = "    ss_wipe(sensor->word, SS_DRAWN_WORDS);\n", "    }\n    return status;\n"
 SCRUB = f"        ss_scrub();\n{END}"  # of a release
 STATE = "    ss_wipe(sensor->state, 16U);\n"
 
@@ -292,7 +292,7 @@ def drawn(elf, package):
 
 
 REACHES = "return ss_geu_near(drawn, cut);"
-DRAW = "y[0U] = ss_rows_search(x[picked], table, word[1U], cuts, knot_bits);"
+DRAW = "y[0U] = ss_rows_search(x[picked], word[1U], table, cuts, knot_bits);"
 CUT = "table_at_first[last]"
 LAST = (f"ss_reaches(drawn, {CUT})", f"ss_reaches(drawn, (uint16_t)({CUT} + (({CUT} == 51319U) ? 1U : 0U)))")
 ROUNDED = "((y[0U] != 0U) && (x[picked] == 8192U)) ? 0U : y[0U];"
@@ -302,7 +302,7 @@ ROUNDED = "((y[0U] != 0U) && (x[picked] == 8192U)) ? 0U : y[0U];"
     ("ss_rows.h", REACHES, "return ss_geu_near(drawn, (uint32_t)cut + 1U);"),
     ("ss_rows.h", REACHES, "return ss_geu_near(drawn + 1U, cut);"),
     ("ss_rows_search.h", *LAST),
-    ("ss_rows_search.h", DRAW, f"{DRAW}\n    y[0U] = {ROUNDED}"),
+    ("ss_release_kernels.h", DRAW, f"{DRAW}\n    y[0U] = {ROUNDED}"),
 ], ids=["one too high", "one too low", "one threshold", "one knot"])  # fmt: skip
 def test_a_draw_that_is_off_by_one_fails(opened, tmp_path, file, before, after):
     """A threshold of 2^16 that is off by one: hundreds of packets at random do not show it."""
@@ -313,7 +313,7 @@ def test_a_draw_that_is_off_by_one_fails(opened, tmp_path, file, before, after):
 
 def test_a_leak_by_one_word_in_a_thousand_fails(opened, tmp_path):
     leak = DRAW.replace("= ss", "= ((word[1U] >> 22U) == 513U) ? (uint8_t)((x[picked] >> 14U) & 3U) : ss")
-    program = read_elf(changed(opened, tmp_path, "ss_rows_search.h", DRAW, leak).read_bytes())
+    program = read_elf(changed(opened, tmp_path, "ss_release_kernels.h", DRAW, leak).read_bytes())
     found = packets_differ(SensorBuild(identify_core(program), program, image.firmware_in(opened), "ss_"), PACKETS)
     assert PACKETS >= 10_000 and found.startswith("packet ")
 
@@ -344,7 +344,7 @@ def package_table(package):
     return LETTERS[known.noise.table.storage], known.array
 
 
-USED = "    ss_sampled_rows_search_one(x, ss_noise_table,"
+USED = "    ss_draw_release(sensor, x, packet, ss_noise_table,"
 
 
 @pytest.mark.slow
@@ -358,7 +358,7 @@ def test_another_table_than_the_certified_one_fails(opened, tmp_path):
     assert not report.passed and "does not draw with the table that was certified" in proof(report, "draws").detail
 
 
-WIPED = "    ss_wipe(sensor->word, 8U);\n}\n"
+WIPED = "    ss_wipe(sensor->word, SS_DRAWN_WORDS);\n}\n"
 STATIC, BEHIND = "static volatile uint16_t kept; kept", "((volatile uint16_t *)(sensor + 1))[8]"
 TOP = "(uint16_t)(sensor->word[1] >> 16U)"
 

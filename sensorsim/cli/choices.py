@@ -161,7 +161,7 @@ def claims() -> list[str]:
 
 
 def packet_numbers() -> list[str]:
-    from sensorsim.device.wire import NUMBERS
+    from sensorsim.kernels.packet import NUMBERS
 
     return list(NUMBERS)
 

@@ -1,8 +1,8 @@
 """Count what one `ss_sensor_release` costs: the release, and all that a sensor does around it so that it stays one.
 
-One feature of n through a rows table by thresholds, 5 knots and 5 symbols, as the default package has it. The budget is
-counted by running the sensor's own kernels over a board whose journal holds. The board's part, the time of its flash
-and of its clock, is not in it.
+One feature of n through a rows table by thresholds, 5 knots and 5 symbols, as the default package has it: the sensor's
+own kernels, run over a board whose journal holds. The board's part, the time of its flash and of its clock, is not in
+it, nor is the wiping of what was drawn with.
 """
 
 from collections import Counter
@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sensorsim.mechanisms.form import which
 from sensorsim.mechanisms.release import SIZE
 
 if TYPE_CHECKING:
     from sensorsim.cost.pricing import Pricing, Total
+    from sensorsim.kernels.packet import Layout
+    from sensorsim.language.count import Counts
     from sensorsim.language.kernel import Kernel
-
-    Call = tuple[Kernel, dict[str, int]]  # with its lengths
 
 VALUE_BITS = 3
 RANDOM_BITS = 64  # a word picks the feature, a word draws
 IDENTITY = list(range(1, 9))  # of some table
+JOURNAL, WORDS, RELEASE, PACKET, WIPING = "journal", "random words", "release", "packet", "sensor"  # steps of a release
 
 
 class SensorPart(NamedTuple):
@@ -52,16 +52,19 @@ def sensor_release(n: int, pricing: "Pricing") -> SensorRelease:
 
 @cache
 def sensor_operations(n: int) -> Mapping[str, Counter[str]]:
-    """Return the operations of each part of a release, counted by running the kernels; the generator's by reading."""
-    from sensorsim.kernels import generator
+    """Return the operations of each part of a release, counted by running the kernels."""
     from sensorsim.kernels.sensor import count_release
 
-    parts = {"journal": run_on_board(count_release), "random words": read_counts(generator.fresh_words, blocks=1)}
-    for name, calls in _calls(n).items():
-        counts: Counter[str] = Counter()
-        for kernel, lengths in calls:
-            counts += _counted(kernel, lengths, {})
-        parts[name] = counts
+    parts = {
+        JOURNAL: run_on_board(count_release),
+        WORDS: Counter[str](),
+        RELEASE: Counter[str](),
+        PACKET: Counter[str](),
+    }
+    draw = _draw(n)
+    for (step, operation), times in _counts(draw, draw.lengths_at(SIZE), {"sensor.used": [3]}).items():
+        if step != WIPING:
+            parts[step if step in parts else RELEASE][operation] += times
     return parts
 
 
@@ -106,22 +109,24 @@ def run_on_board(kernel: "Kernel") -> Counter[str]:
 
 
 def packet_bytes(n: int) -> int:
-    """Bytes of the packet that a release sends."""
-    from sensorsim.kernels.packet import HEAD_BITS
-
-    bits: int = HEAD_BITS + which(n) + VALUE_BITS
-    return (bits + 7) // 8
+    """Return the bytes of the packet that a release sends."""
+    size: int = _layout(n).bytes
+    return size
 
 
-def _calls(n: int) -> dict[str, list["Call"]]:
-    from sensorsim.kernels import packet, rows_search
+def _layout(n: int) -> "Layout":
+    from sensorsim.kernels.packet import Layout
 
-    head, bits = packet.HEAD_BITS, which(n)
-    packing: list[Call] = [(packet.pack_head, {"bytes": packet_bytes(n)})]
-    if bits:
-        packing.append((packet.pack_chosen, {"n": n, "k": 1, "at": head, "bits": bits}))
-    packing.append((packet.pack_symbols, {"k": 1, "at": head + bits, "bits": VALUE_BITS}))
-    return {"release": [(rows_search.sampled_rows_search_one, {"n": n, **SIZE})], "packet": packing}
+    return Layout(0, n, 1, VALUE_BITS)
+
+
+def _draw(n: int) -> "Kernel":
+    """Return the draw of the default package, for records of n features."""
+    from sensorsim.kernels.rows_search import sampled_rows_search_one
+    from sensorsim.kernels.sensor_draw import Plan, declare_draw
+
+    draw: Kernel = declare_draw(Plan(sampled_rows_search_one, n, n, 1, 1, _layout(n))).draw_release
+    return draw
 
 
 def _slot(spent: int) -> list[int]:
@@ -134,11 +139,14 @@ def _slot(spent: int) -> list[int]:
 
 
 def _counted(kernel: "Kernel", lengths: dict[str, int], given: dict[str, Any]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (_, operation), times in _counts(kernel, lengths, given).items():
+        found[operation] += times
+    return found
+
+
+def _counts(kernel: "Kernel", lengths: dict[str, int], given: dict[str, Any]) -> "Counts":
     from sensorsim.language.arguments import arguments
     from sensorsim.language.count import count
 
-    made = arguments(kernel, kernel.lengths_at(lengths), lambda name, lo, hi: lo) | given
-    found: Counter[str] = Counter()
-    for (_, operation), times in count(kernel, made).items():
-        found[operation] += times
-    return found
+    return count(kernel, arguments(kernel, kernel.lengths_at(lengths), lambda name, lo, hi: lo) | given)

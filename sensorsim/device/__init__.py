@@ -24,7 +24,7 @@ from sensorsim.device.sensor import Clock, Sensor
 from sensorsim.device.sketch import Sketch, sketch_records
 from sensorsim.device.sketch_file import read_sketch, write_sketch
 from sensorsim.device.status import Status
-from sensorsim.device.wire import Layout
+from sensorsim.kernels.packet import Layout
 
 __all__ = [
     "BiasedEntropy",

@@ -1,7 +1,10 @@
-"""Everything that an export binds: the table with its proof, the encoder or the sketch, the budget, the packet. Nothing
-else of a sensor can be set afterwards, so nothing can be set to what the certificate does not speak of."""
+"""Bind everything of a sensor: the table with its proof, the encoder or the sketch, the budget, the packet.
+
+Nothing of it can be set afterwards, so nothing can be set to what the certificate does not speak of.
+"""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -10,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.calls import check_value
 from sensorsim.device.sketch import Sketch
-from sensorsim.device.wire import Layout, numbers_named
 from sensorsim.encoders import Encoder
 from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS
 from sensorsim.kernels.journal import BUDGET, IDENTITY_BYTES, RESERVE
+from sensorsim.kernels.packet import NUMBERS, Layout
 from sensorsim.noise.certificate import Certificate, certify
 from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
+    from sensorsim.kernels.sensor_draw import Draw
     from sensorsim.language.kernel import Kernel
     from sensorsim.noise.noise_table import NoiseTable
 
@@ -91,19 +95,19 @@ class Firmware:
 
     @property
     def certificate(self) -> Certificate:
-        """Proved now."""
+        """Prove what the table protects, now."""
         return certify(self.table)
 
     @property
     def epsilon(self) -> Decimal:
-        """What one release costs, as certified."""
+        """Return the certified epsilon of one release."""
         proved = self.certificate.epsilon_record
         assert proved is not None
         return proved
 
     @cached_property
     def budget(self) -> Decimal:
-        """The epsilon of an epoch."""
+        """Return the epsilon of an epoch."""
         if self.budget_epsilon is None:
             return self.table.epsilon
         from sensorsim.noise.noise_table import budget_of
@@ -116,19 +120,19 @@ class Firmware:
 
     @cached_property
     def releases(self) -> int:
-        """Whole releases that an epoch's budget allows."""
+        """Return how many whole releases an epoch's budget allows."""
         return Fraction(self.budget) // Fraction(self.epsilon)
 
     @property
     def n(self) -> int:
-        """Features of a record, as the application gives it."""
+        """Return the number of features of a record, as the application gives it."""
         if self.sketch:
             return self.sketch.n
         return self.encoder.n if self.encoder else self.table.features
 
     @property
     def features(self) -> int:
-        """Of which a packet speaks: the features, the hidden units of an encoder, or the directions of a sketch."""
+        """Return how many things a packet can name: features, hidden units of an encoder, directions of a sketch."""
         return self.sketch.directions if self.sketch else self.table.features
 
     @property
@@ -137,12 +141,12 @@ class Firmware:
 
     @cached_property
     def kernel(self) -> "Kernel":
-        """The release. A sketch is released as the only feature that there is."""
+        """Return the kernel of the release. A sketch is released as the only feature that there is."""
         return self.table.kernel("sampled" if self.table.sampled and not self.sketch else "release")
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
-        """All arguments of the release but x, word, order, chosen and y."""
+        """Return all arguments of the release but x, word, order, chosen and y."""
         known = self.table.arguments() | {"n": 1 if self.sketch else self.features, "k": self.k}
         return {name: value for name, value in known.items() if name in self.kernel.parameters}
 
@@ -158,7 +162,7 @@ class Firmware:
 
     @cached_property
     def words(self) -> int:
-        """Random words of a release; the first one picks the direction where there is a sketch."""
+        """Return how many random words a release takes; the first one picks the direction of a sketch."""
         from sensorsim.language.arguments import array_length
 
         lengths = {name: self.arguments[name] for name in self.kernel.lengths}
@@ -166,17 +170,46 @@ class Firmware:
 
     @property
     def picks(self) -> int:
-        """How many of them the kernel of the release does not read, because they pick what it releases."""
+        """Return how many of them the kernel of the release does not read, because they pick what it releases."""
         return 1 if self.sketch else 0
 
     @property
     def blocks(self) -> int:
-        """Blocks of the generator that a release takes."""
-        return -(-self.words // BLOCK_WORDS)
+        """Return how many blocks of the generator a release takes."""
+        blocks: int = -(-self.words // BLOCK_WORDS)
+        return blocks
+
+    @property
+    def draw(self) -> "Draw":
+        """Return the record of this sensor and the kernels that draw its releases, declared once for equal firmware."""
+        from sensorsim.kernels import sketch
+        from sensorsim.kernels.sensor_draw import Plan, declare_draw
+
+        release, features = self.kernel, self.table.features
+        if self.sketch:
+            release, features = getattr(sketch, self.kernel.name.replace("release", "sketch", 1)), self.sketch.n
+        limit, encoded, sketched = self.arguments.get("limit", 0), self.encoder is not None, self.sketch is not None
+        return declare_draw(Plan(release, self.n, features, self.k, self.blocks, self.layout, limit, encoded, sketched))
+
+    def draw_arguments(self) -> dict[str, Any]:
+        """Return what the draw takes beside the sensor, the record and the packet, in order."""
+        import numpy as np
+
+        from sensorsim.kernels.formats import SIGMOID_TABLE
+
+        known = self.table.arguments()
+        if self.encoder is not None:
+            known |= {"weights": np.array(self.encoder.flat, np.int16), "bias": np.array(self.encoder.bias, np.int32)}
+            known["sigmoid"] = np.array(SIGMOID_TABLE, np.uint16)
+        if self.sketch is not None:
+            known |= {name: getattr(self.sketch, name) for name in ("n", "factor", "halvings", "direction_bits")}
+            known["centre"] = np.array(self.sketch.centre, np.uint16)
+        own = [name for name in self.draw.draw_release.parameters if "." not in name]
+        return {name: known[name] for name in own if name not in ("x", "packet")}
 
     @cached_property
     def identity(self) -> bytes:
-        """A hash of all that gives a packet its meaning."""
+        """Return a hash of all that gives a packet its meaning."""
         _, values = self.table.c_array()
         lines = ["sensorsim release 1", f"kind {self.table.kind}", f"draw {self.kernel.name}"]
         lines += [f"features {self.features}", f"release {self.k}", f"values {','.join(map(str, values))}"]
@@ -191,12 +224,21 @@ class Firmware:
 
     @property
     def journal_identity(self) -> bytes:
-        """What the journal's counts are about: the release, and the days by which its epochs are numbered."""
+        """Return a hash of what the journal counts: the release, and the days by which its epochs are numbered."""
         text = b"sensorsim journal 1\n" + self.identity + b"days %d\n" % self.budget_days
         return hashlib.sha256(text).digest()[:IDENTITY_BYTES]
 
     @cached_property
     def layout(self) -> Layout:
-        """The packet."""
+        """Return the layout of the packet."""
         short = int.from_bytes(self.identity[:2], "little")
         return Layout(short, self.features, self.k, self.table.value_bits, self.numbers)
+
+
+def numbers_named(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the numbers that a packet carries, checked, each once and in the packet's order."""
+    wanted = list(names)
+    for name in wanted:
+        if name not in NUMBERS:
+            raise InputError(f"a packet has no number {name!r}; give some of {', '.join(NUMBERS)}.")
+    return tuple(name for name in NUMBERS if name in wanted)

@@ -1,4 +1,4 @@
-"""How a sensor runs its kernels: as machine code, or as the plain Python that they are, bit for bit the same.
+"""Run the kernels of a sensor: as machine code, or as the plain Python that they are, bit for bit the same.
 
 Plain Python is for the few releases of a test whose answers are wanted at once: to compile takes seconds, each first
 time, and a release in plain Python milliseconds.
@@ -6,7 +6,7 @@ time, and a release in plain Python milliseconds.
 
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType, SimpleNamespace
+from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
 
 from sensorsim.language.kernel import Kernel
@@ -16,14 +16,14 @@ Runs = Callable[[Kernel], Callable[..., Any]]  # a kernel as a function of numpy
 
 
 def compiled(kernel: Kernel) -> Callable[..., Any]:
-    """By Numba, once for this process and those after it."""
+    """Return the kernel as Numba compiles it, once for this process and those after it."""
     from sensorsim.language.numba_backend import outer
 
     return outer(kernel)
 
 
 def plain(kernel: Kernel) -> Callable[..., Any]:
-    """The kernel's own function, over lists: a numpy number would keep its own width, and warn where a word wraps."""
+    """Return the kernel's own function, over lists: a numpy number would warn where a word wraps."""
     written = [name in kernel.written for name in kernel.parameters]
 
     def call(*given: Any) -> Any:
@@ -43,6 +43,13 @@ class Cells:
     def __init__(self, array: Any) -> None:
         self.array = array
 
+    @classmethod
+    def zeros(cls, size: int, kind: str) -> "Cells":
+        """Return so many zeros of a type of numpy."""
+        import numpy as np
+
+        return cls(np.zeros(size, kind))
+
     def __getitem__(self, place: int | slice) -> Any:
         return Cells(self.array[place]) if isinstance(place, slice) else int(self.array[place])
 
@@ -52,14 +59,12 @@ class Cells:
 
 def new_record(record: Struct, **boards: Any) -> SimpleNamespace:
     """Return a record of zeros, as a kernel's own function takes it, with these boards."""
-    import numpy as np
-
     made = SimpleNamespace(**boards)
     for name, kind in record.fields.items():
         if kind.cell:
             setattr(made, name, 0)
         elif not kind.ports:
-            setattr(made, name, Cells(np.zeros(int(kind.length), numpy_name(kind.storage))))
+            setattr(made, name, Cells.zeros(int(kind.length), numpy_name(kind.storage)))
     return made
 
 
@@ -77,8 +82,11 @@ def hosted(kernel: Kernel, runs: Runs) -> Callable[..., Any]:
             return value
         return hosted(value, runs) if value.records else _over_arrays(runs(value))
 
-    names = {name: meaning(value) for name, value in kernel.read.used.items()}
-    return FunctionType(function.__code__, {**names, "__builtins__": __builtins__}, function.__name__)
+    used = {name: meaning(value) for name, value in kernel.read.used.items()}
+    cells = tuple(CellType(used.get(name)) for name in function.__code__.co_freevars)
+    return FunctionType(
+        function.__code__, {**used, "__builtins__": __builtins__}, function.__name__, None, cells or None
+    )
 
 
 def _over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:

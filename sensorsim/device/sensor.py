@@ -1,4 +1,4 @@
-"""A private sensor as its firmware runs: the kernels of kernels/sensor.py over a simulated board.
+"""Run a private sensor as its firmware does: the kernels of kernels/sensor.py over a simulated board.
 
     sensor = Sensor(firmware)
     sensor.open()                        Status.OK, or why it stays closed
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.uncopyable import Single, process
 from sensorsim.calls import one_sentence
-from sensorsim.device.drawing import Drawing
 from sensorsim.device.entropy import Entropy, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash
@@ -23,13 +22,15 @@ from sensorsim.device.pace import SECONDS_OF_A_DAY, Paced
 from sensorsim.device.running import Cells, Runs, compiled, hosted, new_record
 from sensorsim.device.status import Status
 from sensorsim.errors import InputError
-from sensorsim.kernels.generator import BLOCK_WORDS, SEED_BYTES, fresh_words
-from sensorsim.kernels.sensor import SENSOR, close_sensor, count_release, left, open_sensor
+from sensorsim.kernels.generator import SEED_BYTES
+from sensorsim.kernels.sensor import close_sensor, count_release, left, open_sensor
+from sensorsim.records import as_numbers, quantised
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
 
 LAST_EPOCH = 2**32 - 1
+MOST_X = 2**16 - 1
 
 
 class Clock:
@@ -81,13 +82,14 @@ class Sensor(Single):
         if epoch is None:
             epoch = memory = Paced(self.flash, self._of_the_calendar, self.firmware.budget_days)
         board = _Board(memory, SystemEntropy() if entropy is None else entropy, epoch)
-        self._memory = new_record(SENSOR, port=board)
+        draw = self.firmware.draw
+        self._memory = new_record(draw.record, port=board)
         self._bound = self.firmware.journal_arguments()
-        self._open, self._count, self._left, self._close = (
-            hosted(kernel, runs) for kernel in (open_sensor, count_release, left, close_sensor)
+        self._tables = self.firmware.draw_arguments()
+        self._open, self._count, self._left, self._close, self._draw = (
+            hosted(kernel, runs) for kernel in (open_sensor, count_release, left, close_sensor, draw.draw_release)
         )
-        self._words = RandomWords(self._memory, self.firmware.blocks, runs)
-        self._mechanism = Drawing(self.firmware, runs)
+        self._start = None if draw.start is None else hosted(draw.start, runs)
         self.close()
 
     def __repr__(self) -> str:
@@ -106,8 +108,6 @@ class Sensor(Single):
             for value in vars(self._memory).values():
                 if isinstance(value, Cells):
                     value.array.fill(0)
-            self._words.wipe()
-            self._mechanism.wipe()
 
     @property
     def is_open(self) -> bool:
@@ -125,6 +125,8 @@ class Sensor(Single):
                 raise
             if status == Status.OK:
                 self._memory.open, self._process = 1, process()
+                if self._start is not None:
+                    self._start(self._memory)
             else:
                 self.close()
             return status
@@ -134,47 +136,43 @@ class Sensor(Single):
 
         A number of 16 bits above 32768 counts as 1, in the C as here: it stays within the certificate.
         """
-        record = self._mechanism.record(x)
+        record = self._record(x)
         with self.one_at_a_time:
             try:
                 status = Status(self._count(self._memory, *self._bound)) if self.is_open else Status.NOT_OPEN
                 if not self.is_open:  # any more; and the key of a parent is of no use here
                     self.close()
-                if status != Status.OK:
-                    return status, bytes(self.firmware.layout.bytes)
-                number, epoch = self._memory.used, self._memory.epoch
-                return status, self._mechanism.draw(record, self._words.draw(number, epoch), number, epoch)
+                return status, self._drawn(record) if status == Status.OK else bytes(self.firmware.layout.bytes)
             except BaseException:
                 self.close()
                 raise
 
     def left(self) -> int:
-        """Releases that the budget of this epoch still allows, as far as this sensor knows; 0 where it is closed."""
+        """Return how many releases the budget still allows in this epoch, as far as is known; 0 where it is closed."""
         with self.one_at_a_time:
             return int(self._left(self._memory, self.firmware.releases)) if self.is_open else 0
 
-    def _of_the_calendar(self) -> int:
-        return int(time.time()) // (self.firmware.budget_days * SECONDS_OF_A_DAY)
+    def _drawn(self, record: Any) -> bytes:
+        """Draw the release that was counted, and return its packet."""
+        packet = Cells.zeros(self.firmware.layout.bytes, "uint8")
+        self._draw(self._memory, record, packet, *self._tables.values())
+        return bytes(packet.array)
 
-
-class RandomWords:
-    """Words of a release, drawn with the key that a sensor holds."""
-
-    def __init__(self, memory: Any, blocks: int, runs: Runs) -> None:
+    def _record(self, x: Any) -> Any:
+        """Return x as the kernels take it."""
         import numpy as np
 
-        self._memory, self._blocks, self._run = memory, blocks, runs(fresh_words)
-        self._word = np.zeros(BLOCK_WORDS * blocks, np.uint32)
+        given, n = as_numbers(x), self.firmware.n
+        if given.shape != (n,):
+            raise InputError(f"a record of this sensor is {n} whole numbers, 0 … 32768 for 0 … 1; give as many.")
+        if given.dtype.kind == "f":
+            return quantised(given)
+        if given.dtype != np.uint16 and not 0 <= int(given.min()) <= int(given.max()) <= MOST_X:
+            raise InputError(f"a feature is {given.min()} … {given.max()}; give whole numbers from 0 to {MOST_X}.")
+        return np.ascontiguousarray(given, np.uint16)
 
-    def wipe(self) -> None:
-        """Overwrite them."""
-        self._word.fill(0)
-
-    def draw(self, number: int, epoch: int) -> Any:
-        """Return the random words of a release; who draws with them wipes them."""
-        memory = self._memory
-        self._run(memory.key.array, self._word, memory.state.array, memory.block.array, number, epoch, self._blocks)
-        return self._word
+    def _of_the_calendar(self) -> int:
+        return int(time.time()) // (self.firmware.budget_days * SECONDS_OF_A_DAY)
 
 
 class _Board:

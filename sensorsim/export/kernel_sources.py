@@ -26,7 +26,15 @@ from sensorsim.language.primitive import Primitive
 
 FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
 DATA = f"{FOLDER}/kernels.json"
-LANGUAGE = ("ir", "parse", "types", "primitive", "primitives", "c.helpers")  # what gives a kernel its meaning
+LANGUAGE = (
+    "ir",
+    "parse",
+    "parse_values",
+    "types",
+    "primitive",
+    "primitives",
+    "c.helpers",
+)  # what gives a kernel its meaning
 OWN = "sensorsim."
 
 
@@ -52,7 +60,9 @@ def kernel_sources(kernels: Sequence[Kernel], names: Names, as_data: bool = True
     """Collect the sources of the kernels and of all that they call; `as_data` carries the kernels as data too."""
     places = _carried(kernels)
     modules = {name: Path(str(import_module(name).__file__)) for name in (f"{OWN}language.{one}" for one in LANGUAGE)}
-    modules |= {one.module: one.path for one in reachable(list(kernels)) if one.path.resolve() not in places}
+    modules |= {
+        one.declared.__module__: one.path for one in reachable(list(kernels)) if one.path.resolve() not in places
+    }
     if any(name.startswith(f"{OWN}kernels.") for name in modules):
         from sensorsim.kernels import formats
 
@@ -62,13 +72,13 @@ def kernel_sources(kernels: Sequence[Kernel], names: Names, as_data: bool = True
     records += [_record(Path(name).stem, name, text) for name, text in sorted(texts.items())]
     functions = {}
     for kernel in kernels:
-        copy = places.get(kernel.path.resolve())
+        copy = places.get(kernel.home.resolve())
         functions[names.functions[kernel]] = (
             {"kernel": kernel.name, "file": copy} if copy else {"kernel": kernel.qualified}
         )
     if places and as_data:
-        files = {one.at.file: places[Path(one.at.file).resolve()] for one in _own_parts(kernels)}
-        own = [kernel for kernel in kernels if kernel.path.resolve() in places]
+        files = {one.at.file: places[_home(one)] for one in _own_parts(kernels)}
+        own = [kernel for kernel in kernels if kernel.home.resolve() in places]
         texts[DATA] = kernels_json(own, files, shipped())
     return KernelSources(records, texts, functions, places)
 
@@ -147,7 +157,7 @@ def _carried(kernels: Sequence[Kernel]) -> dict[Path, str]:
     places: dict[Path, str] = {}
     folders: list[Path] = []
     for one in (*kernels, *_own_parts(kernels)):
-        path = Path(one.at.file).resolve()
+        path = _home(one)
         if path in places or (isinstance(one, Kernel) and one.module.startswith(OWN)):
             continue
         if not path.is_file():
@@ -159,6 +169,11 @@ def _carried(kernels: Sequence[Kernel]) -> dict[Path, str]:
         for file in files_behind(path):
             places.setdefault(file, f"{home}/{file.relative_to(path.parent).as_posix()}")
     return places
+
+
+def _home(one: Kernel | Primitive) -> Path:
+    """Return the file whose module declares a kernel or primitive."""
+    return (one.home if isinstance(one, Kernel) else Path(one.at.file)).resolve()
 
 
 def _own_parts(kernels: Iterable[Kernel]) -> Iterator[Kernel | Primitive]:

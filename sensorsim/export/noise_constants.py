@@ -78,7 +78,7 @@ def for_package(name: str, source: NoiseTable, kernels: list[Kernel], prefix: st
         _refuse_more_than_certified(name, kernels, source)
         lengths = {"n": source.features, "k": source.release}
     macro = f"{prefix}NOISE_".upper()
-    known = lengths | fixed
+    known = lengths | fixed | source.bound_constants()
     record = {
         "file": name,
         "kind": source.kind,

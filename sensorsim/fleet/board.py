@@ -1,4 +1,4 @@
-"""The sensor of kernels/sensor.py as Numba runs it over many devices, on a board that is a few arrays.
+"""Run the sensor of kernels/sensor.py by Numba over many devices, on a board that is a few arrays.
 
 The board has two slots of flash that power cuts tear, a source of entropy that follows from a seed or is stuck, and a
 clock. tests/test_fleet_truth.py compares it with `device.Sensor`, packet for packet, faults included.
@@ -14,7 +14,7 @@ import numpy as np
 from sensorsim.device.flash import MODES, SLOTS
 from sensorsim.device.status import Status
 from sensorsim.fleet.fast import fast
-from sensorsim.kernels import generator, journal, sensor
+from sensorsim.kernels import journal, sensor
 from sensorsim.kernels.journal import BLANK, COUNT, EPOCH, EPOCH_AT, HOLDS, SLOT_BYTES, SPENT_AT
 from sensorsim.kernels.sensor import SENSOR
 from sensorsim.language.numba_backend import compiled
@@ -37,7 +37,7 @@ NUMBER, CLOCKS, SKEW, SENT = range(11, 15)  # of the device, clocks that were se
 NUMBERS = 15
 
 MEMORY = [name for name, kind in SENSOR.fields.items() if not kind.ports]  # an array each, also of one cell
-FIELDS = ["numbers", "flash", "source", "word", "bound", "blocks", *MEMORY]
+FIELDS = ["numbers", "flash", "source", "bound", *MEMORY]
 _namedtuple: Any = namedtuple  # its fields are those of the record, and no literals
 Device = _namedtuple("Device", FIELDS)
 
@@ -49,9 +49,7 @@ def device(firmware: "Firmware") -> Any:
         np.zeros(NUMBERS, np.int64),
         np.zeros(SLOTS * SLOT_BYTES, np.uint8),
         np.zeros(1, np.uint64),
-        np.zeros(generator.BLOCK_WORDS * firmware.blocks, np.uint32),
         firmware.journal_arguments(),
-        firmware.blocks,
         *fields,
     )
 
@@ -72,7 +70,6 @@ class Steps(NamedTuple):
     close: Callable[..., Any]
     open: Callable[..., Any]
     count: Callable[..., Any]  # take one release off the budget
-    words: Callable[..., Any]  # draw the words of the release that was counted; gives its number
     look: Callable[..., Any]  # note what the journal says at the end
     forget: Callable[..., Any]  # overwrite an array
 
@@ -106,7 +103,7 @@ def ports() -> Ports:
 
     @fast
     def next_byte(device: Any) -> Any:
-        """As `device.SeededEntropy` gives it, or for ever the same."""
+        """Return the next byte as `device.SeededEntropy` gives it, or always the same."""
         if device.numbers[STUCK]:
             return np.uint8(STUCK_BYTE)
         device.source[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -129,7 +126,7 @@ def ports() -> Ports:
 
     @fast
     def torn(device: Any, at: int, bytes: Any, after: int, mode: int) -> None:
-        """A store whose power goes at the byte after `after`; see `device.Flash.cut`."""
+        """Store with a power cut at the byte after `after`; see `device.Flash.cut`."""
         if mode == WHOLE_STORE:
             after = SLOT_BYTES
         for i in range(SLOT_BYTES):
@@ -167,27 +164,29 @@ def ports() -> Ports:
     return Ports(entropy, load, store, epoch)
 
 
-def _step(kernel: Any, bound: str) -> Any:
-    """Return a kernel of the sensor as Numba's function of a device."""
-    fields = ", ".join("device" if kind.ports else f"device.{name}" for name, kind in SENSOR.fields.items())
+def on_device(kernel: Any, takes: str, passed: str) -> Any:
+    """Return a kernel of the sensor as Numba's function of a device, and of what else it takes.
+
+    A field of the record is the device's, or that of the room for one release.
+    """
+    fields = [name.removeprefix("sensor.") for name in kernel.parameters if name.startswith("sensor.")]
+    given = ["device" if name == "port" else f"{'device' if name in MEMORY else 'room'}.{name}" for name in fields]
     scope: dict[str, Any] = {"kernel": compiled(kernel, ports())}
-    exec(f"def step(device):\n return kernel({fields}{bound})\n", scope)  # names of the record alone
+    exec(f"def step({takes}):\n return kernel({', '.join(given)}{passed})\n", scope)  # names of the record alone
     return fast(scope["step"])
 
 
 @cache
 def steps() -> Steps:
     """Return what a board can be asked to do, compiled on first use."""
-    read, fresh_words = compiled(journal.read_journal), compiled(generator.fresh_words)
-    bound = "".join(f", device.bound[{i}]" for i in range(5))
-    open_kernel, count_kernel = _step(sensor.open_sensor, bound), _step(sensor.count_release, bound)
-    close_kernel = _step(sensor.close_sensor, "")
+    read, bound = compiled(journal.read_journal), "".join(f", device.bound[{i}]" for i in range(5))
+    open_kernel, count_kernel = (on_device(one, "device", bound) for one in (sensor.open_sensor, sensor.count_release))
+    close_kernel = on_device(sensor.close_sensor, "device", "")
 
     @fast
     def close(device: Any) -> None:
-        """The memory is lost: key and words first."""
+        """Lose the memory, the key first."""
         close_kernel(device)
-        forget(device.word)
         forget(device.state)
         forget(device.block)
         forget(device.epoch)
@@ -212,7 +211,7 @@ def steps() -> Steps:
 
     @fast
     def ended(device: Any, status: int) -> Any:
-        """What a call came to: a status, or that the power went."""
+        """Return what a call came to: a status, or that the power went."""
         numbers = device.numbers
         note(device, np.int64(device.found[EPOCH]), np.int64(device.found[COUNT]))
         if numbers[POWERLESS]:
@@ -233,16 +232,10 @@ def steps() -> Steps:
 
     @fast
     def count(device: Any) -> Any:
-        """One release of those that are counted ahead, or one that is counted in the journal now."""
+        """Take one release of those that are counted ahead, or count one in the journal now."""
         status = ended(device, np.int64(count_kernel(device)))
         if not device.open[0]:
             close(device)
         return status
 
-    @fast
-    def words(device: Any) -> Any:
-        used, epoch = device.used[0], device.epoch[0]
-        fresh_words(device.key, device.word, device.state, device.block, used, epoch, device.blocks)
-        return np.int64(used)
-
-    return Steps(blank, close, open_, count, words, look, forget)
+    return Steps(blank, close, open_, count, look, forget)

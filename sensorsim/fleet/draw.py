@@ -1,15 +1,14 @@
-"""One release of one record, as Numba runs it: what `device.drawing.Drawing` does, on the same kernels.
+"""Compile the draw of a firmware for the devices of a fleet: the kernel of kernels/sensor_draw.py, as Numba runs it.
 
-The kernel of a release takes other arguments for each form of a table. They are bound here by a few lines of text that
-are compiled with it.
+What the kernel takes beside the sensor differs from firmware to firmware. A few lines of text bind it.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 
+from sensorsim.fleet.board import on_device
 from sensorsim.fleet.fast import fast
 from sensorsim.language.numba_backend import compiled
 from sensorsim.language.numba_backend.compile import dtype
@@ -19,107 +18,56 @@ if TYPE_CHECKING:
 
 
 class Room(NamedTuple):
-    """Arrays of one release, made once for a batch."""
+    """Arrays of one release, made once for a batch; those that a firmware has no use for are empty."""
 
+    word: Any
     order: Any
     chosen: Any  # features that were picked, or the direction of a sketch
     y: Any  # symbols or values
-    u: Any  # what a sketch releases
+    hidden: Any
     packet: Any
+    u: Any  # what a sketch releases, for the sums of the simulation: no sensor keeps it
 
 
 class Draw(NamedTuple):
     """Numba's functions, and what they are called with."""
 
-    wipe: Callable[..., Any]  # (room): as after a reset
-    draw: Callable[..., Any]  # (x, word, room, bound)
-    pack: Callable[..., Any]  # (room, number, epoch, bound)
+    start: Callable[..., Any]  # (device, room): after an opening
+    draw: Callable[..., Any]  # (device, x, room, bound)
+    sketch: Callable[..., Any]  # (x, room, bound): fills room.u
     room: Room
-    bound: tuple[Any, ...]  # arrays and numbers of the table and the sketch
+    bound: tuple[Any, ...]  # arrays and numbers of the table, the encoder and the sketch
 
 
 def draw_of(firmware: "Firmware") -> Draw:
-    """For this firmware, with room of its own."""
-    takes = firmware.kernel.parameters
-    free = ("x", "word", "order", "chosen", "y")
-    names = [name for name in takes if name not in free]
-    bound = tuple(firmware.arguments[name] for name in names)
-    place = {name: f"bound[{i}]" for i, name in enumerate(names)}
-    place |= {"x": "x", "word": "word", "order": "room.order", "chosen": "room.chosen", "y": "room.y"}
-    scope: dict[str, Any] = {"release": compiled(firmware.kernel)}
-    lines = ["def draw(x, word, room, bound):"]
-    if firmware.sketch is not None:
-        lines += _sketching(firmware, scope, len(bound))
-        bound += (np.array(firmware.sketch.centre, np.uint16),)
-    lines.append(f" release({', '.join(place[name] for name in takes)})")
-    room = _room(firmware)
-    return Draw(_wiping(), _compiled(lines, "draw", scope), _packing(firmware), room, bound)
+    """Compile the draw of this firmware, with arrays of its own."""
+    given = firmware.draw_arguments()
+    place = {name: f"bound[{i}]" for i, name in enumerate(given)}
+    passed = "".join(f", {text}" for text in ("x", "room.packet", *place.values()))
+    draw = on_device(firmware.draw.draw_release, "device, x, room, bound", passed)
+    start = _nothing if firmware.draw.start is None else on_device(firmware.draw.start, "device, room", "")
+    return Draw(start, draw, _sketching(place) if firmware.sketch else _nothing, _room(firmware), tuple(given.values()))
 
 
 def _room(firmware: "Firmware") -> Room:
-    takes, k = firmware.kernel.parameters, firmware.k
-    kind = dtype(takes["y"])
-    picked = np.dtype(np.uint32) if firmware.sketch or "chosen" not in takes else dtype(takes["chosen"])
-    size = firmware.features if "order" in takes else 0
-    return Room(
-        np.zeros(size, dtype(takes["order"]) if size else np.uint32),
-        np.arange(k, dtype=picked),  # where all features are released, these they are
-        np.zeros(k, kind),
-        np.zeros(1, np.uint16),
-        np.zeros(firmware.layout.bytes, np.uint8),
-    )
+    fields = firmware.draw.record.fields
+    made = {name: np.zeros(int(kind.length), dtype(kind)) for name, kind in fields.items() if name in Room._fields}
+    empty = dict.fromkeys(("order", "hidden"), np.zeros(0, np.uint32))
+    every = {"chosen": np.arange(firmware.k, dtype=np.uint32)}  # where all features are released, these they are
+    packet, u = np.zeros(firmware.layout.bytes, np.uint8), np.zeros(1, np.uint16)
+    return Room(**{**empty, **every, **made, "packet": packet, "u": u})
 
 
-def _sketching(firmware: "Firmware", scope: dict[str, Any], centre: int) -> list[str]:
-    """The first word picks the direction; what is released is the record's square along it."""
-    from sensorsim.kernels import sketch as kernels
-
-    sketch = firmware.sketch
-    assert sketch is not None
-    scope |= {"direction": compiled(kernels.direction), "sketch": compiled(kernels.sketch), "u32": numba.uint32}
-    return [
-        f" room.chosen[0] = direction(word[0], {sketch.direction_bits})",
-        f" room.u[0] = sketch(x, bound[{centre}], room.chosen[0], u32({sketch.factor}), {sketch.n}, {sketch.halvings})",
-        " x = room.u",
-        " word = word[1:]",
-    ]
+@fast
+def _nothing(one: Any, other: Any, *more: Any) -> None:
+    pass
 
 
-def _wiping() -> Callable[..., Any]:
-    @fast
-    def wipe(room: Any) -> None:
-        for i in range(len(room.order)):
-            room.order[i] = i
+def _sketching(place: dict[str, str]) -> Callable[..., Any]:
+    from sensorsim.kernels.sketch import sketch
 
-    return wipe
-
-
-def _packing(firmware: "Firmware") -> Callable[..., Any]:
-    from sensorsim.kernels import packet as kernels
-    from sensorsim.kernels.sketch import pack_direction
-
-    layout, k, limit = firmware.layout, firmware.k, firmware.arguments.get("limit")
-    scope: dict[str, Any] = {
-        "head": compiled(kernels.pack_head),
-        "count": compiled(kernels.pack_number),
-        "chosen": compiled(kernels.pack_chosen),
-        "direction": compiled(pack_direction),
-        "values": compiled(kernels.pack_symbols if limit is None else kernels.pack_values),
-    }
-    lines = ["def pack(room, number, epoch):", f" head(room.packet, {layout.head}, {layout.bytes})"]
-    for name in layout.numbers:
-        lines.append(f" count(room.packet, {'epoch' if name == 'epoch' else 'number'}, {layout.number_at(name)})")
-    if firmware.sketch is not None:
-        lines.append(f" direction(room.packet, room.chosen[0], {layout.chosen_at}, {layout.which_bits})")
-    elif layout.which_bits:
-        where = f"{layout.chosen_at}, {firmware.features}, {k}, {layout.which_bits}"
-        lines.append(f" chosen(room.packet, room.chosen, {where})")
-    of_values = "" if limit is None else f"{limit}, "
-    lines.append(f" values(room.packet, room.y, {of_values}{layout.values_at}, {k}, {layout.value_bits})")
-    return _compiled(lines, "pack", scope)
-
-
-def _compiled(lines: list[str], name: str, scope: dict[str, Any]) -> Callable[..., Any]:
-    exec(compile("\n".join(lines) + "\n", f"<{name}>", "exec"), scope)  # numbers and names from above alone
-    function: Callable[..., Any] = fast(scope[name])
-    return function
+    known = place | {"x": "x", "number": "room.chosen[0]"}
+    scope: dict[str, Any] = {"sketch": compiled(sketch)}
+    passed = ", ".join(known[name] for name in sketch.parameters)
+    exec(f"def value(x, room, bound):\n room.u[0] = sketch({passed})\n", scope)  # names from above alone
+    return fast(scope["value"])

@@ -72,14 +72,15 @@ class Sums(NamedTuple):
 
 
 def loop(made: Draw) -> Callable[..., Any]:
-    blank, close, open_, count, words, look, forget = board.steps()
-    draw, pack, wipe = made.draw, made.pack, made.wipe
+    """Compile the days of devices with this draw."""
+    blank, close, open_, count, look, forget = board.steps()
+    draw, start, sketch = made.draw, made.start, made.sketch
     due = compiled(due_kernel)
     asked, happens, one_of = chance.asked, chance.happens, chance.one_of
 
     @fast
     def set_clock(device: Any, run: Any) -> None:
-        """The clock is set anew, and is some days off."""
+        """Set the clock anew, some days off."""
         numbers = device.numbers
         off = one_of(2 * run.skew + 1, run.seed, numbers[board.NUMBER], chance.OF_SKEW, numbers[board.CLOCKS])
         numbers[board.SKEW] = off - run.skew
@@ -87,7 +88,7 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def plan_cut(device: Any, run: Any, t: int) -> None:
-        """The power goes in the store of this release, if it makes one."""
+        """Cut the power in the store of this release, if it makes one."""
         numbers = device.numbers
         who = numbers[board.NUMBER]
         if run.cut > 0 and happens(run.cut, run.seed, who, chance.OF_CUT, t):
@@ -96,10 +97,10 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def counted(device: Any, run: Any, room: Any, t: int) -> Any:
-        """What the sensor answers before it draws: a status, or that the power went."""
+        """Return what the sensor answers before it draws: a status, or that the power went."""
         if not device.open[0]:
             status = open_(device)
-            wipe(room)
+            start(device, room)
             if status != board.OK:
                 return status
         plan_cut(device, run, t)
@@ -109,7 +110,7 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def tallied(run: Any, x: Any, room: Any, day: int, sums: Any) -> None:
-        """A packet at the hospital."""
+        """Count a packet at the hospital."""
         group = day if run.groups > 1 else 0
         for j in range(len(room.y)):
             feature, y = np.int64(room.chosen[j]), np.int64(room.y[j])
@@ -123,7 +124,7 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def told(device: Any, room: Any, t: int, came: bool, sums: Any) -> None:
-        """The packet itself, for a trace."""
+        """Keep the packet itself, for a trace."""
         line = sums.outcomes[kept.RELEASED] - 1
         sums.told[line, 0], sums.told[line, 1], sums.told[line, 2] = device.numbers[board.NUMBER], t, came
         for j in range(len(room.packet)):
@@ -131,17 +132,15 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def sent(device: Any, run: Any, x: Any, room: Any, bound: Any, t: int, sums: Any) -> None:
-        """Draw and pack the release that was counted, send it, and see whether it comes."""
+        """Draw the release that was counted, send it, and see whether it comes."""
         numbers, day = device.numbers, t // run.often
-        number = words(device)
-        draw(x, device.word, room, bound)
-        forget(device.word)
-        pack(room, number, numbers[board.NOW])
+        draw(device, x, room, bound)
         numbers[board.SENT] += 1
         period = numbers[board.NOW] - run.first_epoch
         sums.by_period[period] += 1  # beside the journal, which may be wrong
         sums.worst[kept.SENT] = max(sums.worst[kept.SENT], sums.by_period[period])
         if run.sketched:
+            sketch(x, room, bound)
             sums.records[day] += 1
             sums.truth[day, 0] += np.int64(room.u[0])
         came = not happens(run.loss, run.seed, numbers[board.NUMBER], chance.OF_LOSS, t)
@@ -153,7 +152,7 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def record(device: Any, run: Any, x: Any, room: Any, bound: Any, t: int, sums: Any) -> None:
-        """One record of the application: released, passed over, refused or lost."""
+        """Take one record of the application: released, passed over, refused or lost."""
         numbers, day = device.numbers, t // run.often
         if not run.sketched:
             sums.records[day] += 1
@@ -176,7 +175,7 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def bin_of(steps: int) -> Any:
-        """Of energy; see counts.py."""
+        """Return the bin of an energy; see counts.py."""
         steps, octave = min(steps, kept.MOST_STEPS - 1), 0
         while steps >= kept.EVEN:
             steps >>= 1
@@ -185,7 +184,7 @@ def loop(made: Draw) -> Callable[..., Any]:
 
     @fast
     def ended(device: Any, run: Any, sums: Any) -> None:
-        """What one device adds to the distributions."""
+        """Add one device to the distributions."""
         look(device)
         numbers = device.numbers
         sums.outcomes[kept.OPENS] += numbers[board.OPENS]

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim.device.firmware import Firmware
-from sensorsim.device.wire import NUMBERS, Layout
-from sensorsim.kernels.packet import HEAD_BITS, LAYOUT_BITS
+from sensorsim.kernels.packet import HEAD_BITS, LAYOUT_BITS, NUMBERS, Layout
 
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch

@@ -58,7 +58,7 @@ from sensorsim.language.primitives import (
     wrapping_subu,
     xor,
 )
-from sensorsim.language.types import Array, Below, Length, Port, Q, Struct, board, out, struct
+from sensorsim.language.types import Array, Below, Length, Port, Q, Struct, board, out, rest, struct
 
 __all__ = [
     "Array",
@@ -104,6 +104,7 @@ __all__ = [
     "or_",
     "out",
     "primitive",
+    "rest",
     "rotlu",
     "saturating_add",
     "saturating_addu",

@@ -1,12 +1,14 @@
 """The kernel language, whole. Every reader walks these nodes and nothing else.
 
-    kernel      ::=  @kernel(…)  def name(parameter: kind, …) -> format | None:  docstring  statement…
+    kernel      ::=  @kernel(…)  def name(parameter: kind, … [*pack: rest(kernel, "name", …)]) -> format | None:
+                     docstring  statement…
     kind        ::=  format | Below("p") | length | format["size"] | out(format["size"]) | record
 
     statement   ::=  name = expression                                   Let
                   |  array[index] = expression | record.field = …        Store
                   |  for i in range([first,] last): statement…           For
                   |  if flag [and|or flag]: statement… [else: …]         If (nested for `and`, `or`)
+                  |  if [not] A_BOOL: statement… [else: …]               the statements of one way, no node
                   |  kernel(argument, …) | record.board.port(…)          Do
                   |  return [expression]                                 Return
                   |  break                                               Break
@@ -18,9 +20,10 @@
                   |  primitive(expression, …)                            Apply
                   |  kernel(argument, …)                                 Call
                   |  record.board.port(expression, … [array[5:9]])       Ask
-    argument    ::=  expression | array | record                         Whole
+    argument    ::=  expression | array | record | *pack                 Whole; a pack is each of its parameters
 
-A record is read as its fields: `sensor.key` is an array, `sensor.epoch` an array of one cell.
+A record is read as its fields: `sensor.key` is an array, `sensor.epoch` an array of one cell. A name that is neither a
+parameter nor a local means what it did when the kernel was declared, in its module or the function around it.
 
 Types. A value is a 32-bit word, `u32` or `i32`, whatever width its memory has; a comparison is a `flag`; lengths, loop
 counters and what is computed from them with Python's operators are an `index`, which fits a signed word. A number takes

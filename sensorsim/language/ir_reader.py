@@ -47,6 +47,10 @@ class StoredKernel(Kernel):
     def siblings(self) -> tuple[str, ...]:
         return self._siblings
 
+    @property
+    def home(self) -> Path:
+        return self.path
+
     @cached_property
     def function(self) -> Callable[..., Any]:
         from sensorsim.language.count import execute

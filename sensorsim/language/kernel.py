@@ -47,6 +47,9 @@ class Kernel:
 
     `lasting` and `apart` are for C alone: stores that stay although nobody reads them again, and a call whose stack
     lies below that of its caller, where it can be overwritten.
+
+    `name` and `module` are those of the kernel where they are not the function's: of a kernel that a function declares
+    for another one, as `release_rows_search` for `rows_search`, and in the module of that one.
     """
 
     def __init__(
@@ -57,8 +60,10 @@ class Kernel:
         exposes: Mapping[str, str],
         lasting: bool = False,
         apart: bool = False,
+        name: str | None = None,
+        module: str | None = None,
     ) -> None:
-        self.declared, self.name, self.module = function, function.__name__, function.__module__
+        self.declared, self.name, self.module = function, name or function.__name__, module or function.__module__
         self.step, self.split, self.exposes = step, split, dict(exposes)
         self.lasting, self.apart = lasting, apart
         self.doc = function.__doc__ or ""
@@ -68,7 +73,7 @@ class Kernel:
     @cached_property
     def read(self) -> Parsed:
         """The function, read. Those that ship are read when they are first asked, so that a program starts fast."""
-        return self.check(parse(self.declared))
+        return self.check(parse(self.declared, self.name))
 
     def check(self, read: Parsed) -> Parsed:
         """Refuse what is declared of the kernel and does not go with its parameters."""
@@ -127,17 +132,24 @@ class Kernel:
     def qualified(self) -> str:
         """The name with that of its module, as `dpsgd.total`; of a file of your own, with the file's."""
         ours = self.module.startswith(OURS)
-        home = self.module.rpartition(".")[2] if ours or not self.at.name.endswith(".py") else self.path.stem
+        home = self.module.rpartition(".")[2] if ours or not self.at.name.endswith(".py") else self.home.stem
         return f"{home}.{self.name}"
 
     @property
     def path(self) -> Path:
+        """Return the file that has its text."""
         return Path(self.at.file)
+
+    @property
+    def home(self) -> Path:
+        """Return the file of its module, which may bind a kernel whose text is in another one."""
+        bound = self.module != self.declared.__module__
+        return Path(str(getattr(sys.modules[self.module], "__file__", ""))) if bound else self.path
 
     @property
     def file_doc(self) -> str | None:
         """Return what the kernel's file says of itself."""
-        return getattr(sys.modules.get(self.module), "__doc__", None)
+        return getattr(sys.modules.get(self.declared.__module__), "__doc__", None)
 
     @property
     def siblings(self) -> tuple[str, ...]:
@@ -268,6 +280,8 @@ def kernel(
     exposes: Mapping[str, str] = NOTHING,
     lasting: bool = False,
     apart: bool = False,
+    name: str | None = None,
+    module: str | None = None,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Declare a kernel; see `Kernel` for what may be said of it."""
     if callable(step):
@@ -275,7 +289,7 @@ def kernel(
         raise LanguageError(f"{Place(code.co_filename, code.co_firstlineno)}: write @kernel(), with parentheses.")
 
     def declare(function: Callable[..., Any]) -> Kernel:
-        return Kernel(function, step, split, exposes, lasting, apart)
+        return Kernel(function, step, split, exposes, lasting, apart, name, module)
 
     return declare
 

@@ -99,9 +99,9 @@ def _module_name(full: Path) -> str:
 
 
 def kernels_of(module: ModuleType) -> dict[str, Kernel]:
-    """The kernels that are declared in that very file, by name, in its order."""
-    own = [k for k in vars(module).values() if isinstance(k, Kernel) and k.module == module.__name__]
-    return {kernel.name: kernel for kernel in sorted(own, key=lambda kernel: kernel.at.line)}
+    """Return the kernels that are declared in that very file, by name, in its order."""
+    own = (one for one in vars(module).values() if isinstance(one, Kernel) and one.module == module.__name__)
+    return {kernel.name: kernel for kernel in own}
 
 
 def files_behind(path: Path) -> list[Path]:

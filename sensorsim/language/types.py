@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
+    from sensorsim.language.kernel import Kernel
+
 STORAGE = {
     "u8": (0, 2**8 - 1),
     "u16": (0, 2**16 - 1),
@@ -157,6 +159,27 @@ class Struct(Record):
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def extends(self, other: "Struct") -> bool:
+        """Return whether this record can be passed for another: the same name, and all of its fields first."""
+        return self.name == other.name and [*self.fields.items()][: len(other.fields)] == [*other.fields.items()]
+
+    def with_fields(self, **more: "tuple[Q | Array, str]") -> "Struct":
+        """Return this record with more fields at its end."""
+        added = struct(self.name, **more)
+        return Struct(self.name, {**self.fields, **added.fields}, {**self.about, **added.about})
+
+
+class Rest(Record):
+    """A pack of parameters: those of a kernel but for the `others`, which its caller passes itself."""
+
+    kernel: "Kernel"
+    others: tuple[str, ...]
+
+
+def rest(kernel: "Kernel", *others: str) -> Rest:
+    """Declare a pack: `*bound: rest(draw, "x", "word")`, passed on as `draw(x, word, *bound)`."""
+    return Rest(kernel, others)
 
 
 def struct(name: str, **fields: "tuple[Q | Array, str]") -> Struct:

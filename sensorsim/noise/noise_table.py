@@ -101,8 +101,12 @@ class NoiseTable(Shown):
         raise NotImplementedError
 
     def c_constants(self) -> dict[str, int]:
-        """Return the other arguments that the table fixes."""
+        """Return the numbers beside the array that define the table."""
         raise NotImplementedError
+
+    def bound_constants(self) -> dict[str, int]:
+        """Return the arguments of the kernels that follow from those numbers, worked out before they reach a device."""
+        return self.c_constants()
 
     def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
         """Return the table that firmware holds, without a certificate: the inverse of `c_array` and `c_constants`.
@@ -137,7 +141,7 @@ class NoiseTable(Shown):
         from sensorsim.language.kernel import reachable
 
         name, values = self.c_array()
-        needed = {name} if values else set(self.c_constants())
+        needed = {name} if values else set(self.bound_constants())
         ours = reachable([self.kernel("release"), self.kernel("sampled")])
         return needed <= kernel.parameters.keys() and kernel in ours
 

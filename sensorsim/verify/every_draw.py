@@ -149,8 +149,8 @@ def draw_proof(package: Package, build: Path, seed: int = 0) -> list[Proof]:
         kernels = releases(package, known)
         if not kernels:
             return []
-        if noise_macros(package) != known.constants:
-            raise FailedProofError(f"the constants beside the table are {noise_macros(package)}, not {known.constants}")
+        if noise_macros(package) != known.macros:
+            raise FailedProofError(f"the constants beside the table are {noise_macros(package)}, not {known.macros}")
         told = [_release(package, known, kernel, build, seed) for kernel in kernels]
     except FailedProofError as error:
         return [Proof("every draw", False, str(error))]

@@ -51,7 +51,7 @@ def _constants(package: Package, kernel: Kernel) -> dict[str, int]:
     """Return the macros of the package's table, sensor and packet, by the kernels' names for them."""
     table = package.manifest.get("noise_table") or {}
     known = {"n": int(table["features"]), "k": int(table["release"])} if table else {}
-    macro = re.compile(rf"^#define {re.escape(package.prefix.upper())}(\w+) (\d+)U?\b", re.M)
+    macro = re.compile(rf"^#define {re.escape(package.prefix.upper())}(\w+) \(?(-?\d+)U?\b", re.M)
     found = {name: int(value) for text in _texts(package, "*.h") for name, value in macro.findall(text)}
     lead = "SKETCH_" if kernel.name in OF_SKETCH else "NOISE_"
     known |= {name.removeprefix(lead).lower(): v for name, v in found.items() if name.startswith(lead)}

@@ -183,11 +183,12 @@ class _Model(Sensor):
         return bytes(self._memory.key.array.tobytes())
 
     def use(self, table: Any) -> None:
-        self._mechanism._arguments["table"] = table
+        """Draw with another table from now on."""
+        self._tables["table"] = table
 
     def picked(self, draw: int) -> int:
         """Return the feature that the last release drew there, or the direction of its sketch."""
-        chosen = self._mechanism._chosen
+        chosen = getattr(self._memory, "chosen", None)
         return draw if chosen is None else int(chosen[draw])
 
 

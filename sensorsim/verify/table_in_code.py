@@ -58,13 +58,14 @@ def read_code_tables(package: Package, arrays: Mapping[str, str], target: str, b
     found = numbers(read(CONSTANTS, 4 * (len(names) + len(arrays))), "u32")
     sizes = zip(found[len(names) :], arrays.items(), strict=True)
     values = {name: numbers(read(name, size), storage) for size, (name, storage) in sizes}
-    return CodeTables(values, dict(zip(names, found, strict=False)))
+    signs = zip(names, found, header_constants(package).values(), strict=False)
+    return CodeTables(values, {name: value - (2**32 if stated < 0 else 0) for name, value, stated in signs})
 
 
 def header_constants(package: Package) -> dict[str, int]:
     """Return the plain numbers that the header of the tables defines, by their macros."""
     lead = re.escape(package.prefix.upper())
-    pattern = re.compile(rf"^#define ({lead}(?:NOISE|ENCODER|SKETCH)_\w+) +(\d{{1,10}})$", re.M)
+    pattern = re.compile(rf"^#define ({lead}(?:NOISE|ENCODER|SKETCH)_\w+) +\(?(-?\d{{1,10}})\)?$", re.M)
     return {name: int(value) for name, value in pattern.findall(header_of(package).read_text("utf-8"))}
 
 
@@ -154,6 +155,11 @@ class PackageTables:
         """Return the constants of the noise table, by the names of the kernels' arguments."""
         sizes = {"n": self.table.features, "k": self.table.release} if self.table.for_releases else {}
         return sizes | self.table.c_constants()
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Return those constants and what follows from them, as the header defines them."""
+        return self.constants | self.table.bound_constants()
 
     @property
     def arrays(self) -> dict[str, str]:
@@ -262,7 +268,7 @@ def _certify(
     name = file.relative_to(package.folder).as_posix()
     wrong = [
         f"{lead}{one.upper()} is {constants.get(one)} in {where} and {value} by {name}"
-        for one, value in known.constants.items()
+        for one, value in known.macros.items()
         if constants.get(one) != value
     ]
     if values != known.array:

@@ -13,9 +13,9 @@ from typing import Any
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.sensor import Sensor
 from sensorsim.kernels.formats import ONE
-from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS, SEED_BYTES
-from sensorsim.kernels.sensor import SENSOR
-from sensorsim.language.types import Q
+from sensorsim.kernels.generator import KEY_WORDS, SEED_BYTES, fresh_words
+from sensorsim.language.numba_backend import outer
+from sensorsim.language.types import Struct
 from sensorsim.machine.abi import PAGE, STACK_BYTES
 from sensorsim.machine.emulated_sensor import GARBAGE, ROOM, EmulatedSensor
 from sensorsim.machine.emulator import PAINT
@@ -24,20 +24,20 @@ from sensorsim.verify.sensor_life import Board, SensorBuild
 WORD, HALF = 4, 2
 
 
-def secret_places(blocks: int) -> list[tuple[int, int]]:
+def secret_places(record: Struct) -> list[tuple[int, int]]:
     """Return where an ss_sensor on a core of 32 bits is zero outside of a call, and how many bytes.
 
-    Those are its secret fields but the key, and the random words, which follow the fields of the record.
+    Those are its secret fields but the key.
     """
     places, at = [], 0
-    for name, kind in SENSOR.fields.items():
+    for name, kind in record.fields.items():
         width = WORD if kind.ports else int(kind.storage[1:]) // 8
         size = WORD * (1 + len(kind.ports)) if kind.ports else width * int(kind.length)
         at += -at % width
-        if isinstance(kind.element, Q) and kind.element.secret and name != "key":
+        if kind.element.secret and name != "key":
             places.append((at, size))
         at += size
-    return [*places, (at + -at % WORD, WORD * BLOCK_WORDS * blocks)]
+    return places
 
 
 class _Told(Sensor):
@@ -49,23 +49,25 @@ class _Told(Sensor):
         return bytes(self._memory.key.array.tobytes())
 
     def sketched(self, x: list[int]) -> bytes:
-        """Return the sketch of the last release, of this record, before the draw; empty where it says nothing."""
-        sketch, chosen = self.firmware.sketch, self._mechanism._chosen
-        if sketch is None or chosen is None:
+        """Return what the last release, of this record, made of it before the draw; nothing where that says nothing."""
+        sketch = self.firmware.sketch
+        if sketch is None:
             return b""
-        (u,) = sketch.value([x], chosen[:1]).tolist()
+        (u,) = sketch.value([x], self._memory.chosen.array).tolist()
         return struct.pack("<H", u) if ONE >> 8 <= u < ONE else b""
 
-    def listen(self) -> None:
-        self.secrets, fresh = b"", self._words.draw
+    def _drawn(self, record: Any) -> bytes:
+        self.secrets = self.key + words_to_come(self).tobytes()
+        return super()._drawn(record)
 
-        def words(number: int, epoch: int) -> Any:
-            before = self.key
-            made = fresh(number, epoch)
-            self.secrets = before + made.tobytes()
-            return made
 
-        self._words.draw = words  # type: ignore[method-assign]
+def words_to_come(model: Sensor) -> Any:
+    """Return the random words that the model draws its counted release with, from a copy of its key."""
+    memory = model._memory
+    word, room = memory.word.array.copy(), memory.state.array.copy()
+    key, block = memory.key.array.copy(), memory.block.array.copy()
+    outer(fresh_words)(key, word, room, block, memory.used, memory.epoch, model.firmware.blocks)
+    return word
 
 
 def leftovers(build: SensorBuild, trials: int) -> str:
@@ -76,7 +78,6 @@ def leftovers(build: SensorBuild, trials: int) -> str:
         model = _Told(firmware, ours.flash, ours.draw, ours.clock)
         core, drawn = build.sensor(theirs), bytearray()
         core.entropy = partial(_kept, theirs, drawn)
-        model.listen()
         model.open()
         core.open()
         found = _found(core, bytes(drawn[-2 * SEED_BYTES :]), model.key)
@@ -139,7 +140,7 @@ def _found(core: EmulatedSensor, secrets: bytes, key: bytes) -> str:
     stack, parts = core.machine.places.stack, core.machine.program.sections
     if _holds(core, core.sensor, ROOM, secrets):
         return "in the sensor's state"
-    for place, size in secret_places(core.firmware.blocks):
+    for place, size in secret_places(core.firmware.draw.record):
         if set(core.machine.uc.mem_read(core.sensor + place, size)) - {0, GARBAGE}:  # what no call touched is garbage
             return "in the sensor's state, which is not all wiped"
     if _holds(core, stack, STACK_BYTES, secrets + key):

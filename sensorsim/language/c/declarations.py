@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sensorsim.errors import InputError
 from sensorsim.language import ir
 from sensorsim.language.arguments import polynomial
 from sensorsim.language.c.comments import C_TYPES, WIDTH, comment, describe, with_prefix, wrap
@@ -70,7 +71,7 @@ def memory(prefix: str) -> str:
 
 def declared(table: Table, prefix: str) -> str:
     """Declare a table in a header: its macros and, if it is an array, its declaration."""
-    lines = [f"#define {name} {value}" for name, value in table.constants]
+    lines = [f"#define {name} {value if value >= 0 else f'({value})'}" for name, value in table.constants]
     if table.values:
         lines.insert(0, f"#define {table.size} {len(table.values)}U")
         lines.append(f"extern const {_space(table.flash, prefix)}{C_TYPES[table.storage]} {table.name}[{table.size}];")
@@ -195,8 +196,15 @@ def _at_most_once(kernel: Kernel, node: ir.For) -> bool:
 
 
 def records_of(kernels: Sequence[Kernel]) -> list[Struct]:
-    """Return the records that some kernels take, each once."""
-    return list(dict.fromkeys(record for kernel in kernels for record in kernel.records.values()))
+    """Return the records that some kernels take, each once, with all fields that one of them asks for."""
+    found: dict[str, Struct] = {}
+    for record in (record for kernel in kernels for record in kernel.records.values()):
+        known = found.setdefault(record.name, record)
+        if record.extends(known):
+            found[record.name] = record
+        elif not known.extends(record):
+            raise InputError(f"two records are called {record.name}, and neither has all fields of the other.")
+    return list(found.values())
 
 
 def header_of(record: Struct, prefix: str) -> str:
@@ -204,11 +212,9 @@ def header_of(record: Struct, prefix: str) -> str:
     return f"{prefix}{record.name}.h"
 
 
-def members(record: Struct, prefix: str, more: Sequence[str] = ()) -> list[str]:
-    """Return the members of a record's struct, then others, with their comments side by side."""
-    lines = [(_declared(name, kind, prefix), record.about[name]) for name, kind in record.fields.items()]
-    lines += [(declared, about) for declared, _, about in (one.partition(" /**< ") for one in more)]
-    return [f"{declared} /**< {about.removesuffix(' */')} */" for declared, about in lines]
+def members(record: Struct, prefix: str) -> list[str]:
+    """Return the members of a record's struct, with their comments."""
+    return [f"{_declared(name, kind, prefix)} /**< {record.about[name]} */" for name, kind in record.fields.items()]
 
 
 def record_header(record: Struct, prefix: str) -> str:

@@ -7,7 +7,6 @@ array of the caller's.
 """
 
 import re
-import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -116,15 +115,12 @@ class Names:
     def spoken(self, kernel: Kernel) -> dict[str, str]:
         """Return `short` for a kernel's own comments, with an empty name for kernels that the package does not have.
 
-        A name that stands for something of the kernel's own is no kernel there.
+        A name that stands for something of the kernel's own is no kernel there; that of a kernel which was bound when
+        this one was declared stands for that kernel.
         """
-        from sensorsim.language.load import kernels_of, shipped
-
-        ours = kernel.module.startswith("sensorsim.")
-        module = sys.modules.get(kernel.module)
-        beside = shipped().values() if ours else kernels_of(module).values() if module else ()
         own = {*kernel.parameters, *kernel.names}
-        return {one.name: "" for one in beside if one.name not in own} | self.short
+        bound = {name: self.functions[one] for name, one in kernel.read.used.items() if isinstance(one, Kernel)}
+        return {name: "" for name in kernel.siblings if name not in own} | self.short | bound
 
     @cached_property
     def units(self) -> dict[Kernel, str]:

@@ -133,7 +133,7 @@ class RowsTable(NoiseTable):
             )
         name, values = self.c_array()
         kind = np.uint8 if self.form == LOOKUP else np.uint16
-        return self.c_constants() | ({name: np.array(values, kind)} if values else {})
+        return self.bound_constants() | ({name: np.array(values, kind)} if values else {})
 
     def c_array(self) -> tuple[str, tuple[int, ...]]:
         if self.form == BIT:
@@ -152,6 +152,14 @@ class RowsTable(NoiseTable):
             return {"base": bit[0], "slope": bit[1]}
         knots = {"knot_bits": self.rows.knot_bits}
         return knots if self.form == LOOKUP else {"cuts": self.rows.symbols - 1, **knots}
+
+    def bound_constants(self) -> dict[str, int]:
+        from sensorsim.kernels.formats import FRAC
+
+        known = self.c_constants()
+        if "base" not in known:
+            return known
+        return {"top": known["base"] + (known["slope"] << FRAC), "slope": known["slope"]}
 
     def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
         sizes: dict[str, Any] = {"features": constants["n"], "release": constants["k"], "certificate": None}

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from sensorsim.errors import InputError
-from sensorsim.kernels.formats import FRAC
+from sensorsim.kernels.formats import FRAC, HALF
 from sensorsim.noise import stairs_counts as shapes
 from sensorsim.noise.certificate import Certificate, pure_certificate
 from sensorsim.noise.kinds.counted_table import MOST_ENTRIES_BITS, CountedTable, check_word, checked_entries, counted
@@ -142,8 +142,9 @@ class StairsTable(CountedTable):
         return found
 
     def arguments(self) -> dict[str, Any]:
-        """The index and the place on a stair come from one 32-bit word, so a table whose bits would overlap in it is
-        refused: its draws would not be independent, and its certificate would not hold.
+        """Return what the kernels take; refuse a table whose index and place on a stair would share bits of a word.
+
+        Its draws would not be independent, and its certificate would not hold.
         """
         import numpy as np
 
@@ -162,13 +163,17 @@ class StairsTable(CountedTable):
                 f"this table has {len(values)} entries of {values.dtype.itemsize} B; the kernels take up to "
                 f"2^{32 - DROP.lo} of one byte, so make it with fewer --entries or a larger --epsilon."
             )
-        return {"table": values, "limit": self.limit, "drop": drop, "stair_bits": self.stair_bits}
+        return {"table": values, **self.bound_constants()}
 
     def c_array(self) -> tuple[str, tuple[int, ...]]:
         return "table", tuple(int(value) for value in self.values)
 
     def c_constants(self) -> dict[str, int]:
         return {"drop": 32 - self.index_bits, "stair_bits": self.stair_bits, "limit": self.limit or 0}
+
+    def bound_constants(self) -> dict[str, int]:
+        known, stair = self.c_constants(), 1 << self.stair_bits
+        return {"mask": stair - 1, "offset": HALF + stair // 2, "lowest": -known["limit"], **known}
 
     def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
         if max(constants["drop"], constants["stair_bits"]) > 32:

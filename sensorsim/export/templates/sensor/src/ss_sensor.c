@@ -29,13 +29,10 @@ static uint32_t ss_mark(const ss_sensor *sensor)
     return SS_OPEN ^ (uint32_t)(uintptr_t)sensor ^ SS_PROCESS();
 }
 
-/* Draw, release and pack; then wipe what was drawn with. */
+/* Draw a release with the constants of this firmware. */
 static void ss_draw(ss_sensor *sensor, const uint16_t x[SS_FEATURES], uint8_t packet[SS_PACKET_BYTES])
 {
-    ss_fresh_words(sensor->key, sensor->word, sensor->state, sensor->block, sensor->used, sensor->epoch, @BLOCKS@U);
 @DRAW@
-    ss_settle(sensor);
-    ss_wipe(sensor->word, @WORDS@U);
 }
 
 /* Called through this, so that what it leaves on the stack lies where ss_scrub wipes. */
@@ -49,7 +46,7 @@ ss_status ss_sensor_open(ss_sensor *sensor, const ss_port *port)
         sensor->port = *port;
         status = (ss_status)ss_open_sensor(sensor, ss_identity, @CRC@, SS_BUDGET, SS_RESERVE, @CRC_SIZE@U);
         if (status == SS_OK) {
-@ORDER@            sensor->open = ss_mark(sensor);
+@START@            sensor->open = ss_mark(sensor);
         }
         ss_scrub();
         SS_LEAVE();
