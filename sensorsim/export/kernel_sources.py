@@ -26,15 +26,7 @@ from sensorsim.language.primitive import Primitive
 
 FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
 DATA = f"{FOLDER}/kernels.json"
-LANGUAGE = (
-    "ir",
-    "parse",
-    "parse_values",
-    "types",
-    "primitive",
-    "primitives",
-    "c.helpers",
-)  # what gives a kernel its meaning
+LANGUAGE = ("ir", "parse", "parse_values", "types", "primitive", "primitives", "c.helpers")  # give a kernel its meaning
 OWN = "sensorsim."
 
 

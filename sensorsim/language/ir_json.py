@@ -5,7 +5,7 @@ A document holds kernels with all that they call, callees first:
     {"format": "sensorsim kernels", "schema_version": 1,
      "files":   {file: {"doc": text, "declares": [name, …]}},        the sources that the kernels were declared in
      "records": {name: {"fields": {field: kind}, "about": {field: text}}},
-     "kernels": {"file:name": {"name", "file", "line", "doc", "step", "split", "exposes", "lasting", "apart",
+     "kernels": {"file:name": {"name", "file", "line", "doc", "step", "split", "exposes", "lasting", "apart", "binds",
                                "parameters": {name: kind | {"record": name}}, "returns": kind | null, "body": […]}}}
 
     kind        {"Q": {…}} | {"Below": {…}} | {"Length": {…}} | {"Array": {…}}: the fields of `types`, defaults left out
@@ -119,10 +119,16 @@ class _Writer:
             "exposes": one.exposes,
             "lasting": one.lasting,
             "apart": one.apart,
+            "binds": self.binds(one),
             "parameters": given,
             "returns": None if one.result is None else _kind_json(one.result),
             "body": self.body(one, one.body, one.at.line),
         }
+
+    def binds(self, one: Kernel) -> dict[str, str]:
+        """Return the names that stand for other kernels in this one's text, as `draw` in a release."""
+        used = {name: called for name, called in one.read.used.items() if isinstance(called, Kernel)}
+        return {name: self.keys[called] for name, called in used.items() if name != called.name}
 
     def body(self, owner: Kernel, nodes: Sequence[ir.Node], line: int) -> list[Any]:
         return [self.node(owner, one, line) for one in nodes]

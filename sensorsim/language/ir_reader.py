@@ -109,7 +109,7 @@ class _Reader:
 
     def kernel(self, data: Any, files: Mapping[str, Mapping[str, Any]]) -> Kernel:
         one = _object(data, "name", "file", "line", "doc", "step", "split", "exposes", "lasting", "apart",
-                      "parameters", "returns", "body")  # fmt: skip
+                      "binds", "parameters", "returns", "body")  # fmt: skip
         if _text(one["file"]) not in files:
             raise _WrongError(f"names no file {one['file']!r}")
         home = files[one["file"]]
@@ -127,6 +127,8 @@ class _Reader:
             "apart": _of(bool, one["apart"]),
         }
         read = parse_tree(tree, str(self.file_of(one["file"])), {}, kinds)
+        binds = {_name(name): self.called(key) for name, key in _map(one["binds"]).items()}
+        read = read._replace(used={**read.used, **binds})
         doc = None if home["doc"] is None else _text(home["doc"])
         return StoredKernel(read, tree.name, declared, doc, [_name(name) for name in _of(list, home["declares"])])
 
@@ -198,9 +200,7 @@ class _Reader:
             case ("apply", "to"):
                 made = _call(self.primitive(node["apply"]), many(node["to"]))
             case ("call", "with"):
-                if (key := _of(str, node["call"])) not in self.known:
-                    raise _WrongError(f"calls {key!r}, which is no kernel before it")
-                made = _call(self.known[key], many(node["with"]))
+                made = _call(self.called(node["call"]), many(node["with"]))
             case ("ask", "board", "with") | ("ask", "board", "part", "with"):
                 target = ast.Attribute(_array(node["board"], line, cell=True), _name(node["ask"]), ast.Load())
                 made = ast.Call(target, [*many(node["with"]), *_part(node.get("part"), line)], [])
@@ -209,6 +209,12 @@ class _Reader:
         made.lineno = line
         found: ast.expr = made
         return found
+
+    def called(self, key: Any) -> Kernel:
+        """Return a kernel that is called, by its key."""
+        if _of(str, key) not in self.known:
+            raise _WrongError(f"calls {key!r}, which is no kernel before it")
+        return self.known[key]
 
     def expressions(self, data: Any, line: int) -> list[ast.expr]:
         return [self.expression(one, line) for one in _of(list, data)]
