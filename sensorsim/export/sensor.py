@@ -22,11 +22,20 @@ from sensorsim.language.c.declarations import Table, header_of, known_tables, me
 from sensorsim.language.c.helpers import HOLDS
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
-from sensorsim.language.kernel import Kernel
+from sensorsim.language.kernel import Kernel, reachable
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
 
+# Kernels that are verified one by one where a sensor uses them, before the release and after it.
+BEFORE = (
+    *(generator.absorb, generator.fresh_words, health.watch, health.watch_patterns),
+    *(journal.read_journal, journal.write_slot, journal.spend, encoder_kernel, sketch.direction, sketch.sketch),
+)
+AFTER = (
+    *(packet.pack_head, packet.pack_number, packet.pack_chosen, sketch.pack_direction),
+    *(packet.pack_symbols, packet.pack_values),
+)
 STEPS = (sensor.open_sensor, sensor.count_release, sensor.left, sensor.close_sensor, sensor.wipe)
 
 
@@ -41,30 +50,15 @@ class SensorCode:
     @cached_property
     def kernels(self) -> list[Kernel]:
         """Return the kernels that have golden vectors and are verified one by one."""
-        firmware, layout = self.firmware, self.firmware.layout
-        found: list[Kernel] = [generator.absorb, generator.fresh_words]
-        found += [health.watch, health.watch_patterns]
-        found += [journal.read_journal, journal.write_slot, journal.spend]
-        found += [encoder_kernel] if firmware.encoder else []
-        found += [sketch.direction, sketch.sketch] if firmware.sketch else []
-        found += [firmware.kernel, packet.pack_head]
-        found += [packet.pack_number] if layout.numbers else []
-        if layout.which_bits:
-            found.append(sketch.pack_direction if firmware.sketch else packet.pack_chosen)
-        return [*found, self.pack_values]
+        used = set(reachable(self.steps))
+        before, after = ([one for one in some if one in used] for some in (BEFORE, AFTER))
+        return [*before, self.firmware.kernel, *after]
 
     @cached_property
     def steps(self) -> list[Kernel]:
         """Return the kernels that the thin layer calls."""
         draw = self.firmware.draw
         return [*STEPS, draw.draw_release, *([] if draw.start is None else [draw.start])]
-
-    @property
-    def pack_values(self) -> Kernel:
-        """Return the kernel that packs what was released: symbols of rows, values of stairs."""
-        symbols = self.firmware.kernel.arrays["y"].storage == "u8"
-        found: Kernel = packet.pack_symbols if symbols else packet.pack_values
-        return found
 
     @cached_property
     def table(self) -> "NoiseTable":

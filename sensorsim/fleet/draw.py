@@ -1,6 +1,7 @@
 """Compile the draw of a firmware for the devices of a fleet: the kernel of kernels/sensor_draw.py, as Numba runs it.
 
-What the kernel takes beside the sensor differs from firmware to firmware. A few lines of text bind it.
+What the kernel takes beside the sensor differs from firmware to firmware. A few lines of text bind it: numbers as they
+are, so that Numba folds them, and arrays by their place.
 """
 
 from collections.abc import Callable
@@ -36,17 +37,24 @@ class Draw(NamedTuple):
     draw: Callable[..., Any]  # (device, x, room, bound)
     sketch: Callable[..., Any]  # (x, room, bound): fills room.u
     room: Room
-    bound: tuple[Any, ...]  # arrays and numbers of the table, the encoder and the sketch
+    bound: tuple[Any, ...]  # arrays of the table, the encoder and the sketch
 
 
 def draw_of(firmware: "Firmware") -> Draw:
     """Compile the draw of this firmware, with arrays of its own."""
     given = firmware.draw_arguments()
-    place = {name: f"bound[{i}]" for i, name in enumerate(given)}
+    arrays = [name for name, value in given.items() if isinstance(value, np.ndarray)]
+    place = {name: f"bound[{arrays.index(name)}]" if name in arrays else repr(int(given[name])) for name in given}
     passed = "".join(f", {text}" for text in ("x", "room.packet", *place.values()))
     draw = on_device(firmware.draw.draw_release, "device, x, room, bound", passed)
     start = _nothing if firmware.draw.start is None else on_device(firmware.draw.start, "device, room", "")
-    return Draw(start, draw, _sketching(place) if firmware.sketch else _nothing, _room(firmware), tuple(given.values()))
+    return Draw(
+        start,
+        draw,
+        _sketching(place) if firmware.sketch else _nothing,
+        _room(firmware),
+        tuple(given[name] for name in arrays),
+    )
 
 
 def _room(firmware: "Firmware") -> Room:
