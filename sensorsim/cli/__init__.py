@@ -55,6 +55,12 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        from sensorsim.commands import COMMANDS as DECLARED
+
+        if name in DECLARED:
+            from sensorsim.commands.shell import click_command
+
+            return click_command(name, DECLARED[name])
         if name not in COMMANDS:
             return None
         from sensorsim.cli.ending import prepare
