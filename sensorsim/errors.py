@@ -65,6 +65,11 @@ def _parameter(found: re.Match[str]) -> str:
     return name + (repr(value) if value.islower() and not value[0].isdigit() else value)
 
 
+def option_name(flag: str) -> str:
+    """Name an option in the words of the caller: `--budget-days` in a shell, `budget_days` in Python."""
+    return f"--{flag}" if _told["command line"] else RENAMED.get(flag, flag.replace("-", "_"))
+
+
 @contextmanager
 def on_the_command_line() -> Iterator[None]:
     """Errors that are shown within name options."""
