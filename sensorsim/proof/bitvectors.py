@@ -1,16 +1,19 @@
 """Bit vectors of a fixed width: a known number, or a solver's term, and the secrets that it may depend on.
 
 Operations on known numbers are computed at once, so that only what depends on an unknown input becomes a term. A value
-carries the set of secrets that occur in it, as the bits of a number: what is computed from a secret is secret.
+carries the set of secrets that occur in it, as the bits of a number: what is computed from a secret is secret. It also
+carries what it is for a few sample inputs: two values that differ there differ, and two that agree are worth a question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from random import Random
 from typing import Any
 
 from bitwuzla import Bitwuzla, Kind, Option, Options, Result, TermManager
 
+SAMPLES = 4
 manager = TermManager()
 _sorts: dict[int, Any] = {}
 
@@ -26,10 +29,13 @@ def sort_of(width: int) -> Any:
 class Bits:
     """A value of `width` bits. `number` is None where it is not known; `secrets` is 0 where it is public."""
 
-    __slots__ = ("number", "secrets", "width", "_term")
+    __slots__ = ("_term", "number", "samples", "secrets", "width")
 
-    def __init__(self, width: int, number: int | None, term: Any = None, secrets: int = 0) -> None:
+    def __init__(
+        self, width: int, number: int | None, term: Any = None, secrets: int = 0, samples: tuple[int, ...] = ()
+    ) -> None:
         self.width, self.number, self._term, self.secrets = width, number, term, secrets
+        self.samples = samples if number is None else (number,) * SAMPLES
 
     @property
     def term(self) -> Any:
@@ -47,9 +53,12 @@ def known(number: int, width: int) -> Bits:
     return Bits(width, number & ((1 << width) - 1))
 
 
-def unknown(name: str, width: int, secrets: int = 0) -> Bits:
-    """Return a fresh unknown value."""
-    return Bits(width, None, manager.mk_const(sort_of(width), name), secrets)
+def unknown(name: str, width: int, secrets: int = 0, least: int = 0, most: int | None = None) -> Bits:
+    """Return a fresh unknown value; its samples lie within `least` and `most`, as signed numbers where negative."""
+    most = (1 << width) - 1 if most is None else most
+    random = Random(f"{name} {width}")
+    samples = tuple(random.randint(least, most) & ((1 << width) - 1) for _ in range(SAMPLES))
+    return Bits(width, None, manager.mk_const(sort_of(width), name), secrets, samples)
 
 
 def signed(number: int, width: int) -> int:
@@ -107,7 +116,9 @@ def binary(kind: Any, a: Bits, b: Bits) -> Bits:
             return b
         if y == ones:
             return a
-    return Bits(width, None, manager.mk_term(kind, [a.term, b.term]), a.secrets | b.secrets)
+    fold, ones = _FOLD[kind], (1 << width) - 1
+    samples = tuple(fold(one, other, width) & ones for one, other in zip(a.samples, b.samples, strict=True))
+    return Bits(width, None, manager.mk_term(kind, [a.term, b.term]), a.secrets | b.secrets, samples)
 
 
 def add(a: Bits, b: Bits) -> Bits:
@@ -171,13 +182,11 @@ def compare(kind: Any, a: Bits, b: Bits) -> Bits:
         return known(0, 1)
     if kind is Kind.BV_ULE and a.number == 0:
         return known(1, 1)
-    return of_bool(manager.mk_term(kind, [a.term, b.term]), a.secrets | b.secrets)
-
-
-def of_bool(term: Any, secrets: int) -> Bits:
-    """Return a solver's truth value as one bit."""
-    one, zero = known(1, 1).term, known(0, 1).term
-    return Bits(1, None, manager.mk_term(Kind.ITE, [term, one, zero]), secrets)
+    holds, width = _COMPARE[kind], a.width
+    samples = tuple(int(holds(one, other, width)) for one, other in zip(a.samples, b.samples, strict=True))
+    term = manager.mk_term(kind, [a.term, b.term])
+    chosen = manager.mk_term(Kind.ITE, [term, known(1, 1).term, known(0, 1).term])
+    return Bits(1, None, chosen, a.secrets | b.secrets, samples)
 
 
 def equal(a: Bits, b: Bits) -> Bits:
@@ -203,7 +212,11 @@ def select(condition: Bits, a: Bits, b: Bits) -> Bits:
     if a is b or (a.number is not None and a.number == b.number):
         return a
     secrets = condition.secrets | a.secrets | b.secrets
-    return Bits(a.width, None, manager.mk_term(Kind.ITE, [truth(condition), a.term, b.term]), secrets)
+    samples = tuple(
+        one if chosen else other
+        for chosen, one, other in zip(condition.samples, a.samples, b.samples, strict=True)
+    )
+    return Bits(a.width, None, manager.mk_term(Kind.ITE, [truth(condition), a.term, b.term]), secrets, samples)
 
 
 def extract(a: Bits, high: int, low: int) -> Bits:
@@ -213,7 +226,8 @@ def extract(a: Bits, high: int, low: int) -> Bits:
     width = high - low + 1
     if a.number is not None:
         return Bits(width, (a.number >> low) & ((1 << width) - 1), None, a.secrets)
-    return Bits(width, None, manager.mk_term(Kind.BV_EXTRACT, [a.term], [high, low]), a.secrets)
+    samples = tuple((one >> low) & ((1 << width) - 1) for one in a.samples)
+    return Bits(width, None, manager.mk_term(Kind.BV_EXTRACT, [a.term], [high, low]), a.secrets, samples)
 
 
 def zero_extend(a: Bits, width: int) -> Bits:
@@ -221,7 +235,7 @@ def zero_extend(a: Bits, width: int) -> Bits:
         return a
     if a.number is not None:
         return Bits(width, a.number, None, a.secrets)
-    return Bits(width, None, manager.mk_term(Kind.BV_ZERO_EXTEND, [a.term], [width - a.width]), a.secrets)
+    return Bits(width, None, manager.mk_term(Kind.BV_ZERO_EXTEND, [a.term], [width - a.width]), a.secrets, a.samples)
 
 
 def sign_extend(a: Bits, width: int) -> Bits:
@@ -229,7 +243,8 @@ def sign_extend(a: Bits, width: int) -> Bits:
         return a
     if a.number is not None:
         return Bits(width, signed(a.number, a.width) & ((1 << width) - 1), None, a.secrets)
-    return Bits(width, None, manager.mk_term(Kind.BV_SIGN_EXTEND, [a.term], [width - a.width]), a.secrets)
+    samples = tuple(signed(one, a.width) & ((1 << width) - 1) for one in a.samples)
+    return Bits(width, None, manager.mk_term(Kind.BV_SIGN_EXTEND, [a.term], [width - a.width]), a.secrets, samples)
 
 
 def join(parts: Sequence[Bits]) -> Bits:
@@ -245,7 +260,10 @@ def join(parts: Sequence[Bits]) -> Bits:
         for part in parts:
             number = number << part.width | (part.number or 0)
         return Bits(width, number, None, secrets)
-    return Bits(width, None, manager.mk_term(Kind.BV_CONCAT, [part.term for part in parts]), secrets)
+    samples = [0] * SAMPLES
+    for part in parts:
+        samples = [whole << part.width | one for whole, one in zip(samples, part.samples, strict=True)]
+    return Bits(width, None, manager.mk_term(Kind.BV_CONCAT, [part.term for part in parts]), secrets, tuple(samples))
 
 
 def read_choice(entries: Sequence[Bits], index: Bits) -> Bits:
@@ -258,7 +276,7 @@ def read_choice(entries: Sequence[Bits], index: Bits) -> Bits:
         pairs = [(level[i], level[min(i + 1, len(level) - 1)]) for i in range(0, len(level), 2)]
         level, bit = [select(chosen, upper, lower) for lower, upper in pairs], bit + 1
     made = level[0]
-    return Bits(made.width, made.number, made._term, made.secrets | index.secrets)
+    return Bits(made.width, made.number, made._term, made.secrets | index.secrets, made.samples)
 
 
 class Solver:
@@ -267,11 +285,11 @@ class Solver:
     def __init__(self, seconds: float = 60.0) -> None:
         self.seconds, self.asked, self.undecided = seconds, 0, 0
 
-    def check(self, terms: Iterable[Any]) -> tuple[bool | None, Any]:
+    def check(self, terms: Iterable[Any], seconds: float | None = None) -> tuple[bool | None, Any]:
         """Return whether the terms can all hold (None where it was not decided) and the solver that knows how."""
         options = Options()
         options.set(Option.PRODUCE_MODELS, True)
-        options.set(Option.TIME_LIMIT_PER, int(1000 * self.seconds))
+        options.set(Option.TIME_LIMIT_PER, int(1000 * (seconds or self.seconds)))
         solver = Bitwuzla(manager, options)
         for term in terms:
             solver.assert_formula(term)

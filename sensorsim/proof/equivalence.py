@@ -68,7 +68,7 @@ class _Proof:
         self.kernel, self.program, self.function, self.lengths = kernel, program, function, lengths
         self.convention: Convention = convention
         self.solver = solver
-        self.values, self.promised = input_values(kernel, lengths, bv.unknown)
+        self.values, self.promised = input_values(kernel, lengths)
         self.regions: dict[str, Region] = {}
         self.inputs: dict[str, Value] = {
             name: list(value) if isinstance(value, list) else value for name, value in self.values.items()
@@ -76,6 +76,7 @@ class _Proof:
 
     def run(self) -> Verdict:
         machine, state = self.start()
+        machine.hints = self.hints(machine)
         ended = machine.run(state, EXIT)
         verdict = Verdict(self.function, PROVED, paths=len(ended))
         for end in ended:
@@ -91,6 +92,18 @@ class _Proof:
             verdict.outcome, verdict.address = REFUTED, bad[0].address
             verdict.reason = f"{bad[0].kind} depends on {self.named(bad[0].secrets)}"
         return verdict
+
+    def hints(self, machine: PcodeMachine) -> dict[tuple[int, ...], Bits]:
+        """Return the values that the kernel computes on any of its paths."""
+        found: dict[tuple[int, ...], Bits] = {}
+        waiting: list[list[bool]] = [[]]
+        while waiting:
+            meaning = Meaning(self.solver, list(self.promised), waiting.pop())
+            meaning.call(self.kernel, self.kernel_values(machine))
+            waiting += meaning.open
+            for samples, value in meaning.seen.items():
+                found.setdefault(samples, value)
+        return found
 
     def named(self, secrets: int) -> str:
         """Return the parameters that a set of secrets stands for."""

@@ -138,6 +138,7 @@ class Meaning:
         self.decisions = [] if decisions is None else decisions
         self.taken = 0
         self.open: list[list[bool]] = []  # decisions of paths that are still to be followed
+        self.seen: dict[tuple[int, ...], Bits] = {}  # values by their samples, the first of each
 
     def call(self, kernel: Kernel, values: dict[str, Value]) -> Bits | None:
         """Execute the kernel; arrays are written in place."""
@@ -239,7 +240,10 @@ class Meaning:
                 meaning = MEANINGS.get(primitive.name)
                 if meaning is None:
                     raise Finding(f"{node.at}: the primitive {primitive.name} has no meaning on bit vectors")
-                return meaning(*given)
+                made = meaning(*given)
+                if made.number is None and made.width == WORD:
+                    self.seen.setdefault(made.samples, made)
+                return made
             case ir.Call(kernel=called, arguments=arguments):
                 return self.call(called, self.arguments(called, arguments, names))
             case ir.Ask():
@@ -264,7 +268,10 @@ class Meaning:
         else:
             assert isinstance(array, list)
             found = bv.read_choice(array, at)
-        return bv.sign_extend(found, WORD) if kind == "i32" else bv.zero_extend(found, WORD)
+        made = bv.sign_extend(found, WORD) if kind == "i32" else bv.zero_extend(found, WORD)
+        if made.number is None:
+            self.seen.setdefault(made.samples, made)
+        return made
 
     def store(self, array: Value, index: Any, value: Bits) -> None:
         assert isinstance(array, list)
@@ -302,13 +309,10 @@ def _index(operator: str, values: list[Any]) -> Any:
 
 
 def input_values(
-    kernel: Kernel, lengths: dict[str, int], unknown: Callable[[str, int, int], Bits]
+    kernel: Kernel, lengths: dict[str, int]
 ) -> tuple[dict[str, Value], list[Any]]:
-    """Return unknown inputs of a kernel and the conditions that their formats promise.
-
-    `unknown` makes one, by name, width and secrets. Secrets are numbered by parameter.
-    """
-    from sensorsim.language.arguments import array_length
+    """Return unknown inputs of a kernel and the conditions that their formats promise; secrets count by parameter."""
+    from sensorsim.language.arguments import array_length, bounds
     from sensorsim.language.types import Below, Q
 
     values: dict[str, Value] = {}
@@ -339,7 +343,7 @@ def input_values(
             if kind.contents is not None:
                 values[name] = [known(entry, width) for entry in kind.contents]
                 continue
-            cells = [unknown(f"{name}_{i}", width, secrets) for i in range(size)]
+            cells = [bv.unknown(f"{name}_{i}", width, secrets, *bounds(kind.element, lengths)) for i in range(size)]
             if not kind.written:
                 for cell in cells:
                     promise(cell, kind.element)
@@ -348,7 +352,7 @@ def input_values(
             values[name] = cells
             continue
         width = int(kind.storage[1:])
-        value = unknown(name, width, 1 << number if kind.secret else 0)
+        value = bv.unknown(name, width, 1 << number if kind.secret else 0, *bounds(kind, lengths))
         promise(value, kind)
         values[name] = bv.sign_extend(value, WORD) if kind.storage[0] == "i" else bv.zero_extend(value, WORD)
     return values, promised

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, NamedTuple
 
 import pypcode
@@ -145,6 +146,9 @@ class PcodeMachine:
         self.hooks: dict[int, Callable[[State], None]] = {}
         self.tables: dict[str, Any] = {}
         self.where: dict[tuple[Any, int], Region] = {}
+        self.hints: dict[tuple[int, ...], Bits] = {}  # values of the kernel by their samples
+        self.compared: dict[tuple[Any, Any], bool] = {}
+        self.hint_seconds = 2.0
         self.branches_on_secrets = False  # whether the kernel declares that it branches on a secret
 
     # registers and memory
@@ -165,8 +169,23 @@ class PcodeMachine:
         if place.space == "ram" or place.space == "mem":
             self.store(state, known(place.offset, self.pointer), value)
             return
-        base = place.offset if place.space == "register" else place.offset | 1 << 40
-        state.registers.write(base, value)
+        if place.space == "register":
+            if value.number is None and value.width == self.pointer:
+                value = self.recognised(state, value)
+            state.registers.write(place.offset, value)
+        else:
+            state.registers.write(place.offset | 1 << 40, value)
+
+    def recognised(self, state: State, value: Bits) -> Bits:
+        """Return the kernel's own value where this one is proved to equal it: what follows is then written alike."""
+        hint = self.hints.get(value.samples)
+        if hint is None or hint.term is value.term or hint.width != value.width:
+            return value
+        key = (hint.term, value.term)
+        if key not in self.compared:
+            term = manager.mk_term(Kind.DISTINCT, [hint.term, value.term])
+            self.compared[key] = self.solver.check([*state.path, term], self.hint_seconds)[0] is False
+        return hint if self.compared[key] else value
 
     def _unset(self, offset: int) -> Bits:
         return self._initial(offset | 1 << 41, f"register_{offset:x}")
@@ -206,7 +225,8 @@ class PcodeMachine:
         if array is None:
             sort = manager.mk_array_sort(bv.sort_of(32), bv.sort_of(width))
             array = self.tables[name] = manager.mk_const(sort, f"table_{name}")
-        return Bits(width, None, manager.mk_term(Kind.ARRAY_SELECT, [array, index.term]), index.secrets)
+        samples = tuple(Random(f"{name} {one}").getrandbits(width) for one in index.samples)
+        return Bits(width, None, manager.mk_term(Kind.ARRAY_SELECT, [array, index.term]), index.secrets, samples)
 
     def store(self, state: State, address: Bits, value: Bits) -> None:
         count = value.width >> 3
