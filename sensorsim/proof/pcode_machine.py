@@ -106,6 +106,7 @@ class State:
     leaks: set[Leak] = field(default_factory=set)
     lowest: int = 0  # stack pointer
     calls: list[Any] = field(default_factory=list)  # of the board
+    facts: dict[Any, Any] = field(default_factory=dict)  # what was proved under the conditions of this path
 
     def copy(self) -> State:
         return State(
@@ -117,6 +118,7 @@ class State:
             set(self.leaks),
             self.lowest,
             list(self.calls),
+            dict(self.facts),
         )
 
 
@@ -145,9 +147,7 @@ class PcodeMachine:
         self.first: dict[int, Bits] = {}  # what memory held before anything was written, by byte
         self.hooks: dict[int, Callable[[State], None]] = {}
         self.tables: dict[str, Any] = {}
-        self.where: dict[tuple[Any, int], Region] = {}
         self.hints: dict[tuple[int, ...], Bits] = {}  # values of the kernel by their samples
-        self.compared: dict[tuple[Any, Any], bool] = {}
         self.hint_seconds = 2.0
         self.branches_on_secrets = False  # whether the kernel declares that it branches on a secret
 
@@ -182,10 +182,10 @@ class PcodeMachine:
         if hint is None or hint.term is value.term or hint.width != value.width:
             return value
         key = (hint.term, value.term)
-        if key not in self.compared:
+        if key not in state.facts:  # a path that forks keeps its facts: its conditions only grow
             term = manager.mk_term(Kind.DISTINCT, [hint.term, value.term])
-            self.compared[key] = self.solver.check([*state.path, term], self.hint_seconds)[0] is False
-        return hint if self.compared[key] else value
+            state.facts[key] = self.solver.check([*state.path, term], self.hint_seconds)[0] is False
+        return hint if state.facts[key] else value
 
     def _unset(self, offset: int) -> Bits:
         return self._initial(offset | 1 << 41, f"register_{offset:x}")
@@ -249,8 +249,9 @@ class PcodeMachine:
     def region_of(self, state: State, address: Bits, count: int) -> Region:
         """Return the region that an unknown address is proved to lie in."""
         key = (address.term, count)
-        if key in self.where:
-            return self.where[key]
+        if key in state.facts:
+            known_region: Region = state.facts[key]
+            return known_region
         possible, model = self.solver.check(state.path)
         if possible is None:
             raise Undecided("the address of a memory access")
@@ -260,7 +261,7 @@ class PcodeMachine:
                 offset = bv.sub(address, known(region.start, address.width))
                 inside = bv.compare(Kind.BV_ULE, offset, known(region.size - count, address.width))
                 if self.solver.holds(bv.truth(inside), state.path):
-                    self.where[key] = region
+                    state.facts[key] = region
                     return region
                 raise Finding(f"accesses memory at an address that can leave {region.name}", state.pc)
         raise Finding(f"accesses memory at an address (0x{at:x}) that belongs to nothing", state.pc)
@@ -388,8 +389,14 @@ class PcodeMachine:
         self, state: State, operations: Sequence[Lifted], condition: Bits, taken: int, other: int, after: int
     ) -> int | tuple[Bits, int] | Split | None:
         """Execute the rest of an instruction under both outcomes of a condition, and choose between the results."""
+        holds = bv.truth(condition)
+        path, facts = state.path, state.facts
         second = state.copy()
+        second.path.append(holds)
+        state.path, state.facts = [*path, manager.mk_term(Kind.NOT, [holds])], dict(facts)
         ends = self._operations(state, operations, other, after), self._operations(second, operations, taken, after)
+        second.path.pop()
+        state.path, state.facts, second.facts = path, facts, dict(facts)  # what was proved held under the condition
         if any(isinstance(end, tuple) for end in ends):
             raise Undecided(f"the instruction at 0x{state.pc:x} has several conditions")
         if ends[0] != ends[1]:
