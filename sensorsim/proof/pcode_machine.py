@@ -390,10 +390,15 @@ class PcodeMachine:
     ) -> int | tuple[Bits, int] | Split | None:
         """Execute the rest of an instruction under both outcomes of a condition, and choose between the results."""
         holds = bv.truth(condition)
+        fails = manager.mk_term(Kind.NOT, [holds])
+        if any(one.opcode in (Op.LOAD, Op.STORE) for one in operations):  # an access that never happens is no fault
+            for never, goes_on in ((holds, other), (fails, taken)):
+                if self.solver.check([*state.path, never])[0] is False:
+                    return self._operations(state, operations, goes_on, after)
         path, facts = state.path, state.facts
         second = state.copy()
         second.path.append(holds)
-        state.path, state.facts = [*path, manager.mk_term(Kind.NOT, [holds])], dict(facts)
+        state.path, state.facts = [*path, fails], dict(facts)
         ends = self._operations(state, operations, other, after), self._operations(second, operations, taken, after)
         second.path.pop()
         state.path, state.facts, second.facts = path, facts, dict(facts)  # what was proved held under the condition
