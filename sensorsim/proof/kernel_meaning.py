@@ -1,0 +1,354 @@
+"""Execute a kernel's nodes on bit vectors: what the kernel means for every input at once.
+
+Lengths are known numbers, so loops run round by round. A branch on a value that is not known is decided by the solver
+under the conditions of the path; where both ways are possible, the path says which one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bitwuzla import Kind
+
+from sensorsim.language import ir
+from sensorsim.language.types import Array, Length
+from sensorsim.proof import bitvectors as bv
+from sensorsim.proof.bitvectors import Bits, Solver, known, manager
+from sensorsim.proof.memory_model import Finding
+
+if TYPE_CHECKING:
+    from sensorsim.language.kernel import Kernel
+
+WORD = 32
+LEAST, MOST = -(1 << 31), (1 << 31) - 1
+
+
+def _clamp(wide: Bits) -> Bits:
+    """Saturate a signed value to a signed word."""
+    low, high = known(LEAST, wide.width), known(MOST, wide.width)
+    below, above = bv.compare(Kind.BV_SLT, wide, low), bv.compare(Kind.BV_SLT, high, wide)
+    return bv.extract(bv.select(below, low, bv.select(above, high, wide)), WORD - 1, 0)
+
+
+def _wide(operation: Callable[[Bits, Bits], Bits]) -> Callable[[Bits, Bits], Bits]:
+    return lambda a, b: _clamp(operation(bv.sign_extend(a, 34), bv.sign_extend(b, 34)))
+
+
+def _divide(a: Bits, b: Bits) -> Bits:
+    quotient = bv.binary(Kind.BV_SDIV, a, b)
+    return bv.select(bv.equal(b, known(0, WORD)), known(0, WORD), quotient)
+
+
+def _divide_unsigned(a: Bits, b: Bits) -> Bits:
+    quotient = bv.binary(Kind.BV_UDIV, a, b)
+    return bv.select(bv.equal(b, known(0, WORD)), known(0, WORD), quotient)
+
+
+def _long_product(a: Bits, b: Bits) -> Bits:
+    return bv.multiply(bv.sign_extend(a, 64), bv.sign_extend(b, 64))
+
+
+def _rotate(a: Bits, k: Bits) -> Bits:
+    left = bv.shift(Kind.BV_SHL, a, k)
+    return bv.disjunction(left, bv.shift(Kind.BV_SHR, a, bv.sub(known(WORD, WORD), k)))
+
+
+def _compare(kind: Any, turned: bool = False, negated: bool = False) -> Callable[[Bits, Bits], Bits]:
+    def apply(a: Bits, b: Bits) -> Bits:
+        found = bv.compare(kind, b, a) if turned else bv.compare(kind, a, b)
+        return bv.exclusive(found, known(1, 1)) if negated else found
+
+    return apply
+
+
+def _smaller(kind: Any, larger: bool = False) -> Callable[[Bits, Bits], Bits]:
+    return lambda a, b: bv.select(bv.compare(kind, b, a) if larger else bv.compare(kind, a, b), a, b)
+
+
+# What each primitive means on bit vectors.
+MEANINGS: dict[str, Callable[..., Bits]] = {
+    "i32": lambda a: a,
+    "u32": lambda a: a,
+    "i64": lambda a: bv.sign_extend(a, 64),
+    **dict.fromkeys(("add", "addu", "wrapping_addu", "add64"), bv.add),
+    **dict.fromkeys(("sub", "subu", "wrapping_subu", "sub64"), bv.sub),
+    **dict.fromkeys(("mul", "mulu", "wrapping_mulu"), bv.multiply),
+    "div": _divide,
+    "divu": _divide_unsigned,
+    **dict.fromkeys(("shl", "shlu", "wrapping_shlu"), lambda a, k: bv.shift(Kind.BV_SHL, a, k)),
+    **dict.fromkeys(("asr", "asr64"), lambda a, k: bv.shift(Kind.BV_ASHR, a, k)),
+    "shru": lambda a, k: bv.shift(Kind.BV_SHR, a, k),
+    "sign_mask": lambda a: bv.shift(Kind.BV_ASHR, a, known(31, WORD)),
+    "and_": bv.conjunction,
+    "or_": bv.disjunction,
+    "xor": bv.exclusive,
+    "not_": bv.invert,
+    "ge": _compare(Kind.BV_SLE, turned=True),
+    "geu": _compare(Kind.BV_ULE, turned=True),
+    "lt": _compare(Kind.BV_SLT),
+    "ltu": _compare(Kind.BV_ULT),
+    **dict.fromkeys(("eq", "equ"), bv.equal),
+    **dict.fromkeys(("ne", "neu"), _compare(Kind.EQUAL, negated=True)),
+    **dict.fromkeys(("select", "selectu"), bv.select),
+    "minu": _smaller(Kind.BV_ULT),
+    "maxu": _smaller(Kind.BV_ULT, larger=True),
+    "min_": _smaller(Kind.BV_SLT),
+    "max_": _smaller(Kind.BV_SLT, larger=True),
+    "rotlu": _rotate,
+    "saturating_add": _wide(bv.add),
+    "saturating_sub": _wide(bv.sub),
+    "saturating_addu": lambda a, b: bv.select(bv.compare(Kind.BV_UADD_OVERFLOW, a, b), known(-1, WORD), bv.add(a, b)),
+    "saturating_subu": lambda a, b: bv.select(bv.compare(Kind.BV_ULT, a, b), known(0, WORD), bv.sub(a, b)),
+    "mul64": _long_product,
+    "mac": lambda total, a, b: bv.add(total, _long_product(a, b)),
+    "narrow": lambda a, k: _clamp(bv.shift(Kind.BV_ASHR, a, k)),
+}
+
+
+class Table:
+    """A table that is only read: at an unknown index its entry is that of an unknown function."""
+
+    def __init__(self, entries: list[Bits], read: Callable[[Bits], Bits]) -> None:
+        self.entries, self.unknown = entries, read
+
+    def read(self, index: Bits) -> Bits:
+        return self.unknown(index) if index.number is None else self.entries[index.number]
+
+
+Value = Bits | int | list[Bits] | Table  # a scalar, a length, an array, a constant table
+Ask = Callable[[ir.Ask, Sequence[Bits], "list[Bits] | None"], Bits]
+
+
+class _Return(Exception):  # noqa: N818 - the way out of nested loops
+    pass
+
+
+class _Break(Exception):  # noqa: N818 - the way out of a loop
+    pass
+
+
+class Meaning:
+    """One execution of a kernel along a path. `decisions` are the branches taken so far; more are added to it."""
+
+    def __init__(self, solver: Solver, path: list[Any], decisions: list[bool] | None = None, ask: Ask | None = None):
+        self.solver, self.path, self.ask = solver, path, ask
+        self.decisions = [] if decisions is None else decisions
+        self.taken = 0
+        self.open: list[list[bool]] = []  # decisions of paths that are still to be followed
+        self.seen: dict[tuple[int, ...], Bits] = {}  # values by their samples, the first of each
+
+    def call(self, kernel: Kernel, values: dict[str, Value]) -> Bits | None:
+        """Execute the kernel; arrays are written in place."""
+        names: dict[str, Value] = dict(values)
+        try:
+            self.block(kernel.body, names)
+        except _Return as end:
+            result: Bits | None = end.args[0]
+            return result
+        return None
+
+    def block(self, body: Sequence[ir.Statement], names: dict[str, Value]) -> None:
+        for node in body:
+            self.statement(node, names)
+
+    def statement(self, node: ir.Statement, names: dict[str, Value]) -> None:
+        match node:
+            case ir.Let(name=name, value=value):
+                made = self.value(value, names)
+                names[name] = made if node.type == "index" else self.typed(made, node.type)
+            case ir.Store(array=array, index=index, value=value):
+                self.store(names[array], self.value(index, names), self.bits(value, names))
+            case ir.For():
+                self.loop(node, names)
+            case ir.If(test=test, then=then, otherwise=otherwise):
+                self.block(then if self.decide(self.bits(test, names)) else otherwise, names)
+            case ir.Do(call=call):
+                self.value(call, names)
+            case ir.Return(value=value):
+                raise _Return(None if value is None else self.bits(value, names))
+            case ir.Break():
+                raise _Break
+            case _:
+                raise TypeError(node)
+
+    def loop(self, node: ir.For, names: dict[str, Value]) -> None:
+        ends = [self.value(end, names) for end in (node.first, node.last)]
+        numbers = [end if isinstance(end, int) else end.number if isinstance(end, Bits) else None for end in ends]
+        if numbers[0] is None or numbers[1] is None:
+            raise Finding(f"{node.at}: the rounds of this loop depend on an unknown value")
+        for count in range(numbers[0], numbers[1]):
+            names[node.counter] = count
+            try:
+                self.block(node.body, names)
+            except _Break:
+                return
+
+    def decide(self, test: Bits) -> bool:
+        """Return which way a branch goes on this path."""
+        if test.number is not None:
+            return bool(test.number)
+        if self.taken < len(self.decisions):
+            way = self.decisions[self.taken]
+            self.taken += 1
+            self.path.append(self._condition(test, way))
+            return way
+        can = [self.solver.check([*self.path, self._condition(test, way)])[0] is not False for way in (True, False)]
+        if can[0] != can[1]:
+            way = can[0]
+        else:
+            way = True
+            self.open.append([*self.decisions, False])
+        self.decisions.append(way)
+        self.taken += 1
+        self.path.append(self._condition(test, way))
+        return way
+
+    @staticmethod
+    def _condition(test: Bits, way: bool) -> Any:
+        holds = bv.truth(test)
+        return holds if way else manager.mk_term(Kind.NOT, [holds])
+
+    # values
+
+    def bits(self, node: ir.Expression, names: dict[str, Value]) -> Bits:
+        return self.typed(self.value(node, names), node.type)
+
+    @staticmethod
+    def typed(value: Any, kind: str) -> Bits:
+        """Return a number as bits of the width of its type."""
+        if isinstance(value, int):
+            return known(value, 64 if kind == "i64" else WORD)
+        assert isinstance(value, Bits)
+        return bv.sign_extend(value, 64) if kind == "i64" and value.width == WORD else value
+
+    def value(self, node: ir.Expression, names: dict[str, Value]) -> Any:
+        match node:
+            case ir.Const(value=number):
+                return number
+            case ir.Name(name=name):
+                return names[name]
+            case ir.Load(array=array, index=index):
+                return self.load(names[array], self.value(index, names), node.type)
+            case ir.Index(operator=operator, operands=operands):
+                return _index(operator, [self.value(one, names) for one in operands])
+            case ir.Apply(primitive=primitive, operands=operands):
+                given = [self.typed(self.value(one, names), kind)
+                         for one, kind in zip(operands, primitive.operands, strict=True)]  # fmt: skip
+                meaning = MEANINGS.get(primitive.name)
+                if meaning is None:
+                    raise Finding(f"{node.at}: the primitive {primitive.name} has no meaning on bit vectors")
+                made = meaning(*given)
+                if made.number is None and made.width == WORD:
+                    self.seen.setdefault(made.samples, made)
+                return made
+            case ir.Call(kernel=called, arguments=arguments):
+                return self.call(called, self.arguments(called, arguments, names))
+            case ir.Ask():
+                return self.asked(node, names)
+        raise TypeError(node)
+
+    def arguments(self, called: Kernel, arguments: Sequence[Any], names: dict[str, Value]) -> dict[str, Value]:
+        passed: dict[str, Value] = {}
+        for (name, kind), argument in zip(called.parameters.items(), arguments, strict=True):
+            if isinstance(argument, ir.Whole):
+                passed[name] = names[argument.array]
+            elif isinstance(kind, Length):
+                passed[name] = self.value(argument, names)
+            else:
+                passed[name] = self.bits(argument, names)
+        return passed
+
+    def load(self, array: Value, index: Any, kind: str) -> Bits:
+        at = known(index, WORD) if isinstance(index, int) else index
+        if isinstance(array, Table):
+            found = array.read(at)
+        else:
+            assert isinstance(array, list)
+            found = bv.read_choice(array, at)
+        made = bv.sign_extend(found, WORD) if kind == "i32" else bv.zero_extend(found, WORD)
+        if made.number is None:
+            self.seen.setdefault(made.samples, made)
+        return made
+
+    def store(self, array: Value, index: Any, value: Bits) -> None:
+        assert isinstance(array, list)
+        narrow = bv.extract(value, array[0].width - 1, 0)
+        number = index if isinstance(index, int) else index.number
+        if number is not None:
+            array[number] = narrow
+            return
+        for place, before in enumerate(array):
+            array[place] = bv.select(bv.equal(index, known(place, index.width)), narrow, before)
+
+    def asked(self, node: ir.Ask, names: dict[str, Value]) -> Bits:
+        if self.ask is None:
+            raise Finding(f"{node.at}: the kernel asks the board, and none is there")
+        arguments = [self.bits(one, names) for one in node.arguments]
+        array = names[node.array] if node.array is not None else None
+        assert array is None or isinstance(array, list)
+        return self.ask(node, arguments, array)
+
+
+def _index(operator: str, values: list[Any]) -> Any:
+    """Apply an operator to lengths and counters, which are known numbers."""
+    if any(isinstance(value, Bits) and value.number is None for value in values):
+        words = [known(value, WORD) if isinstance(value, int) else value for value in values]
+        kinds = {"+": Kind.BV_ADD, "-": Kind.BV_SUB, "*": Kind.BV_MUL, "<<": Kind.BV_SHL, ">>": Kind.BV_ASHR}
+        if len(words) == 1:
+            return bv.sub(known(0, WORD), words[0])
+        return bv.binary(kinds[operator], *words)
+    a, *rest = [value if isinstance(value, int) else bv.signed(value.number or 0, WORD) for value in values]
+    if not rest:
+        return -a
+    b = rest[0]
+    return {"+": a + b, "-": a - b, "*": a * b, "<<": a << b if operator == "<<" else 0,
+            ">>": a >> b if operator == ">>" else 0}[operator]  # fmt: skip
+
+
+def input_values(kernel: Kernel, lengths: dict[str, int]) -> tuple[dict[str, Value], list[Any]]:
+    """Return unknown inputs of a kernel and the conditions that their formats promise; secrets count by parameter."""
+    from sensorsim.language.arguments import array_length, bounds
+    from sensorsim.language.types import Below, Q
+
+    values: dict[str, Value] = {}
+    promised: list[Any] = []
+
+    def promise(value: Bits, element: Q | Below) -> None:
+        if isinstance(element, Below):
+            limit = known(lengths[element.limit], value.width)
+            promised.append(bv.truth(bv.compare(Kind.BV_ULT, value, limit)))
+            return
+        signed_ = element.storage[0] == "i"
+        width = int(element.storage[1:])
+        least, most = (-(1 << width - 1), (1 << width - 1) - 1) if signed_ else (0, (1 << width) - 1)
+        order = Kind.BV_SLE if signed_ else Kind.BV_ULE
+        if element.lo > least:
+            promised.append(bv.truth(bv.compare(order, known(element.lo, value.width), value)))
+        if element.hi < most:
+            promised.append(bv.truth(bv.compare(order, value, known(element.hi, value.width))))
+
+    for number, (name, kind) in enumerate(kernel.parameters.items()):
+        if isinstance(kind, Length):
+            values[name] = lengths[name]
+            continue
+        if isinstance(kind, Array):
+            width = int(kind.storage[1:])
+            size = array_length(kernel, name, lengths)
+            secrets = 1 << number if kind.element.secret else 0
+            if kind.contents is not None:
+                values[name] = [known(entry, width) for entry in kind.contents]
+                continue
+            cells = [bv.unknown(f"{name}_{i}", width, secrets, *bounds(kind.element, lengths)) for i in range(size)]
+            if not kind.written:
+                for cell in cells:
+                    promise(cell, kind.element)
+            if getattr(kind.element, "once", False) and len(cells) > 1:
+                promised.append(manager.mk_term(Kind.DISTINCT, [cell.term for cell in cells]))
+            values[name] = cells
+            continue
+        width = int(kind.storage[1:])
+        value = bv.unknown(name, width, 1 << number if kind.secret else 0, *bounds(kind, lengths))
+        promise(value, kind)
+        values[name] = bv.sign_extend(value, WORD) if kind.storage[0] == "i" else bv.zero_extend(value, WORD)
+    return values, promised

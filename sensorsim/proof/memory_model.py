@@ -1,0 +1,100 @@
+"""Registers and memory that keep values as they were written: a word stays one value until a part of it is read.
+
+Memory is a set of regions at fixed addresses. A read or write at an address that is not known is proved to stay inside
+one region first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sensorsim.proof.bitvectors import Bits, extract, join
+
+Default = Callable[[int], Bits]  # a byte that was never written, by its address
+
+
+class Cells:
+    """Values of one to sixteen bytes by address, kept whole."""
+
+    __slots__ = ("cell", "owner")
+
+    def __init__(self) -> None:
+        self.cell: dict[int, Bits] = {}
+        self.owner: dict[int, int] = {}  # for each byte, where its cell begins
+
+    def copy(self) -> Cells:
+        made = Cells()
+        made.cell, made.owner = dict(self.cell), dict(self.owner)
+        return made
+
+    def write(self, address: int, value: Bits) -> None:
+        count = value.width >> 3
+        cell, owner = self.cell, self.owner
+        before = cell.get(address)
+        if before is not None and before.width == value.width and owner.get(address) == address:
+            cell[address] = value
+            return
+        for at in range(address, address + count):
+            start = owner.get(at)
+            if start is not None:
+                self._split(start)
+        for at in range(address, address + count):
+            cell.pop(at, None)
+            owner[at] = address
+        cell[address] = value
+
+    def _split(self, start: int) -> None:
+        value = self.cell.pop(start)
+        for i in range(value.width >> 3):
+            self.cell[start + i] = extract(value, 8 * i + 7, 8 * i)
+            self.owner[start + i] = start + i
+
+    def read(self, address: int, count: int, default: Default) -> Bits:
+        start = self.owner.get(address)
+        if start is not None:
+            value = self.cell[start]
+            offset = address - start
+            if (value.width >> 3) >= offset + count:
+                return extract(value, 8 * (offset + count) - 1, 8 * offset)
+        parts = []
+        for at in range(address, address + count):
+            start = self.owner.get(at)
+            if start is None:
+                parts.append(default(at))
+            else:
+                offset = at - start
+                parts.append(extract(self.cell[start], 8 * offset + 7, 8 * offset))
+        return join(parts[::-1])
+
+
+@dataclass(frozen=True)
+class Region:
+    """A stretch of memory: an argument's array, a table, the stack, the program."""
+
+    name: str
+    start: int
+    size: int
+    writable: bool = False
+    element: int = 1  # bytes of an element
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+    def holds(self, address: int, count: int = 1) -> bool:
+        return self.start <= address and address + count <= self.end
+
+
+@dataclass
+class Finding(Exception):
+    """Something that keeps a function from being proved: what, and at which instruction."""
+
+    what: str
+    address: int = 0
+    secrets: int = 0
+    details: Any = None
+
+    def __str__(self) -> str:
+        return self.what
