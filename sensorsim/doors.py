@@ -17,7 +17,7 @@ from sensorsim.calls import checked_call
 # By the package: where the function is that a call of it runs.
 FUNCTIONS = {
     "sensorsim.audit": "sensorsim.api.auditing:audit",
-    "sensorsim.cost": "sensorsim.cost.report:cost",
+    "sensorsim.cost": "sensorsim.cost.cost_report:cost",
     "sensorsim.plan": "sensorsim.api.planning:plan",
     "sensorsim.fleet": "sensorsim.api.fleets:fleet",
     "sensorsim.train": "sensorsim.api.training:train",

@@ -31,7 +31,7 @@ NO_VALUES = (
         "that",
     ),
     *("then", "to", "too", "where", "with", "at", "between", "within", "as", "are", "cannot", "changes", "from"),
-    *("a", "compares", "if", "which", "writes"),
+    *("a", "compares", "give", "if", "which", "writes"),
 )
 # A command to type stays as it is; an option may have a value behind it: a number, a name in capitals, a word.
 _OPTION = re.compile(

@@ -209,7 +209,7 @@ def test_a_sweep_is_narrow_executes_nothing_and_says_what_it_has(monkeypatch):
         assert max(map(len, text.splitlines())) <= 120
     other = json.loads(run("cost", "--sweep", "n=14:14", "--radio", "lora-sf9", "--format", "json").stdout)["rows"][0]
     assert other["spof_uJ"] == pytest.approx(cost(14, 7, radio="lora-sf9").record.costs["spof"].microjoule)
-    monkeypatch.setattr("sensorsim.cli.cost.SECONDS_OF_SILENCE", 0)
+    monkeypatch.setattr("sensorsim._util.progress.SECONDS_OF_SILENCE", 0)
     assert "2 of 3 values" in run("cost", "--sweep", "n=13:15").stderr
 
 

@@ -15,7 +15,7 @@ from sensorsim.verify.compiled_release import Release
 from sensorsim.verify.every_draw import counts_at, draw_proof, output_of, places_of
 from sensorsim.verify.table_in_code import read_tables
 
-PLAIN = "ss_rows_search(x[picked], table, word[1U], cuts, knot_bits)"
+PLAIN = "ss_rows_search(x[picked], word[1U], table, cuts, knot_bits)"
 DRAWS = f"y[0U] = {PLAIN};"
 LOOK = "ss_reaches(drawn, table_at_first[some])"  # the one that meets the threshold 55306 of the second row
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OURS = (
     "language", "noise", "accounting", "audit", "mechanisms", "cost", "device", "machine", "export", "verify",
-    "locking", "hospital", "train", "plan", "fleet", "paper", "claims", "report", "api", "cli",
+    "locking", "hospital", "train", "plan", "fleet", "paper", "claims", "report", "api", "cli", "proof", "commands",
 )  # fmt: skip
 FOLDERS = {name: ROOT / "sensorsim" / name for name in OURS}
 FOLDERS |= {"_util": ROOT / "sensorsim" / "_util", "kernels": ROOT / "kernels", "tables": ROOT / "tables"}
@@ -32,7 +32,8 @@ ALLOWED = {
     "cost": {"cost", "mechanisms", "language", "kernels", "tables", *SMALL},
     "device": {"device", "noise", "language", "kernels", *SMALL},
     "hospital": {"hospital", "device", "noise", "language", "kernels", *SMALL},
-    "machine": {"machine", "cost", "language", "kernels", "tables", *SMALL},
+    "machine": {"machine", "device", "mechanisms", "cost", "language", "kernels", "tables", *SMALL},
+    "proof": {"proof", "machine", "language"},
     "export": {"export", "machine", "device", "mechanisms", "cost", "noise", "language", "kernels", "tables", *SMALL},
     "verify": {
         *("verify", "export", "machine", "device", "cost", "audit", "noise", "language", "kernels", "tables"),
@@ -56,9 +57,11 @@ ALLOWED = {
         *("claims", "train", "device", "export", "machine", "mechanisms", "cost", "accounting", "noise", "language"),
         *("kernels", *SMALL),
     },
-    "report": {*OURS, "kernels", "tables", *SMALL} - {"cli", "api"},
-    "api": {*OURS, "kernels", "tables", *SMALL} - {"cli"},
+    "report": {*OURS, "kernels", "tables", *SMALL} - {"cli", "api", "commands"},
+    "api": {*OURS, "kernels", "tables", *SMALL} - {"cli", "commands"},
     "cli": {"cli", *OURS, "kernels", "tables", *SMALL},
+    "commands": {"commands", *OURS, "kernels", "tables", *SMALL},
+    "_util": {"_util", "errors"},
 }
 # The first two ask the mechanism that is named; the third composes the delta of a table of samples.
 UPWARD = {

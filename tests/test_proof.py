@@ -1,4 +1,4 @@
-"""Machine code against kernels for every input: the meaning of each primitive, proofs that hold, faults that are found."""
+"""Machine code against kernels for every input: meanings of primitives, proofs that hold, faults that are found."""
 
 import pytest
 from hypothesis import given, settings

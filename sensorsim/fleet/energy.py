@@ -69,7 +69,7 @@ def board_of(
     schedule: str = SAMPLED,
 ) -> Board:
     """Return the chip that `sensorsim cost` chooses, with prices for devices of these days and faults."""
-    from sensorsim.cost.record_energy import CHACHA20
+    from sensorsim.cost.record_energy import CHACHA20, RecordPricer
     from sensorsim.cost.whole_record import COULOMB_PER_MAH, Choices
 
     parts = resolve_choices(Choices(chip, radio, battery_mah=battery_mah), "")

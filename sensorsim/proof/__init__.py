@@ -1,4 +1,4 @@
-"""Proofs about machine code for every input: the code is lifted to P-code, executed on bit vectors and compared with the
+"""Proofs about machine code for every input: it is lifted to P-code, executed on bit vectors and compared with the
 kernel by an SMT solver.
 
 bitvectors.py      values of a fixed width: numbers that are known, terms that are not, and which secrets they depend on

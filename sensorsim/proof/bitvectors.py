@@ -2,7 +2,7 @@
 
 Operations on known numbers are computed at once, so that only what depends on an unknown input becomes a term. A value
 carries the set of secrets that occur in it, as the bits of a number: what is computed from a secret is secret. It also
-carries what it is for a few sample inputs: two values that differ there differ, and two that agree are worth a question.
+carries what it is for a few sample inputs: values that differ there differ, and those that agree are worth a question.
 """
 
 from __future__ import annotations

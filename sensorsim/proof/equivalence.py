@@ -14,8 +14,8 @@ from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
 from sensorsim.proof.calling import EXIT, STACK_BYTES, STACK_TOP, Convention, convention_of
 from sensorsim.proof.kernel_meaning import Meaning, Table, Value, input_values
-from sensorsim.proof.memory_model import Cells, Finding, Region
-from sensorsim.proof.pcode_machine import MANY, Leak, PcodeMachine, State, Undecided
+from sensorsim.proof.memory_model import Cells, FindingError, Region
+from sensorsim.proof.pcode_machine import MANY, Leak, PcodeMachine, State, UndecidedError
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -50,9 +50,9 @@ def prove_function(
     began = time.monotonic()
     try:
         made = _Proof(kernel, program, target, function, lengths, Solver(seconds)).run()
-    except Finding as found:
+    except FindingError as found:
         made = Verdict(function, REFUTED, found.what, address=found.address)
-    except Undecided as limit:
+    except UndecidedError as limit:
         made = Verdict(function, UNDECIDED, str(limit))
     made.seconds = time.monotonic() - began
     return made
@@ -64,7 +64,7 @@ class _Proof:
     ) -> None:
         convention = convention_of(target)
         if convention is None:
-            raise Undecided(f"code of {target.name} is not lifted")
+            raise UndecidedError(f"code of {target.name} is not lifted")
         self.kernel, self.program, self.function, self.lengths = kernel, program, function, lengths
         self.convention: Convention = convention
         self.solver = solver

@@ -15,7 +15,7 @@ from sensorsim.language import ir
 from sensorsim.language.types import Array, Length
 from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
-from sensorsim.proof.memory_model import Finding
+from sensorsim.proof.memory_model import FindingError
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -176,7 +176,7 @@ class Meaning:
         ends = [self.value(end, names) for end in (node.first, node.last)]
         numbers = [end if isinstance(end, int) else end.number if isinstance(end, Bits) else None for end in ends]
         if numbers[0] is None or numbers[1] is None:
-            raise Finding(f"{node.at}: the rounds of this loop depend on an unknown value")
+            raise FindingError(f"{node.at}: the rounds of this loop depend on an unknown value")
         for count in range(numbers[0], numbers[1]):
             names[node.counter] = count
             try:
@@ -237,7 +237,7 @@ class Meaning:
                          for one, kind in zip(operands, primitive.operands, strict=True)]  # fmt: skip
                 meaning = MEANINGS.get(primitive.name)
                 if meaning is None:
-                    raise Finding(f"{node.at}: the primitive {primitive.name} has no meaning on bit vectors")
+                    raise FindingError(f"{node.at}: the primitive {primitive.name} has no meaning on bit vectors")
                 made = meaning(*given)
                 if made.number is None and made.width == WORD:
                     self.seen.setdefault(made.samples, made)
@@ -283,7 +283,7 @@ class Meaning:
 
     def asked(self, node: ir.Ask, names: dict[str, Value]) -> Bits:
         if self.ask is None:
-            raise Finding(f"{node.at}: the kernel asks the board, and none is there")
+            raise FindingError(f"{node.at}: the kernel asks the board, and none is there")
         arguments = [self.bits(one, names) for one in node.arguments]
         array = names[node.array] if node.array is not None else None
         assert array is None or isinstance(array, list)

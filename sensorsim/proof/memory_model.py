@@ -88,7 +88,7 @@ class Region:
 
 
 @dataclass
-class Finding(Exception):
+class FindingError(Exception):
     """Something that keeps a function from being proved: what, and at which instruction."""
 
     what: str

@@ -18,7 +18,7 @@ from bitwuzla import Kind
 
 from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
-from sensorsim.proof.memory_model import Cells, Finding, Region
+from sensorsim.proof.memory_model import Cells, FindingError, Region
 
 Op = pypcode.OpCode
 BINARY = {
@@ -202,7 +202,7 @@ class PcodeMachine:
             return known(self.code[address], 8)
         if any(region.holds(address) for region in self.regions):
             return self._initial(address, f"memory_{address:x}")
-        raise Finding(f"reads memory at 0x{address:x} that belongs to nothing")
+        raise FindingError(f"reads memory at 0x{address:x} that belongs to nothing")
 
     def load(self, state: State, address: Bits, count: int) -> Bits:
         if address.number is not None:
@@ -230,14 +230,16 @@ class PcodeMachine:
         count = value.width >> 3
         if address.number is not None:
             if not any(region.writable and region.holds(address.number, count) for region in self.regions):
-                raise Finding(f"writes {count} bytes at 0x{address.number:x}, outside of what it may write", state.pc)
+                raise FindingError(
+                    f"writes {count} bytes at 0x{address.number:x}, outside of what it may write", state.pc
+                )
             state.memory.write(address.number, value)
             return
         if address.secrets:
             state.leaks.add(Leak("address", state.pc, address.secrets))
         region = self.region_of(state, address, count)
         if not region.writable:
-            raise Finding(f"writes to {region.name}, which it may not write", state.pc)
+            raise FindingError(f"writes to {region.name}, which it may not write", state.pc)
         index, step = self._index(state, region, address, count)
         for place, at in enumerate(range(region.start, region.end - count + 1, step)):
             here = bv.equal(index, known(place, index.width))
@@ -252,7 +254,7 @@ class PcodeMachine:
             return known_region
         possible, model = self.solver.check(state.path)
         if possible is None:
-            raise Undecided("the address of a memory access")
+            raise UndecidedError("the address of a memory access")
         at = bv.value_in(model, address)
         for region in self.regions:
             if region.holds(at, count):
@@ -261,8 +263,8 @@ class PcodeMachine:
                 if self.solver.holds(bv.truth(inside), state.path):
                     state.facts[key] = region
                     return region
-                raise Finding(f"accesses memory at an address that can leave {region.name}", state.pc)
-        raise Finding(f"accesses memory at an address (0x{at:x}) that belongs to nothing", state.pc)
+                raise FindingError(f"accesses memory at an address that can leave {region.name}", state.pc)
+        raise FindingError(f"accesses memory at an address (0x{at:x}) that belongs to nothing", state.pc)
 
     def _index(self, state: State, region: Region, address: Bits, count: int) -> tuple[Bits, int]:
         """Return which entry of a region an address names, and how far entries are apart."""
@@ -282,11 +284,11 @@ class PcodeMachine:
         if found is None:
             data = bytes(self.code[at] for at in range(address, address + LONGEST) if at in self.code)
             if not data:
-                raise Finding(f"jumps to 0x{address:x}, where there is no code", address)
+                raise FindingError(f"jumps to 0x{address:x}, where there is no code", address)
             try:
                 made = self.context.translate(data, base_address=address, max_instructions=1).ops
             except Exception as error:
-                raise Finding(f"has no instruction at 0x{address:x} ({error})", address) from None
+                raise FindingError(f"has no instruction at 0x{address:x} ({error})", address) from None
             length, operations = 0, []
             for one in made:
                 inputs = tuple(Place(v.space.name, v.offset, v.size) for v in one.inputs)
@@ -313,12 +315,12 @@ class PcodeMachine:
                     continue
                 steps += 1
                 if steps > MOST_STEPS:
-                    raise Undecided(f"more than {MOST_STEPS:,} instructions")
+                    raise UndecidedError(f"more than {MOST_STEPS:,} instructions")
                 forked = self.step(state)
                 if forked is not None:
                     waiting.append(forked)
                     if len(waiting) + len(ended) > most_paths:
-                        raise Undecided(f"more than {most_paths} paths")
+                        raise UndecidedError(f"more than {most_paths} paths")
             ended.append(state)
         return ended
 
@@ -365,13 +367,13 @@ class PcodeMachine:
                 if where.number is None:
                     if where.secrets:
                         state.leaks.add(Leak("branch", state.pc, where.secrets))
-                    raise Finding("jumps to an address that depends on its input", state.pc, where.secrets)
+                    raise FindingError("jumps to an address that depends on its input", state.pc, where.secrets)
                 return where.number & ~1 if self.thumb else where.number
             if opcode == Op.CALL:
                 return inputs[0].offset
             if opcode == Op.CALLOTHER:
                 if one.output is not None:
-                    raise Finding("has an instruction without a meaning here", state.pc)
+                    raise FindingError("has an instruction without a meaning here", state.pc)
             elif opcode == Op.STORE:
                 self.store(state, self.get(state, inputs[1]), self.get(state, inputs[2]))
             elif opcode == Op.LOAD:
@@ -401,7 +403,7 @@ class PcodeMachine:
         second.path.pop()
         state.path, state.facts, second.facts = path, facts, dict(facts)  # what was proved held under the condition
         if any(isinstance(end, tuple) for end in ends):
-            raise Undecided(f"the instruction at 0x{state.pc:x} has several conditions")
+            raise UndecidedError(f"the instruction at 0x{state.pc:x} has several conditions")
         if ends[0] != ends[1]:
             return Split(condition, second, *(after if end is None else int(end) for end in ends))
         merge(state.registers, second.registers, condition, self._unset)
@@ -456,14 +458,14 @@ class PcodeMachine:
             for i in range(first.width):
                 count = bv.select(bv.extract(first, i, i), known(first.width - 1 - i, width), count)
             return count
-        raise Finding(f"has an operation without a meaning here ({opcode})", state.pc)
+        raise FindingError(f"has an operation without a meaning here ({opcode})", state.pc)
 
     def _fork(self, state: State, condition: Bits, target: int, after: int, second: State | None) -> State | None:
         """Go on with both outcomes of a condition; `second` is the state of the taken branch where it has its own."""
         if condition.secrets:
             state.leaks.add(Leak("branch", state.pc, condition.secrets))
             if not self.branches_on_secrets:
-                raise Finding("has a branch that depends on a secret", state.pc, condition.secrets)
+                raise FindingError("has a branch that depends on a secret", state.pc, condition.secrets)
         holds = bv.truth(condition)
         fails = manager.mk_term(Kind.NOT, [holds])
         can, cannot = (self.solver.check([*state.path, term])[0] for term in (holds, fails))
@@ -483,7 +485,7 @@ class PcodeMachine:
         return other
 
 
-class Undecided(Exception):
+class UndecidedError(Exception):
     """The solver's time ran out, or a limit was reached: nothing is proved, and nothing refuted."""
 
 

@@ -176,8 +176,9 @@ def _environment() -> "Environment":
         loader=loader, autoescape=True, undefined=StrictUndefined, finalize=printable, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip
-    filters = (bound, counted, epsilon, large, number, percent, quote, score, sentence, format_short, span)
+    filters = (bound, counted, large, number, percent, quote, score, sentence, span)
     environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {"epsilon": epsilon, "short": format_short}
     return environment
 
 
