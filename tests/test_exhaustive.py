@@ -15,7 +15,7 @@ from sensorsim.verify.plain import counts_at, output_of
 from sensorsim.verify.releasing import Release
 from sensorsim.verify.table import stated
 
-PLAIN = "ss_rows_search(x[picked], table, word[1U], cuts, knot_bits)"
+PLAIN = "ss_rows_search(x[picked], word[1U], table, cuts, knot_bits)"
 DRAWS = f"y[0U] = {PLAIN};"
 LOOK = "ss_reaches(drawn, table_at_first[some])"  # the one that meets the threshold 55306 of the second row
 

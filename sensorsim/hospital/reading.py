@@ -93,9 +93,10 @@ def _length(head: bytes, expected: Expected) -> int:
     start = len(head) - len(head.lstrip(b"\0"))
     shortest = min(expected.lengths)
     for code, layout in expected.layouts.items():
-        first = start // layout.bytes * layout.bytes
+        size: int = layout.bytes
+        first = start // size * size
         if first < len(head) and head[first] % (1 << LAYOUT_BITS) == code:
-            return layout.bytes
+            return size
     return shortest
 
 
