@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensorsim.device.wire import Layout
+from sensorsim.device import Layout
 from sensorsim.hospital import receive
 from sensorsim.hospital.expected import Expected
 from sensorsim.privacy.tables import NoiseTable, ready_table
