@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sensorsim.kernels.packet import Layout
 
+from sensorsim.device import Layout
 from sensorsim.hospital import receive
 from sensorsim.hospital.packet_tally import Expected
 from sensorsim.noise.noise_table import NoiseTable, ready_table

@@ -31,7 +31,7 @@ SIGMOID_ENTRIES = len(SIGMOID_TABLE)
 
 
 class Plan(NamedTuple):
-    """What the draw of a firmware depends on."""
+    """Everything that the draw of a firmware depends on."""
 
     release: Kernel  # release_X, sampled_X or sampled_X_one, or sketch_X
     n: int  # features of a record
