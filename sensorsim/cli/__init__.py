@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sensorsim.commands import COMMANDS as DECLARED
 from sensorsim.errors import on_the_command_line
 from sensorsim.terminal import show_plainly
 
@@ -45,7 +44,7 @@ COMMANDS = {
     "claims": ("sensorsim.cli.claims", "Every checkable statement of the paper, and ours, recomputed."),
     "report": ("sensorsim.cli.report", "One page: what a record costs, protects and delivers."),
     "completion": ("sensorsim.cli.completion", "The script that lets a shell complete commands, options and names."),
-    **{name: (name, entry.about) for name, entry in DECLARED.items()},
+    "sensitivity": ("sensorsim.cli.sensitivity", "What the paper prints as sensitivity, beside what holds."),
 }
 
 
@@ -56,10 +55,6 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in DECLARED:
-            from sensorsim.commands.shell import click_command
-
-            return click_command(name, DECLARED[name])
         if name not in COMMANDS:
             return None
         from sensorsim.cli.ending import prepare
