@@ -74,6 +74,10 @@ class Layout:
     def bytes(self) -> int:
         return (self.bits + 7) // 8
 
+    def first_picked(self, packet: bytes) -> int:
+        """Return the first feature that a packet names, or the direction of a sketch."""
+        return int.from_bytes(packet, "little") >> self.chosen_at & ((1 << self.which_bits) - 1)
+
     def fields(self) -> list[tuple[str, int, int]]:
         """Return (what, first bit, bits) of every field; for people and for a README."""
         found = [("layout version and what follows", 0, LAYOUT_BITS), ("identity of the table", LAYOUT_BITS, 16)]

@@ -170,13 +170,15 @@ def _pack(plan: Plan, record: Struct) -> Kernel:
 
 
 def _draw(plan: Plan, record: Struct, release: Kernel, pack: Kernel) -> Kernel:
-    DRAWN_BLOCKS, DRAWN_WORDS = plan.blocks, BLOCK_WORDS * plan.blocks
+    DRAWN_BLOCKS, DRAWN_WORDS, DIRECTED = plan.blocks, BLOCK_WORDS * plan.blocks, plan.sketched
 
     @kernel(step="sensor")
     def draw_release(
         sensor: record, x: X[plan.length], packet: out(BYTE[plan.layout.bytes]), *bound: rest(release, "sensor", "x")
     ) -> None:
         """Draw the release that was counted, pack it, and wipe what it was drawn with.
+
+        The number of a sketch's direction is part of a random word, so it is wiped as well; the packet has it.
 
         Privacy: that of `release`. Nothing stays in memory but the next key and what the packet says.
 
@@ -185,6 +187,8 @@ def _draw(plan: Plan, record: Struct, release: Kernel, pack: Kernel) -> Kernel:
         fresh_words(sensor.key, sensor.word, sensor.state, sensor.block, sensor.used, sensor.epoch, DRAWN_BLOCKS)
         release(sensor, x, *bound)
         pack(sensor, packet)
+        if DIRECTED:
+            wipe(sensor.chosen, 1)
         settle(sensor)
         wipe(sensor.word, DRAWN_WORDS)
 

@@ -187,10 +187,10 @@ def test_a_stairs_table_comes_with_its_arguments(tmp_path):
     assert "ss_noise_table, SS_NOISE_MASK, SS_NOISE_OFFSET, SS_NOISE_LOWEST, SS_NOISE_LIMIT" in readme
     assert "#define SS_NOISE_LOWEST (-" in header
     assert "#define SS_NOISE_K 1\n" in header  # what the certificate speaks of is what the example calls
-    assert "SS_NOISE_N, SS_NOISE_DROP" in " ".join(texts["README.md"].split())
+    assert "SS_NOISE_LIMIT, SS_NOISE_DROP, SS_NOISE_STAIR_BITS" in readme
     write_table(tmp_path / "three.txt", make_table("stairs", 3, 14, 3, entries=2**8))
     readme = make_package(Options(("sampled",), noise=tmp_path / "three.txt"))["README.md"]
-    assert "SS_NOISE_N, SS_NOISE_K, SS_NOISE_DROP" in " ".join(readme.split())
+    assert "SS_NOISE_N, SS_NOISE_K, ss_noise_table" in " ".join(readme.split())
     assert "static uint32_t order[14]; /* set up by you once" in readme
     with pytest.raises(InputError, match="no exported kernel can use"):
         make_package(Options(("spof",), noise=tmp_path / "noise.txt"))

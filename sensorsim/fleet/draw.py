@@ -35,7 +35,7 @@ class Draw(NamedTuple):
 
     start: Callable[..., Any]  # (device, room): after an opening
     draw: Callable[..., Any]  # (device, x, room, bound)
-    sketch: Callable[..., Any]  # (x, room, bound): fills room.u
+    sketch: Callable[..., Any]  # (x, room, bound): finds the direction in the packet, and what was released
     room: Room
     bound: tuple[Any, ...]  # arrays of the table, the encoder and the sketch
 
@@ -51,7 +51,7 @@ def draw_of(firmware: "Firmware") -> Draw:
     return Draw(
         start,
         draw,
-        _sketching(place) if firmware.sketch else _nothing,
+        _sketching(firmware, place) if firmware.sketch else _nothing,
         _room(firmware),
         tuple(given[name] for name in arrays),
     )
@@ -71,11 +71,20 @@ def _nothing(one: Any, other: Any, *more: Any) -> None:
     pass
 
 
-def _sketching(place: dict[str, str]) -> Callable[..., Any]:
+def _sketching(firmware: "Firmware", place: dict[str, str]) -> Callable[..., Any]:
     from sensorsim.kernels.sketch import sketch
 
-    known = place | {"x": "x", "number": "room.chosen[0]"}
+    known = place | {"x": "x", "number": "number"}
     scope: dict[str, Any] = {"sketch": compiled(sketch)}
-    passed = ", ".join(known[name] for name in sketch.parameters)
-    exec(f"def value(x, room, bound):\n room.u[0] = sketch({passed})\n", scope)  # names from above alone
+    passed, layout = ", ".join(known[name] for name in sketch.parameters), firmware.layout
+    lines = [
+        "def value(x, room, bound):",
+        " number = 0",
+        f" for i in range({layout.which_bits}):",
+        f"  bit = {layout.chosen_at} + i",
+        "  number |= (room.packet[bit >> 3] >> (bit & 7) & 1) << i",
+        " room.chosen[0] = number",
+        f" room.u[0] = sketch({passed})",
+    ]
+    exec("\n".join(lines), scope)  # numbers and names from above alone
     return fast(scope["value"])

@@ -188,8 +188,14 @@ class _Model(Sensor):
 
     def picked(self, draw: int) -> int:
         """Return the feature that the last release drew there, or the direction of its sketch."""
+        if self.firmware.sketch is not None:
+            return int(self.firmware.layout.first_picked(self.packet))
         chosen = getattr(self._memory, "chosen", None)
         return draw if chosen is None else int(chosen[draw])
+
+    def _drawn(self, record: Any) -> bytes:
+        self.packet = super()._drawn(record)
+        return self.packet
 
 
 class _Pair:

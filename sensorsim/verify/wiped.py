@@ -53,12 +53,13 @@ class _Told(Sensor):
         sketch = self.firmware.sketch
         if sketch is None:
             return b""
-        (u,) = sketch.value([x], self._memory.chosen.array).tolist()
+        (u,) = sketch.value([x], [self.firmware.layout.first_picked(self.packet)]).tolist()
         return struct.pack("<H", u) if ONE >> 8 <= u < ONE else b""
 
     def _drawn(self, record: Any) -> bytes:
         self.secrets = self.key + words_to_come(self).tobytes()
-        return super()._drawn(record)
+        self.packet = super()._drawn(record)
+        return self.packet
 
 
 def words_to_come(model: Sensor) -> Any:
