@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from sensorsim.device.firmware import Firmware
-from sensorsim.fleet.life import run_batch
-from sensorsim.fleet.settings import People, Settings
-from sensorsim.fleet.simulation import simulate
+from sensorsim.fleets.life import run_batch
+from sensorsim.fleets.settings import People, Settings
+from sensorsim.fleets.simulation import simulate
 from sensorsim.noise.noise_table import ready_table
 
 DEVICES, DAYS = 40_000, 365

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from sensorsim._util.files import fill
-from sensorsim.cost.prices import load_cpu
-from sensorsim.export.kernels_package import make_package
-from sensorsim.export.package_options import Options
-from sensorsim.export.write import write_folder
+from sensorsim.codegen.kernels_package import make_package
+from sensorsim.codegen.package_options import Options
+from sensorsim.codegen.write import write_folder
+from sensorsim.costing.prices import load_cpu
 from sensorsim.language.load import find
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.elf import read_elf
@@ -24,7 +24,7 @@ from sensorsim.machine.harness import CoreRun, run_on_core
 from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.machine.vectors import expected, random_vectors
-from sensorsim.verify.verification import verify
+from sensorsim.verification.verification import verify
 
 # What an engineer would write for one record of SPOF with one draw per feature: the same results, not the same code.
 HAND = {

@@ -11,10 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sensorsim.train import cell, data, synthetic  # noqa: E402
-from sensorsim.train.config import Config  # noqa: E402
-from sensorsim.train.noise import Source  # noqa: E402
-from sensorsim.train.run import train_block  # noqa: E402
+from sensorsim.training import cell, data, synthetic  # noqa: E402
+from sensorsim.training.config import Config  # noqa: E402
+from sensorsim.training.noise import Source  # noqa: E402
+from sensorsim.training.run import train_block  # noqa: E402
 
 RUNS, N, L = 100, 14, 7
 PRINTED = {"batch": 1, "lr": 1e-3, "C": 4.0, "optimiser": "adam", "start": "random"}

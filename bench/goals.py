@@ -29,10 +29,10 @@ import numpy as np
 import pandas as pd
 
 from sensorsim.ranges import Range, from_unit
-from sensorsim.train import cell, data
-from sensorsim.train.config import Config, checked, records_of
-from sensorsim.train.metrics import trivial_predictors
-from sensorsim.train.synthetic import make
+from sensorsim.training import cell, data
+from sensorsim.training.config import Config, checked, records_of
+from sensorsim.training.metrics import trivial_predictors
+from sensorsim.training.synthetic import make
 
 EPSILONS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 SIGMAS = (0.0, 5.0)

@@ -91,9 +91,9 @@ def opacus() -> list[Ratio]:
     import torch
     from bench_train import PRINTED, RUNS, opacus_stepper, sources, steps_of
 
-    from sensorsim.train import cell, data, synthetic
-    from sensorsim.train.config import Config
-    from sensorsim.train.run import train_block
+    from sensorsim.training import cell, data, synthetic
+    from sensorsim.training.config import Config
+    from sensorsim.training.run import train_block
 
     torch.set_num_threads(1)
     days = data.prepare(synthetic.make())
@@ -163,7 +163,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--check", type=Path, nargs="?", const=STORED, help="compare with a stored file")
     asked = parser.parse_args(words)
-    sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
+    sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "support")]
     found = []
     for package, measure in PEERS.items():
         if importlib.util.find_spec(package) is None:

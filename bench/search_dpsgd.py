@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from dpsgd_space import FACTORS, STAY, Setting, by_chance, neighbours
 
-from sensorsim.train import cell, data
-from sensorsim.train.config import Config, records_of
+from sensorsim.training import cell, data
+from sensorsim.training.config import Config, records_of
 
 TABLE = Path(__file__).parent.parent / "tables" / "dpsgd_settings.csv"
 EPSILONS = (0.1, 0.4, 1.6, 6.4, 25.6, 409.6)  # the last two stand for many more records at a smaller epsilon

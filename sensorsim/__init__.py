@@ -15,6 +15,8 @@ function that needs them.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sensorsim._util.errors import FailedProofError as FailedProofError
+    from sensorsim._util.errors import InputError as InputError
     from sensorsim.api.auditing import audit as audit
     from sensorsim.api.evaluating import evaluate as evaluate
     from sensorsim.api.firmware import export as export
@@ -29,36 +31,39 @@ if TYPE_CHECKING:
     from sensorsim.api.receiving import receive as receive
     from sensorsim.api.releasing import release as release
     from sensorsim.api.training import train as train
-    from sensorsim.claims.recompute import claims as claims
-    from sensorsim.cost.cost_report import cost as cost
+    from sensorsim.costing.cost_report import cost as cost
     from sensorsim.device.firmware import Firmware as Firmware
     from sensorsim.device.sensor import Sensor as Sensor
-    from sensorsim.errors import FailedProofError as FailedProofError
-    from sensorsim.errors import InputError as InputError
-    from sensorsim.report.page import report as report
+    from sensorsim.paper.recompute import claims as claims
+    from sensorsim.reporting.page import report as report
 
     __version__: str
 
-# By name: where it is. What has no place is a package that can be called: see doors.py.
+# By name: where it is.
 _PLACES = {
     "Firmware": "sensorsim.device.firmware",
-    "FailedProofError": "sensorsim.errors",
-    "InputError": "sensorsim.errors",
+    "FailedProofError": "sensorsim._util.errors",
+    "InputError": "sensorsim._util.errors",
     "Sensor": "sensorsim.device.sensor",
+    "audit": "sensorsim.api.auditing",
     "certify": "sensorsim.api.noise",
+    "claims": "sensorsim.paper.recompute",
+    "cost": "sensorsim.costing.cost_report",
     "evaluate": "sensorsim.api.evaluating",
+    "export": "sensorsim.api.firmware",
+    "fleet": "sensorsim.api.fleets",
     "kernel": "sensorsim.api.kernels",
     "noise_table": "sensorsim.api.noise",
+    "plan": "sensorsim.api.planning",
     "read_table": "sensorsim.api.noise",
     "receive": "sensorsim.api.receiving",
     "release": "sensorsim.api.releasing",
+    "report": "sensorsim.reporting.page",
+    "train": "sensorsim.api.training",
+    "verify": "sensorsim.api.firmware",
     "write_table": "sensorsim.api.noise",
 }
-_DOORS = ("audit", "claims", "cost", "export", "fleet", "plan", "report", "train", "verify")
-__all__ = [
-    *_PLACES,
-    *_DOORS,
-]
+__all__ = [*_PLACES]
 
 
 if not TYPE_CHECKING:  # to a type checker the names above are all there are
@@ -70,10 +75,11 @@ if not TYPE_CHECKING:  # to a type checker the names above are all there are
             return version("sensorsim")
         from importlib import import_module
 
-        if name in _DOORS:
-            return import_module(f"sensorsim.{name}")
         if name in _PLACES:
-            globals()[name] = found = getattr(import_module(_PLACES[name]), name)
+            from sensorsim.calls import checked
+
+            found = getattr(import_module(_PLACES[name]), name)
+            globals()[name] = found = found if isinstance(found, type) else checked(found)
             return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

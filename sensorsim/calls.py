@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, get_origin
 
-from sensorsim.errors import RENAMED, InputError
+from sensorsim._util.errors import RENAMED, InputError
 
 if TYPE_CHECKING:
     from inspect import BoundArguments

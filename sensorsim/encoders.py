@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded, strict_json
-from sensorsim.errors import InputError
 from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT, HIDDEN, SIGMOID_BITS
 from sensorsim.ranges import Range, brief
 

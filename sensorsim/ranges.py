@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded
 from sensorsim._util.hints import did_you_mean
-from sensorsim.errors import InputError
 from sensorsim.tables import folder
 
 if TYPE_CHECKING:

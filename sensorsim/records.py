@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import ONE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sensorsim.errors import InputError, UnableError
+from sensorsim._util.errors import InputError, UnableError
 
 Name = str | os.PathLike[str]
 STANDARD_STREAM = "-"  # standard input where a file is read, standard output where one is written

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 
 LEAST_SIMILARITY = 0.6  # of 1
 SHORT = 2  # characters of a name of which half may differ: k8 suggests k7

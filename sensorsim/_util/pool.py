@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sensorsim._util.errors import SHORT, InputError, cut, one_line
 from sensorsim._util.hints import need
-from sensorsim.errors import SHORT, InputError, cut, one_line
 
 LOOK = 0.5  # seconds between two looks at the parent
 CLUSTER_WAIT = 15.0  # seconds until a scheduler that does not answer is given up

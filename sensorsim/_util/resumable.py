@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
+from sensorsim._util.errors import SHORT, InputError, cut, one_line
 from sensorsim._util.files import Name, brief_path, check_target, read_bounded
-from sensorsim.errors import SHORT, InputError, cut, one_line
 
 MOST_TEXT = 1 << 16  # characters of a value of `meta`, and of a statement of the schema
 NO_LOG = b"\1\1"  # bytes 18 and 19 of a file that needs no write-ahead log beside it

@@ -8,7 +8,7 @@ import os
 from threading import RLock
 from typing import Any, NoReturn
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 
 _forks = [0]  # between the first process and this one
 

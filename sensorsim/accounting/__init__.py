@@ -25,8 +25,8 @@ def spent(mechanism: str, epsilon: float | None = None, **use: Any) -> "Spent":
 
     The forward pass reads what the mechanism usually does, unless `forward` says otherwise.
     """
+    from sensorsim._util.errors import InputError
     from sensorsim.accounting.composition import Use
-    from sensorsim.errors import InputError
     from sensorsim.mechanisms import find
     from sensorsim.noise.noise_table import NoiseTable
 

@@ -42,7 +42,7 @@ Given C = c, P/Q rises with the first count a, so the hockey-stick divergence is
 Bin(c, 1/2). P and Q are mirror images: both directions are equal. More clones never help to distinguish (one can add
 them oneself), so runs of neighbouring c count as the smallest c of the run, and the tails of C at their smallest c.
 Both round up. Every binomial probability is taken to be wrong by one part in 10^9, to the bad side; they are right to
-one in 10^10 (tests/test_shuffle.py). The result is an upper bound, above the exact sum by less than 1 %.
+one in 10^10 (tests/accounting/test_shuffle.py). The result is an upper bound, above the exact sum by less than 1 %.
 """
 
 import math
@@ -50,8 +50,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim.accounting import pld
-from sensorsim.errors import InputError
 from sensorsim.noise.certificate import certify
 
 if TYPE_CHECKING:

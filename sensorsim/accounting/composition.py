@@ -19,8 +19,8 @@ from functools import lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim.accounting import amplification, pld
-from sensorsim.errors import InputError
 from sensorsim.noise.certificate import certify, format_epsilon
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.progress import step
 from sensorsim.api.noise import Table, read_table
 from sensorsim.calls import checked
-from sensorsim.errors import InputError
 from sensorsim.noise.noise_table import NoiseTable
 
 if TYPE_CHECKING:
-    from sensorsim.audit import Audit, Source
+    from sensorsim.auditing import Audit, Source
 
 Path_ = str | os.PathLike[str]
 MOST_DRAWS = 10**12
@@ -43,7 +43,7 @@ def audit(
         >>> ss.audit(ss.noise_table(epsilon=1.6, release=1), draws=100_000).passed
         True
     """
-    from sensorsim.audit import examine, make_source
+    from sensorsim.auditing import examine, make_source
 
     _check(table, mechanism, epsilon, samples, package, draws, threads, seed)
     if samples:
@@ -94,7 +94,7 @@ def _noise(table: Table | None, mechanism: str | None, epsilon: object) -> tuple
 
 def _captures(samples: tuple[Path_, Path_], table: Table | None, epsilon: object) -> tuple["Source", int]:
     """The packets of a board, and how many there are."""
-    from sensorsim.audit.packet_source import capture_source, read_capture
+    from sensorsim.auditing.packet_source import capture_source, read_capture
     from sensorsim.noise.certificate import certify
     from sensorsim.noise.noise_table import budget_of
 
@@ -112,7 +112,7 @@ def _captures(samples: tuple[Path_, Path_], table: Table | None, epsilon: object
 
 
 def _package(package: Path_, table: Table | None, epsilon: object) -> "Source":
-    from sensorsim.verify.audited_package import package_source
+    from sensorsim.verification.audited_package import package_source
 
     if epsilon:
         raise InputError("a package claims what its manifest says; leave --epsilon out, or give its table as FILE.")

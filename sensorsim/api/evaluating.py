@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util import progress
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import need
+from sensorsim._util.results import Result, bars
+from sensorsim._util.terminal import counted
 from sensorsim.calls import checked
-from sensorsim.errors import InputError
-from sensorsim.results import Result, bars
-from sensorsim.terminal import counted
-from sensorsim.train.choosing import Told, column_names, data_notes, warn
+from sensorsim.training.choosing import Told, column_names, data_notes, warn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.train.save import Model
+    from sensorsim.training.save import Model
 
 SCHEMA_VERSION = 1
 NOT_PRIVATE = "These figures are measured on raw records, so they are not private."
@@ -84,9 +84,9 @@ def evaluate(
         >>> ss.evaluate("model.safetensors", data="days.csv", sigma=[0, 5])  # doctest: +SKIP
     """
     need("scipy", "pandas")
-    from sensorsim.train.evaluate import evaluate as evaluated
-    from sensorsim.train.evaluate import records_for
-    from sensorsim.train.save import Model, load
+    from sensorsim.training.evaluate import evaluate as evaluated
+    from sensorsim.training.evaluate import records_for
+    from sensorsim.training.save import Model, load
 
     made = model if isinstance(model, Model) else load(os.fspath(model))
     if runs is not None and (type(runs) is not int or not 1 <= runs <= MOST_RUNS):

@@ -7,18 +7,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.progress import step
+from sensorsim._util.results import Result, bars
+from sensorsim._util.terminal import counted
 from sensorsim.calls import listed
-from sensorsim.errors import InputError
-from sensorsim.export.package_options import Options
-from sensorsim.results import Result, bars
-from sensorsim.terminal import counted
+from sensorsim.codegen.package_options import Options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.verify.binary import BinaryReport
-    from sensorsim.verify.verification import Verification
+    from sensorsim.verification.binary import BinaryReport
+    from sensorsim.verification.verification import Verification
 
 Path_ = str | os.PathLike[str]
 SCHEMA_VERSION = 1
@@ -87,8 +87,8 @@ def export(
         >>> import sensorsim as ss
         >>> ss.export("firmware/privacy", budget_epsilon=16, budget_days=7)  # doctest: +SKIP
     """
-    from sensorsim.export.kernels_package import make_package
-    from sensorsim.export.write import check_folder, write_folder
+    from sensorsim.codegen.kernels_package import make_package
+    from sensorsim.codegen.write import check_folder, write_folder
 
     names = tuple(listed(kernels or ()))
     if kernels is not None and not names:
@@ -120,7 +120,7 @@ def export(
 def _manifest(texts: dict[str, str]) -> Any:
     import json
 
-    from sensorsim.export.write import MANIFEST
+    from sensorsim.codegen.write import MANIFEST
 
     return json.loads(texts[MANIFEST])
 
@@ -157,7 +157,7 @@ def verify(
         >>> ss.verify("firmware/privacy", target="host,cortex-m0plus").passed  # doctest: +SKIP
         True
     """
-    from sensorsim.verify.bits import Effort
+    from sensorsim.verification.bits import Effort
 
     for name, given, most in (("host", random_host, MOST_ON_HOST), ("core", random_core, MOST_ON_CORE)):
         if not 1 <= given <= most:
@@ -170,7 +170,7 @@ def verify(
     if place is None:
         raise InputError("no package is named; give its folder, or --elf with --manifest.")
     from sensorsim.machine.targets import HOST, TARGETS
-    from sensorsim.verify.verification import verify as verified
+    from sensorsim.verification.verification import verify as verified
 
     names = [HOST, *TARGETS] if names == [ALL] else names
     if jobs is None:
@@ -200,7 +200,7 @@ def _binary(
     if len(targets) > 1:
         raise InputError(f"a build of yours is for one core, not for {','.join(targets)}; give one --target, or none.")
     target = None if targets in ([], [ALL]) else targets[0]
-    from sensorsim.verify.binary import verify_elf, verify_with
+    from sensorsim.verification.binary import verify_elf, verify_with
 
     if elf is not None:
         source = manifest or folder

@@ -6,19 +6,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import temporary_folder
 from sensorsim.api.noise import Table, read_table
-from sensorsim.cost.chips import DEFAULT_RADIO
+from sensorsim.costing.chips import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
-from sensorsim.errors import InputError
-from sensorsim.fleet.fleet_result import FleetResult
-from sensorsim.fleet.settings import Faults, Settings, check_numbers
-from sensorsim.train.choosing import Told, column_names, warn
+from sensorsim.fleets.fleet_result import FleetResult
+from sensorsim.fleets.settings import Faults, Settings, check_numbers
+from sensorsim.training.choosing import Told, column_names, warn
 
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
-    from sensorsim.fleet.energy import Board
-    from sensorsim.fleet.settings import People
+    from sensorsim.fleets.energy import Board
+    from sensorsim.fleets.settings import People
 
 
 def fleet(
@@ -66,8 +66,8 @@ def fleet(
         budget_days, reserve, schedule, reset_rate, power_cuts, loss, stuck_entropy, clock_skew, chip, radio,
         battery_mah, seed, told,
     )  # fmt: skip
-    from sensorsim.fleet.estimates import number_of
-    from sensorsim.fleet.simulation import simulate
+    from sensorsim.fleets.estimates import number_of
+    from sensorsim.fleets.simulation import simulate
 
     number_of(settings, every)  # that they are not too many, before anything is simulated
     with temporary_folder() as folder:
@@ -103,7 +103,7 @@ def fleet_settings(
 ) -> "tuple[Settings, Board]":
     """What is simulated, and what its energy is of; a sentence if it cannot be."""
     from sensorsim.device.sketch_file import read_sketch
-    from sensorsim.fleet.energy import board_of
+    from sensorsim.fleets.energy import board_of
 
     check_numbers(devices, days, records_per_day, seed, schedule)
     firmware = Firmware(
@@ -130,8 +130,8 @@ def people_of(
     told: Told = warn,
 ) -> "People":
     """The people of a CSV or Parquet file, or made ones where none is given; what was done to it is told."""
-    from sensorsim.fleet.settings import People
-    from sensorsim.train.choosing import chosen_records
+    from sensorsim.fleets.settings import People
+    from sensorsim.training.choosing import chosen_records
 
     if data is None:
         unused = {"--person": person, "--ranges": ranges, "--drop-missing": drop_missing}

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import temporary_folder
+from sensorsim._util.results import Result, bars
 from sensorsim.calls import checked, listed
-from sensorsim.cost.kernel_report import KernelReport
-from sensorsim.errors import InputError
-from sensorsim.results import Result, bars
+from sensorsim.costing.kernel_report import KernelReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,14 +83,14 @@ def kernel(
         >>> ss.kernel("spof", at={"n": 14}, cpu="cortex-m0plus").holds
         True
     """
-    from sensorsim.cost.kernel_report import kernel_report
-    from sensorsim.cost.prices import load_cpu
-    from sensorsim.export.package_options import choose
+    from sensorsim.codegen.package_options import choose
+    from sensorsim.costing.kernel_report import kernel_report
+    from sensorsim.costing.prices import load_cpu
     from sensorsim.language import Kernel
     from sensorsim.machine.targets import check_targets
 
     if c is not None:
-        from sensorsim.export.write import check_folder
+        from sensorsim.codegen.write import check_folder
 
         check_folder(Path(c))
     kernels = [kernel] if isinstance(kernel, Kernel) else choose([os.fspath(kernel)], "paper")
@@ -152,9 +152,9 @@ def _with_machine(report: KernelReport) -> KernelReport:
 
 def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None, targets: list[str]) -> KernelReports:
     """Write the C package, and verify it where that is asked for."""
-    from sensorsim.export.kernels_package import make_package
-    from sensorsim.export.package_options import Options
-    from sensorsim.export.write import write_folder
+    from sensorsim.codegen.kernels_package import make_package
+    from sensorsim.codegen.package_options import Options
+    from sensorsim.codegen.write import write_folder
 
     unproved = [report for report in reports.values() if report.proof_error is not None]
     if unproved and out is not None:
@@ -170,7 +170,7 @@ def _with_package(file: str, reports: dict[str, KernelReport], out: Path | None,
 def _verified(reports: dict[str, KernelReport], texts: Mapping[str, str], targets: list[str]) -> KernelReports:
     """Verify the package and add to each report what was found, with every proof that does not hold."""
     from sensorsim._util.files import fill
-    from sensorsim.verify.verification import verify
+    from sensorsim.verification.verification import verify
 
     with temporary_folder() as folder:
         fill(Path(folder), texts)

@@ -6,12 +6,12 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util import progress
+from sensorsim._util.errors import InputError
+from sensorsim._util.results import Result
 from sensorsim.calls import checked
-from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.noise.kinds import DEFAULT
 from sensorsim.noise.noise_table import NoiseTable
-from sensorsim.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim.api.noise import Table, read_table
-from sensorsim.errors import InputError
-from sensorsim.plan.deployment import Asked
-from sensorsim.train.choosing import column_names
+from sensorsim.planning.deployment import Asked
+from sensorsim.training.choosing import column_names
 
 if TYPE_CHECKING:
-    from sensorsim.plan.study_plan import Plan
+    from sensorsim.planning.study_plan import Plan
 
 OPEN = ("?", "solve")  # either leaves a number open; a shell takes a bare ? for a file of one letter
 
@@ -48,7 +48,7 @@ def plan(
         >>> found.asked.devices, 0 < found.half < 0.5
         (5000, True)
     """
-    from sensorsim.plan.study_plan import plan as planned
+    from sensorsim.planning.study_plan import plan as planned
     from sensorsim.ranges import ranges_for
 
     names = _names(columns)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
+from sensorsim._util.results import Result, whiskers
+from sensorsim._util.terminal import counted
 from sensorsim.api.noise import Table, read_table
 from sensorsim.calls import checked
-from sensorsim.errors import InputError
 from sensorsim.noise.table_report import LOCAL
 from sensorsim.records import Ranges
-from sensorsim.results import Result, whiskers
-from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from decimal import Decimal

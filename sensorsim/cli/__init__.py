@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sensorsim.errors import on_the_command_line
-from sensorsim.terminal import show_plainly
+from sensorsim._util.errors import on_the_command_line
+from sensorsim._util.terminal import show_plainly
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

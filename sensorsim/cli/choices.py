@@ -100,19 +100,19 @@ def columns() -> list[str]:
 
 
 def cpus() -> list[str]:
-    from sensorsim.cost.prices import cpu_names
+    from sensorsim.costing.prices import cpu_names
 
     return cpu_names()
 
 
 def chips() -> list[str]:
-    from sensorsim.cost.chips import chip_names
+    from sensorsim.costing.chips import chip_names
 
     return chip_names()
 
 
 def radios() -> list[str]:
-    from sensorsim.cost.chips import radio_names
+    from sensorsim.costing.chips import radio_names
 
     return radio_names()
 
@@ -125,7 +125,7 @@ def mechanisms() -> list[str]:
 
 def observed() -> list[str]:
     """What `noise audit` can watch."""
-    from sensorsim.audit.table_sources import SPOF_VARIANTS
+    from sensorsim.auditing.table_sources import SPOF_VARIANTS
     from sensorsim.mechanisms import every
 
     return [*(mechanism.name for mechanism in every() if mechanism.audited), *SPOF_VARIANTS]
@@ -155,7 +155,7 @@ def kinds() -> list[str]:
 
 
 def claims() -> list[str]:
-    from sensorsim.claims.recompute import statements
+    from sensorsim.paper.recompute import statements
 
     return [one.id for one in statements()]
 
@@ -170,7 +170,7 @@ def of_training(setting: str) -> Names:
     """A setting of `train` by its name in `Config`."""
 
     def allowed() -> Iterable[str]:
-        from sensorsim.train.config import CHOICES
+        from sensorsim.training.config import CHOICES
 
         return CHOICES[setting]
 

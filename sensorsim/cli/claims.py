@@ -2,9 +2,9 @@
 
 import click
 
-from sensorsim.claims import claims
 from sensorsim.cli.choices import CLAIM, FILE
 from sensorsim.cli.output import emit, format_option, progress_bar
+from sensorsim.paper.recompute import claims
 
 
 @click.command()

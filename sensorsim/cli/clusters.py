@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 
 PORTS = range(1, 1 << 16)
 PROTOCOLS = ("", "tcp", "tls", "ws", "wss", "ucx")

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensorsim._util import progress
+from sensorsim._util.errors import InputError
+from sensorsim._util.terminal import columns
 from sensorsim.calls import listed
 from sensorsim.cli.choices import CHIP, CPUS, FIGURE, RADIO
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_cost, settle_machine
 from sensorsim.cli.output import emit, format_option, refuse_idle
-from sensorsim.cost.cost_report import ACCOUNTINGS, METRICS, CostReport, cost
-from sensorsim.cost.record_energy import SOURCES
-from sensorsim.errors import InputError
+from sensorsim.costing.cost_report import ACCOUNTINGS, METRICS, CostReport, cost
+from sensorsim.costing.record_energy import SOURCES
 from sensorsim.kernels.formats import N
-from sensorsim.terminal import columns
 
 if TYPE_CHECKING:
-    from sensorsim.cost.whole_record import WholeRecord
+    from sensorsim.costing.whole_record import WholeRecord
     from sensorsim.machine.machine_cost import MachineReport
 
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
@@ -103,7 +103,7 @@ def command(
         assert report.record  # what no chip or radio can do is refused in every format
         settle_cost(locks, report, choices)
         if plot:
-            from sensorsim.cost.plot import plot_report
+            from sensorsim.costing.plot import plot_report
 
             plot_report(report, plot)
         emit(fmt, lambda: _text(report), report.to_dict, report.rows)
@@ -138,9 +138,9 @@ def _machine(
     locks: Locks, sweep: str | None, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]
 ) -> None:
     from sensorsim.cli.cost_machine import machine_text
-    from sensorsim.cost.cost_text import LEFT_OUT, fold_all, record_panel
-    from sensorsim.cost.whole_record import Choices, resolve_choices
-    from sensorsim.export.sensor_package import default_sensor_costs
+    from sensorsim.codegen.sensor_package import default_sensor_costs
+    from sensorsim.costing.cost_text import LEFT_OUT, fold_all, record_panel
+    from sensorsim.costing.whole_record import Choices, resolve_choices
     from sensorsim.machine.machine_cost import machine_cost
 
     fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
@@ -184,8 +184,8 @@ def _machine(
 
 def _machine_record(report: "MachineReport", kernel_level: CostReport) -> "WholeRecord":
     """The whole record from the cycles of the compiled code."""
-    from sensorsim.cost.record_energy import SENSOR
-    from sensorsim.cost.whole_record import price_whole_record
+    from sensorsim.costing.record_energy import SENSOR
+    from sensorsim.costing.whole_record import price_whole_record
 
     cycles = {case.mechanism: case.machine.total for case in report.cases}
     for sensor in report.sensor:
@@ -196,13 +196,13 @@ def _machine_record(report: "MachineReport", kernel_level: CostReport) -> "Whole
 
 
 def _text(report: CostReport) -> str:
-    from sensorsim.cost.cost_text import cost_text
+    from sensorsim.costing.cost_text import cost_text
 
     return cost_text(report, columns())
 
 
 def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]) -> None:
-    from sensorsim.cost.comparisons import sweep
+    from sensorsim.costing.comparisons import sweep
 
     if battery_mah is not None or choices["records_per_day"] != 1:
         raise InputError("--sweep has the µJ of one record: leave --records-per-day and --battery-mah out.")
@@ -219,7 +219,7 @@ def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, cho
     report = cost(**{**choices, "n": cases[0][0], "l": cases[0][1], "most": 0})  # nothing of it is run
     rows = list(_told(sweep(report, cases), len(cases)))
     if plot:
-        from sensorsim.cost.plot import plot_sweep
+        from sensorsim.costing.plot import plot_sweep
 
         plot_sweep(rows, name, report, plot)
     of_one_case = {"n", "l", "mechanisms", "sensor_release", "record", "published"}
@@ -258,7 +258,7 @@ def _range(text: str) -> tuple[str, range]:
 
 def _aligned(rows: list[dict[str, Any]], report: CostReport, name: str) -> str:
     """The paper's two mechanisms and whole records; of the lean ones, where they are alone, as many as fit."""
-    from sensorsim.cost.cost_text import describe_record, fold_all, format_number, format_short, heading, notes
+    from sensorsim.costing.cost_text import describe_record, fold_all, format_number, format_short, heading, notes
 
     def cell(key: str, value: Any) -> str:
         return (

@@ -1,9 +1,9 @@
 """The text of `sensorsim cost --level machine`."""
 
-from sensorsim.cost.cost_text import sizes
+from sensorsim._util.terminal import fitting, table
+from sensorsim.costing.cost_text import sizes
 from sensorsim.machine.instructions import CLASSES
 from sensorsim.machine.machine_cost import Case, MachineReport
-from sensorsim.terminal import fitting, table
 
 MANY = 40  # rows that are not confirmed, above which their number says more than their names
 SIDE_BY_SIDE = 2  # mechanisms in one table, so that a line stays readable

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from sensorsim._util.terminal import columns, counted, fitting, table
 from sensorsim.cli.choices import CPU
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cost import prices
-from sensorsim.cost.chips import ANY, load_chips, load_radios
-from sensorsim.cost.csv_schema import read_cells
-from sensorsim.cost.prices import CPU_SCHEMA
-from sensorsim.terminal import columns, counted, fitting, table
+from sensorsim.costing import prices
+from sensorsim.costing.chips import ANY, load_chips, load_radios
+from sensorsim.costing.csv_schema import read_cells
+from sensorsim.costing.prices import CPU_SCHEMA
 
 SCHEMA_VERSION = 1
 
@@ -73,7 +73,7 @@ def check(files: tuple[Path, ...]) -> None:
     Example: sensorsim cpus check my-core.csv
     """
     from sensorsim._util.files import check_readable
-    from sensorsim.cost.tablecheck import check_file, table_files
+    from sensorsim.costing.tablecheck import check_file, table_files
     from sensorsim.ranges import brief
 
     for path in files:
@@ -182,7 +182,7 @@ def _chip_lines(chips: list[dict[str, Any]], width: int) -> list[str]:
 
 def _radio_lines(radios: list[dict[str, Any]], width: int) -> list[str]:
     """One line for each radio: the row for any chip, and how many chips have one of their own."""
-    from sensorsim.cost.cost_text import format_short
+    from sensorsim.costing.cost_text import format_short
 
     rows = []
     for row in (row for row in radios if row["chip"] == ANY):

@@ -61,7 +61,7 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
     Example: sensorsim data make --seed 1 --out days.csv
     """
     need("scipy")
-    from sensorsim.train.synthetic import make as make_frame
+    from sensorsim.training.synthetic import make as make_frame
 
     write_whole(out, make_frame(rows, persons, seed).to_csv(index=False, float_format="%.6g"))
     tell(f"{rows} days of {persons} persons in {out}")
@@ -79,7 +79,7 @@ def compare(file: str, seed: int, fmt: str) -> None:
     Example: sensorsim data compare dailyActivity.csv
     """
     need("scipy")
-    from sensorsim.train.synthetic import distance
+    from sensorsim.training.synthetic import distance
 
     rows = distance(file, seed=seed)
     said = {"schema_version": SCHEMA_VERSION, "private": False, "columns": rows}
@@ -97,10 +97,10 @@ def fit(file: str, out: str) -> None:
     Example: sensorsim data fit dailyActivity.csv --out tables
     """
     need("scipy")
-    from sensorsim.train.data import MAXIMA, NUMERIC_COLUMNS, prepare
-    from sensorsim.train.synthetic import NOT_PRIVATE, as_tables, need_fitbit
-    from sensorsim.train.synthetic import fit as fit_frame
-    from sensorsim.train.table import PERSON, read_table
+    from sensorsim.training.data import MAXIMA, NUMERIC_COLUMNS, prepare
+    from sensorsim.training.synthetic import NOT_PRIVATE, as_tables, need_fitbit
+    from sensorsim.training.synthetic import fit as fit_frame
+    from sensorsim.training.table import PERSON, read_table
 
     targets = [str(Path(out) / name) for name in ("fitbit_marginals.csv", "fitbit_correlations.csv")]
     check_targets(targets, read=[file])

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import need
+from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.cli.choices import FILE
 from sensorsim.cli.output import as_json, emit, format_option, tell
-from sensorsim.errors import InputError
 from sensorsim.noise.certificate import format_epsilon as epsilon
-from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
     from sensorsim.encoders import Encoder
     from sensorsim.hospital.decoding import Codes
-    from sensorsim.train.save import Model
+    from sensorsim.training.save import Model
 
 NARROWEST = 12  # letters of a column
 SCHEMA_VERSION = 1
@@ -45,7 +45,7 @@ def command(model_file: str, packets: tuple[str, ...], table_file: str, user: in
     """
     need("scipy")
     from sensorsim.noise.table_file import read_table
-    from sensorsim.train.save import load
+    from sensorsim.training.save import load
 
     model, table = load(model_file), read_table(table_file)
     if not 0 <= user < model.trained.m:
@@ -83,7 +83,7 @@ def _codes(model: Model, user: int) -> tuple[Codes, Encoder]:
     """What is expected of the user's units, and the encoder whose packets are accepted."""
     from sensorsim.hospital.decoding import Codes
     from sensorsim.mechanisms.base import LINEAR
-    from sensorsim.train.quantise import in_integers
+    from sensorsim.training.quantise import in_integers
 
     made, trained = in_integers(model), model.trained
     codes = Codes(model.middle[user], model.spread[user], trained.form == LINEAR, lambda h: trained.decode(user, h))
@@ -222,7 +222,7 @@ def _distinct(names: list[str]) -> list[str]:
 def _in_units(model: Model, x: Any) -> Any:
     """Readings, or numbers in 0 … 1 where no ranges are known."""
     from sensorsim.ranges import from_unit
-    from sensorsim.train.about import ranges_of
+    from sensorsim.training.about import ranges_of
 
     ranges = ranges_of(model.about)
     return x if ranges is None else from_unit(x, ranges)
@@ -231,14 +231,14 @@ def _in_units(model: Model, x: Any) -> Any:
 def _spans(model: Model) -> Any:
     import numpy as np
 
-    from sensorsim.train.about import ranges_of
+    from sensorsim.training.about import ranges_of
 
     ranges = ranges_of(model.about)
     return 1.0 if ranges is None else np.array([known.span for known in ranges])
 
 
 def _units(model: Model) -> list[str]:
-    from sensorsim.train.about import ranges_of
+    from sensorsim.training.about import ranges_of
 
     ranges = ranges_of(model.about)
     return ["" if ranges is None else known.unit for known in (ranges or model.about["columns"])]

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sensorsim.errors import RENAMED
+from sensorsim._util.errors import RENAMED
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Option = Callable[..., Callable[[Decorated], Decorated]]

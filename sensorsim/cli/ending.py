@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from sensorsim._util.errors import SHORT, InputError, cut, one_line, shortened
 from sensorsim._util.hints import did_you_mean, extra_of, how_to_get
-from sensorsim.errors import SHORT, InputError, cut, one_line, shortened
 
 DONE, FAILED, REFUSED, FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 CODES = {

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.api.evaluating import MOST_RUNS, NOT_PRIVATE, RUNS, evaluate
 from sensorsim.cli.choices import COLUMN, COLUMNS, FILE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.cli.training import numbers, shown
 from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
-from sensorsim.terminal import columns, counted, hung
 
 option = options_of(evaluate)
 

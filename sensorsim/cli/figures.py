@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import new_folder
 from sensorsim._util.hints import did_you_mean
 from sensorsim.calls import listed
@@ -20,12 +21,11 @@ from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import refuse_idle
 from sensorsim.cli.sweep import run_with_progress
 from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_data, numbers, seed_option
-from sensorsim.errors import InputError
 from sensorsim.mechanisms import every
 
 if TYPE_CHECKING:
-    from sensorsim.train.config import Config
-    from sensorsim.train.data import Dataset
+    from sensorsim.training.config import Config
+    from sensorsim.training.data import Dataset
 
 MOST_RECORDS = 10**7
 C_RANGE = "0:2.5:0.25"
@@ -130,7 +130,7 @@ class Work:
 
     def check(self, wanted: list[str]) -> None:
         """Refuse what no figure could be drawn with, and read the records that one asks for, before anything runs."""
-        from sensorsim.train.config import MOST_OF_ANY, Config, check_axes
+        from sensorsim.training.config import MOST_OF_ANY, Config, check_axes
 
         read = set().union(*map(read_by, wanted))
         base = Config("none", runs=self.chosen["runs"], m=self.chosen["m"])
@@ -144,7 +144,7 @@ class Work:
                 )
         if not read & OF_C:
             return
-        from sensorsim.train.results_file import ResultsFile
+        from sensorsim.training.results_file import ResultsFile
 
         digest = self.dataset.digest
         if self.results.exists():
@@ -176,7 +176,7 @@ class Work:
     @cached_property
     def over_records(self) -> tuple[list[Row], dict[tuple[str, int], Any]]:
         """The headline's cells; a results file is of one data set, so every set has its own."""
-        from sensorsim.train import crowds
+        from sensorsim.training import crowds
 
         epsilon, runs = self.chosen["records_epsilon"], self.chosen["records_runs"]
         rows: list[Row] = []
@@ -205,15 +205,15 @@ class Work:
         constants: list[float] | None = None,
         **given: Any,
     ) -> list[Config]:
-        from sensorsim.train import sweep
-        from sensorsim.train.config import Config
+        from sensorsim.training import sweep
+        from sensorsim.training.config import Config
 
         base = Config("none", runs=self.chosen["runs"], m=self.chosen["m"], seed=self.chosen["seed"])
         return sweep.grid(replace(base, **given), names, epsilons, sigmas, constants or [base.c], dataset.n, dataset)
 
     def _run(self, dataset: Dataset, results: Path, cells: list[Config]) -> tuple[list[Row], dict[float, Any]]:
-        from sensorsim.train import sweep
-        from sensorsim.train.results_file import ResultsFile
+        from sensorsim.training import sweep
+        from sensorsim.training.results_file import ResultsFile
 
         with ResultsFile(results, dataset.digest) as store:
             found = run_with_progress(dataset, cells, store, self.chosen["jobs"], self.chosen["dask"])
@@ -222,7 +222,7 @@ class Work:
 
     @staticmethod
     def _row(result: Row, dataset: Dataset) -> Row:
-        from sensorsim.train import sweep
+        from sensorsim.training import sweep
 
         return sweep.row(result) | {"decode_c": result["config"]["decode_c"], "data": dataset.source}
 
@@ -238,10 +238,10 @@ def _sizes(text: str) -> list[int]:
 
 def draw(name: str, work: Work, stem: Path) -> list[Path]:
     """One figure, as two files."""
-    from sensorsim.drawing import save_both
+    from sensorsim._util.drawing import save_both
     from sensorsim.paper.printed_sensitivities import sensitivity_figure
-    from sensorsim.train import figures, noisy_figures
-    from sensorsim.train.axes import R2
+    from sensorsim.training import figures, noisy_figures
+    from sensorsim.training.axes import R2
 
     made: dict[str, Callable[[], Any]] = {
         "accuracy_records": lambda: figures.accuracy_against_records(
@@ -262,7 +262,7 @@ def draw(name: str, work: Work, stem: Path) -> list[Path]:
 
 def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:
     """Executed operations per record of each mechanism whose kernel is known, and their unit."""
-    from sensorsim.cost.cost_report import cost
+    from sensorsim.costing.cost_report import cost
 
     report = cost(n=n, l=l)
     totals = {}

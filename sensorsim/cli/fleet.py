@@ -15,11 +15,11 @@ from sensorsim.cli.fleet_data import people_options
 from sensorsim.cli.fleet_progress import reckon_with_progress, run_with_progress
 from sensorsim.cli.output import emit, format_option, tell
 from sensorsim.cli.training import MOST_JOBS, options
-from sensorsim.fleet.fleet_result import FleetResult
-from sensorsim.fleet.settings import MOST_SEED, SCHEDULES, Settings
+from sensorsim.fleets.fleet_result import FleetResult
+from sensorsim.fleets.settings import MOST_SEED, SCHEDULES, Settings
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.energy import Board
+    from sensorsim.fleets.energy import Board
 
 MOST_LETTERS = 300  # of a sentence that is read at a glance
 HOUSE = "Note: {out} holds sums of raw records of {data}: keep it where the records are kept."
@@ -101,7 +101,7 @@ def command(fmt: str, **chosen: Any) -> None:
         tell(HOUSE.format(out=chosen["out"], data=chosen["data"]))
 
     def text() -> str:
-        from sensorsim.fleet.fleet_text import text
+        from sensorsim.fleets.fleet_text import text
 
         return text(result)
 
@@ -114,7 +114,7 @@ def command(fmt: str, **chosen: Any) -> None:
 @contextmanager
 def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
     """What was given stands shortened in an error: a sentence is to be read."""
-    from sensorsim.errors import InputError
+    from sensorsim._util.errors import InputError
     from sensorsim.ranges import SHOWN_LETTERS, brief
 
     try:
@@ -129,7 +129,7 @@ def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
 
 def _check_files(chosen: dict[str, Any]) -> None:
     """Check what will be written, before anything is read."""
-    from sensorsim.fleet.fleet_file import check_store
+    from sensorsim.fleets.fleet_file import check_store
 
     check_store(chosen["out"])
     if chosen["statistics"]:
@@ -140,7 +140,7 @@ def _check_files(chosen: dict[str, Any]) -> None:
 
 def _check_sizes(settings: Settings, every: int, statistics: str | None) -> None:
     """That what is made of the sums is not too much, before they are."""
-    from sensorsim.fleet.estimates import number_of
+    from sensorsim.fleets.estimates import number_of
 
     number_of(settings, every)
     if statistics:
@@ -159,8 +159,8 @@ def settings_of(chosen: dict[str, Any]) -> "tuple[Settings, Board]":
 
 def _write(result: FleetResult, statistics: str | None, plot: str | None) -> None:
     if plot:
-        from sensorsim.drawing import write_figure
-        from sensorsim.fleet.fleet_page import page
+        from sensorsim._util.drawing import write_figure
+        from sensorsim.fleets.fleet_page import page
 
         write_figure(page(result), plot)
     if statistics:

@@ -11,17 +11,17 @@ import click
 from sensorsim.cli.output import progress_bar
 
 if TYPE_CHECKING:
-    from sensorsim.fleet.counts import Counts
-    from sensorsim.fleet.fleet_result import FleetResult
-    from sensorsim.fleet.settings import Settings
-    from sensorsim.fleet.simulation import Progress
+    from sensorsim.fleets.counts import Counts
+    from sensorsim.fleets.fleet_result import FleetResult
+    from sensorsim.fleets.settings import Settings
+    from sensorsim.fleets.simulation import Progress
 
 SOON = 1.0  # seconds without a bar
 
 
 def run_with_progress(settings: "Settings", path: str, jobs: int | None, dask: str | None) -> "Counts":
     """Simulate the fleet behind a bar; after Ctrl-C report how many devices are stored, and exit."""
-    from sensorsim.fleet.simulation import finished_devices, simulate
+    from sensorsim.fleets.simulation import finished_devices, simulate
 
     with _bar(settings) as progress:
         try:
@@ -36,7 +36,7 @@ def run_with_progress(settings: "Settings", path: str, jobs: int | None, dask: s
 @contextmanager
 def _bar(settings: "Settings") -> "Iterator[Progress]":
     """Yield a function that updates a bar with the device-days per second."""
-    from sensorsim.fleet.simulation import COMPILES
+    from sensorsim.fleets.simulation import COMPILES
 
     bar = progress_bar("fleet", "devices")
     task = bar.add_task("starting", total=settings.devices)
@@ -62,7 +62,7 @@ def _bar(settings: "Settings") -> "Iterator[Progress]":
 
 def reckon_with_progress(result: "FleetResult") -> None:
     """Compute the estimates, behind a bar if they take long."""
-    from sensorsim.fleet.estimates import number_of
+    from sensorsim.fleets.estimates import number_of
 
     bar = progress_bar("means", "intervals")
     task = bar.add_task("each takes some milliseconds", total=number_of(result.settings, result.every))

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim._util.terminal import columns, fold, hung
 from sensorsim.api.kernels import kernel
 from sensorsim.calls import listed
 from sensorsim.cli.choices import CPUS, FOLDER, KERNEL, TARGETS
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_kernel
 from sensorsim.cli.output import emit, format_option
-from sensorsim.terminal import columns, fold, hung
 
 if TYPE_CHECKING:
     from sensorsim.api.kernels import KernelReports
-    from sensorsim.cost.kernel_report import KernelReport
+    from sensorsim.costing.kernel_report import KernelReport
 
 option = options_of(kernel)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.errors import InputError
 from sensorsim.cli.choices import FILE, WRITTEN
 from sensorsim.cli.output import emit
-from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
-    from sensorsim.cost.cost_report import CostReport
+    from sensorsim.costing.cost_report import CostReport
     from sensorsim.locking.lock_file import Lock, Taken, Value
 
 REFUSED = {"cost": ("sweep", "plot"), "verify": (), "kernel": ("out",)}  # options that a lock cannot hold

@@ -6,16 +6,16 @@ from typing import Any
 
 import click
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import check_takes_files
+from sensorsim._util.terminal import columns, hung
 from sensorsim.api.noise import certify, noise_table, write_table
 from sensorsim.cli import noise_audit, noise_peers, noise_show
 from sensorsim.cli.choices import FILE, KIND, WRITTEN
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.noise_report import data, row, text
 from sensorsim.cli.output import emit, format_option
-from sensorsim.errors import InputError
 from sensorsim.noise.kinds import KINDS
-from sensorsim.terminal import columns, hung
 
 option = options_of(noise_table)
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from sensorsim._util.errors import InputError
+from sensorsim._util.terminal import columns, hung
 from sensorsim.api.auditing import audit
 from sensorsim.cli.choices import DIR, FILE, OBSERVED
 from sensorsim.cli.defaults import default_of, options_of
@@ -13,8 +15,6 @@ from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.noise_audit_report import text
 from sensorsim.cli.output import bar, emit, format_option, refuse_idle
 from sensorsim.cli.training import MOST_JOBS
-from sensorsim.errors import InputError
-from sensorsim.terminal import columns, hung
 
 DRAWS = f"{default_of(audit, 'draws'):.0e}".replace("+0", "")  # as in 1e8
 option = options_of(audit)
@@ -84,7 +84,7 @@ def command(
     Example: sensorsim noise audit rows-eps1-all.txt
              sensorsim noise audit --samples x0.hex x1.hex --epsilon 1
     """
-    from sensorsim.audit.table_sources import SPOF_VARIANTS
+    from sensorsim.auditing.table_sources import SPOF_VARIANTS
 
     if samples:
         refuse_idle(("draws", "seed"), "packets of a board are judged as they are, and nothing is drawn")

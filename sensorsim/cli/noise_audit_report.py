@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sensorsim.audit import Audit, Check
+    from sensorsim.auditing import Audit, Check
 
 UNKNOWN = {
     "distribution": "none is known to compare with",

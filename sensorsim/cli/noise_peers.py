@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim._util.terminal import columns, hung, table
 from sensorsim.cli.choices import FIGURE
 from sensorsim.cli.output import emit, format_option
-from sensorsim.terminal import columns, hung, table
 
 if TYPE_CHECKING:
     from sensorsim.noise.baseline import Peers

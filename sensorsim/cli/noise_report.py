@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.noise.certificate import certify
 from sensorsim.noise.table_report import SCHEMA_VERSION, Delivered, delivered, table_row
-from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable

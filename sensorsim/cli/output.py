@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sensorsim.errors import InputError
-from sensorsim.terminal import columns, fold, is_utf8
+from sensorsim._util.errors import InputError
+from sensorsim._util.terminal import columns, fold, is_utf8
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sensorsim._util import progress
+from sensorsim._util.errors import InputError
 from sensorsim.api.planning import OPEN, plan
 from sensorsim.cli.choices import CHIP, COLUMNS, FIGURE, FILE, RADIO, TABLE, WRITTEN
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
-from sensorsim.errors import InputError
-from sensorsim.plan.deployment import GOALS
+from sensorsim.planning.deployment import GOALS
 
 if TYPE_CHECKING:
-    from sensorsim.plan import Plan
+    from sensorsim.planning import Plan
 
 option = options_of(plan)
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -97,7 +97,7 @@ def command(
              sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt
     """
     if plot:
-        from sensorsim.plan.plan_figure import check_goal
+        from sensorsim.planning.plan_figure import check_goal
 
         check_goal(chosen["goal"])
     found = _made({**chosen, "columns": columns, "ranges": ranges, "noise": noise, "compare": compare})
@@ -106,7 +106,7 @@ def command(
 
         write(write_table, found.table)
     if plot:
-        from sensorsim.plan.plan_figure import draw
+        from sensorsim.planning.plan_figure import draw
 
         draw(found, plot)
     emit(fmt, lambda: _text(found), found.to_dict, found.rows)
@@ -119,6 +119,6 @@ def _made(chosen: dict[str, Any]) -> "Plan":
 
 
 def _text(found: "Plan") -> str:
-    from sensorsim.plan.plan_text import plan_text
+    from sensorsim.planning.plan_text import plan_text
 
     return plan_text(found)

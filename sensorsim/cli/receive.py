@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.cli.choices import FILE, SUMS, WRITTEN
 from sensorsim.cli.output import emit, format_option
-from sensorsim.terminal import columns, counted, hung
 
 if TYPE_CHECKING:
     from sensorsim.hospital import Received
@@ -91,8 +91,8 @@ def command(
 
 
 def _check(encoder: str | None, sketch: str | None, writes: str | None, shape: dict[str, float | None]) -> None:
+    from sensorsim._util.errors import InputError
     from sensorsim.device.sketch import LEAST_ROOT, MOST_ROOT
-    from sensorsim.errors import InputError
     from sensorsim.kernels.formats import DIRECTION_BITS
 
     if writes and (encoder or sketch):
@@ -114,9 +114,9 @@ def _check(encoder: str | None, sketch: str | None, writes: str | None, shape: d
 
 def _sketch_file(received: "Received", root: float | None, direction_bits: int | None) -> str:
     """The content of the file of a sketch about the means received."""
+    from sensorsim._util.errors import InputError
     from sensorsim.device import Sketch
     from sensorsim.device.sketch_file import sketch_text
-    from sensorsim.errors import InputError
     from sensorsim.hospital.learning import sketch_for
 
     if not received.accepted:

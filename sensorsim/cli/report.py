@@ -7,7 +7,7 @@ import click
 
 from sensorsim._util import progress
 from sensorsim.cli.choices import CHIP, DIR, FILE, RADIO, TABLE, WRITTEN
-from sensorsim.report.request import ReportRequest
+from sensorsim.reporting.request import ReportRequest
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -46,7 +46,7 @@ def command(out: str, **chosen: Any) -> None:
 
     Example: sensorsim report --out report.html --fleet fleet.sqlite --package firmware/privacy
     """
-    from sensorsim.report.page import report
+    from sensorsim.reporting.page import report
 
     with progress.phases("starting") as told:
         made = report(told=told, **chosen)

@@ -4,15 +4,15 @@ from dataclasses import asdict
 
 import click
 
+from sensorsim._util.errors import InputError
+from sensorsim._util.terminal import columns, fitting, fold, widest
 from sensorsim.cli.choices import FIGURE
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.output import emit, format_option
-from sensorsim.cost.cost_report import cost
-from sensorsim.errors import InputError
+from sensorsim.costing.cost_report import cost
 from sensorsim.mechanisms.base import AUTHORS
 from sensorsim.paper.printed_sensitivities import Sensitivity, sensitivity_figure, sensitivity_table
-from sensorsim.terminal import columns, fitting, fold, widest
-from sensorsim.train.config import Config
+from sensorsim.training.config import Config
 
 LONGEST = 108  # characters of a line of words
 MOST = 1e9  # of C and c: their squares are printed

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.errors import InputError
+from sensorsim._util.terminal import columns, fold
+from sensorsim._util.terminal import table as columned
 from sensorsim.calls import listed
 from sensorsim.cli.choices import DATABASE, MECHANISMS
 from sensorsim.cli.clusters import dask_option
@@ -26,16 +29,13 @@ from sensorsim.cli.training import (
     seed_option,
     shown,
 )
-from sensorsim.errors import InputError
 from sensorsim.mechanisms import every, names
 from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
-from sensorsim.terminal import columns, fold
-from sensorsim.terminal import table as columned
-from sensorsim.train.config import Config
+from sensorsim.training.config import Config
 
 if TYPE_CHECKING:
-    from sensorsim.train.data import Dataset
-    from sensorsim.train.results_file import ResultsFile
+    from sensorsim.training.data import Dataset
+    from sensorsim.training.results_file import ResultsFile
 
 SCHEMA_VERSION = 3
 Axes = tuple[list[str], list[float], list[float], list[float]]  # mechanisms, epsilons, sigmas, constants
@@ -72,8 +72,8 @@ def command(fmt: str, **chosen: Any) -> None:
     """
     axes, base = axes_of(chosen)
     dataset = load_data(chosen)
-    from sensorsim.train import sweep
-    from sensorsim.train.results_file import ResultsFile
+    from sensorsim.training import sweep
+    from sensorsim.training.results_file import ResultsFile
 
     cells = sweep.grid(base, *axes, dataset.n, dataset)
     with ResultsFile(chosen["results"], dataset.digest) as store:
@@ -99,7 +99,7 @@ def axes_of(chosen: dict[str, Any]) -> tuple[Axes, Config]:
     """Return the axes of the grid and what all cells have in common, checked before any data is read."""
     from dataclasses import replace
 
-    from sensorsim.train.config import check_axes
+    from sensorsim.training.config import check_axes
 
     mechanisms = [mechanism_name(name) for name in listed(chosen["mechanism"])]
     if not mechanisms:
@@ -118,7 +118,7 @@ def run_with_progress(
     dataset: Dataset, cells: list[Config], store: ResultsFile, jobs: int | None, dask: str | None
 ) -> list[dict[str, Any]]:
     """All results; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
-    from sensorsim.train import sweep
+    from sensorsim.training import sweep
 
     done = 0
     bar = progress_bar("sweep", "cells")

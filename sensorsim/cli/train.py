@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sensorsim._util.terminal import columns, counted, fold
 from sensorsim.api.training import refuse_beside_packets, train
 from sensorsim.cli.choices import ENCODERS, FILE, MECHANISM, MODEL
 from sensorsim.cli.output import emit, format_option, given_options, tell
@@ -20,7 +21,6 @@ from sensorsim.cli.training import (
 )
 from sensorsim.mechanisms import names
 from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
-from sensorsim.terminal import columns, counted, fold
 
 NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records, so its figures are not private."
 
@@ -76,7 +76,7 @@ def command(fmt: str, **chosen: Any) -> None:
 
 def table(result: dict[str, Any]) -> str:
     """What there is to tell. No accuracy: that is evaluate's."""
-    from sensorsim.train.about import SENSORS
+    from sensorsim.training.about import SENSORS
 
     source = "packets" if result["noise"] == SENSORS else "records"
     kind = f", {result['kind']} table" if result["kind"] else ""

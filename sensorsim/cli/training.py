@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.errors import InputError
 from sensorsim.api.training import train
 from sensorsim.cli.choices import COLUMN, COLUMNS, FILE, Names, of_training
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import tell
-from sensorsim.errors import InputError
-from sensorsim.train.choosing import NORMALISE, TRAINING, chosen_records
-from sensorsim.train.config import Config
+from sensorsim.training.choosing import NORMALISE, TRAINING, chosen_records
+from sensorsim.training.config import Config
 
 if TYPE_CHECKING:
-    from sensorsim.train.data import Dataset
+    from sensorsim.training.data import Dataset
 
 MAXIMUM_NOTE = (
     "Columns are divided by their own maximum, as printed; that maximum is private data, so no epsilon holds."
@@ -141,7 +141,7 @@ def refuse_unread(mechanisms: list[str], base: Config) -> None:
     from dataclasses import fields
 
     from sensorsim.cli.output import given_options
-    from sensorsim.train.config import refuse_idle
+    from sensorsim.training.config import refuse_idle
 
     known = {field.name for field in fields(base)}
     refuse_idle(mechanisms, base, {name: option for name, option in given_options().items() if name in known})

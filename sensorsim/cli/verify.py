@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sensorsim._util.terminal import columns, table, widest
 from sensorsim.api.firmware import ALL, MOST_ON_CORE, MOST_ON_HOST, verify
 from sensorsim.cli.choices import DIR, Names, targets
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.locking import Locks, lock_options, settle_verify
 from sensorsim.cli.output import bar, emit, format_option, refuse_idle
 from sensorsim.cli.verify_binary import binary_options, binary_text, wrapped
-from sensorsim.terminal import columns, table, widest
 
 COUNTS = (
     *("on", "vectors", "bits off", "instr. min", "instr. mean", "instr. max", "cost mean", "cost max", "unit"),
@@ -20,8 +20,8 @@ COUNTS = (
 DROPPED = ("instr. min", "instr. mean", "cost mean", "ram")  # where a line is too short; --format json and csv have all
 
 if TYPE_CHECKING:
-    from sensorsim.verify.findings import KernelResult
-    from sensorsim.verify.verification import Verification
+    from sensorsim.verification.findings import KernelResult
+    from sensorsim.verification.verification import Verification
 
 option = options_of(verify)
 
@@ -79,7 +79,7 @@ def command(
 
     Example: sensorsim verify firmware/privacy --target host,cortex-m0plus
     """
-    from sensorsim.verify.binary import BinaryReport
+    from sensorsim.verification.binary import BinaryReport
 
     if cc is not None or elf is not None:
         refuse_idle(("jobs",), "a build of yours is proved in one process")
@@ -139,7 +139,7 @@ def _text(report: "Verification") -> str:
 
 def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
     """What one call takes, and below it what a stopwatch would learn: two tables, so that both fit on a screen."""
-    from sensorsim.verify.kernel_timing import TIMING_HEAD, timing_cells, timing_lines
+    from sensorsim.verification.kernel_timing import TIMING_HEAD, timing_cells, timing_lines
 
     counted = next((result for result in results if result.instructions), None)
     sizes = ", ".join(f"{name} = {value}" for name, value in counted.lengths.items()) if counted else ""
@@ -162,7 +162,7 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
 
 def _stacked(timed: list[list[str]]) -> list[str]:
     """The cells of the second table one after the other, where they do not fit side by side."""
-    from sensorsim.verify.kernel_timing import TIMING_HEAD
+    from sensorsim.verification.kernel_timing import TIMING_HEAD
 
     said = (
         (target, "; ".join(f"{head}: {cell}" for head, cell in zip(TIMING_HEAD, cells, strict=True)))

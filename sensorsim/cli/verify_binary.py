@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensorsim._util.terminal import columns, fold, table
 from sensorsim.cli.choices import FILE
-from sensorsim.terminal import columns, fold, table
 
 if TYPE_CHECKING:
-    from sensorsim.verify.binary import BinaryReport
+    from sensorsim.verification.binary import BinaryReport
 
 SHOWN = 6  # branches that one call names
 

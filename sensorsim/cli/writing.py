@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import STANDARD_STREAM, brief_path, check_folder_target, check_targets, standard_output
 from sensorsim.cli.choices import Names, Output, Paths
-from sensorsim.errors import InputError
 
 TABLE = "table"  # the form of a report for people, which may go to stderr
 WRITTEN = {"folder": "is a folder", "database": "is a database", "several": "may be several files"}
@@ -85,7 +85,7 @@ def _check(context: click.Context, outputs: dict[str, tuple[str, Output]]) -> No
 
 def _inputs(context: click.Context) -> Iterator[Path]:
     """Yield the files that a command line names to be read, with those that a processor's table builds on."""
-    from sensorsim.cost.chips import own_files
+    from sensorsim.costing.chips import own_files
 
     for option in context.command.params:
         value = context.params.get(option.name or "")

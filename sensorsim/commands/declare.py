@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
+from sensorsim._util.errors import InputError, option_name
 from sensorsim.commands.option_kinds import Kind
-from sensorsim.errors import InputError, option_name
 
 if TYPE_CHECKING:
     import inspect

@@ -9,8 +9,8 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim.errors import InputError
 
 MOST_DIGITS = 300  # of a whole number: more would not fit into a sentence
 MOST_HEADER = 1 << 16  # bytes of a CSV header that is read for completion

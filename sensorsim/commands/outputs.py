@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import STANDARD_STREAM, brief_path, check_folder_target, check_targets, standard_output
 from sensorsim.commands.declare import Command, flag_of, options_of
 from sensorsim.commands.option_kinds import Known, Output, Path, Several, split_names
-from sensorsim.errors import InputError
 
 FIGURE = Output(endings=(".svg", ".png", ".pdf"))
 TABLE = "table"  # the form of output for people, which may go to stderr
@@ -77,7 +77,7 @@ def _check(command: type[Command[Any]], given: Mapping[str, Any], outputs: Outpu
 
 def _inputs(command: type[Command[Any]], given: Mapping[str, Any]) -> Iterator[FilePath]:
     """Yield the files that a command reads, with those that a processor's table builds on."""
-    from sensorsim.cost.chips import own_files
+    from sensorsim.costing.chips import own_files
 
     for name, one in options_of(command).items():
         kind = one.kind.kind if isinstance(one.kind, Several) else one.kind

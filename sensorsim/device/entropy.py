@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable, Iterable
 from itertools import chain
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.uncopyable import Single, process
-from sensorsim.errors import InputError
 
 Entropy = Callable[[int], bytes]
 

@@ -11,16 +11,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
+from sensorsim._util.terminal import counted
 from sensorsim.calls import check_value
 from sensorsim.device.sketch import Sketch
 from sensorsim.encoders import Encoder
-from sensorsim.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS
 from sensorsim.kernels.journal import BUDGET, IDENTITY_BYTES, RESERVE
 from sensorsim.kernels.packet import NUMBERS, Layout
 from sensorsim.noise.certificate import Certificate, certify
-from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from sensorsim.kernels.sensor_draw import Draw

@@ -6,8 +6,8 @@ raises PowerCut through everything, as a cut stops a board: open a sensor again 
 
 from typing import TYPE_CHECKING
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.uncopyable import Single, process
-from sensorsim.errors import InputError
 from sensorsim.kernels.journal import SLOT_BYTES
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.uncopyable import Single, process
 from sensorsim.calls import one_sentence
 from sensorsim.device.entropy import Entropy, SystemEntropy
@@ -21,7 +22,6 @@ from sensorsim.device.flash import Flash
 from sensorsim.device.pace import SECONDS_OF_A_DAY, Paced
 from sensorsim.device.running import Cells, Runs, compiled, hosted, new_record
 from sensorsim.device.status import Status
-from sensorsim.errors import InputError
 from sensorsim.kernels.generator import SEED_BYTES
 from sensorsim.kernels.sensor import close_sensor, count_release, left, open_sensor
 from sensorsim.records import as_numbers, quantised

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import ceil, isfinite, log2
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import DIRECTION_BITS, FACTOR, HALVINGS, MIDDLE, ONE, N
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import of_version, read_bounded, strict_json, write_whole
 from sensorsim.device.sketch import Sketch
-from sensorsim.errors import InputError
 from sensorsim.ranges import Range
 
 SCHEMA_VERSION = 1

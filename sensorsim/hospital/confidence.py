@@ -24,7 +24,7 @@ few packets    Chernoff, for fewer than 10 or than exp(epsilon)/10, where a sing
                than necessary where N is large.
 otherwise      the saddlepoint formula of Lugannani and Rice, in the form of Barndorff-Nielsen's r*, at the worst
                records; half a step between values is added because sums are discrete. Not proved but measured, by
-               exact convolution and by simulation, in tests/test_receive_intervals.py: epsilon 0.1 … 8, 10 … 10^5
+               exact convolution and by simulation, in test_receive_intervals.py: epsilon 0.1 … 8, 10 … 10^5
                packets, x on knots, between them, of 0 and 1, uniform and beta; the probability of a miss was at most
                2.5 % on either side. A fiftieth of that is reserved for what the formula leaves out. For large N the
                half width is 1.97 standard deviations of the worst records of mean m, and less than 1.96 cannot hold.
@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.noise.certificate import certify
 
 if TYPE_CHECKING:

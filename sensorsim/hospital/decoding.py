@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.hospital.confidence import Law, Reals, law_of
 from sensorsim.hospital.packet_files import READERS, SUMS, detect_form
 from sensorsim.hospital.packet_tally import STAIRS_COLUMNS, Expected, Tally, tally_packets

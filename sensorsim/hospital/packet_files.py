@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.hospital.packet_tally import Bytes, Expected, Tally
 from sensorsim.hospital.parquet_files import (
     MAGIC,

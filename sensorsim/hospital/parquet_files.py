@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, BinaryIO
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import how_to_get
-from sensorsim.errors import InputError
 from sensorsim.ranges import brief
 
 MAGIC = b"PAR1"

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim._util import progress
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
+from sensorsim._util.results import Result
+from sensorsim._util.terminal import counted
 from sensorsim.hospital.confidence import LEVEL, law_of, mean_interval
 from sensorsim.hospital.packet_files import BINARY, BLOCK, HEX, READERS, SUMS, detect_form
 from sensorsim.hospital.packet_tally import MOST_SUMMED, STAIRS_COLUMNS, Expected, Tally, tally_packets
 from sensorsim.hospital.sufficient_statistics import CONTENT, SCHEMA_VERSION, Statistics
 from sensorsim.hospital.sum_files import read_sums
-from sensorsim.results import Result
-from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,7 +167,7 @@ class Received(Result):
         return facts
 
     def figure(self) -> "Figure":
-        from sensorsim.results import whiskers
+        from sensorsim._util.results import whiskers
 
         found = [(row.mean, row.low, row.high) for row in self.features]
         names, most = [f"feature {row.feature}, {row.count:,}" for row in self.features], 1.0

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import of_version, strict_json
-from sensorsim.errors import InputError
 from sensorsim.hospital.packet_tally import REASONS, STAIRS_COLUMNS, Expected
 from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
 from sensorsim.noise.kinds.rows_table import MOST_SYMBOLS

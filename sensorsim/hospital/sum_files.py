@@ -20,8 +20,8 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import suffix_of, write_whole
-from sensorsim.errors import InputError
 from sensorsim.hospital.packet_files import CSV, MARK, PARQUET
 from sensorsim.hospital.packet_tally import REASONS, Expected
 from sensorsim.hospital.parquet_files import MAGIC, check_group, column_names, is_text, need_arrow, open_parquet

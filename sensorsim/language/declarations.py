@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim import language
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded
-from sensorsim.errors import InputError
 from sensorsim.language.ir_reader import StoredKernel
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import parse_tree

@@ -30,7 +30,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language import ir, primitives
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.primitive import Primitive

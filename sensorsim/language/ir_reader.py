@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language.ir_json import FORMAT, SHIPPED, VERSION
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import Parsed, parse_tree

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language.ir import Ask, Call, Expression, Node, Place, Statement, walk
 from sensorsim.language.parse import LanguageError, Parsed, parse
 from sensorsim.language.types import Array, Below, Kind, Length, Q, Struct

@@ -21,9 +21,9 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 from sensorsim._util import progress
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim._util.hints import did_you_mean
-from sensorsim.errors import InputError
 from sensorsim.language.kernel import Kernel
 
 MOST_BYTES = 1 << 24  # of a file with kernels

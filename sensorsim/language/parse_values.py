@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language import ir
 from sensorsim.language.ir import Place
 from sensorsim.language.primitive import Primitive

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language.ir import Place
 
 TYPES = ("u32", "i32", "i64", "flag")

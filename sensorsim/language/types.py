@@ -7,7 +7,7 @@ observer can time depends on it.
 
 from typing import TYPE_CHECKING
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language.record import Record
 
 if TYPE_CHECKING:

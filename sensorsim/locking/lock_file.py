@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import check_target, is_standard_output, read_bounded, strict_json, write_whole
-from sensorsim.errors import InputError
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 4 << 20  # the largest locks have some hundred thousand

@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.locking.lock_file import Figure, Taken, Value
 
 if TYPE_CHECKING:
-    from sensorsim.cost.kernel_report import KernelReport
+    from sensorsim.costing.kernel_report import KernelReport
 
 CORES = ("cortex-m0plus", "cortex-m4", "ibex")  # of sensors, one of each kind of code: seconds for all three
 # Keys at the top of the JSON of `cost` that are choices.
@@ -177,7 +177,7 @@ def with_machine_code(
 
 def cores_for(cpu: str | None, chip: str | None) -> str:
     """Return the cores whose machine code a lock of `cost` has, with commas; none if the tools are not installed."""
-    from sensorsim.cost.chips import load_chip
+    from sensorsim.costing.chips import load_chip
 
     chosen = cpu or (load_chip(chip).cpu if chip else None)
     names = [chosen] if chosen else CORES
@@ -206,7 +206,7 @@ def _need_tools() -> None:
 
 
 def _with_unit(found: dict[str, Any], core: str) -> dict[str, Any]:
-    from sensorsim.cost.prices import load_cpu
+    from sensorsim.costing.prices import load_cpu
 
     if not found:
         raise InputError(f"there is no machine code for {core[:40]}; write the lock anew.")
@@ -252,8 +252,8 @@ def _encoder() -> dict[str, Any]:
 def _sensor(n: int) -> dict[str, Any]:
     from dataclasses import replace
 
+    from sensorsim.codegen.sensor_package import default_table
     from sensorsim.device.firmware import Firmware
-    from sensorsim.export.sensor_package import default_table
     from sensorsim.noise.table_report import delivered
 
     firmware = Firmware(replace(default_table(), features=n))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.machine.elf import Program
 from sensorsim.machine.targets import Target
 

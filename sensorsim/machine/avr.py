@@ -12,8 +12,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from sensorsim.cost.prices import Cpu, load_cpu
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
+from sensorsim.costing.prices import Cpu, load_cpu
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine import avr_core as core
 from sensorsim.machine.avr_decode import BRANCHES, SKIPS, Decoded, class_and_prices, instructions

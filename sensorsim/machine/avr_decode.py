@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from sensorsim.cost.prices import Cpu
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
+from sensorsim.costing.prices import Cpu
 
 # Name, then its encoding as the manual prints it: a letter is a field, `*` at its end: a second word follows.
 # LD_ZI is LD with Z+ (increment after), LD_DZ with -Z (decrement before).

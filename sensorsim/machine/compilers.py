@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sensorsim._util import progress
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded
-from sensorsim.errors import InputError
 from sensorsim.machine.elf import MOST_BYTES, identify_core, read_elf
 from sensorsim.machine.targets import Target
 from sensorsim.machine.tools import TimedOutError, run_tool

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sensorsim.cost.prices import Cpu
+from sensorsim.costing.prices import Cpu
 from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.machine.emulator import Machine

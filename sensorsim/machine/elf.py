@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, NoReturn
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.machine.targets import TARGETS, Target
 
 SHF_WRITE, SHF_ALLOC, SHF_EXEC, SHF_TLS = 1, 2, 4, 0x400

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
-from sensorsim.cost.prices import load_cpu
+from sensorsim.costing.prices import load_cpu
 from sensorsim.device.entropy import Entropy, SeededEntropy, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash
 from sensorsim.device.sensor import Clock
 from sensorsim.device.status import Status
-from sensorsim.errors import InputError
 from sensorsim.language.c.comments import with_prefix
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.elf import Program, read_elf

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from sensorsim.errors import FailedProofError, InputError
+from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim.machine.abi import (
     ABIS,
     ARGUMENT_BYTES,

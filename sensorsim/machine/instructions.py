@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sensorsim.cost.csv_schema import Span
-from sensorsim.cost.prices import Cpu
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
+from sensorsim.costing.csv_schema import Span
+from sensorsim.costing.prices import Cpu
 from sensorsim.machine.targets import Target
 
 # In the order of a report. Address arithmetic is what has its own instructions (LEA, ADR, LUI, AUIPC): an ADD that
@@ -214,8 +214,8 @@ def price_in_place(
     A load takes the least where the next instruction does not use what it loads, and the most where it does. A jump or
     a taken branch takes what is typical, and the most where it lands on a 32-bit instruction across two words: the core
     must fetch twice. The place that a call returns to counts with the call. With these two rules the prices of Ibex are
-    those of its register-transfer simulation to the cycle (tests/test_rtl.py). Not distinguished: a return on CV32E40P
-    that waits a cycle since its address was loaded just before. `read` returns the code at an address.
+    those of its register-transfer simulation to the cycle (test_rtl.py). Not distinguished: a return on CV32E40P that
+    waits a cycle since its address was loaded just before. `read` returns the code at an address.
     """
     made = []
     for place, (raw, one) in enumerate(zip(raws, instructions, strict=True)):

@@ -9,8 +9,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from sensorsim.cost.prices import Cpu
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
+from sensorsim.costing.prices import Cpu
 from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length

@@ -6,15 +6,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sensorsim._util.drawing import check_figure, look, stacked_bars, write_figure
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
-from sensorsim.cost.chips import Chip, load_chip
-from sensorsim.cost.cost_report import PAPER_WIDTH, CostReport, check_sizes, cost
-from sensorsim.cost.cost_text import format_number
-from sensorsim.cost.plot import BAR
-from sensorsim.cost.prices import Cpu, load_cpu
-from sensorsim.cost.pricing import KERNEL_WIDTH, list_forms
-from sensorsim.drawing import check_figure, look, stacked_bars, write_figure
-from sensorsim.errors import InputError
+from sensorsim.costing.chips import Chip, load_chip
+from sensorsim.costing.cost_report import PAPER_WIDTH, CostReport, check_sizes, cost
+from sensorsim.costing.cost_text import format_number
+from sensorsim.costing.plot import BAR
+from sensorsim.costing.prices import Cpu, load_cpu
+from sensorsim.costing.pricing import KERNEL_WIDTH, list_forms
 from sensorsim.language.arguments import arguments
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sensorsim.cost.prices import Cpu
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
+from sensorsim.costing.prices import Cpu
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine import msp430_core as core
 from sensorsim.machine.elf import Program, read_elf

@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean, need
-from sensorsim.errors import InputError
 from sensorsim.machine.tools import run_tool
 
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from sensorsim._util import disk_cache as store
+from sensorsim._util.errors import UnableError
 from sensorsim._util.files import is_full_message, no_room, temporary_folder
-from sensorsim.errors import UnableError
 
 SECONDS = 600  # for one run of a tool of ours; the first link for a core takes the compiler some ten seconds
 VARIABLES = ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language.arguments import array_length, bounds
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Below, Kind, Length, Q, numpy_name

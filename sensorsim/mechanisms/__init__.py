@@ -8,8 +8,8 @@ release, sampled, sketch    certified releases: all features, a few picked at ra
 import warnings
 from collections.abc import Iterable
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style
 from sensorsim.mechanisms.form import Form
 

@@ -11,7 +11,7 @@ methods.
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.mechanisms.form import PAPER
 
 if TYPE_CHECKING:

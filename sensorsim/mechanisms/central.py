@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.mechanisms.base import AUTHORS, Mechanism
 from sensorsim.mechanisms.tuned import tuned
 

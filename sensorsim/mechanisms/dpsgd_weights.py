@@ -7,8 +7,8 @@ gradient of a single record is ever formed. It runs where the weights are; a sen
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sensorsim._util.errors import InputError
 from sensorsim.accounting import sensitivities as sensitivity
-from sensorsim.errors import InputError
 from sensorsim.mechanisms.base import Style, Tensor
 from sensorsim.mechanisms.central import Central
 

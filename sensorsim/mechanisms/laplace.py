@@ -8,7 +8,7 @@ noise that is drawn and added in floats has not, since most of its sums cannot c
 import math
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Mechanism, Tensor
 from sensorsim.noise.host_noise import LARGEST_T

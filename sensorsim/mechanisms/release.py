@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.mechanisms.base import LINEAR, Mechanism, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import on_lattice
@@ -73,7 +73,7 @@ class Release(Mechanism):
         return table.kernel(self.name) if table and table.for_releases else super().kernel(variant)
 
     def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        from sensorsim.audit.table_sources import certified_source
+        from sensorsim.auditing.table_sources import certified_source
 
         return certified_source(table, self.name == "sampled", words)
 

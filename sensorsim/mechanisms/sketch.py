@@ -6,7 +6,7 @@ that goes through a certified table: what it spends is what `sampled` spends.
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.mechanisms.base import Style
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.release import SIZE

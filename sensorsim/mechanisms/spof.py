@@ -60,7 +60,7 @@ class Spof(LaplaceMechanism):
         return [(1 / scale, pld.laplace, use.features), (0.5 / scale, pld.laplace, use.features)]
 
     def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        from sensorsim.audit.table_sources import spof
+        from sensorsim.auditing.table_sources import spof
 
         return spof(table, words)
 

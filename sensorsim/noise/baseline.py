@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.tables import folder
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.noise.certificate import certify
 from sensorsim.records import as_numbers, quantised
 

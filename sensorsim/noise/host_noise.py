@@ -31,8 +31,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.uncopyable import Single, process
-from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -264,8 +264,8 @@ def canvas(panels: int, width: float) -> tuple[Any, Any]:
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure; a .png in 64 colours."""
+    from sensorsim._util.drawing import picture
     from sensorsim._util.files import suffix_of, write_whole
-    from sensorsim.drawing import picture
 
     form = suffix_of(path, ".svg")[1:]
     drawn = picture(figure, form, 120)

@@ -10,13 +10,13 @@ from fractions import Fraction
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim.errors import InputError
+from sensorsim._util.results import Shown
+from sensorsim._util.terminal import counted
 from sensorsim.kernels.formats import FRAC, N
 from sensorsim.noise.certificate import Certificate
 from sensorsim.noise.kinds import DEFAULT, KINDS, kind_of
-from sensorsim.results import Shown
-from sensorsim.terminal import counted
 
 if TYPE_CHECKING:
     import numpy as np

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 
 Counts = tuple[tuple[int, ...], ...]
 MOST_KNOTS = 33

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.noise.baseline import EPSILONS, best_known_sd, one_bit_sd
 from sensorsim.noise.certificate import exp_bounds
 from sensorsim.noise.rows_counts import MOST_KNOTS, Rows

@@ -17,8 +17,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded, write_whole
-from sensorsim.errors import InputError
 from sensorsim.noise.certificate import Certificate
 from sensorsim.noise.kinds import KINDS, kind_of
 from sensorsim.noise.noise_table import MOST_FEATURES, NoiseTable, budget_of

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language import ir
 from sensorsim.language.arguments import polynomial
 from sensorsim.language.c.comments import C_TYPES, WIDTH, comment, describe, with_prefix, wrap

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language import ir
 from sensorsim.language.c.operators import helpers_of
 from sensorsim.language.kernel import Kernel, reachable

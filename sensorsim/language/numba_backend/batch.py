@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import RETURNS
 from sensorsim.language.numba_backend.batch_loops import BLOCK, LANES, limit_of, runner

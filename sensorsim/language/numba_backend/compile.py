@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language import ir, primitives
 from sensorsim.language.arguments import array_length, bounds, polynomial
 from sensorsim.language.kernel import Kernel

@@ -17,7 +17,7 @@ import numba.extending
 import numpy as np
 import numpy.typing as npt
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import INLINED, OUTER, compiled

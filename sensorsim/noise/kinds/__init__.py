@@ -11,8 +11,8 @@ quantile   quantiles of the discrete Laplace distribution: the next obvious one
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim.errors import InputError
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable

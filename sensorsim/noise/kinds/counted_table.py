@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.noise.noise_table import WORD_BITS, NoiseTable
 

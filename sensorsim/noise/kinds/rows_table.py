@@ -10,7 +10,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.noise.certificate import Certificate, pure_certificate
 from sensorsim.noise.noise_table import NoiseTable, StoredCounts
 from sensorsim.noise.rows_counts import MOST_KNOTS, Rows

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.noise.certificate import Certificate
 from sensorsim.noise.kinds.counted_table import CountedTable, check_word, checked_entries, counted, noise_scale
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from sensorsim.errors import InputError
+from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import FRAC, HALF
 from sensorsim.noise import stairs_counts as shapes
 from sensorsim.noise.certificate import Certificate, pure_certificate

@@ -1,0 +1,19 @@
+"""Audits: run the real kernel and look for a leak, as an attacker would.
+
+Three questions, over every field of a packet, pairs of fields and consecutive packets, at several inputs. Do the values
+follow the distribution that the certificate is about? Is anything dependent that should not be? And what does an event
+cost, chosen or learned on some draws and measured on others: a lower bound on epsilon. A bound above the claim is a
+leak. No leak found is no proof: that is what the certificate is for.
+
+packet_source.py       what is audited; table_sources.py makes a source of a table
+sequential_audit.py    draws in growing batches; interim_tests.py tests after each
+cell_counts.py, learned_event.py    counting, and learning an event
+hypothesis_tests.py    the statistics
+"""
+
+from sensorsim.auditing.audit_result import Audit, Check, Event, Look
+from sensorsim.auditing.packet_source import Field, Input, Source
+from sensorsim.auditing.sequential_audit import examine
+from sensorsim.auditing.table_sources import make_source
+
+__all__ = ["Audit", "Check", "Event", "Field", "Input", "Look", "Source", "examine", "make_source"]

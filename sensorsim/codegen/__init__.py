@@ -1,0 +1,1 @@
+"""The kernels as C for firmware: emit it, write the package."""

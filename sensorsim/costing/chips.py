@@ -1,0 +1,355 @@
+"""Load chips (tables/energy.csv) and radios (tables/radio/*.csv): energy of a cycle, a random word, a write, a packet.
+
+>>> load_radio("ble-1m", "cc2340r2").nJ_per_byte
+122.4
+"""
+
+import re
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sensorsim._util.errors import InputError
+from sensorsim._util.hints import did_you_mean
+from sensorsim.costing.csv_schema import (
+    NOTE,
+    STATUS,
+    STATUSES,
+    Column,
+    Schema,
+    columns_for,
+    number,
+    one_of,
+    read_cells,
+    whole,
+)
+from sensorsim.costing.prices import (
+    base_file,
+    base_name,
+    check_own_table,
+    cpu_folder,
+    cpu_names,
+    is_own,
+    unknown_name,
+)
+from sensorsim.tables import folder
+
+ANY = "any"  # the chip of a radio's row for all chips without a row of their own
+DEFAULT_RADIO = "ble-1m"
+MICROSECONDS = 1_000_000  # of a second
+NONE = "none"  # the status of a generator that a chip does not have; an empty one: nothing is known
+WORD_BYTES = 4
+ENTRY_BYTES = 8  # that a log in flash adds to each entry, as Zephyr's NVS does
+NEAR = 0.005  # relative error of a product: the tables round to a few digits
+
+
+class Chip(NamedTuple):
+    """Hold a chip's energy per cycle, by its maker's supply current. `cpu` is "" where its core has no table."""
+
+    chip: str
+    name: str
+    core: str
+    cpu: str
+    uA_per_MHz: float  # noqa: N815 - the unit's own spelling
+    supply_V: float  # noqa: N815
+    MHz: float | None
+    pJ_per_cycle: float  # noqa: N815
+    condition: str
+    source: str
+    status: str
+    note: str
+
+
+class Trng(NamedTuple):
+    """Describe a true random number generator: it starts once for a record, then each 32-bit word takes its time."""
+
+    start_us: float
+    us_per_word: float
+    mA: float  # noqa: N815
+    nJ_per_word: float  # noqa: N815
+    source: str
+    status: str
+    note: str
+
+    def nanojoule(self, words: int) -> float:
+        """Return the energy of `words` words, with the start."""
+        start = self.nJ_per_word * self.start_us / self.us_per_word
+        return words * self.nJ_per_word + (start if words else 0.0)
+
+
+class Store(NamedTuple):
+    """Describe non-volatile memory. `page_bytes` is 0 where nothing has to be erased before a write."""
+
+    kind: str
+    us_per_word: float
+    mA: float  # noqa: N815
+    nJ_per_word: float  # noqa: N815
+    page_bytes: int
+    erase_us: float
+    erase_mA: float  # noqa: N815
+    erase_nJ: float  # noqa: N815
+    source: str
+    status: str
+    note: str
+
+    def nanojoule(self, size: int) -> float:
+        """Return the energy of appending `size` bytes; in flash to a log whose page is erased when it is full."""
+        if not self.page_bytes:
+            return size / WORD_BYTES * self.nJ_per_word
+        entry = size + ENTRY_BYTES
+        return entry / WORD_BYTES * self.nJ_per_word + self.erase_nJ * entry / self.page_bytes
+
+    def nanojoule_erasing(self, size: int) -> float:
+        """Return the energy of writing `size` bytes where every write erases a page first."""
+        return size / WORD_BYTES * self.nJ_per_word + self.erase_nJ
+
+
+class Radio(NamedTuple):
+    """Hold one row of a radio table. An event is what every packet takes beside its own bytes."""
+
+    radio: str
+    chip: str
+    title: str
+    us_per_byte: float
+    overhead_us: float  # sent beside the payload: preamble, addresses, headers, checksums
+    receive_us: float  # listening: a poll before, an acknowledgement or windows after
+    start_us: float  # crystal, ramp-up, gaps
+    tx_mA: float  # noqa: N815
+    rx_mA: float  # noqa: N815
+    start_mA: float  # noqa: N815
+    supply_V: float  # noqa: N815
+    max_payload_bytes: int
+    duty_percent: float  # of the time that the band's rules let a device send; 100: no limit
+    nJ_per_byte: float  # noqa: N815
+    nJ_per_event: float  # noqa: N815
+    condition: str
+    source: str
+    status: str
+    status_of: str  # byte or event where the status is about one of them alone
+    note: str
+
+    @property
+    def owner(self) -> str:
+        """Return whose radio it is if not the chip's own, as the row's title ends: "an nRF52840"; else ""."""
+        return self.title.rpartition(", ")[2] if self.chip == ANY else ""
+
+    def packets(self, size: int) -> int:
+        """Return the number of packets for `size` bytes; an empty record still is one."""
+        return max(1, -(-size // self.max_payload_bytes))
+
+    def nanojoule(self, size: int) -> float:
+        """Return the energy of sending `size` bytes, each packet an event of its own."""
+        return self.packets(size) * self.nJ_per_event + size * self.nJ_per_byte
+
+    def sending_seconds(self, size: int) -> float:
+        """Return the time that `size` bytes are on the air."""
+        return (size * self.us_per_byte + self.packets(size) * self.overhead_us) / MICROSECONDS
+
+    def busy_seconds(self, size: int) -> float:
+        """Return the time that `size` bytes occupy the radio: sending, listening, starting."""
+        return self.sending_seconds(size) + self.packets(size) * (self.receive_us + self.start_us) / MICROSECONDS
+
+
+TRNG_COLUMNS = (
+    *(Column(f"trng_{name}", number, None) for name in ("start_us", "us_per_word", "mA", "nJ_per_word")),
+    Column("trng_source", str, ""),
+    Column("trng_status", one_of(*STATUSES, NONE), ""),
+    Column("trng_note", str, ""),
+)
+STORE_COLUMNS = (
+    Column("store", one_of("flash", "FRAM", "RRAM", "EEPROM"), ""),
+    *(Column(f"store_{name}", number, None) for name in ("us_per_word", "mA", "nJ_per_word")),
+    Column("page_bytes", whole(0), None),
+    *(Column(f"erase_{name}", number, None) for name in ("us", "mA", "nJ")),
+    Column("store_source", str, ""),
+    Column("store_status", one_of(*STATUSES), ""),
+    Column("store_note", str, ""),
+)
+
+
+def _check_chip(path: Path, row: dict[str, Any]) -> Iterator[str]:
+    cpu, volt = row["cpu"], row["supply_V"]
+    beside = re.fullmatch(r"[\w-]{1,60}", cpu) and path.with_name(f"{cpu}.csv").is_file()
+    if cpu and cpu not in cpu_names() and not beside:
+        yield f"unknown cpu {cpu!r}"
+    if not (row["uA_per_MHz"] > 0 and volt > 0 and row["pJ_per_cycle"] > 0):
+        yield "uA_per_MHz, supply_V and pJ_per_cycle: each is above 0"
+    else:
+        yield from product_faults(row, "pJ_per_cycle", row["uA_per_MHz"] * volt)  # 1 µA/MHz at 1 V is 1 pJ per cycle
+    if (yield from _part_faults(row, TRNG_COLUMNS, "trng_status")):
+        yield from product_faults(row, "trng_nJ_per_word", row["trng_us_per_word"] * row["trng_mA"] * volt)
+    if (yield from _part_faults(row, STORE_COLUMNS, "store_status")):
+        yield from product_faults(row, "store_nJ_per_word", row["store_us_per_word"] * row["store_mA"] * volt)
+        yield from product_faults(row, "erase_nJ", row["erase_us"] * row["erase_mA"] * volt)
+        if (row["page_bytes"] == 0) != (row["erase_us"] == 0):
+            yield "page_bytes and erase_us: both or neither are 0"
+
+
+def _part_faults(row: dict[str, Any], columns: tuple[Column, ...], status: str) -> Generator[str, None, bool]:
+    """Yield the faults of a generator or a memory: all of its cells are given, or none; return whether they are."""
+    known, note = row[status] not in ("", NONE), status.replace("status", "note")
+    cells = {column.name: row[column.name] for column in columns if column.name not in (status, note)}
+    wrong = [name for name, value in cells.items() if (value in (None, "")) == known]
+    yield from (f"empty {name}" if known else f"{name} without {status}" for name in wrong)
+    if known and row[status] != "confirmed" and not row[note]:
+        yield f"{status} {row[status]} without a note that says why"
+    return known and not wrong
+
+
+def product_faults(row: dict[str, Any], name: str, product: float) -> Iterator[str]:
+    """Yield a fault where a cell is not the product of others."""
+    if abs(product - row[name]) > NEAR * max(product, row[name]):
+        yield f"{name} is {row[name]:g}, and times, currents and voltage make {product:g}"
+
+
+CHIP_SCHEMA = Schema(
+    "chip",
+    (
+        *columns_for(Chip, cpu=Column("cpu", str, ""), MHz=Column("MHz", number, None), status=STATUS, note=NOTE),
+        *TRNG_COLUMNS,
+        *STORE_COLUMNS,
+    ),
+    _check_chip,
+    key=("chip",),
+)
+
+
+def energy_file() -> Path:
+    """Return the packaged table of chips."""
+    return Path(folder(), "energy.csv")
+
+
+def _chips(path: Path) -> list[Chip]:
+    size = len(Chip._fields)
+    return [Chip(*CHIP_SCHEMA.values(cells)[:size]) for _, cells in read_cells(path)[2]]
+
+
+def load_chips() -> list[Chip]:
+    """Load every chip of the energy table, in the file's order."""
+    return _chips(energy_file())
+
+
+def chip_names() -> list[str]:
+    """List the packaged chips."""
+    return [chip.chip for chip in load_chips()]
+
+
+def load_chip(name: str) -> Chip:
+    """Load a packaged chip by its name, or your own by its file name."""
+    if is_own(name):
+        return _own_chip(check_own_table(name, "chip"))
+    for chip in load_chips():
+        if chip.chip == name.lower():
+            return chip
+    raise InputError(unknown_name("chip", name, chip_names()))
+
+
+def load_priced_chip(name: str) -> Chip:
+    """Load a chip; InputError where its core has no table, so that its cycles are not known."""
+    chip = load_chip(name)
+    if not chip.cpu:
+        mend = "name one in its column cpu, or choose another" if is_own(name) else "choose another"
+        raise InputError(f"{chip.name} has a {chip.core}, whose cycles are in no table here; {mend}.")
+    return chip
+
+
+def _own_chip(path: Path) -> Chip:
+    """Read the one chip of a file; its core is a packaged one, or a table beside the file."""
+    chip = _chips(path)[0]
+    own_core = chip.cpu and chip.cpu not in cpu_names()
+    return chip._replace(cpu=str(path.with_name(f"{chip.cpu}.csv"))) if own_core else chip
+
+
+def load_parts(chip: str, path: str | None = None) -> tuple[Trng | None, Store | None]:
+    """Load the generator and the memory of a packaged chip, or of the one in your own file; None for an unknown one."""
+    for _, cells in read_cells(Path(path) if path else energy_file())[2]:
+        if cells[0] == chip:
+            row, first, second = CHIP_SCHEMA.values(cells), len(Chip._fields), -len(STORE_COLUMNS)
+            trng, store = Trng(*row[first:second]), Store(*row[second:])
+            return trng if trng.status else None, store if store.status else None
+    return None, None
+
+
+def _check_radio(path: Path, row: dict[str, Any]) -> Iterator[str]:
+    if row["chip"] not in (ANY, *chip_names()):
+        yield f"unknown chip {row['chip']!r}"
+    sent, heard, started = (row[name] * row["supply_V"] for name in ("tx_mA", "rx_mA", "start_mA"))
+    yield from product_faults(row, "nJ_per_byte", row["us_per_byte"] * sent)
+    event = row["overhead_us"] * sent + row["receive_us"] * heard + row["start_us"] * started
+    yield from product_faults(row, "nJ_per_event", event)
+    if not 0 < row["duty_percent"] <= 100:
+        yield f"duty_percent {row['duty_percent']} is not above 0 and at most 100"
+    if row["chip"] == ANY and not row["title"].rpartition(", ")[2].startswith(("a ", "an ")):
+        yield "a row for any chip whose title does not end in whose radio it is, as `…, an nRF52840`"
+
+
+RADIO_SCHEMA = Schema(
+    "radio",
+    columns_for(
+        Radio,
+        max_payload_bytes=Column("max_payload_bytes", whole(1)),
+        status=STATUS,
+        status_of=Column("status_of", one_of("byte", "event"), ""),
+        note=NOTE,
+    ),
+    _check_radio,
+    key=("radio", "chip"),
+    headers=("title",),
+)
+
+
+def radio_files() -> list[Path]:
+    """List the packaged tables of radios in alphabetical order."""
+    return sorted(Path(folder(), "radio").glob("*.csv"))
+
+
+def _radio_cells() -> list[list[str]]:
+    return [cells for path in radio_files() for _, cells in read_cells(path)[2]]
+
+
+def load_radios() -> list[Radio]:
+    """Load every row of every table of radios."""
+    return [Radio(*RADIO_SCHEMA.values(cells)) for cells in _radio_cells()]
+
+
+def radio_names() -> list[str]:
+    """List the radios."""
+    return list(dict.fromkeys(cells[0] for cells in _radio_cells()))
+
+
+def load_radio(name: str, chip: str = ANY) -> Radio:
+    """Load the row of a radio for a chip, or the one for any chip; InputError with the known names otherwise."""
+    named = {cells[1]: cells for cells in _radio_cells() if cells[0] == name.lower()}
+    found = named.get(chip) or named.get(ANY)
+    if found is None:
+        hint = did_you_mean(name, radio_names())
+        raise InputError(f"radio {name!r} is not known{hint}; there are {', '.join(radio_names())}.")
+    return Radio(*RADIO_SCHEMA.values(found))
+
+
+def own_files(name: str | None) -> list[Path]:
+    """List the files that are read for your own chip or processor, with the tables that it builds on.
+
+    Empty for a packaged one. A file with faults is reported by whoever reads it.
+    """
+    waiting = [Path(name)] if name is not None and is_own(name) else []
+    found: list[Path] = []
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.append(path)
+            waiting += _base_files(path)
+    return found
+
+
+def _base_files(path: Path) -> list[Path]:
+    try:
+        header, columns, lines = read_cells(path)
+    except (OSError, ValueError):
+        return []
+    names = [base_name(header)]
+    if tuple(columns) == CHIP_SCHEMA.names:
+        cores = {cells[columns.index("cpu")] for _, cells in lines if len(cells) == len(columns)}
+        names = sorted(cores - set(cpu_names()))
+    places = [base_file(path, name) for name in names if name]
+    return [place for place in places if place is not None and place.parent != cpu_folder()]

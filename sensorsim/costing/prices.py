@@ -1,0 +1,341 @@
+"""Load processor tables (tables/cpu/*.csv) and look up the price of an operation or an instruction.
+
+>>> load_cpu("k7").price("DIV", 16, signed=False, metric="native").typical
+47
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sensorsim._util.errors import InputError
+from sensorsim._util.hints import did_you_mean
+from sensorsim.costing.csv_schema import (
+    NOTE,
+    STATUS,
+    Column,
+    Number,
+    Schema,
+    Span,
+    number,
+    one_of,
+    parts_of,
+    read_cells,
+    span,
+)
+from sensorsim.tables import folder
+
+SHOWN = 60  # characters of a path in a message
+METRICS = ("native", "latency")  # native: the unit of the processor's table
+INTEGER_CLASSES = (
+    *("ADD", "SUB", "MUL", "DIV", "AND", "OR", "XOR", "NOT", "SHIFT", "ROTATE"),
+    *("LOAD", "STORE", "COMPARE", "SELECT", "BRANCH"),
+    "INDEX",  # address and loop arithmetic
+)
+FLOAT_CLASSES = ("FADD", "FSUB", "FMUL", "FDIV", "FSQRT")
+CLASSES = INTEGER_CLASSES + FLOAT_CLASSES
+WIDTHS = ("8", "16", "32", "64", "80", "f32", "any")
+UNITS = ("macro-ops", "cycles")
+BASES = ("extends", "alters")  # headers that name another table, whose rows count too
+# The conditions that a row named `Jcc`, `Bcc`, … stands for: those of x86, Arm and AVR.
+_CONDITIONS = (
+    "O NO B C NAE AE NB NC E Z NE NZ BE NA A NBE S NS P PE NP PO L NGE GE NL LE NG G NLE EQ CS HS CC LO MI PL VS VC HI "
+    "LS LT GT SH HC TS TC ID IE"
+)
+CONDITIONS = frozenset(_CONDITIONS.split())
+NEVER = "never"
+# `# checked: AGAINST; 36 kernels, largest error 0.7 % (crc32), mean error 0.1 %`
+_CHECKED = (
+    r"(?P<against>.+); (?P<kernels>[1-9]\d*) kernels?, "
+    r"largest error (?P<largest>\d+(\.\d+)?) %( \((?P<worst>[^()]+)\))?, mean error (?P<mean>\d+(\.\d+)?) %"
+)
+
+
+class Checked(NamedTuple):
+    """Say how well a table predicts the cycles of machine code that ran on a simulator or a chip.
+
+    An error is the relative difference in per cent, without its sign. Figures stay text, as they are printed.
+    """
+
+    against: str  # the simulator or chip, its configuration, and the compiler
+    kernels: int
+    largest: str
+    worst: str  # the kernel with the largest error
+    mean: str
+
+
+class Row(NamedTuple):  # not a dataclass: those take milliseconds to build at import
+    """Hold one row of a processor table: its place, then a field for each column."""
+
+    path: Path
+    line: int
+    operation: str
+    operands: tuple[str, ...]
+    classes: tuple[str, ...]
+    widths: tuple[str, ...]
+    signedness: str
+    unit: str
+    min: Number
+    typical: Number
+    max: Number
+    per_register: Number
+    latency_cycles: Span | None
+    reciprocal_throughput_cycles: Span | None
+    source: str
+    status: str
+    status_of: str
+    note: str
+
+    def flag(self, metric: str) -> str:
+        """Return "disputed" or "estimate" where the status is about this quantity, else ""."""
+        return self.status if self.status_of in ("", metric) and self.status != "confirmed" else ""
+
+    def cost(self, registers: int = 0) -> Span:
+        """Return the native cost; `registers` is the length of the instruction's register list, if it has one."""
+        extra = self.per_register * registers
+        return Span(self.min + extra, self.typical + extra, self.max + extra)
+
+    def priced_keys(self) -> Iterator[tuple[str, str, str]]:
+        """Yield every (class, width, signedness) that the row prices; INDEX has no width, as addresses have one."""
+        signs = ("signed", "unsigned") if self.signedness == "any" else (self.signedness,)
+        for cls in self.classes:
+            for width in ("any",) if cls == "INDEX" else self.widths:
+                for sign in signs:
+                    yield cls, width, sign
+
+
+def _check_row(path: Path, row: dict[str, Any]) -> Iterator[str]:
+    low, typical, high = row["min"], row["typical"], row["max"]
+    if not low <= typical <= high:
+        yield f"min {low}, typical {typical}, max {high} do not ascend"
+    if high == 0:
+        yield "a cost of zero"
+    if row["class"] not in ((), ("BRANCH",)) and row["width"] == ("any",):
+        yield "a row that prices a class names its widths; only BRANCH may have any"
+
+
+CPU_SCHEMA = Schema(
+    "processor",
+    (
+        Column("operation"),
+        Column("operands", lambda text: tuple(text.split("|")), ("",)),
+        Column("class", parts_of(*CLASSES), ()),
+        Column("width", parts_of(*WIDTHS)),
+        Column("signedness", one_of("any", "signed", "unsigned")),
+        Column("unit", one_of(*UNITS)),
+        Column("min", number),
+        Column("typical", number),
+        Column("max", number),
+        Column("per_register", number, 0),
+        Column("latency_cycles", span, None),
+        Column("reciprocal_throughput_cycles", span, None),
+        Column("source"),
+        STATUS,
+        Column("status_of", one_of("native", "latency", "throughput"), ""),
+        NOTE,
+    ),
+    _check_row,
+    headers=("title", "checked", "configuration", *BASES),
+)
+
+
+class Price(NamedTuple):
+    """Hold the price of one operation in `unit`, and the row that it is from."""
+
+    min: Number
+    typical: Number
+    max: Number
+    unit: str
+    row: Row
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Hold a processor's table. `unit` is the table's own: macro-ops or cycles."""
+
+    name: str
+    title: str
+    unit: str
+    rows: tuple[Row, ...]
+    path: Path
+    checked: Checked | None = None  # None: never compared with something exact
+    configuration: str = ""  # the variant of the core that the prices are for
+
+    def price(self, cls: str, width: int | str, signed: bool, metric: str) -> Price:
+        """Return the price of one operation of class `cls` on operands of `width` bits ("f32": a 32-bit float)."""
+        if metric not in METRICS:
+            raise InputError(f"metric {metric!r} is not known; the tables have {' and '.join(METRICS)}.")
+        sign = "signed" if signed else "unsigned"
+        row = self._by_class.get((cls, str(width), sign)) or self._by_class.get((cls, "any", sign))
+        if row is None:
+            raise InputError(self._no_price(cls, str(width), sign))
+        if metric == "native":
+            return Price(row.min, row.typical, row.max, row.unit, row)
+        if row.latency_cycles is None:
+            hint = "; its cycles are its native unit" if self.unit == "cycles" else ""
+            raise InputError(f"{row.path.name} has no latency for {cls} at width {width} (line {row.line}){hint}.")
+        return Price(*row.latency_cycles, "cycles", row)
+
+    def instruction(self, mnemonic: str, operands: str, width: int | str) -> Row:
+        """Return the row of a machine instruction, as `instruction("MOV", "r,m", 32)`; conditions as in `JNE`."""
+        name = mnemonic.upper()
+        named = self._by_mnemonic.get(name) or self._family(name)
+        if not named:
+            raise InputError(f"{self.path.name} has no row for the instruction {mnemonic}; add one with its source.")
+        matching = [row for row in named if operands in row.operands] or [row for row in named if "any" in row.operands]
+        if not matching:
+            forms = sorted({form or "no operands" for row in named for form in row.operands})
+            raise InputError(f"{self.path.name} has {mnemonic} with {'; '.join(forms)}, not with {operands!r}.")
+        for row in matching:
+            if str(width) in row.widths or "any" in row.widths:
+                return row
+        widths = sorted({width for row in matching for width in row.widths}, key=_by_size)
+        raise InputError(f"{self.path.name} has {mnemonic} {operands} at {', '.join(widths)} bit, not at {width}.")
+
+    @cached_property
+    def _by_class(self) -> dict[tuple[str, str, str], Row]:
+        return {key: row for row in self.rows for key in row.priced_keys()}
+
+    @cached_property
+    def _by_mnemonic(self) -> dict[str, list[Row]]:
+        named: dict[str, list[Row]] = {}
+        for row in self.rows:
+            named.setdefault(row.operation if row.operation.endswith("cc") else row.operation.upper(), []).append(row)
+        return named
+
+    def _family(self, name: str) -> list[Row]:
+        """Return the rows of `Jcc` for JNE: a stem in the table followed by a condition."""
+        for stem, rows in self._by_mnemonic.items():
+            if stem.endswith("cc") and name.startswith(stem[:-2]) and name[len(stem) - 2 :] in CONDITIONS:
+                return rows
+        return []
+
+    def _no_price(self, cls: str, width: str, sign: str) -> str:
+        if cls not in CLASSES:
+            return f"{cls} is not an operation class; the tables know {', '.join(CLASSES)}."
+        widths = sorted({w for c, w, s in self._by_class if c == cls and s == sign}, key=_by_size)
+        if not widths:
+            return f"{self.path.name} has no row for {cls} (width {width}, {sign}); add one with its source."
+        return f"{self.path.name} has {cls} ({sign}) at width {', '.join(widths)}, not {width}; choose one it has."
+
+
+def _by_size(width: str) -> tuple[bool, int | str]:
+    return (not width.isdecimal(), int(width) if width.isdecimal() else width)
+
+
+def cpu_folder() -> Path:
+    """Return the folder of the packaged processor tables."""
+    return Path(folder(), "cpu")
+
+
+def cpu_names() -> list[str]:
+    """List the packaged processors in alphabetical order."""
+    return sorted(path.stem for path in cpu_folder().glob("*.csv"))
+
+
+def load_cpu(name: str) -> Cpu:
+    """Load a packaged processor by its name, or your own by its file name."""
+    if is_own(name):
+        return read_cpu(check_own_table(name, "processor"))
+    if name.lower() not in cpu_names():
+        raise InputError(unknown_name("processor", name, cpu_names()))
+    return read_cpu(cpu_folder() / f"{name.lower()}.csv")
+
+
+def read_cpu(path: Path) -> Cpu:
+    """Read a table file. `# extends: other` adds its rows to those of another table.
+
+    `# alters: other` does so too, and replaces rows of that table for the same instructions.
+    """
+    header, columns, lines = read_cells(path)
+    if tuple(columns) != CPU_SCHEMA.names:
+        raise InputError(f"{path.name} does not have the columns of a processor table; run `sensorsim cpus check`.")
+    found = base_file(path, base_name(header))
+    base = read_cpu(found).rows if found else ()
+    try:
+        own = tuple(Row(path, line, *CPU_SCHEMA.values(cells)) for line, cells in lines)
+        checked, configuration = parse_checked(header.get("checked", "")), parse_configuration(header)
+    except ValueError as error:
+        raise InputError(f"{path.name} cannot be read ({error}); run `sensorsim cpus check` for the line.") from None
+    rows = (without_altered(base, own) if "alters" in header else base) + own
+    title, unit = header.get("title", path.stem), rows[0].unit if rows else ""
+    return Cpu(path.stem, title, unit, rows, path, checked, configuration)
+
+
+def without_altered(base: tuple[Row, ...], own: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Return the rows of `base` for whose instructions `own` has no row."""
+    forms = {(row.operation, form) for row in own for form in row.operands}
+    return tuple(row for row in base if not any((row.operation, form) in forms for form in row.operands))
+
+
+def base_name(header: Mapping[str, str]) -> str:
+    """Return the name of the table that another with this header extends or alters, or ""."""
+    return header.get("extends") or header.get("alters") or ""
+
+
+def base_file(path: Path, base: str) -> Path | None:
+    """Return the file of a table that `path` extends or alters: beside it or packaged; None where there is none."""
+    if not re.fullmatch(r"[\w-]{1,60}", base) or base == path.stem:
+        return None
+    found = (path.with_name(f"{base}.csv"), cpu_folder() / f"{base}.csv")
+    return next((place for place in found if place.is_file()), None)
+
+
+def parse_checked(text: str) -> Checked | None:
+    """Parse a `checked` line; None for a table that was never compared; ValueError for another form."""
+    if text in ("", NEVER):
+        return None
+    match = re.fullmatch(_CHECKED, text)
+    if match is None:
+        raise ValueError(f"{text!r} is neither {NEVER!r} nor `AGAINST; K kernels, largest error X %, mean error Y %`")
+    if float(match["mean"]) > float(match["largest"]):
+        raise ValueError(f"mean error {match['mean']} % above the largest, {match['largest']} %")
+    return Checked(match["against"], int(match["kernels"]), match["largest"], match["worst"] or "", match["mean"])
+
+
+def parse_configuration(header: Mapping[str, str]) -> str:
+    """Parse a `configuration` line: a few words, or "" where there is none; ValueError for another form."""
+    text = header.get("configuration", "")
+    if "configuration" in header and (not text or len(text) > 120 or text[-1] in ".;"):
+        raise ValueError(f"{text!r} is not a few words such as `single-cycle multiplier`, without a stop behind them")
+    return text
+
+
+def is_own(name: str) -> bool:
+    """Return whether a name is that of your own file, as `--cpu my-core.csv`, and not of a packaged table."""
+    return name.lower().endswith(".csv")
+
+
+def check_own_table(name: str, what: str) -> Path:
+    """Return the path of your own table; InputError with the first fault of one that is not valid."""
+    from sensorsim.costing.tablecheck import check_own
+
+    path = Path(name)
+    shown = name if len(name) <= SHOWN else f"…{name[2 - SHOWN :]}"
+    try:
+        faults = check_own(path, what)
+    except OSError as error:
+        why = error.strerror or "no such file"
+        raise InputError(
+            f"cannot read {shown}: {why}; give a table of a {what}, or a name of `sensorsim cpus`."
+        ) from None
+    if faults:
+        first = faults[0] if len(faults[0]) <= 120 else f"{faults[0][:118]}…"
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise InputError(
+            f"{first}{more}; `sensorsim cpus check FILE` lists all faults, tables/cpu/README.md explains the columns."
+        )
+    return path
+
+
+def unknown_name(what: str, name: str, known: list[str]) -> str:
+    """Return the message for a name that is not known, with the nearest known one or your own file as a hint."""
+    try:
+        is_file = len(name) < SHOWN - 3 and Path(f"{name}.csv").is_file()
+    except (OSError, ValueError):
+        is_file = False
+    hint = f" (did you mean {name}.csv?)" if is_file else did_you_mean(name, known)
+    return f"{what} {name!r} is not known{hint}; there are {', '.join(known)}."

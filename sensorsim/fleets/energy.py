@@ -1,0 +1,146 @@
+"""Energy of releases, openings and stores in whole nanojoules, priced as `cost` prices them.
+
+    release    arithmetic, random words and the packet on the air: the sensor's line of a whole record
+    store      the journal of that line: read, count, write, and the memory that keeps it
+    open       1024 bytes of the chip's entropy (where the tables know of it), watched and absorbed; the journal read
+
+So a release whose store counts it alone takes what `cost` says of the sensor, with this packet on the air. That line is
+one of a rows table with 5 knots and 5 symbols, one feature of n; other tables, and a sketch, are priced as if they were
+that one. Sensing, sleep, the schedule, refusals and the upkeep of a link are not counted, there as here.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from sensorsim.costing.chips import DEFAULT_RADIO, NONE
+from sensorsim.costing.whole_record import resolve_choices
+from sensorsim.fleets.settings import GREEDY, SAMPLED, Faults, Prices
+
+if TYPE_CHECKING:
+    from sensorsim.costing.record_energy import RecordPricer
+    from sensorsim.device.firmware import Firmware
+
+STORES_OF_A_NEW_JOURNAL = 2
+BYTES_OF_A_WORD = 4
+
+
+class Board(NamedTuple):
+    """A chip with its radio and battery."""
+
+    prices: Prices
+    chip: str
+    radio: str
+    battery_mah: float | None = None
+    joule: float | None = None  # what the battery holds
+    note: str = ""  # why there are no prices
+
+
+class Life(NamedTuple):
+    """What bounds the energy of a device: its days, its records per day, and its faults."""
+
+    firmware: "Firmware"
+    days: int
+    records_per_day: int
+    faults: Faults
+    schedule: str
+
+
+def prices_of(
+    firmware: "Firmware",
+    days: int,
+    records_per_day: int,
+    chip: str | None = None,
+    radio: str = DEFAULT_RADIO,
+    faults: Faults | None = None,
+    schedule: str = SAMPLED,
+) -> Prices:
+    """Return the prices of a board; all zero if the tables lack a figure for a part of the chip."""
+    return board_of(firmware, days, records_per_day, chip, radio, None, faults, schedule).prices
+
+
+def board_of(
+    firmware: "Firmware",
+    days: int,
+    records_per_day: int,
+    chip: str | None = None,
+    radio: str = DEFAULT_RADIO,
+    battery_mah: float | None = None,
+    faults: Faults | None = None,
+    schedule: str = SAMPLED,
+) -> Board:
+    """Return the chip that `sensorsim cost` chooses, with prices for devices of these days and faults."""
+    from sensorsim.costing.record_energy import CHACHA20, RecordPricer
+    from sensorsim.costing.whole_record import COULOMB_PER_MAH, Choices
+
+    parts = resolve_choices(Choices(chip, radio, battery_mah=battery_mah), "")
+    pricer = RecordPricer(*parts, CHACHA20, {}, firmware.table.features)
+    joule = None if battery_mah is None else battery_mah * COULOMB_PER_MAH * pricer.chip.supply_V
+    named = pricer.chip.name, pricer.radio.radio, battery_mah, joule
+    if pricer.store is None:
+        note = f"the table of {pricer.chip.name} has no figure for its memory, so no energy is counted"
+        return Board(Prices(), *named, note)
+    return Board(_prices(pricer, Life(firmware, days, records_per_day, faults or Faults(), schedule)), *named)
+
+
+def _prices(pricer: "RecordPricer", life: Life) -> Prices:
+    from sensorsim.costing.sensor import opening_operations
+
+    line = pricer.sensor_record().parts
+    release = sum(_known(line[name].nJ) for name in ("arithmetic", "random words"))
+    release += pricer.radio.nanojoule(life.firmware.layout.bytes)
+    entropy = _bytes_of_an_opening() // BYTES_OF_A_WORD
+    operations = opening_operations() + Counter({"LOAD": entropy, "STORE": entropy})
+    beside = pricer.trng.nanojoule(entropy) if pricer.trng and pricer.trng.status != NONE else 0.0
+    opening = _known(pricer.part(pricer.count_cycles(operations), beside).nJ)
+    found = Prices(round(release), round(opening), round(_known(line["journal"].nJ)))
+    return found._replace(step=_step(found, life))
+
+
+def faultless(prices: Prices, firmware: "Firmware", days: int, records_per_day: int) -> int:
+    """Return the energy of a device without faults: it opens once, and spends its whole budget in each period."""
+    from sensorsim.device.schedule import Schedule
+
+    allowed = Schedule.of(firmware, records_per_day).allowed
+    periods = -(-days // firmware.budget_days)
+    stores = STORES_OF_A_NEW_JOURNAL + periods * -(-allowed // firmware.reserve)
+    return periods * allowed * prices.release + prices.open + stores * prices.store
+
+
+def most(prices: Prices, life: Life) -> int:
+    """Return an upper bound on the energy of a device with any faults."""
+    from sensorsim.device.schedule import Schedule
+
+    firmware, faults, records = life.firmware, life.faults, life.days * life.records_per_day
+    jumps = faults.clock_skew > 0 and (faults.reset_rate > 0 or faults.power_cuts > 0)  # slots may come again
+    periods = -(-life.days // firmware.budget_days) + (faults.clock_skew > 0)
+    if jumps:
+        periods = (life.days + 2 * faults.clock_skew) // firmware.budget_days + 2
+    due = periods * Schedule.of(firmware, life.records_per_day).allowed
+    tries = records if jumps or life.schedule == GREEDY else min(records, due)
+    within = min(tries, periods * firmware.releases)  # that budgets pay for
+    openings = min(tries, life.days + 1 if faults.reset_rate > 0 else 1)
+    stores = within if faults.reset_rate > 0 else min(within, periods * -(-firmware.releases // firmware.reserve))
+    if faults.power_cuts > 0:
+        stores = 2 * tries  # one that is torn, and one that makes up for it
+    if faults.power_cuts > 0 or faults.stuck_entropy > 0 or jumps:
+        openings = tries
+    return within * prices.release + openings * prices.open + (STORES_OF_A_NEW_JOURNAL + stores) * prices.store
+
+
+def _step(prices: Prices, life: Life) -> int:
+    """Return the bin width of the histogram: even bins reach to twice a faultless device, the last beyond all."""
+    from sensorsim.fleets.counts import EVEN, MOST_STEPS
+
+    plain = faultless(prices, life.firmware, life.days, life.records_per_day)
+    return max(1, -(-2 * plain // EVEN), most(prices, life) // MOST_STEPS + 1)
+
+
+def _bytes_of_an_opening() -> int:
+    from sensorsim.kernels.health import START_UP
+
+    return int(START_UP)
+
+
+def _known(nanojoule: float | None) -> float:
+    assert nanojoule is not None
+    return nanojoule

@@ -1,0 +1,156 @@
+"""Format the result of a fleet for one screen of 80 columns."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sensorsim._util.terminal import counted
+from sensorsim.fleets.estimates import NANOJOULES_PER_MICROJOULE
+from sensorsim.fleets.fleet_result import OF_RECORDS
+from sensorsim.noise.certificate import format_epsilon as epsilon
+
+if TYPE_CHECKING:
+    from sensorsim.fleets.estimates import Coverage
+    from sensorsim.fleets.fleet_result import Feature, FleetResult
+
+WIDTH = 80
+MOST_FEATURES = 14
+NAME = 26  # characters of a feature's name
+NOT_PRIVATE = " a simulation: seeded, its truth is known, and nothing of it is private"
+
+
+def text(result: "FleetResult") -> str:
+    """Return the main results; the rest is in the JSON."""
+    settings = result.settings
+    often = "a record" if settings.records_per_day == 1 else f"{settings.records_per_day:,} records"
+    devices, days = counted(settings.devices, "device"), counted(settings.days, "day")
+    lines = [
+        f" {devices} × {days}, {often} a day; people: {_cut(settings.people.source, 24)}",
+        NOT_PRIVATE,
+    ]
+    lines += [*_warning(result), "", *_packets(result), "", *_estimates(result), "", *_spend(result), *_energy(result)]
+    return "\n".join(lines)
+
+
+def _warning(result: "FleetResult") -> list[str]:
+    if not result.over_budget:
+        return []
+    spent, budget = epsilon(result.worst_period, 6), result.settings.firmware.budget
+    return [f" OVER BUDGET: a device spent ε {spent} in a period whose budget is {budget}"]
+
+
+def _packets(result: "FleetResult") -> list[str]:
+    found = {one.name: one for one in result.outcomes}
+    records = [f"{_share(found[name].share)} {name}" for name in OF_RECORDS if found[name].count]
+    lines = _wrapped(" records   ", [f"{found['records'].count:,}:", *_listed(records)])
+    came = [f"{_share(found[name].share)} {name}" for name in ("received", "lost") if found[name].count]
+    if came:
+        lines += _wrapped(" packets   ", [f"{found['released'].count:,}:", *_listed(came)])
+    happened = [counted(found[name].count, word) for name, word in (("resets", "reset"), ("opens", "opening"))]
+    if found["stuck devices"].count:
+        happened.append(f"{found['stuck devices'].count:,} with stuck entropy")
+    return lines + _wrapped(" devices   ", _listed(happened))
+
+
+def _estimates(result: "FleetResult") -> list[str]:
+    sketch = result.settings.firmware.sketch
+    days = result.settings.days if sketch else result.every
+    period = "a day" if days == 1 else f"{days} days"
+    mean, whole = ("mean", "the range") if sketch is None else ("mean square", "its bound")
+    what = f" 95 % intervals of a {mean} over {period}"
+    if result.half is None:
+        return [f"{what}: the run is shorter"]
+    scale = 1.0 if sketch is None else sketch.root**2
+    lines = [f"{what}: ±{_percent(result.half / scale)} of {whole}, from {_number(result.count)} values"]
+    lines.append(f"   of {result.of_people:26}{_coverage(result.coverage)}")
+    lines.append(f"   of {'the records that came':26}{_coverage(result.coverage_of_records)}")
+    if result.error_sd is not None and result.foretold_sd is not None:
+        error, foretold = _percent(result.error_sd / scale), _percent(result.foretold_sd / scale)
+        lines.append(f"   off the truth, root of the mean square {error}; at the worst people {foretold}")
+    return lines if sketch else [*lines, "", *_features(result.features)]
+
+
+def _features(features: "Sequence[Feature]") -> list[str]:
+    lines = [f" {'feature':{NAME}}{'half width':>11}{'in its unit':>22}{'held':>10}{'values':>9}"]
+    for one in features[:MOST_FEATURES]:
+        half = "" if one.half is None else f"±{_percent(one.half)}"
+        own = "" if one.half_in_unit is None or one.range is None else f"±{_number(one.half_in_unit)} {one.range.unit}"
+        held = f"{one.coverage.covered}/{one.coverage.intervals}"
+        lines.append(f" {_cut(one.name, NAME):{NAME}}{half:>11}{_cut(own, 21):>22}{held:>10}{_number(one.count):>9}")
+    left = len(features) - MOST_FEATURES
+    return [*lines, f" … and {left} more: --format json has them"] if left > 0 else lines
+
+
+def _spend(result: "FleetResult") -> list[str]:
+    firmware, wear, spent = result.settings.firmware, result.wear, result.spent
+    each = float(firmware.epsilon)
+    high = spent.quantile(0.95)
+    period = "a day" if firmware.budget_days == 1 else f"{firmware.budget_days} days"
+    within = f"{epsilon(result.worst_period, 6)} of {firmware.budget} in {period}"
+    rows = [
+        (" a person over all days", "median", "95 %", "most"),
+        ("   releases", f"{wear.median_releases:,}", f"{high:,}", f"{wear.most_releases:,}"),
+        ("   ε, basic", epsilon(wear.median_basic), epsilon(high * each), epsilon(wear.most_basic)),
+        (f"   ε at delta {wear.delta:g}", epsilon(wear.median_at_delta), "", epsilon(wear.most_at_delta)),
+    ]
+    lines = [f"{name:{NAME + 1}}{middle:>11}{above:>11}{most:>11}".rstrip() for name, middle, above, most in rows]
+    return [*lines, f"   ε, the most in a period: {within}"]
+
+
+def _energy(result: "FleetResult") -> list[str]:
+    used, board = result.used, result.board
+    if used is None:
+        return [] if board is None or not board.note else ["", *_wrapped(" energy    ", board.note.split(" "))]
+    on = "" if board is None else f", {board.chip} with {board.radio}"
+    q = {name: _number(value / NANOJOULES_PER_MICROJOULE) for name, value in used.spread.quantiles().items()}
+    beyond = " or more" if used.spread.overflows else ""
+    parts = ", ".join(f"{_share(part / used.mean)} {name}" for name, part in used.parts.items())
+    lines = ["", f" energy of a device{on}: {used.mean / NANOJOULES_PER_MICROJOULE / used.days:.3g} µJ a day"]
+    lines.append(f"   over all days: median {q['median']}, 95 % {q['95 %']}, most {q['most']}{beyond} µJ")
+    lines.append(f"   {parts}; no sensing, sleep or link")
+    share = used.share(board, used.mean)
+    if board is not None and share is not None:
+        lines.append(f"   {100 * share:.2g} % of a charge of {board.battery_mah:g} mAh")
+    return lines
+
+
+def _coverage(coverage: "Coverage") -> str:
+    if coverage.share is None:
+        return "nothing came"
+    low, high = coverage.limits
+    return f"{100 * coverage.share:.1f} % of {coverage.intervals:,} held ({100 * low:.1f} … {100 * high:.1f} %)"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _share(share: float | None) -> str:
+    if share is None:
+        return "none"
+    return f"{100 * share:.1f} %" if share >= 0.01 or not share else f"{100 * share:.1g} %"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _listed(parts: Sequence[str]) -> list[str]:
+    """Put commas between the parts."""
+    return [f"{part}," for part in parts[:-1]] + list(parts[-1:])
+
+
+def _wrapped(head: str, parts: Iterable[str]) -> list[str]:
+    """Wrap parts into lines of 80 columns with a hanging indent."""
+    lines, line = [], head
+    for part in parts:
+        if len(line) + 1 + len(part) > WIDTH and line.strip() != head.strip():
+            lines.append(line)
+            line = " " * len(head)
+        line += f" {part}"
+    return [*lines, line]

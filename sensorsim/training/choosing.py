@@ -1,0 +1,105 @@
+"""Records as a user names them: a file, its columns, whose they are; and what the reader of a result must know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sensorsim._util.errors import InputError
+from sensorsim._util.hints import need
+
+if TYPE_CHECKING:
+    from sensorsim.training.data import Dataset
+
+TRAINING = ("torch", "scipy", "joblib", "safetensors")
+RANGES, MAXIMA = "ranges", "max"  # how readings become 0 … 1: by public ranges, or divided by private maxima
+NORMALISE = (RANGES, MAXIMA)
+Told = Callable[[str], None]
+
+
+def warn(text: str) -> None:
+    """Tell a note as a warning, which a notebook shows: at the line outside of this package that asked."""
+    import sys
+    import warnings
+
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sensorsim":
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, stacklevel=depth)
+
+
+def chosen_records(
+    data: str | None,
+    m: int = 1,
+    columns: str | Sequence[str] | None = None,
+    person: str | None = None,
+    ranges: str | None = None,
+    normalise: str = RANGES,
+    drop_missing: bool = False,
+    seed: int = 0,
+    needs: tuple[str, ...] = TRAINING,
+    counts: bool = True,
+    told: Told = warn,
+) -> Dataset:
+    """Return the data set. What was done to it is told; of readings only with `counts`, for what is not private."""
+    need(*needs)
+    from sensorsim.training.data import load
+
+    dataset = load(
+        data,
+        m=m,
+        columns=column_names(columns),
+        person=person,
+        ranges=ranges,
+        normalise=normalise,
+        drop_missing=drop_missing,
+        seed=seed,
+    )
+    for line in data_notes(dataset, normalise, counts):
+        told(line)
+    return dataset
+
+
+def column_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names between commas, where quotes keep a comma that belongs to a name; or several."""
+    if columns is None:
+        return None
+    if not isinstance(columns, str):
+        return tuple(columns)
+    import csv
+
+    from sensorsim.ranges import brief
+
+    try:
+        cells = next(csv.reader([columns.replace("\n", " ")], strict=True, skipinitialspace=True), [])
+    except csv.Error as error:
+        raise InputError(f'--columns cannot be read ({error}); give names like Steps,"Heart rate, bpm".') from None
+    found = tuple(name.strip() for name in cells)
+    if not all(found):
+        raise InputError(
+            f"--columns {brief(columns) or 'is empty and'} has a blank name; give names like Steps,Calories."
+        )
+    return found
+
+
+def data_notes(dataset: Dataset, normalise: str, counts: bool = True) -> Iterable[str]:
+    """Say what the reader of a result must know of its data.
+
+    Without `counts` nothing depends on a reading, not even whether one lies outside of its range: who chooses the
+    ranges would find the largest reading by bisection. That a cell is empty is public.
+    """
+    from sensorsim.ranges import brief
+
+    if normalise == "public":
+        yield "Note: --normalise public is now called ranges."
+    if not dataset.persons_known:
+        yield f"Note: no column of {dataset.source} names persons (--person), so every row counts as one."
+    if dataset.dropped:
+        rows = f"{dataset.dropped} of {dataset.dropped + len(dataset.x)}" if counts else "some"
+        yield f"Note: {rows} rows have a missing cell and are left out."
+    if counts and dataset.clipped and dataset.ranges:
+        most, known = max(zip(dataset.clipped_in, dataset.ranges, strict=True), key=lambda pair: pair[0])
+        yield (
+            f"Note: {dataset.clipped} of {dataset.x.size} readings lie outside of their ranges and are clipped, "
+            f"{most} of them in {brief(known.name)} ({known})."
+        )

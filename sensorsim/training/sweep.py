@@ -1,0 +1,249 @@
+"""Run a grid of cells on several processes or on a Dask cluster; finished runs are stored and not repeated."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sensorsim._util.errors import InputError
+from sensorsim._util.pool import cluster_client, end_with_parent
+from sensorsim.mechanisms import find
+from sensorsim.ranges import brief
+from sensorsim.training import cell
+from sensorsim.training.config import Config, checked, records_of
+from sensorsim.training.data import Dataset
+from sensorsim.training.interval import interval
+from sensorsim.training.metrics import trivial_predictors
+from sensorsim.training.records import runs_at_once
+from sensorsim.training.results_file import ABOUT_DATA, CONFIG, TRIVIAL, ResultsFile
+from sensorsim.training.scoring import PARTS
+
+FEW_TASKS = 2  # starting processes costs more than running so few
+OF_DATA = ("source", "n", "normalise")
+OF_CONFIG = ("mechanism", "sigma", "c", "m", "l", "runs", "redraw", "estimator", "kind")
+OF_STATEMENT = (
+    *("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "reproducible", "with_secret_noise"),
+    *("trust", "settings", "epsilon_person_median", "epsilon_person_most", "records_per_person_median"),
+)
+_is_statement = frozenset(OF_STATEMENT).issubset  # of the names in a dictionary
+Predictors = dict[str, dict[str, float | None]]  # scores by the name of a trivial predictor
+
+
+def grid(
+    base: Config,
+    mechanisms: Iterable[str],
+    epsilons: Iterable[float],
+    sigmas: Iterable[float],
+    constants: Iterable[float],
+    n: int,
+    dataset: Dataset | None = None,
+) -> list[Config]:
+    """Return all combinations, checked; those that differ only in what their mechanism does not use appear once.
+
+    A combination that cannot run stays as given, and reports why when it is run; InputError if none can run.
+    """
+    cells: dict[Any, Config] = {}
+    sentences = []
+    for mechanism, sigma, epsilon, c in itertools.product(mechanisms, sigmas, epsilons, constants):
+        asked = replace(base, mechanism=mechanism, epsilon=epsilon, sigma=sigma, c=c)
+        try:
+            config = _checked(asked, n, dataset)
+            cells.setdefault(config, config)
+        except Exception as error:
+            sentences.append(_reason(error))
+            shown = asked if "c" in find(mechanism).options else replace(asked, c=0.0)
+            cells.setdefault((asked.mechanism, epsilon, sigma, sentences[-1]), shown)
+    if sentences and not any(isinstance(key, Config) for key in cells):
+        raise InputError(sentences[0])
+    return list(cells.values())
+
+
+def _checked(config: Config, n: int, dataset: Dataset | None) -> Config:
+    """Check a configuration with the number of records that its settings may depend on; `fm` always has one user."""
+    if dataset is None:
+        return checked(config, n)
+    found = checked(config, n, records_of(dataset, config.m))
+    return found if found.m == config.m else checked(found, n, records_of(dataset, found.m))
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some runs of a cell, for a worker that also has the data."""
+
+    config: Config
+    key: str
+    runs: tuple[int, ...]
+
+
+def run(
+    dataset: Dataset,
+    cells: list[Config],
+    store: ResultsFile,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    finished: Callable[[Config], None] = lambda config: None,
+) -> list[dict[str, Any]]:
+    """Return the result of every cell, in the order of `cells`; call `finished` as each becomes known.
+
+    A cell that could not run has the reason as its `error`, and does not stop the others.
+    """
+    tasks: list[Task] = []
+    left: dict[str, tuple[int, Config]] = {}  # tasks that are still to come for each cell
+    errors: dict[str, str] = {}
+    store.put(ABOUT_DATA, {name: getattr(dataset, name) for name in OF_DATA} | {"rows": len(dataset.x)})
+    for config in cells:
+        key, missing = cell.key_of(config), []
+        _store_config(config, key, store)
+        try:
+            missing = _missing_tasks(dataset, config, store)
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            errors[key] = _reason(error)
+            store.put_error(key, errors[key])
+        tasks += missing
+        left[key] = len(missing), config
+        if not missing:
+            finished(config)
+    for task, about, runs, sentence in _outcomes(dataset, tasks, jobs, dask):
+        if sentence is None:
+            store.put_runs(task.key, about, dict(zip(task.runs, runs, strict=True)))
+        else:
+            errors[task.key] = sentence
+            store.put_error(task.key, sentence)
+        count, config = left[task.key]
+        left[task.key] = count - 1, config
+        if count == 1:
+            finished(config)
+    return [_result(config, store, errors.get(cell.key_of(config))) for config in cells]
+
+
+def _store_config(config: Config, key: str, store: ResultsFile) -> None:
+    """Store the configuration of a key, so that a results file explains itself; its rows tell the number of runs."""
+    store.put(f"{CONFIG}{key}", replace(config, runs=1).as_dict())
+
+
+def _missing_tasks(dataset: Dataset, config: Config, store: ResultsFile) -> list[Task]:
+    """Return the runs of a cell that are not stored, in pieces that fit into memory."""
+    key = cell.key_of(config)
+    known = store.runs(key, config.runs, cell.is_run)
+    left = [number for number in range(config.runs) if number not in known]
+    said = store.get(key, _is_statement)
+    if not left and said is not None:
+        return []
+    config, divided = cell.ready(config, dataset)
+    if said is None and known:  # its row was damaged
+        store.put(key, cell.about(divided, config))
+    return [Task(config, key, tuple(runs)) for runs in cell.pieces(left, runs_at_once(divided, config))]
+
+
+def _result(config: Config, store: ResultsFile, sentence: str | None) -> dict[str, Any]:
+    """Return the result of a cell from its first `config.runs` stored runs."""
+    key = cell.key_of(config)
+    known = store.runs(key, config.runs, cell.is_run)
+    said = store.get(key, _is_statement)
+    if said is None or len(known) < config.runs:
+        return cell.failed(config, sentence or "not all of its runs are finished.")
+    return cell.result_of(config, said, [known[number] for number in range(config.runs)])
+
+
+def trivial(dataset: Dataset, cells: list[Config], store: ResultsFile) -> dict[float, Predictors]:
+    """Return the scores of trivial predictors for every sigma of the grid that is valid."""
+    found = {}
+    for config in cells:
+        if config.sigma in found:
+            continue
+        plain = Config("none", sigma=config.sigma, seed=config.seed, m=dataset.m, l=config.l, bias=config.bias)
+        try:
+            plain = checked(plain, dataset.n, records_of(dataset, dataset.m))
+        except InputError:
+            continue  # the cell itself reports why
+        _store_config(plain, plain.key, store)
+        stored = store.get(f"{TRIVIAL}{plain.key}", _are_scores)
+        if stored is None:
+            stored = trivial_predictors(dataset, plain)
+            store.put(f"{TRIVIAL}{plain.key}", stored)
+        found[config.sigma] = stored
+    return found
+
+
+def row(result: dict[str, Any]) -> dict[str, Any]:
+    """Return one line of a table: the configuration, its privacy budget, its scores."""
+    config = result["config"]
+    line = {name: config[name] for name in OF_CONFIG}
+    line |= {name: result.get(name) for name in OF_STATEMENT}
+    for name in PARTS:
+        values = interval(result[name])
+        line |= {name: values["mean"]}
+        line |= {f"{name}_{part}": values[part] for part in ("sd", "low", "high")}
+    line |= {"diverged": result["diverged"], "accuracy_of_the_rest": interval(result["accuracy"])["of_the_rest"]}
+    return line | {"error": result.get("error")}
+
+
+def _are_scores(found: dict[str, Any]) -> bool:
+    """Return whether these are scores of trivial predictors."""
+    return bool(found) and all(isinstance(one, dict) and "accuracy_held_out" in one for one in found.values())
+
+
+Outcome = tuple[Task, dict[str, Any], list[dict[str, Any]], str | None]
+
+
+def _outcomes(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) -> Iterator[Outcome]:
+    """Run the tasks, and yield their outcomes in any order."""
+    if dask is None and (jobs == 1 or len(tasks) <= FEW_TASKS):
+        for task in tasks:
+            yield _work(dataset, task)
+        return
+    import joblib
+
+    left = dict.fromkeys(tasks)
+    try:
+        with _backend(jobs, dask):
+            work = (joblib.delayed(_work)(dataset, task) for task in tasks)
+            for outcome in joblib.Parallel(return_as="generator_unordered", batch_size=1)(work):
+                left.pop(outcome[0], None)
+                yield outcome
+    except InputError:
+        raise
+    except Exception as error:  # a worker was killed, or its machine is gone
+        for task in left:
+            yield task, {}, [], _reason(error)
+
+
+def _work(dataset: Dataset, task: Task) -> Outcome:
+    """Run a task in a worker, which imports this function by name."""
+    try:
+        config, divided = cell.ready(task.config, dataset)
+        return task, cell.about(divided, config), cell.run_some(divided, config, task.runs), None
+    except Exception as error:
+        return task, {}, [], _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    """Say why a cell could not run; one cell does not end a sweep."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "alloc" in str(error)):  # torch's words
+        return "there is not enough memory for this cell; give fewer --jobs, or a smaller --batch."
+    what = f"{type(error).__name__}: {brief(str(error).partition(chr(10))[0])}"
+    return f"this cell failed ({what}); change its settings, or report it: it is tried again when the sweep goes on."
+
+
+@contextmanager
+def _backend(jobs: int, dask: str | None) -> Iterator[None]:
+    """Let joblib use processes that end with this one, or the Dask cluster."""
+    import joblib
+
+    if dask is None:
+        watch: dict[str, Any] = {"initializer": end_with_parent, "initargs": (os.getpid(),)}
+        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **watch):
+            yield
+        return
+    with cluster_client(dask), joblib.parallel_config(backend="dask", n_jobs=-1):
+        yield

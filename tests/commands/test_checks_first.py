@@ -1,0 +1,310 @@
+"""What is wrong with a command line is said before any work: at once, without heavy imports, with nothing left."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from bad_inputs import HOLDS, furnish, leaves, line
+from command import run
+from test_bad_inputs import seen
+
+from sensorsim._util.errors import InputError
+from sensorsim.cli.choices import Output
+from sensorsim.cli.locking import Locks
+from sensorsim.fleets.fleet_file import FleetFile
+from sensorsim.locking.lock_file import Figure, Lock, Taken
+from sensorsim.training.results_file import ResultsFile
+
+SECONDS = 1.0  # of processor time
+OUTPUTS = {
+    f"{name} {option.opts[0]}": (name, option.opts[0], option.type)
+    for name, command in leaves()
+    for option in command.params
+    if isinstance(option.type, Output)
+}
+PLACES = {  # of a file {x}, or of a folder
+    "no folder": "missing/{x}",
+    "in a file": "table.txt/{x}",
+    "no place for files": "/proc/{x}",
+    "a circle": "loop/{x}",
+    "no name": "",
+    "too long": "x" * 300 + "{x}",
+}
+QUICK = ("no folder", "no place for files")
+TAKEN = {  # folders that are made together with those above them
+    ("figures", "missing/{x}"),
+    ("data fit", "missing/{x}"),
+}
+
+
+def at(place: str, kind: Output) -> str:
+    return place.format(x=f"new{kind.endings[0] if kind.endings else ''}")
+
+
+class Program:
+    """The commands in a folder: one process, which forks for each line that it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        script = str(Path(__file__).parents[1] / "support" / "forked.py")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen([sys.executable, script], cwd=folder, text=True, **pipes)
+
+    def ask(self, *words: str) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps(words), file=self.process.stdin, flush=True)
+        return dict(json.loads(self.process.stdout.readline()))
+
+    def end(self) -> None:
+        self.process.communicate()
+
+
+def check_refused(lines: list[tuple[str, ...]], program: Program) -> list[dict[str, Any]]:
+    """All lines are refused, as they should be; returns the answers."""
+    before = seen(program.folder)
+    answers, wrong = [program.ask(*words) for words in lines], []
+    for words, found in zip(lines, answers, strict=True):
+        sound = found["code"] == 2 and not found["out"] and found["error"].count("\n") == 1
+        light = not {"torch", "numba"} & set(found.get("heavy", ()))
+        if not (sound and light and found["seconds"] < SECONDS and found["error"].startswith("Error: ")):
+            wrong.append((" ".join(words)[:150], found))
+    assert not wrong, "\n".join(map(str, wrong[:10]))
+    assert seen(program.folder) == before
+    return answers
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    folder = tmp_path_factory.mktemp("first")
+    furnish(folder)
+    made = Program(folder)
+    yield made
+    made.end()
+
+
+def test_every_output_has_a_type_of_its_own() -> None:
+    """So that an option that writes cannot be added without its checks."""
+    assert len(OUTPUTS) >= 25
+    words = ("write", "draw ", "save", "folder for", "folder to", "where the files go", "where finished")
+    others = {
+        f"{name} {option.opts[0]}"
+        for name, command in leaves()
+        for option in command.params
+        if isinstance(option, click.Option) and not option.is_flag and not isinstance(option.type, Output)
+        if (option.help or "").lower().startswith(words) or option.opts[0] in ("--out", "--lock", "--plot")
+    }
+    assert others == {"train --seed"}  # what it draws is noise
+
+
+@pytest.mark.parametrize("what", [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in PLACES])
+def test_bad_places_are_refused_before_any_work(what: str, program: Program) -> None:
+    """Every option that takes an output path."""
+    place = PLACES[what]
+    options = [one for one in OUTPUTS.values() if (one[0], place) not in TAKEN]
+    lines = [line(name, {**HOLDS[name], option: at(place, kind)}) for name, option, kind in options]
+    answers = check_refused(lines, program)
+    assert all("/proc" not in found["error"] or "takes no files" in found["error"] for found in answers)
+
+
+def test_standard_output_takes_one_file(program: Program) -> None:
+    others, formed = ([one for one in OUTPUTS.values() if (one[2].form == "file") == file] for file in (False, True))
+    with_format = {name for name, command in leaves() if "fmt" in {one.name for one in command.params}}
+    both = [
+        line(name, {**HOLDS[name], option: "-", "--format": "json"})
+        for name, option, _ in formed
+        if name in with_format
+    ]
+    twice = [("train", "--out", "-", "--encoder", "-"), ("plan", "--write-table", "-", "--plot", "-")]
+    lines = [line(name, {**HOLDS[name], option: "-"}) for name, option, _ in others]
+    assert all("standard output" in found["error"] for found in check_refused([*lines, *both, *twice], program))
+
+
+def test_a_wrong_ending_is_refused(program: Program) -> None:
+    lines = [
+        line(name, {**HOLDS[name], option: f"x{ending}"})
+        for name, option, kind in OUTPUTS.values()
+        if kind.endings
+        for ending in (".txt", "", ".jsn")
+    ]
+    assert all("give a name that ends in" in found["error"] for found in check_refused(lines, program))
+
+
+LATE = (
+    "figures --out drawn --data missing.csv",
+    "figures --out drawn --data words.txt --runs 1",
+    "figures --out drawn --epsilon -1",
+    "figures --out drawn --records-epsilon -1",
+    "figures --out drawn --records-runs 0",
+    "figures --out drawn --runs 0",
+    "train --epsilon -1",
+    "train --epsilon nan",
+    "train --l 0",
+    "train --m 0",
+    "train --mechanism dpsgd --lr 0",
+    "train --mechanism dpsgd --epochs -1",
+    "train --data missing.csv",
+    "train --mechanism dpsgd --clip 1e300",
+    "export --out /",
+    "kernel mine.py:twice --c /",
+    "sweep --epsilon -1",
+    "sweep --epsilon 0,-1",
+    "sweep --epsilon x",
+    "sweep --sigma -1",
+    "sweep --c -1 --mechanism spof",
+    "sweep --runs 0",
+    "sweep --data missing.csv",
+    "cost --level machine --cpu cortex-m4,nope",
+    "kernel spof --cpu k7,nope",
+    "kernel spof --verify host,nope",
+    "fleet --devices 0 --days 2 --noise table.txt --out f.sqlite",
+    "fleet --devices 2 --days 0 --noise table.txt --out f.sqlite",
+    "receive x0.hex --table table.txt --write-sketch s.json --root 1e300",
+    "receive x0.hex --table table.txt --write-sketch s.json --root nan",
+    "receive x0.hex --table table.txt --write-sketch s.json --root 0.1",
+    "receive x0.hex --table table.txt --write-sketch s.json --direction-bits 17",
+)
+
+
+def test_numbers_names_and_files_are_checked_before_any_work(program: Program) -> None:
+    check_refused([tuple(words.split()) for words in LATE], program)
+
+
+def test_empty_paths_are_named_as_such(program: Program) -> None:
+    for words, found in zip(EMPTY, check_refused([(*words.split(), "") for words in EMPTY], program), strict=True):
+        assert "is empty; give it a value" in found["error"], (words, found["error"])
+
+
+EMPTY = (
+    *("kernel spof --c", "export --out", "cost --lock", "cost --check", "verify --elf", "verify", "receive --table t"),
+    *("export --encoder", "noise audit --package"),
+)
+
+
+# ---- what is written
+
+
+ONE_FILE = {
+    "noise make --epsilon 1.6 --release 1 --out": "t.txt",
+    "plan --devices 100 --write-table": "t.txt",
+    "receive x0.hex x1.hex --table table.txt --out": "r.json",
+    "sensitivity --plot": "p.svg",
+    "data make --out": "d.csv",
+    "kernel mine.py:twice --lock": "k.lock",
+    "report --no-claims --out": "r.html",
+}
+
+
+@pytest.mark.parametrize(
+    "words", [one if one.startswith("noise") else pytest.param(one, marks=pytest.mark.slow) for one in ONE_FILE]
+)
+def test_standard_output_has_the_bytes_of_the_file(
+    words: str, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(program.folder)
+    name = ONE_FILE[words]
+    file, shown = (program.ask(*words.split(), path) for path in (name, "-"))
+    content = Path(name).read_text()
+    Path(name).unlink()
+    assert file["code"] == shown["code"] and shown["out"] == content[: len(shown["out"])] and content
+    assert file["out"].replace(name, "-") in shown["error"] and not Path("-").exists()
+
+
+def test_a_python_path_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a command line has a standard output to write to."""
+    from sensorsim._util.files import write_whole
+
+    monkeypatch.chdir(tmp_path)
+    write_whole("-", "new")
+    assert Path("-").read_text() == "new"
+
+
+# ---- full disks
+
+
+def test_a_full_folder_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    for words in ("sweep", "cost --plot x.svg", "export --out p", "figures --out drawn", "noise make --epsilon 1"):
+        code, out, said = run(capsys, *words.split())
+        assert (code, out) == (2, "") and f"No space left on device in {tmp_path}; make room" in said
+    assert not list(tmp_path.iterdir())
+
+
+def small(pages: int) -> Any:
+    """A connection to a database that is full after so many pages."""
+    connect = sqlite3.connect
+
+    def connected(*given: Any, **named: Any) -> sqlite3.Connection:
+        made = connect(*given, **named)
+        made.execute(f"PRAGMA max_page_count = {pages}")
+        return made
+
+    return connected
+
+
+@pytest.mark.parametrize("pages", [2, 9])
+def test_results_on_a_full_disk(pages: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The disk is blamed, not the file; one without a result is gone."""
+    monkeypatch.setattr(sqlite3, "connect", small(pages))
+    path = tmp_path / "r.sqlite"
+    with pytest.raises(InputError, match="No space left on device in"), ResultsFile(path, "digest") as kept:
+        kept.put_runs("key", {"about": "x" * 100_000}, {0: {"a": 1}})
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_that_are_there_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "digest") as kept:
+        kept.put_runs("key", {"about": 1}, {0: {"a": 1}})
+    monkeypatch.setattr(sqlite3, "connect", small(9))
+    with pytest.raises(InputError, match="No space left"), ResultsFile(path, "digest") as kept:
+        kept.put("more", {"about": "x" * 100_000})
+    monkeypatch.undo()
+    with ResultsFile(path, "digest") as kept:
+        assert kept.runs("key", 9) == {0: {"a": 1}}
+
+
+def test_a_fleet_on_a_full_disk(program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from sensorsim.api.fleets import fleet_settings
+
+    given: dict[str, Any] = dict.fromkeys(("sketch", "data", "person", "columns", "ranges", "budget_epsilon", "chip"))
+    given |= {"drop_missing": False, "records_per_day": 1, "budget_days": 1, "reserve": 1, "schedule": "sampled"}
+    given |= dict.fromkeys(("reset_rate", "power_cuts", "loss", "stuck_entropy", "clock_skew", "seed"), 0)
+    settings, _ = fleet_settings(2, 2, str(program.folder / "table.txt"), radio="ble-1m", battery_mah=None, **given)
+    monkeypatch.setattr(sqlite3, "connect", small(2))
+    with pytest.raises(InputError, match="No space left"), FleetFile(tmp_path / "f.sqlite", settings, 1) as kept:
+        kept.claim()
+    assert not list(tmp_path.iterdir())
+
+
+# ---- locks
+
+
+def test_a_lock_of_another_kernel_is_a_wrong_question() -> None:
+    locks = Locks("kernel", None, Path("k.lock"), "table")
+    locks.old = Lock("kernel", {}, Taken({"spof.spof/ranges/proved": Figure(True)}, {}))
+    with pytest.raises(InputError, match=r"a lock of spof\.spof, not of crc\.crc16") as caught:
+        locks.settle(lambda: Taken({}, {}), kernels=["crc.crc16"])
+    assert getattr(caught.value, "exit_code", 2) == 2
+    with pytest.raises(SystemExit) as end:  # a kernel that was removed is a change
+        locks.settle(lambda: Taken({}, {}), kernels=["spof.spof", "spof.other"])
+    assert end.value.code == 1
+
+
+@pytest.mark.slow
+def test_a_kernel_is_checked_with_its_own_lock(program: Program, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(program.folder)
+    assert run(capsys, "kernel", "mine.py:twice", "--lock", "k.lock")[0] == 0
+    code, out, said = run(capsys, "kernel", "crc32", "--check", "k.lock")
+    assert (code, out) == (2, "") and "a lock of mine.twice" in said
+    assert run(capsys, "kernel", "mine.py:twice", "--check", "k.lock")[0] == 0

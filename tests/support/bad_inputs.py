@@ -1,0 +1,374 @@
+"""Bad inputs, made from what the commands declare: every option of each, with values bad for its kind.
+
+A value is bad by construction: of another type, outside of any range, a path that cannot be read or written, a file of
+another kind. What a word of an option means beyond its type in click (a file, a list, a name) stands in `KINDS`.
+"""
+
+import gzip
+import json
+import os
+import random
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import click
+
+from sensorsim.cli import group
+
+ROOT = Path(__file__).parents[2]
+COLUMNS = ("a", "b", "c")
+
+# ---- a folder with good files and with bad ones
+
+
+def furnish(folder: Path) -> None:
+    """Good files of every kind that takes no time to make, and what no reader should take for one."""
+    noise = ROOT / "tables" / "noise"
+    (folder / "table.txt").write_bytes((noise / "rows-eps1.6-1.txt").read_bytes())
+    (folder / "encoder.json").write_bytes((ROOT / "tables" / "encoders" / "default.json").read_bytes())
+    rows = [f"{k // 4},{k % 7},{k % 5},{k % 3}" for k in range(48)]
+    (folder / "days.csv").write_text("\n".join(["Id,a,b,c", *rows, ""]))
+    (folder / "ranges.csv").write_text("name,low,high,unit\na,0,10,x\nb,0,10,x\nc,0,10,x\n")
+    (folder / "mine.py").write_text(KERNEL)
+    for k in range(2):
+        (folder / f"x{k}.hex").write_text("".join(f"{number % 251:02x}{k}7\n" for number in range(600)))
+    (folder / "empty").write_bytes(b"")
+    (folder / "noise.bin").write_bytes(random.Random(0).randbytes(997))
+    (folder / "words.txt").write_text("not what you are looking for\n" * 3)
+    (folder / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
+    (folder / "digits.json").write_text('{"schema_version": ' + "9" * 5000 + "}")
+    (folder / "other.json").write_text(json.dumps({"content": "recipes", "schema_version": 1, "n": -1, "files": {}}))
+    (folder / "days.csv.gz").write_bytes(gzip.compress((folder / "days.csv").read_bytes(), mtime=0))
+    (folder / "zipped.csv").write_bytes((folder / "days.csv.gz").read_bytes())
+    (folder / "zero.npz").write_bytes(b"PK\x05\x06" + bytes(18))
+    database = sqlite3.connect(folder / "foreign.sqlite")
+    database.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)")
+    database.execute("CREATE TABLE cells (key TEXT, recipe TEXT)")
+    database.commit()
+    database.close()
+    (folder / "full").mkdir()
+    (folder / "full" / "letter.txt").write_text("dear all\n")
+    for name in ("words.txt", "noise.bin", "empty", "deep.json"):
+        (folder / f"{Path(name).stem}.csv").write_bytes((folder / name).read_bytes())
+    (folder / "full.csv").mkdir()
+    with (folder / HUGE).open("wb") as file:
+        file.truncate(30 << 30)  # of which nothing is on the disk
+    os.mkfifo(folder / "pipe")
+    os.mkfifo(folder / "pipe.csv")
+    for name, target in LINKS.items():
+        (folder / name).symlink_to(target)
+
+
+KERNEL = """from sensorsim.language import Q, add, kernel
+X = Q("x", "i32", 0, 0, 9, "")
+WIDE = Q("wide", "i32", 0, 0, 99, "")
+@kernel()
+def twice(x: X) -> WIDE:
+    return add(x, x)
+"""
+HUGE = "huge.csv"
+LINKS = {
+    "loop": "loop",
+    "loop.csv": "loop.csv",
+    "round": "about",
+    "about": "round",
+    "nowhere": "missing/new",
+    "to_full": "full",
+}
+NEVER = ("\0", "a\0b", "x" * 5000, "y/" * 3000)  # no path, no name, no number
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "pipe")
+NOTHING = (
+    "",
+    "missing",
+    "missing/more",
+    "loop",
+    "round",
+    "nowhere",
+    "table.txt/x",
+    "full",
+    "to_full",
+    *DEVICES,
+    *NEVER,
+)
+URLS = ("http://127.0.0.1:9/days.csv", "https://localhost:9/x", "s3://bucket/x.csv", "file:///etc/passwd", "ftp://x/y")
+WRONG = ("empty", "noise.bin", "words.txt", "deep.json", "digits.json", "other.json", "foreign.sqlite", "zero.npz")
+ARCHIVES = ("days.csv.gz", "zipped.csv")
+TEXT = ("", " ", "nonsense", "-", "--", "ü", "😀", "\udcff", "a,,b", ",", "1", "nan", "../..", "x" * 300, *NEVER)
+WHOLE = ("", " ", "x", "1.5", "1e3", "nan", "inf", "0x10", "99999999999999999999", "-99999999999999999999", "9" * 5000,
+         "½", "1 2", "--", "1;2", *NEVER)  # fmt: skip
+REAL = ("", " ", "x", "nan", "inf", "-inf", "1e300", "1e400", "-1e400", "1,5", "0x10", "½", "1 2", "9" * 5000, *NEVER)
+LISTS = ("", " ", "x", "nan", "inf", "1e300", "1,nan", "1:2", "1:0:1", "0:1:0", "0:1:-1", "0:1e300:1e-9", "1:2:3:4",
+         ",", "1;2", "0:inf:1", "9" * 5000, *NEVER)  # fmt: skip
+OUT = ("", "/", "/proc/x", "full", "to_full", "loop", "round", "nowhere", "missing/x", "table.txt/x", *DEVICES, *NEVER)
+
+OWN_TABLES = ("missing.csv", "loop.csv", "full.csv", "pipe.csv", "words.csv", "noise.csv", "empty.csv", "deep.csv",
+              "days.csv", "table.txt/x.csv", ".csv", HUGE)  # fmt: skip
+CLUSTERS = ("", " ", "nonsense", "127.0.0.1:x", "tcp://", "tcp://127.0.0.1:99999", "smb://127.0.0.1:9", *NEVER)
+COMPILERS = ("", " ", "true", "missing-compiler -O2", "'open", "/dev/null", "full", "table.txt", "./noise.bin", *NEVER)
+PLACES = ("", "x", "=", "x=", "=1", "x=1=2", "x=0x", "x=-1", "x=1.5", "x=99999999999999999999", "x=nan", *NEVER)
+FOLDER = (
+    "",
+    "-",
+    "/",
+    "/proc/x",
+    "full",
+    "to_full",
+    "table.txt",
+    "loop",
+    "round",
+    "nowhere",
+    "missing/x",
+    "table.txt/x",
+    *DEVICES,
+    *NEVER,
+)
+FAMILY = (
+    "full",
+    "to_full",
+    "missing/x",
+    "",
+    "/",
+)  # what takes files of ours beside others, and is made where it is not
+
+# What a text is: a file that is read or written, a folder, a list, one of some names; in one command, or everywhere.
+KINDS = {
+    "read": "--data --ranges --noise --table --sketch --encoder --model --packets --sketch-packets --check --elf "
+    "--manifest file files packets folder --package report/--sweep report/--fleet",
+    "samples": "--samples",
+    "table": "--cpu --chip",
+    "cluster": "--dask",
+    "compiler": "--cc",
+    "places": "--at --symbol",
+    "written": "--plot --lock --out --write-table --statistics --write-sketch train/--encoder",
+    "store": "--results fleet/--out",
+    "folder": "export/--out kernel/--c",
+    "family": "figures/--out data_fit/--out",
+    "named": "--mechanism --radio --optimiser --start --schedule --loss --sampling --forward --estimator "
+    "--kind --map --release-sees --point train/--noise sweep/--noise --clipping --normalise --only --target "
+    "--kernels --sweep name --person --columns --verify --packet-numbers --prefix --spdx only",
+    "numbers": "--epsilon --sigma --c --records --draws --budget-epsilon --release --delta --devices --records-per-day "
+    "--budget-days --every --accuracy --knots --symbols --entries",
+}
+KIND_OF = {word: kind for kind, words in KINDS.items() for word in words.split()}
+VALUES = {
+    "read": (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE),
+    "samples": (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE),
+    "table": (*TEXT, *OWN_TABLES),
+    "cluster": CLUSTERS,
+    "compiler": COMPILERS,
+    "places": PLACES,
+    "written": OUT,
+    "store": (*OUT, "-", "foreign.sqlite", "noise.bin", "words.txt"),
+    "folder": FOLDER,
+    "family": tuple(value for value in FOLDER if value not in FAMILY),
+    "named": TEXT,
+    "numbers": LISTS,
+    "whole": WHOLE,
+    "real": REAL,
+    "choice": TEXT,
+}
+POSITIVE = (
+    "--n --l --m --features --devices --days --runs --rows --persons --random-host --random-core --budget-days --every "
+    "--reserve --threads --count-bits --frac-bits --records-per-day --battery-mah --epsilon --jobs --direction-bits "
+    "--confidence"
+)
+BELOW = ("0", "-1", "-0.5")
+SEEDS = ("noise_audit/--seed", "noise_make/--seed", "data_make/--seed", "data_compare/--seed", "verify/--seed")
+TAKEN = {  # of all these values, those that an option takes after all
+    "cpus_check/files": ("", *WRONG, *ARCHIVES),  # it tells what is wrong with a file: that is its answer
+    "receive/packets": (HUGE, "pipe", *WRONG, *ARCHIVES),  # what is no packet is counted as refused, with exit code 1
+    **dict.fromkeys(SEEDS, ("99999999999999999999",)),  # a seed of any size
+    "sensitivity/--n": ("99999999999999999999",),  # a formula in n
+    "verify/--jobs": ("0",),  # one step at a time
+    "export/--packet-numbers": ("",),
+    "export/--prefix": ("nonsense", "nan"),
+    "export/--spdx": ("nonsense", "1", "nan"),  # a licence of one's own
+    "kernel/--at": ("",),  # which is none
+    "kernel/--verify": ("",),
+    "cost/--m": ("99999999999999999999",),  # a factor of any size
+    "fleet/--every": ("99999999999999999999",),  # then only the last day is shown
+}
+
+# ---- a command line that holds, for each command: options, then arguments by name
+
+DATA = {"--data": "days.csv", "--columns": "a,b,c", "--ranges": "ranges.csv"}
+SMALL = {"--l": "2", "--m": "1"}
+Values = dict[str, str | tuple[str, ...]]  # () for a flag
+HOLDS: dict[str, Values] = {
+    "cost": {},
+    "cpus check": {},
+    "cpus show": {"name": "k7"},
+    "plan": {"--columns": "a,b,c", "--ranges": "ranges.csv"},
+    "fleet": {"--devices": "2", "--days": "2", "--noise": "table.txt", "--out": "fleet.sqlite", "--jobs": "1"},
+    "train": {**DATA, **SMALL},
+    "evaluate": {"--model": "model.npz", **DATA},
+    "decode": {"--model": "model.npz", "--packets": "packets.bin", "--table": "table.txt"},
+    "sweep": {**DATA, **SMALL, "--mechanism": "spof", "--epsilon": "1", "--sigma": "0", "--runs": "1", "--jobs": "1"},
+    "figures": {"--out": "drawn", "--only": "accuracy_epsilon", "--mechanism": "spof", "--runs": "1", "--jobs": "1"},
+    "data compare": {"file": "fitbit.csv"},
+    "data fit": {"file": "fitbit.csv", "--out": "full"},
+    "data make": {"--out": "made.csv", "--rows": "40", "--persons": "4"},
+    "data ranges": {},
+    "noise audit": {"file": "table.txt", "--draws": "1e4"},
+    "noise check": {"file": "table.txt"},
+    "noise make": {"--epsilon": "1.6", "--features": "2", "--symbols": "3", "--frac-bits": "6"},
+    "noise peers": {},
+    "noise show": {"file": "table.txt"},
+    "kernel": {"file": "mine.py:twice"},
+    "export": {"--out": "package", "--kernels": "spof"},
+    "verify": {"folder": "package", "--target": "host", "--random-host": "5", "--random-core": "5", "--jobs": "0"},
+    "receive": {"packets": "packets.bin", "--table": "table.txt"},
+    "claims": {"only": "cost-spof"},
+    "report": {"--out": "report.html", "--no-claims": ()},
+    "completion": {"shell": "bash"},
+    "sensitivity": {},
+}
+IMAGE: Values = {"--elf": "image.elf", "--manifest": "package/MANIFEST.json"}
+CROWDS: Values = {"--out": "drawn", "--only": "accuracy_records", "--jobs": "1"}
+OTHERWISE: dict[str, Values] = {  # lines for options that mean nothing in the usual one
+    "verify/--elf": IMAGE,
+    "verify/--manifest": IMAGE,
+    "verify/--symbol": IMAGE,
+    "verify/--cc": {"folder": "package"},
+    "noise_audit/--samples": {"file": "table.txt", "--draws": "1e4"},
+    "noise_audit/--package": {"--draws": "1e4"},
+    "export/--packet-numbers": {"--out": "sensor"},
+    "kernel/--at": {"file": "mine.py:twice"},
+    "claims/--data": {},
+    **dict.fromkeys(("figures/--records", "figures/--records-epsilon", "figures/--records-runs"), CROWDS),
+    "evaluate/--runs": {"--model": "model.npz", **DATA, "--sigma": "5"},
+}
+# Pairs that contradict each other, and lines that are no question at all.
+PAIRS: tuple[tuple[str, ...], ...] = (
+    ("cost", "--n", "3", "--l", "4"),
+    ("cost", "--lock", "a.lock", "--check", "b.lock"),
+    ("cost", "--lock", "a.lock", "--sweep", "n=1:3"),
+    ("cost", "--level", "machine", "--sweep", "n=1:3"),
+    ("cost", "--metric", "energy"),
+    ("data", "make", "--rows", "3", "--persons", "9", "--out", "x.csv"),
+    ("fleet", "--devices", "2", "--days", "2", "--noise", "table.txt", "--out", "x", "--plot", "x"),
+    ("fleet", "--devices", "2", "--days", "2", "--noise", "table.txt", "--out", "table.txt"),
+    ("noise", "audit", "table.txt", "--epsilon", "1"),
+    ("plan", "--columns", "a,b,c", "--features", "2", "--ranges", "ranges.csv"),
+    ("plan", "--write-table", "x.txt", "--plot", "x.txt"),
+    ("receive", "table.txt", "--table", "table.txt", "--out", "table.txt"),
+    ("train", "--out", "x.json", "--encoder", "x.json"),
+    ("train", "--packets", "noise.bin"),
+    ("verify", "--elf", "noise.bin"),
+    ("verify", "full", "--elf", "noise.bin", "--manifest", "other.json"),
+    ("nonsense",),
+    ("cost", "more"),
+    ("noise", "nonsense"),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line that must be refused."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(ascii(word) if len(word) < 40 else f"{word[:30]!a}*{len(word)}" for word in self.words)
+
+
+def leaves(command: click.Command = group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, with its name."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from leaves(found, (*path, name))
+    else:
+        yield " ".join(path), command
+
+
+def kind_of(name: str, parameter: click.Parameter) -> str | None:
+    """What its values are; None where nothing is bad by construction."""
+    word = parameter.opts[0]
+    own = KIND_OF.get(f"{name.replace(' ', '_')}/{word}")
+    if getattr(parameter, "is_flag", False):
+        return None
+    if isinstance(parameter.type, click.Choice):
+        return "choice"
+    if isinstance(parameter.type, click.types.IntParamType):
+        return "whole"
+    if isinstance(parameter.type, click.types.FloatParamType):
+        return "real"
+    return own or KIND_OF.get(word)
+
+
+def line(name: str, values: Values) -> tuple[str, ...]:
+    """A command line: options first, arguments after `--` so that any text may be one."""
+    given = {option: (value,) if isinstance(value, str) else value for option, value in values.items()}
+    options = [word for option, words in given.items() if option.startswith("-") for word in (option, *words)]
+    arguments = [word for option, words in given.items() if not option.startswith("-") for word in words]
+    return (*name.split(), *options, *(["--", *arguments] if arguments else []))
+
+
+def of_parameter(name: str, parameter: click.Parameter) -> Iterator[Case]:
+    """Bad values of one parameter, all else as it should be."""
+    kind, word = kind_of(name, parameter), parameter.opts[0]
+    if kind is None:
+        return
+    values = list(VALUES[kind])
+    if word in POSITIVE.split() and kind in ("whole", "real", "numbers"):
+        values += BELOW
+    choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ()
+    key = f"{name.replace(' ', '_')}/{word}"
+    taken, base = (*TAKEN.get(key, ()), *choices), OTHERWISE.get(key, HOLDS.get(name, {}))
+    for value in values:
+        if value in taken:
+            continue
+        for bad in [(value, "x1.hex"), ("x0.hex", value)] if parameter.nargs == 2 else [value]:
+            yield Case(line(name, {**base, word: bad}))
+
+
+def of_command(name: str, command: click.Command) -> Iterator[Case]:
+    for parameter in command.params:
+        yield from of_parameter(name, parameter)
+        if parameter.required and parameter.opts[0] in HOLDS.get(name, {}):
+            rest = {word: value for word, value in HOLDS[name].items() if word != parameter.opts[0]}
+            yield Case(line(name, rest))
+    for more in (["--nonsense"], ["--format"], ["-x"], ["--format", "json", "--nonsense=1"]):
+        yield Case((*name.split(), *more))
+
+
+@cache
+def every_case() -> tuple[Case, ...]:
+    """All of them, in the order of the commands."""
+    return (*(case for name, command in leaves() for case in of_command(name, command)), *map(Case, PAIRS))
+
+
+def furnish_more(folder: Path) -> None:
+    """What takes longer: a model, a package, readings of days, and packets of sensors."""
+    import numpy as np
+
+    from sensorsim.cli import main
+    from sensorsim.codegen.manifest import open_package
+    from sensorsim.device.firmware import Firmware
+    from sensorsim.machine.targets import TARGETS, Ziglang
+    from sensorsim.noise.batch_release import sampled_records
+    from sensorsim.noise.table_file import read_table
+
+    assert folder == Path.cwd()
+    main(["data", "make", "--rows", "457", "--persons", "35", "--out", "fitbit.csv"])
+    main([*line("train", HOLDS["train"]), "--out", "model.npz"])
+    main(list(line("export", HOLDS["export"])))
+    package = open_package(folder / "package")
+    kernel = package.kernels[0]
+    sources = package.kernel_sources(folder / "temporary")
+    (folder / "temporary").mkdir(exist_ok=True)
+    Ziglang().elf(TARGETS["k7"], sources, package.include, package.names.functions[kernel], folder / "image.elf")
+    table = read_table("table.txt")
+    layout = Firmware(table).layout
+    which, values = sampled_records(np.full((50, table.features), 9000, np.uint16), table, 1)
+    made = b""
+    for place, value in zip(which[:, 0], values[:, 0], strict=True):
+        number = layout.head | int(place) << 20 | int(value) << 20 + layout.which_bits
+        made += number.to_bytes(layout.bytes, "little")
+    (folder / "packets.bin").write_bytes(made)

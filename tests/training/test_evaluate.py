@@ -1,0 +1,366 @@
+"""What leaves the house: models, encoders and packages hold releases alone; evaluate reads raw rows and says so."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from command import run  # noqa: E402
+
+from sensorsim._util.errors import InputError  # noqa: E402
+from sensorsim.accounting.composition import Covers  # noqa: E402
+from sensorsim.cli import main  # noqa: E402
+from sensorsim.codegen.encoder import encoder_file  # noqa: E402
+from sensorsim.codegen.kernels_package import make_package  # noqa: E402
+from sensorsim.codegen.package_options import Options  # noqa: E402
+from sensorsim.encoders import read_encoder  # noqa: E402
+from sensorsim.training import estimator, metrics, released, save, synthetic, trivial  # noqa: E402
+from sensorsim.training.config import Config  # noqa: E402
+from sensorsim.training.evaluate import records_for, score  # noqa: E402
+
+COLUMNS = "TotalSteps,Calories,SedentaryMinutes,LightActiveDistance"
+FORBIDDEN = (b"accuracy", b"column_mse", b'"seed"', b"seed 7", b".csv")
+
+
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory):
+    """Two files with as many persons and rows that share nothing else: names, values, who has how many rows."""
+    folder = tmp_path_factory.mktemp("houses")
+    for name, seed in (("north", 7), ("the-other-house", 8)):
+        frame = synthetic.make(rows=300, persons=60, seed=seed)
+        frame["Id"] = np.repeat(np.arange(60), 5) + 1000 * seed
+        if seed == 8:
+            frame["TotalSteps"] = 39000 - frame["TotalSteps"]
+        frame.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def written(folder, data, mechanism, form, capsys, *more):
+    """All that `train` and `export` write, by name."""
+    folder.mkdir(parents=True)
+    words = ["--mechanism", mechanism, "--map", form, "--columns", COLUMNS, "--l", "2", "--m", "2"]
+    files = ["--out", folder / "m.npz", "--encoder", folder / "e.json"]
+    code, out, said = run(capsys, "train", "--data", data, *words, *files, *more)
+    assert code == 0, said
+    assert run(capsys, "train", "--data", data, *words, "--out", folder / "m.safetensors", *more)[0] == 0
+    (folder / "package.json").write_text(encoder_file(read_encoder(folder / "e.json")))
+    (folder / "said.txt").write_text(out.replace(str(folder), ""))
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "form"),
+    [("sketch", "linear"), ("sketch", "sigmoid"),
+     *(pytest.param(mechanism, form, marks=pytest.mark.slow)
+       for mechanism in ("sampled", "release") for form in ("linear", "sigmoid"))],
+)  # fmt: skip
+def test_equal_releases_give_equal_files_whatever_the_records(houses, tmp_path, capsys, monkeypatch, mechanism, form):
+    """Releases are forced to be equal; persons, values and file names differ. Every byte that is written is equal."""
+
+    def features(x, table, seed):
+        drawn = np.random.default_rng(len(x))
+        return drawn.integers(50, 99, (x.shape[1], table.symbols or 2)).astype(float)
+
+    def sketches(x, table, sketch, seed):
+        drawn = np.random.default_rng(len(x))
+        count = drawn.integers(5, 9, sketch.directions).astype(float)
+        return count, count * drawn.random(sketch.directions)
+
+    for place in (released, estimator):
+        monkeypatch.setattr(place, "feature_sums", features)
+        monkeypatch.setattr(place, "sketch_sums", sketches)
+    more = ("--share", "0.5") if mechanism == "sketch" else ()
+    both = [written(tmp_path / str(i), path, mechanism, form, capsys, *more)
+            for i, path in enumerate(sorted(houses.glob("*.csv")))]  # fmt: skip
+    assert set(both[0]) == {"m.npz", "m.safetensors", "e.json", "package.json", "said.txt"}
+    assert both[0] == both[1]
+    for name, content in both[0].items():
+        assert not any(word in content for word in FORBIDDEN), name
+
+
+def test_other_releases_give_other_files(houses, tmp_path, capsys):
+    """So the test above can tell; and without a seed no two releases are the same."""
+    first, second = (written(tmp_path / str(i), houses / "north.csv", "sampled", "linear", capsys) for i in range(2))
+    assert first["m.npz"] != second["m.npz"] and first["e.json"] != second["e.json"]
+
+
+@pytest.mark.slow
+def test_a_package_holds_what_the_encoder_told(houses, tmp_path, capsys):
+    first = written(tmp_path / "0", houses / "north.csv", "sampled", "linear", capsys)
+    package = make_package(Options(("encoder",), encoder=tmp_path / "0" / "e.json"))
+    assert package["tables/encoder.json"].encode() == first["package.json"]  # what a package holds of the training
+
+
+@pytest.mark.parametrize("mechanism", ["none", "dpsgd-weights", "dp-zo", "spof", "dpsgd", "fm"])
+def test_no_file_of_any_mechanism_holds_what_was_measured(houses, tmp_path, capsys, mechanism):
+    words = ("--mechanism", mechanism, "--columns", COLUMNS, "--l", "2", "--epochs", "1", "--seed", "7", "--bias")
+    code, _, said = run(capsys, "train", "--data", houses / "north.csv", *words, "--out", tmp_path / "m.safetensors",
+                        "--encoder", tmp_path / "e.json")  # fmt: skip
+    assert code == 0, said
+    m = 1 if mechanism == "fm" else 2
+    assert sorted(path.name for path in tmp_path.glob("e*")) == (["e.json"] if m == 1 else ["e-0.json", "e-1.json"])
+    for path in tmp_path.iterdir():
+        assert not any(word in path.read_bytes() for word in FORBIDDEN), path
+    model = save.load(str(tmp_path / "m.safetensors"))
+    noise = "none" if mechanism == "none" else "from a seed, so not private"
+    assert model.about["noise"] == noise and model.about["m"] == m
+    assert set(model.about) == set(save.checked_about(model.about))
+
+
+def test_private_maxima_stay_at_home_and_take_the_epsilon_away(houses, tmp_path, capsys):
+    words = ("--data", houses / "north.csv", "--columns", COLUMNS, "--l", "2", "--normalise", "max")
+    code, out, _ = run(capsys, "train", *words, "--out", tmp_path / "m.npz", "--encoder", tmp_path / "e.json")
+    about = save.load(str(tmp_path / "m.npz")).about
+    assert code == 0 and about["ranges"] is None and about["spent_epsilon"] is None
+    assert "private maxima" in about["covers"] and "no epsilon holds" in out
+    assert read_encoder(tmp_path / "e.json").ranges is None
+    code, out, _ = run(capsys, "evaluate", "--model", tmp_path / "m.npz", "--data", houses / "north.csv")
+    assert code == 0 and "epsilon – per record" in out
+
+
+@pytest.fixture(scope="module")
+def models(houses):
+    for form in ("linear", "sigmoid"):
+        main(["train", "--data", str(houses / "north.csv"), "--epsilon", "6.4", "--map", form, "--seed", "3",
+              "--out", str(houses / f"{form}.npz")])  # fmt: skip
+    return houses
+
+
+@pytest.mark.parametrize("form", ["linear", "sigmoid"])
+def test_evaluate_against_row_by_row_arithmetic(models, capsys, form):
+    path = models / f"{form}.npz"
+    before = path.read_bytes()
+    given = ("evaluate", "--model", path, "--data", models / "north.csv")
+    said = json.loads(run(capsys, *given, "--format", "json")[1])
+    assert said["private"] is False and "not private" in said["note"] and path.read_bytes() == before
+    model = save.load(str(path))
+    dataset = records_for(model, str(models / "north.csv"))
+    errors = []
+    for x, j in zip(dataset.x, dataset.user, strict=True):
+        part = model.trained.users[j]
+        a = [sum(x[i] * part.W[i, r] for i in range(14)) + part.b[r] for r in range(7)]
+        h = [1 / (1 + np.exp(-value)) for value in a]
+        code = a if form == "linear" else h
+        z = [sum(code[r] * part.V[r, i] for r in range(7)) + part.d[i] for i in range(14)]
+        errors.append([(min(max(v, 0), 1) if form == "linear" else 1 / (1 + np.exp(-v))) for v in z] - x)
+    square = np.square(errors)
+    scores = said["scores"][0]
+    assert scores["accuracy"] == pytest.approx(100 * (1 - square.mean()), abs=1e-6)
+    assert scores["accuracy_held_out"] == pytest.approx(100 * (1 - square[dataset.held_out].mean()), abs=1e-6)
+    varies = np.square(dataset.x - dataset.x.mean(axis=0))
+    assert scores["r2"] == pytest.approx(1 - square.sum() / varies.sum(), abs=1e-8)
+    assert scores["column_mse"] == pytest.approx(square.mean(axis=0).tolist(), abs=1e-8)
+
+
+def test_the_trivial_predictors_are_those_of_sweeps(models, capsys):
+    """The same names and figures in both, and those of arithmetic by hand; first weights are drawn by others."""
+    said = json.loads(run(capsys, "evaluate", "--model", models / "linear.npz", "--data", models / "north.csv",
+                          "--format", "json")[1])  # fmt: skip
+    dataset = records_for(save.load(str(models / "linear.npz")), str(models / "north.csv"))
+    x, held = dataset.x, dataset.held_out
+    mean = x[~held].mean(axis=0)
+    axes = np.linalg.svd(x[~held] - mean)[2][:7]
+    free = estimator.data_free(dataset.columns, 7).users[0]
+    answers = {
+        "zeros": [np.zeros_like(x)],
+        "half": [np.full_like(x, 0.5)],
+        "column mean": [np.tile(mean, (len(x), 1))],
+        "PCA-7": [np.clip(mean + (x - mean) @ axes.T @ axes, 0, 1)],
+        "copy 7": [np.where(chosen, x, mean) for chosen in np.eye(14)[:, None, :] + np.roll(np.eye(14), 1, 1)[:, None]],
+        "untrained net": [first_net(x, rng) for rng in map(np.random.default_rng, range(1, 41))],
+        "data-free map": [np.clip((x @ free.W + free.b) @ free.V + free.d, 0, 1)],
+    }
+    theirs = metrics.trivial_predictors(dataset, Config("none", m=2, l=7))
+    ours = said["scores"][0]["trivial"]
+    assert set(ours) == set(theirs) == set(answers)
+    for name, found in answers.items():
+        for part, rows in (("accuracy", slice(None)), ("accuracy_held_out", held)):
+            each = [100 * (1 - np.square(one - x)[rows].mean()) for one in found]
+            wanted, near = np.mean(each), 1e-4
+            if name == "copy 7":  # each feature is copied in two of these 14 choices; of 7, in half of all
+                wanted = 100 - (100 - wanted) * (1 / 2) / (12 / 14)
+            if name == "untrained net":
+                near = 5 * np.std(each) * (1 / trivial.LEAST_NETS + 1 / len(each)) ** 0.5
+            assert ours[name][part] == pytest.approx(wanted, abs=near), name
+            assert theirs[name][part] == pytest.approx(wanted, abs=near), name
+
+
+def first_net(x, rng):
+    """What a net with torch's first weights answers, by the formulas."""
+    W, V = (rng.uniform(-(shape[0] ** -0.5), shape[0] ** -0.5, shape) for shape in ((14, 7), (7, 14)))
+    return 1 / (1 + np.exp(-(1 / (1 + np.exp(-x @ W))) @ V))
+
+
+def test_noise_of_the_environment_has_the_size_it_says(models):
+    """A predictor that answers what it is given has an error of sigma² a number."""
+    dataset = records_for(save.load(str(models / "linear.npz")), str(models / "north.csv"))
+    found = score(dataset, lambda j, x: x, 2.0).accuracy
+    count = dataset.x.size
+    assert 1 - found / 100 == pytest.approx(4.0, abs=5 * 4 * (2 / count) ** 0.5)
+    assert score(dataset, lambda j, x: x, 0.0).accuracy == 100
+    assert score(dataset, lambda j, x: x, 2.0, run=1).accuracy != found
+
+
+@pytest.mark.parametrize("form", ["linear", "sigmoid"])
+def test_integers_cost_next_to_nothing(models, capsys, form):
+    found = []
+    for more in ((), ("--integers",)):
+        given = ("evaluate", "--model", models / f"{form}.npz", "--data", models / "north.csv", "--format", "json")
+        found.append(json.loads(run(capsys, *given, *more)[1])["scores"][0]["accuracy"])
+    assert found[0] != found[1] and abs(found[0] - found[1]) < 0.05
+
+
+def test_what_a_person_spends(models, capsys):
+    """Five records a person, all trained on: five times the epsilon, or less by composition at delta 1e-6."""
+    model, covers = save.load(str(models / "linear.npz")), Covers.RELEASE
+    secret = {"covers": covers.sentence, "covers_short": covers.value, "noise": "secret"}
+    (models / "secret.npz").write_bytes(altered(models / "linear.npz", secret))
+    said = json.loads(run(capsys, "evaluate", "--model", models / "secret.npz", "--data", models / "north.csv",
+                          "--format", "json")[1])["persons"]  # fmt: skip
+    assert said["spent_epsilon"] == model.about["spent_epsilon"]
+    assert said["records_median"] == said["records_most"] == 5 and said["persons"] == 48
+    assert said["epsilon_most_added"] == pytest.approx(5 * said["spent_epsilon"])
+    assert said["spent_epsilon"] < said["epsilon_most"] <= said["epsilon_most_added"]
+
+
+def test_who_is_covered_by_nothing_spends_no_epsilon(models, capsys):
+    """The noise of this model came from a seed: an epsilon of a person would be a claim that nothing holds."""
+    given = ("evaluate", "--model", models / "linear.npz", "--data", models / "north.csv")
+    said = json.loads(run(capsys, *given, "--format", "json")[1])["persons"]
+    assert said["covers_short"] == "nothing" and "from a seed" in said["covers"]
+    assert all(said[name] is None for name in said if "epsilon" in name)
+    text = " ".join(run(capsys, *given)[1].split())  # wherever lines end
+    assert text.count("epsilon") == 1 and "– per record, – per person" in text and "from a seed" in text
+
+
+def test_the_forms_of_the_output(models, capsys):
+    given = (
+        "evaluate",
+        "--model",
+        models / "linear.npz",
+        "--data",
+        models / "north.csv",
+        "--sigma",
+        "0,1",
+        "--runs",
+        2,
+    )
+    out = run(capsys, *given)[1]
+    assert "not private" in out.splitlines()[0] and "worst column" in out and "R² over mean" in out
+    rows = list(csv.DictReader(io.StringIO(run(capsys, *given, "--format", "csv")[1])))
+    assert len(rows) == 2 * 8 and {row["private"] for row in rows} == {"False"}
+
+
+def test_columns_may_have_other_names_and_must_be_there(models, tmp_path, capsys):
+    text = (models / "north.csv").read_text().replace("TotalSteps", "Schritte", 1)
+    (tmp_path / "other.csv").write_text(text)
+    given = ("evaluate", "--model", models / "linear.npz", "--data", tmp_path / "other.csv")
+    code, _, said = run(capsys, *given)
+    assert code == 2 and "TotalSteps" in said
+    names = ",".join(["Schritte", *save.load(str(models / "linear.npz")).about["columns"][1:]])
+    same = run(capsys, "evaluate", "--model", models / "linear.npz", "--data", models / "north.csv", "--format", "csv")
+    assert run(capsys, *given, "--columns", names, "--format", "csv")[:2] == same[:2]
+    code, _, said = run(capsys, *given, "--columns", "Schritte")
+    assert code == 2 and "takes 14 columns" in said
+
+
+def altered(path, change):
+    """The same model with another statement."""
+    model = save.load(str(path))
+    about = model.about | change
+    text = json.dumps({name: value for name, value in about.items() if value != "drop"}, sort_keys=True)
+    buffer = io.BytesIO()
+    np.savez(buffer, **{save.ABOUT: np.frombuffer(text.encode(), np.uint8)}, **save.tensors_of(model))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"form": "cubic"}, {"n": 13}, {"n": 10**9}, {"m": -1}, {"l": "7"}, {"columns": ["a"]}, {"columns": [1] * 14},
+     {"ranges": [{}] * 14}, {"ranges": 5}, {"schema_version": 2}, {"schema_version": 99}, {"content": "other"},
+     {"spent_epsilon": -1}, {"spent_epsilon": True}, {"accuracy": 99.0}, {"covers": "x" * 3000}, {"trust": "drop"},
+     {"mechanism": "a\x1b[2J"}, {"identity": "x"}],
+)  # fmt: skip
+def test_an_altered_statement_is_refused(models, tmp_path, capsys, change):
+    (tmp_path / "m.npz").write_bytes(altered(models / "linear.npz", change))
+    code, out, said = run(capsys, "evaluate", "--model", tmp_path / "m.npz")
+    assert code == 2 and out == "" and said.count("\n") == 1 and len(said) < 300, said
+
+
+def test_a_damaged_model_is_refused(models, tmp_path):
+    content = (models / "linear.npz").read_bytes()
+    model = save.load(str(models / "linear.npz"))
+    save.save(str(tmp_path / "m.safetensors"), model)
+    safe = (tmp_path / "m.safetensors").read_bytes()
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", bytes(1 << 25))
+    no_number = model.trained.users[0].W.copy()
+    no_number[0, 0] = np.nan
+    tensors = save.tensors_of(model)
+    text = np.frombuffer(json.dumps(model.about).encode(), np.uint8)
+    variants = {}
+    for name, wrong in {"nan": {"encoder.0.weight": no_number}, "shape": {"decoder.bias": np.zeros((3, 3))},
+                        "text": {"encoder.0.bias": np.array(["x"] * 7)}, "more": {"extra": np.zeros(1)},
+                        "spread": {"encoder.0.spread": -np.eye(7)},
+                        "object": {"encoder.0.bias": np.array([{}] * 7, object)}}.items():  # fmt: skip
+        buffer = io.BytesIO()
+        np.savez(buffer, **{save.ABOUT: text}, **(tensors | wrong))
+        variants[name] = buffer.getvalue()
+    for data in (b"", b"PK", content[:-50], content[: len(content) // 2], bomb.getvalue(), *variants.values()):
+        (tmp_path / "bad.npz").write_bytes(data)
+        with pytest.raises(InputError):
+            save.load(str(tmp_path / "bad.npz"))
+    huge = (1 << 62).to_bytes(8, "little") + safe[8:]
+    for data in (b"", safe[:-9], safe[:100], huge, b"\xff" * 64):
+        (tmp_path / "bad.safetensors").write_bytes(data)
+        with pytest.raises(InputError):
+            save.load(str(tmp_path / "bad.safetensors"))
+    for path in ("absent.npz", "model.pt"):
+        with pytest.raises(InputError):
+            save.load(path)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_a_model_survives_its_file(models, tmp_path, suffix):
+    model = save.load(str(models / "sigmoid.npz"))
+    path = str(tmp_path / f"again{suffix}")
+    save.save(path, model)
+    again = save.load(path)
+    assert again.about == model.about
+    for name, value in save.tensors_of(model).items():
+        assert np.array_equal(save.tensors_of(again)[name], value)
+
+
+def test_noise_that_no_float_can_square_is_refused(models, capsys):
+    words = ["evaluate", "--model", models / "linear.npz", "--data", models / "north.csv", "--sigma", "1e300"]
+    code, out, said = run(capsys, *words)
+    assert (code, out) == (2, "") and "sigma = 1e+300; give a number from 0" in said and said.count("\n") == 1, said
+
+
+@pytest.mark.slow
+def test_evaluate_needs_no_torch(models):
+    program = "import sys\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\nassert 'torch' not in sys.modules\n"
+    words = ["evaluate", "--model", str(models / "linear.npz"), "--data", str(models / "north.csv"), "--sigma", "1"]
+    done = subprocess.run([sys.executable, "-c", program, *words, "--integers"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_model_says_what_noise_it_is_for(houses, tmp_path, capsys):
+    """Without --sigma it is judged at its own; at another the table says so."""
+    words = ["--mechanism", "sampled", "--columns", COLUMNS, "--l", "2", "--sigma", "5", "--out", tmp_path / "m.npz"]
+    assert run(capsys, "train", "--data", houses / "north.csv", *words)[0] == 0
+    asked = ["evaluate", "--model", tmp_path / "m.npz", "--data", houses / "north.csv"]
+    _, own, _ = run(capsys, *asked, "--runs", "2")
+    assert "sigma 5, 2 runs" in own and "was made for" not in own
+    _, other, _ = run(capsys, *asked, "--sigma", "0")
+    assert "made for inputs with sigma 5, not 0" in other
+    code, out, said = run(capsys, *asked, "--sigma", "0", "--runs", "2")
+    assert code == 2 and not out and "--runs changes nothing where sigma is 0" in said
