@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from sensorsim.api.receiving import receive as receive
     from sensorsim.api.releasing import release as release
     from sensorsim.api.training import train as train
+    from sensorsim.commands.declare import function_of
+    from sensorsim.commands.sensitivity import ShowSensitivity
     from sensorsim.costing.cost_report import cost as cost
     from sensorsim.device.firmware import Firmware as Firmware
     from sensorsim.device.sensor import Sensor as Sensor
     from sensorsim.paper.recompute import claims as claims
     from sensorsim.reporting.page import report as report
+
+    sensitivity = function_of(ShowSensitivity, "sensitivity")
 
     __version__: str
 
@@ -81,7 +85,13 @@ if not TYPE_CHECKING:  # to a type checker the names above are all there are
             found = getattr(import_module(_PLACES[name]), name)
             globals()[name] = found = found if isinstance(found, type) else checked(found)
             return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from sensorsim.commands import python_function
+
+        try:
+            globals()[name] = made = python_function(name)
+        except KeyError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        return made
 
 
 def __dir__() -> list[str]:

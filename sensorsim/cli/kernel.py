@@ -58,7 +58,7 @@ def command(
         click.echo("Nothing is verified: C is written of proved kernels only.", err=True)
     reports, data = dict(found.kernels), found.to_dict()
     if locks.lock or locks.check:
-        from sensorsim.locking.locked_figures import with_machine_code
+        from sensorsim.commands.locked_figures import with_machine_code
 
         cpus = listed(cpu)
         settle_kernel(locks, with_machine_code(data, reports, cpus, level, locks.also), found.holds)

@@ -13,8 +13,8 @@ from sensorsim.cli.choices import FILE, WRITTEN
 from sensorsim.cli.output import emit
 
 if TYPE_CHECKING:
+    from sensorsim.commands.lock_file import Lock, Taken, Value
     from sensorsim.costing.cost_report import CostReport
-    from sensorsim.locking.lock_file import Lock, Taken, Value
 
 REFUSED = {"cost": ("sweep", "plot"), "verify": (), "kernel": ("out",)}  # options that a lock cannot hold
 ASKED = {  # options that are given anew each time
@@ -36,7 +36,7 @@ class Locks:
         """Return the arguments of the command: as given, or with --check those of the lock."""
         if self.lock is None and self.check is None:
             return given
-        from sensorsim.locking.lock_file import CORES, KEPT, check_place, read_lock
+        from sensorsim.commands.lock_file import CORES, KEPT, check_place, read_lock
 
         if self.lock is not None and self.check is not None:
             raise InputError("--lock writes a lock and --check compares with one; give one of them.")
@@ -68,7 +68,7 @@ class Locks:
         """
         if self.old is None and self.lock is None:
             return
-        from sensorsim.locking.lock_file import Lock, compare, write_lock
+        from sensorsim.commands.lock_file import Lock, compare, write_lock
 
         if self.old is not None:
             self._refuse_others(self.old, kernels)
@@ -95,7 +95,7 @@ class Locks:
 
     def _choice(self, ctx: click.Context, name: str, value: "Value | None") -> Any:
         """Return a choice of the lock as its option takes it; raise InputError if another value is given."""
-        from sensorsim.locking.lock_file import KEPT, Value
+        from sensorsim.commands.lock_file import KEPT, Value
 
         if name not in KEPT[self.command]:
             raise InputError(f"{self.check} is no lock of this version: {name[:40]!r} is no choice; write it anew.")
@@ -149,7 +149,7 @@ def settle_kernel(locks: Locks, report: dict[str, Any], holds: bool) -> None:
 
 def _figures() -> Any:
     """Import what collects figures, which a command without a lock does not need."""
-    from sensorsim.locking import locked_figures
+    from sensorsim.commands import locked_figures
 
     return locked_figures
 

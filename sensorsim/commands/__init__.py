@@ -1,16 +1,43 @@
-"""The commands, one frozen dataclass each. `COMMANDS` lists them; a command is imported when it is used.
+"""The commands, one frozen dataclass each; `COMMANDS` lists them, and each is imported when it is used.
 
-declare.py        how a command is declared
-option_kinds.py   kinds of values: how they are read, checked and completed
-shell.py          the click command of each, and the program `sensorsim`
+Declare a command in a module of its own:
+
+    @dataclass(frozen=True)
+    class Cost(Command[CostReport]):
+        \"\"\"Text of the help below the one line of COMMANDS.\"\"\"
+
+        example = "sensorsim cost --n 14 --l 7"
+        plots = "Draw the costs into an .svg, .png or .pdf file."  # adds --plot
+        lockable = True                                            # adds --lock and --check
+
+        n: int = option(14, Whole(1, 4096), "Features of a record.")
+        out: str = option(REQUIRED, Output("folder"), "Folder to write.")
+        progress: Progress | None = option(None, Function(), "Is called with each step.", shell=False)
+
+        def run(self) -> CostReport: ...           # compute; raise InputError for bad input
+        def text(self, answer) -> str: ...         # the table for a terminal; JSON and CSV are to_dict() and rows()
+        def without_effect(self): return {"m": "a sweep counts one user"} if self.sweep else {}
+
+Fields stand in the order of the Python function's parameters; `argument=True` makes one a word without an option's
+name. A kind (option_kinds.py) reads, checks, completes and describes a value, so that `run` checks only what options
+mean together. A command prints nothing in `run`: notes for a shell go through `_util.progress.note`, bars through
+`outputs.progress_bar`, which are silent in Python. Messages name options as `--budget-days`; in Python they are shown
+as `budget_days`. Add a line to COMMANDS; the function `sensorsim.NAME` and its type follow in sensorsim/__init__.py.
+
+declare.py        the base class, the Python function, the JSON schema of the options
+option_kinds.py   kinds of values
+shell.py          the click command of a declaration
+program.py        the program `sensorsim`: group, exit codes, endings
+outputs.py        tables, JSON and CSV on stdout; output files checked first; progress bars
+completion.py     scripts for bash, zsh and fish
+locks.py          --lock and --check; lock_file.py the file; locked_figures.py what is in it
 """
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from sensorsim.commands.declare import Command
 
 
@@ -19,21 +46,59 @@ class Entry(NamedTuple):
 
     place: str  # module below sensorsim.commands, and class
     about: str
-    function: str = ""  # its Python function; that of the command's name where none is given
+    function: str | None = ""  # its Python function; "" takes the command's name, and None is for none
+    shell: bool = True  # False: a Python function only
 
     def load(self) -> "type[Command[Any]]":
+        """Import the command."""
         module, _, name = self.place.partition(":")
         found: type[Command[Any]] = getattr(import_module(f"sensorsim.commands.{module}"), name)
         return found
 
 
+# Without a class, the module is still a click command of sensorsim.cli.
 COMMANDS = {
-    "sensitivity": Entry(
-        "sensitivity:ShowSensitivity", "Show what the paper prints as sensitivity, beside what holds.", "sensitivity"
-    ),
+    "cost": Entry("cli.cost", "Compute what a private record costs on a sensor's processor."),
+    "cpus": Entry("cli.cpus", "List the processors, chips and radios whose tables are known."),
+    "plan": Entry("cli.plan", "Compute what a fleet of sensors reaches within a budget, before it is built."),
+    "fleet": Entry("cli.fleet", "Simulate many sensors over days: intervals, spend, batteries, faults."),
+    "train": Entry("cli.train", "Train one on-body encoder privately and save it."),
+    "evaluate": Entry("cli.evaluate", "Measure how well a model does on raw records. Not private."),
+    "decode": Entry("cli.decode", "Turn packets of hidden units back into readings, at the hospital."),
+    "sweep": Entry("cli.sweep", "Measure accuracy over a grid of mechanisms and budgets, resumable."),
+    "figures": Entry("cli.figures", "Draw the paper's figures, and our own."),
+    "data": Entry("cli.data", "Show public ranges; make, compare and fit synthetic daily-activity data."),
+    "noise": Entry("cli.noise", "Make, check, show and audit noise tables with a proof of what they protect."),
+    "kernel": Entry("cli.kernel", "Report cost, proof, secrecy and C of a kernel of your own."),
+    "export": Entry("cli.export", "Write the kernels as a C package for firmware."),
+    "verify": Entry("cli.verify", "Prove a C package on machine code, bit for bit."),
+    "receive": Entry("cli.receive", "Estimate mean and interval of every feature from packets of sensors."),
+    "claims": Entry("cli.claims", "Recompute every checkable statement of the paper, and ours."),
+    "report": Entry("cli.report", "Write one page: what a record costs, protects and delivers."),
+    "completion": Entry("completion:Completion", "Print the script that completes commands in your shell.", None),
+    "sensitivity": Entry("sensitivity:ShowSensitivity", "Show what the paper prints as sensitivity, and what holds."),
+}
+# Commands that are nothing but subcommands, as in "noise make": their line and their example.
+GROUPS = {
+    "data": "Show public ranges; make, compare and fit synthetic daily-activity data.\n\n"
+    "Example: sensorsim data make --rows 457 --persons 35 --out days.csv",
+    "noise": "Make, check, show and audit noise tables with a proof of what they protect.\n\n"
+    "Example: sensorsim noise make --epsilon 1 && sensorsim noise check rows-eps1-all.txt",
 }
 
 
-def functions() -> dict[str, Entry]:
-    """Return the Python functions of all commands by name."""
-    return {entry.function or name: entry for name, entry in COMMANDS.items()}
+def python_function(name: str) -> Callable[..., Any]:
+    """Return the Python function of this name, with those of subcommands as attributes; KeyError if there is none."""
+    from sensorsim.commands.declare import function_of
+
+    entries = {
+        entry.function or command.replace(" ", "."): entry
+        for command, entry in COMMANDS.items()
+        if entry.function is not None and ":" in entry.place
+    }
+    below = [each for each in entries if each.startswith(f"{name}.")]
+    entry = entries[name if name in entries or not below else below[0]]
+    function = function_of(entry.load(), name, entry.about)
+    for each in below:
+        setattr(function, each.rpartition(".")[2], function_of(entries[each].load(), each, entries[each].about))
+    return function

@@ -1,19 +1,7 @@
-"""Declare a command once, as a frozen dataclass.
-
-    @dataclass(frozen=True)
-    class Cost(Command["CostReport"]):
-        \"\"\"Compute what a private record costs on a sensor's processor.\"\"\"
-
-        n: int = option(14, Whole(1, 4096), "Features of a record.")
-
-        def run(self) -> "CostReport": ...
-
-The click command, the Python function with its signature and documentation, the checks of every value, the JSON schema
-of the options, lock keys, shell completion and the refusal of options without effect follow from the declaration.
-"""
+"""Declare a command once, as a frozen dataclass: its options, their kinds and help, and `run`."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
@@ -23,20 +11,23 @@ from sensorsim.commands.option_kinds import Kind
 if TYPE_CHECKING:
     import inspect
 
+    from sensorsim.commands.locks import Locks
+
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 REQUIRED = dataclasses.MISSING
 
 
 class Declared(NamedTuple):
-    """What is declared about one option, beside its default."""
+    """The declaration of one option, beside its default."""
 
     kind: Kind
     help: str
-    flag: str = ""  # the option's name in a shell, where it is not that of the field
-    argument: bool = False  # a word without an option's name in a shell
-    default_text: str = ""  # what the default means, where it is None
-    locked: bool = True  # a lock keeps its value
+    flag: str  # the option's name in a shell, without dashes; empty for the field's own name
+    argument: bool  # a word without an option's name in a shell
+    default_text: str  # what the default means, where it is None
+    shell: bool  # False: of the Python function only
+    lock: str  # with --lock and --check: "keep" the value, "ask" for it each time, "refuse" the option
 
 
 def option(
@@ -47,11 +38,12 @@ def option(
     flag: str = "",
     argument: bool = False,
     default_text: str = "",
-    locked: bool = True,
+    shell: bool = True,
+    lock: str = "keep",
 ) -> Any:
     """Declare one option of a command; REQUIRED in place of the default makes it required."""
-    metadata = {"option": Declared(kind, help, flag, argument, default_text, locked)}
-    return dataclasses.field(default=default, metadata=metadata)
+    declared = Declared(kind, help, flag, argument, default_text, shell, lock)
+    return dataclasses.field(default=default, metadata={"option": declared})
 
 
 @dataclass(frozen=True)
@@ -59,16 +51,19 @@ class Command(Generic[Answer]):
     """The base of every command: values are checked when one is made, and `run` computes the answer."""
 
     example: ClassVar[str] = ""  # lines for the help of the shell command
-    plots: ClassVar[bool] = False  # whether the answer can be drawn with --plot
+    plots: ClassVar[str] = ""  # help of --plot, which draws the answer
     formats: ClassVar[tuple[str, ...]] = ("table", "json", "csv")
     lockable: ClassVar[bool] = False  # whether --lock and --check keep and compare its figures
 
     def __post_init__(self) -> None:
-        for name, declared in options_of(type(self)).items():
-            value = getattr(self, name)
-            if value is not None:
-                value = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
-                object.__setattr__(self, name, declared.kind.check(option_name(flag_of(name, declared)), value))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is field.default:
+                continue
+            label = label_of(field.name, field.metadata["option"])
+            if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy
+                value = value.item()
+            object.__setattr__(self, field.name, field.metadata["option"].kind.check(label, value))
 
     def run(self) -> Answer:
         """Compute the answer."""
@@ -82,30 +77,37 @@ class Command(Generic[Answer]):
         """Return the answer for a terminal."""
         return str(answer)
 
+    def emit(self, answer: Any, form: str) -> None:
+        """Print the answer as table, JSON or CSV."""
+        from sensorsim.commands.outputs import emit
+
+        emit(form, lambda: self.text(answer), lambda: answer.to_dict(), lambda: answer.rows())
+
     def exit_code(self, answer: Answer) -> int:
         """Return the exit code of the shell command."""
         return 0
 
-    def draw(self, answer: Answer, path: str) -> None:
+    def draw(self, answer: Any, path: str) -> None:
         """Draw the answer into a file."""
-        answer.plot(path)  # type: ignore[attr-defined]
+        answer.plot(path)
 
-    def settle(self, locks: Any, answer: Answer) -> None:
+    def settle(self, locks: "Locks", answer: Answer) -> None:
         """Write the figures of the answer to a lock, or compare them with one."""
 
 
 def options_of(command: type[Command[Any]]) -> dict[str, Declared]:
     """Return the declared options of a command by field name."""
-    found: dict[str, Declared] = command.__dict__.get("_options", {})
-    if not found:
-        found = {each.name: each.metadata["option"] for each in dataclasses.fields(command)}
-        type.__setattr__(command, "_options", found)
-    return found
+    return {each.name: each.metadata["option"] for each in dataclasses.fields(command)}
 
 
 def flag_of(name: str, declared: Declared) -> str:
     """Return the shell name of an option, without dashes."""
     return declared.flag or name.replace("_", "-")
+
+
+def label_of(name: str, declared: Declared) -> str:
+    """Name an option in the words of the caller: `--budget-days` in a shell, the field's name in Python."""
+    return name if declared.argument else option_name(flag_of(name, declared), name)
 
 
 def make(command: type[Command[Answer]], given: Mapping[str, Any]) -> Command[Answer]:
@@ -114,7 +116,7 @@ def make(command: type[Command[Answer]], given: Mapping[str, Any]) -> Command[An
     idle = made.without_effect()
     for name in given:
         if name in idle:
-            label = option_name(flag_of(name, options_of(command)[name]))
+            label = label_of(name, options_of(command)[name])
             raise InputError(f"{label} changes nothing here: {idle[name]}; leave it out.")
     return made
 
@@ -140,17 +142,17 @@ def function_of(command: Callable[Given, Command[Answer]], name: str, about: str
 
 def signature_of(command: type[Command[Any]]) -> "inspect.Signature":
     """Return the signature of a command's Python function."""
-    import inspect
+    from inspect import Parameter, Signature
 
-    fields = dataclasses.fields(command)
-    required = inspect.Parameter.empty
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature(
+    return Signature(
         [
-            inspect.Parameter(
-                each.name, kind, default=required if each.default is REQUIRED else each.default, annotation=each.type
+            Parameter(
+                each.name,
+                Parameter.POSITIONAL_OR_KEYWORD,
+                default=Parameter.empty if each.default is REQUIRED else each.default,
+                annotation=each.type,
             )
-            for each in fields
+            for each in dataclasses.fields(command)
         ]
     )
 
@@ -170,23 +172,16 @@ def documentation(command: type[Command[Any]], about: str) -> str:
 def schema_of(command: type[Command[Any]]) -> dict[str, Any]:
     """Return a JSON Schema of the command's options."""
     properties: dict[str, Any] = {}
-    required: list[str] = []
     for each in dataclasses.fields(command):
         declared: Declared = each.metadata["option"]
         shape: dict[str, Any] = {**declared.kind.schema, "description": declared.help}
-        if each.default is REQUIRED:
-            required.append(each.name)
-        elif isinstance(each.default, bool | int | float | str):
+        if isinstance(each.default, bool | int | float | str):
             shape["default"] = each.default
         properties[each.name] = shape
+    required = [each.name for each in dataclasses.fields(command) if each.default is REQUIRED]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def values_of(command: Command[Any], names: Collection[str] = (), without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the values of a command's options by name: those of `names`, or all but `without`."""
-    dropped = set(without)
-    return {
-        name: getattr(command, name)
-        for name in options_of(type(command))
-        if (name in names if names else name not in dropped)
-    }
+def values_of(command: Command[Any], *without: str) -> dict[str, Any]:
+    """Return the values of a command's options by name, all but those named."""
+    return {name: getattr(command, name) for name in options_of(type(command)) if name not in without}

@@ -6,6 +6,7 @@ A kind knows what a value may be, whether it was typed in a shell or passed in P
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,6 +25,7 @@ class Kind:
     takes: tuple[type, ...] = (str,)
     words = "text"
     schema: Mapping[str, Any] = {"type": "string"}
+    bounds = ""  # for the help
     several = False  # given more than once in a shell, a sequence in Python
     count = 1  # words that one option takes
 
@@ -33,13 +35,15 @@ class Kind:
 
     def check(self, label: str, value: Any) -> Any:
         """Return the value as the command uses it; raise InputError where it is none of this kind."""
+        if isinstance(value, str) and (not value or "\0" in value):
+            fault = "holds a zero byte, which no name and no number has" if value else "is empty"
+            raise InputError(f"{label} {fault}; give it a value, or leave it out.")
         if not self.accepts(value):
             raise InputError(f"{label} is of type {type(value).__name__}; give {self.words}.")
-        if isinstance(value, str) and "\0" in value:
-            raise InputError(f"{label} holds a zero byte, which no name and no number has.")
         return value
 
     def accepts(self, value: Any) -> bool:
+        """Return whether the value is of a type of this kind."""
         return isinstance(value, self.takes) and not (isinstance(value, bool) and bool not in self.takes)
 
     def complete(self, incomplete: str, given: Mapping[str, Any]) -> "tuple[str, list[str]]":
@@ -64,6 +68,7 @@ class Whole(Kind):
     def __init__(self, least: int | None = None, most: int | None = None, spelled: bool = False) -> None:
         self.least, self.most, self.spelled = least, most, spelled
         self.metavar = "count" if spelled else "integer"
+        self.bounds = _interval(least, most)
         ends = {"minimum": least, "maximum": most}
         self.schema = {"type": "integer", **{name: end for name, end in ends.items() if end is not None}}
 
@@ -89,6 +94,7 @@ class Number(Kind):
 
     def __init__(self, least: float | None = None, most: float | None = None, above: float | None = None) -> None:
         self.least, self.most, self.above = least, most, above
+        self.bounds = _interval(least, most, above)
         ends = {"minimum": least, "maximum": most, "exclusiveMinimum": above}
         self.schema = {"type": "number", **{name: end for name, end in ends.items() if end is not None}}
 
@@ -119,21 +125,27 @@ class Budget(Kind):
 
 
 class Choice(Kind):
-    """One of a few names, which are listed in the help."""
+    """One of a few values, which are listed in the help."""
 
-    def __init__(self, *names: str) -> None:
-        self.names = names
-        self.metavar, self.schema = f"[{'|'.join(names)}]", {"enum": list(names)}
+    def __init__(self, *values: str | int) -> None:
+        self.values = {str(value): value for value in values}
+        self.takes = (type(values[0]),)
+        self.words = f"one of {', '.join(self.values)}"
+        self.metavar, self.schema = f"[{'|'.join(self.values)}]", {"enum": list(values)}
 
-    def check(self, label: str, value: Any) -> str:
-        name: str = super().check(label, value)
-        if name not in self.names:
-            hint = did_you_mean(name, self.names)
-            raise InputError(f"{label} is {name!r}{hint}; give one of {', '.join(self.names)}.")
-        return name
+    def read(self, label: str, text: str) -> str | int:
+        return self.values.get(text, text)
+
+    def check(self, label: str, value: Any) -> str | int:
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            super().check(label, value)
+        if value not in self.values.values():
+            raise InputError(f"{label} is {value!r}{did_you_mean(value, self.values)}; give {self.words}.")
+        found: str | int = value
+        return found
 
     def complete(self, incomplete: str, given: Mapping[str, Any]) -> tuple[str, list[str]]:
-        return "plain", [name for name in self.names if name.startswith(incomplete)]
+        return "plain", [name for name in self.values if name.startswith(incomplete)]
 
 
 class Known(Kind):
@@ -189,11 +201,6 @@ class Path(Kind):
 
     def accepts(self, value: Any) -> bool:
         return super().accepts(value) or any(each.__name__ in self.objects for each in type(value).__mro__)
-
-    def check(self, label: str, value: Any) -> Any:
-        if value == "":
-            raise InputError(f"{label} is empty; give it a value, or leave it out.")
-        return super().check(label, value)
 
     def complete(self, incomplete: str, given: Mapping[str, Any]) -> tuple[str, list[str]]:
         return self.shell, []
@@ -259,6 +266,15 @@ class Several(Kind):
         return self.kind.complete(incomplete, given)
 
 
+class Function(Kind):
+    """A function; of Python only."""
+
+    words, schema = "a function", {}
+
+    def accepts(self, value: Any) -> bool:
+        return callable(value)
+
+
 class Free(Kind):
     """A value of any type that the command itself checks; a shell gives text."""
 
@@ -287,6 +303,11 @@ def _spelled(text: str) -> int:
     if not all(part.isdecimal() and len(part) < 19 for part in parts) or (power_sign and int(power) > 64):
         raise ValueError(text)
     return (int(base) ** int(power) if power_sign else int(base)) + (int(more) if more else 0)
+
+
+def _interval(least: float | None, most: float | None, above: float | None = None) -> str:
+    ends = [f"from {least:g}"] if least is not None else [f"above {above:g}"] if above is not None else []
+    return " ".join([*ends, f"to {most:g}"] if most is not None else ends)
 
 
 def _within(label: str, value: float, least: float | None, most: float | None) -> None:
@@ -320,3 +341,30 @@ def _read_header(path: str) -> list[str]:
     except (OSError, ValueError, csv.Error):
         return []
     return [name for name in names if name and name.isprintable() and "," not in name]
+
+
+def _names(place: str, attribute: str = "") -> Names:
+    """Return a function that lists names of another package when it is called, as in `costing.prices:cpu_names`."""
+
+    def listed() -> list[str]:
+        module, _, name = place.partition(":")
+        found = getattr(import_module(f"sensorsim.{module}"), name)
+        return [getattr(each, attribute) if attribute else each for each in (found() if callable(found) else found)]
+
+    return listed
+
+
+CPUS_KNOWN, MECHANISMS_KNOWN = _names("costing.prices:cpu_names"), _names("mechanisms:every", "name")
+CPU, CPUS = Known(CPUS_KNOWN, files=True), Known(CPUS_KNOWN, several=True, files=True)
+CHIP, RADIO = Known(_names("costing.chips:chip_names"), files=True), Known(_names("costing.chips:radio_names"))
+MECHANISM, MECHANISMS = Known(MECHANISMS_KNOWN), Known(MECHANISMS_KNOWN, several=True, metavar="names")
+KERNEL = Known(_names("language.load:offered"), files=True, metavar="FILE.py[:NAME…]")
+TARGETS = Known(lambda: ["host", *_names("machine.targets:CORES")()], several=True, metavar="names")
+TABLE_KIND, CLAIM = Known(_names("noise.kinds:KINDS")), Known(_names("paper.recompute:statements", "id"))
+PACKET_NUMBERS = Known(_names("kernels.packet:NUMBERS"), several=True, metavar="names")
+COLUMN, COLUMNS = Columns(several=False, metavar="column"), Columns()
+FILE, TABLE, FOLDER = Path(), Path("table"), Folder("folder")
+FIGURE = Output(endings=(".svg", ".png", ".pdf"))
+SUMS = Output(endings=(".json", ".csv", ".parquet"))
+MODEL, ENCODERS = Output(endings=(".safetensors", ".npz")), Output("several", endings=(".json",))
+DATABASE, NEW_FOLDER = Output("database"), Output("folder", metavar="folder")

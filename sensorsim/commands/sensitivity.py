@@ -55,7 +55,7 @@ class ShowSensitivity(Command[Sensitivities]):
     """
 
     example = "sensorsim sensitivity --n 14 --l 7 --plot sensitivity.png"
-    plots = True
+    plots = "Draw them over a into an .svg, .png or .pdf file."
 
     a: float = option(0.0, Number(-100, 100), "Expansion point.")
     n: int = option(14, Whole(1), "Features of a record.")

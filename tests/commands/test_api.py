@@ -12,7 +12,7 @@ import click
 import pytest
 
 import sensorsim as ss
-from sensorsim.cli import group
+from sensorsim.commands.program import group
 
 ROOT = Path(__file__).parents[2]
 NAMES = [

@@ -18,8 +18,8 @@ from test_bad_inputs import seen
 from sensorsim._util.errors import InputError
 from sensorsim.cli.choices import Output
 from sensorsim.cli.locking import Locks
+from sensorsim.commands.lock_file import Figure, Lock, Taken
 from sensorsim.fleets.fleet_file import FleetFile
-from sensorsim.locking.lock_file import Figure, Lock, Taken
 from sensorsim.training.results_file import ResultsFile
 
 SECONDS = 1.0  # of processor time

@@ -11,12 +11,12 @@ import click
 import pytest
 from bad_inputs import leaves
 from click.shell_completion import ShellComplete
+from sensorsim.cli.completion import SHELLS, script
 
 from sensorsim._util.errors import MOST_LETTERS, InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim.cli import COMMANDS, COMPLETE, group, main
 from sensorsim.cli.choices import Names, Paths
-from sensorsim.cli.completion import SHELLS, script
+from sensorsim.commands import COMMANDS, COMPLETE, group, main
 from sensorsim.costing.chips import chip_names, radio_names
 from sensorsim.costing.prices import cpu_names
 from sensorsim.machine.targets import CORES, HOST
@@ -244,7 +244,7 @@ def test_completion_loads_nothing_heavy(tmp_path):
     )
     lines = [*LISTS, *others]
     code = (
-        "import sys\nfrom click.shell_completion import ShellComplete\nfrom sensorsim.cli import group\n"
+        "import sys\nfrom click.shell_completion import ShellComplete\nfrom sensorsim.commands.program import group\n"
         f"for line in {lines!r}:\n"
         "    *before, last = line.split(' ')\n"
         f"    ShellComplete(group, {{}}, 'sensorsim', {COMPLETE!r}).get_completions(before, last)\n"
@@ -256,7 +256,7 @@ def test_completion_loads_nothing_heavy(tmp_path):
 
 def test_commands_are_completed_without_importing_them(tmp_path):
     code = (
-        "import sys\nfrom click.shell_completion import ShellComplete\nfrom sensorsim.cli import group\n"
+        "import sys\nfrom click.shell_completion import ShellComplete\nfrom sensorsim.commands.program import group\n"
         f"ShellComplete(group, {{}}, 'sensorsim', {COMPLETE!r}).get_completions([], '')\n"
         "print(sorted(name for name in sys.modules if name.startswith('sensorsim.')))\n"
     )

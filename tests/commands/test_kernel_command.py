@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import sensorsim as ss
-from sensorsim.cli import group, main
+from sensorsim.commands.program import group, main
 from sensorsim.language.load import find
 from sensorsim.language.secrecy import NOT_PROVED, unproved
 

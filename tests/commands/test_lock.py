@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import group, main
 from sensorsim.cli.locking import ASKED, REFUSED
-from sensorsim.locking.lock_file import KEPT, Figure, Lock, Taken, compare, read_lock, write_lock
-from sensorsim.locking.locked_figures import figures_of
+from sensorsim.commands.lock_file import KEPT, Figure, Lock, Taken, compare, read_lock, write_lock
+from sensorsim.commands.locked_figures import figures_of
+from sensorsim.commands.program import group, main
 
 KERNEL = """from sensorsim.language import Q, add, kernel
 X = Q("x", "i32", 0, 0, {most}, "")

@@ -12,7 +12,7 @@ import pytest
 from bad_inputs import HOLDS, furnish, furnish_more, leaves, line
 
 from sensorsim._util.terminal import LETTERS, NARROW
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 
 # A line that holds, for every command; where that of the bad inputs does not end well, another one.
 LINES = {

@@ -220,7 +220,7 @@ def test_other_settings_are_named(fleet):
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(fleet, tmp_path, ran):
     """A real signal to a process of its own."""
-    program = "import sys, fleet_standin\nfrom sensorsim.cli import main\n"
+    program = "import sys, fleet_standin\nfrom sensorsim.commands.program import main\n"
     program += "fleet_standin.ended('ctrl-c')\nmain(sys.argv[1:])"
     words = [sys.executable, "-c", program, *WORDS, "--out", "g.sqlite", "--jobs", "1"]
     words += ["--columns", "TotalSteps,Calories" + ",Calories" * 12]

@@ -13,7 +13,7 @@ from command import run
 from sensorsim.kernels.encoder import encoder as encoder_kernel
 
 from sensorsim.accounting.composition import Covers
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital.decoding import Codes, each_record, mean_record, posterior_codes
@@ -291,7 +291,7 @@ def test_neither_decode_nor_evaluate_loads_torch(ward, tmp_path):
     model, table = load(str(ward / "linear.npz")), table_for("rows", 6.4, L, 1)
     x = records_for(model, str(ward / "days.csv")).x[:50]
     (tmp_path / "p.bin").write_bytes(packed(model, table, hidden(model, x), 1))
-    program = "import sys\nfrom sensorsim.cli import main\nfor one in {}:\n    main(one)\n"
+    program = "import sys\nfrom sensorsim.commands.program import main\nfor one in {}:\n    main(one)\n"
     program += "    assert 'torch' not in sys.modules\n"
     given = ["--model", ward / "linear.npz", "--table", ward / "table.txt", "--packets", tmp_path / "p.bin"]
     evaluate = ["evaluate", "--model", ward / "linear.npz", "--data", ward / "days.csv", "--integers"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.costing.cost_report import cost
 from sensorsim.machine.instructions import CLASSES
 from sensorsim.machine.machine_cost import GROUPS, find_target, machine_cost

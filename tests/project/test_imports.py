@@ -99,7 +99,7 @@ def test_a_plain_command_loads_nothing_heavy(command, tmp_path):
     words, heavy = COMMANDS[command]
     (tmp_path / "mine.py").write_text(KERNEL)
     words = [word.format(file=tmp_path / "mine.py") for word in words]
-    program = "import json, sys\nfrom sensorsim.cli import main\ntry:\n    main(json.loads(sys.argv[1]))\n"
+    program = "import json, sys\nfrom sensorsim.commands.program import main\ntry:\n    main(json.loads(sys.argv[1]))\n"
     program += "except SystemExit as end:\n    assert not end.code, end.code\n"
     program += "print('LOADED', json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
     done = subprocess.run([sys.executable, "-c", program, json.dumps(words)], capture_output=True, text=True, cwd=ROOT)

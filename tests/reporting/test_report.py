@@ -18,8 +18,8 @@ from report_files import SAID, write_fleet, write_sweep
 import sensorsim as ss
 import sensorsim.paper.recompute
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
 from sensorsim.cli.report import command
+from sensorsim.commands.program import main
 from sensorsim.costing.chips import energy_file
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.record_energy import PARTS

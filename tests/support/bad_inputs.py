@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from sensorsim.cli import group
+from sensorsim.commands.program import group
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ("a", "b", "c")
@@ -348,8 +348,8 @@ def furnish_more(folder: Path) -> None:
     """What takes longer: a model, a package, readings of days, and packets of sensors."""
     import numpy as np
 
-    from sensorsim.cli import main
     from sensorsim.codegen.manifest import open_package
+    from sensorsim.commands.program import main
     from sensorsim.device.firmware import Firmware
     from sensorsim.machine.targets import TARGETS, Ziglang
     from sensorsim.noise.batch_release import sampled_records

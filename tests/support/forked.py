@@ -33,7 +33,7 @@ def ask(words: list[str]) -> dict[str, Any]:
 
 
 def _run(words: list[str], streams: list[int]) -> dict[str, Any]:
-    from sensorsim.cli import main
+    from sensorsim.commands.program import main
 
     began, code = time.process_time(), 0
     try:
@@ -49,7 +49,7 @@ def _run(words: list[str], streams: list[int]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    from sensorsim.cli import COMMANDS
+    from sensorsim.commands import COMMANDS
 
     for module in (*(module for module, _ in COMMANDS.values()), "pandas", "scipy.linalg"):
         importlib.import_module(module)

@@ -21,12 +21,12 @@ from pages import ROOT, ROW, SETTINGS, Console, environment
 from schema_text import file_of, schema_of, text_of
 
 from sensorsim.accounting.composition import Covers
+from sensorsim.commands.lock_file import KEPT
 from sensorsim.costing.cost_report import ACCOUNTINGS, METRICS
 from sensorsim.costing.csv_schema import STATUSES
 from sensorsim.costing.prices import UNITS
 from sensorsim.fleets.counts import OUTCOMES
 from sensorsim.fleets.settings import SCHEDULES
-from sensorsim.locking.lock_file import KEPT
 from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
 from sensorsim.paper.claim import VERDICTS

@@ -15,7 +15,7 @@ from sensorsim.kernels.encoder import encoder
 
 from sensorsim._util.errors import InputError
 from sensorsim.cli import figures as figures_command
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.language.numba_backend import compiled
 from sensorsim.training import crowds, noisy_inputs, quantise

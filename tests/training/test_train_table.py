@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.ranges import Range
 from sensorsim.training import data, table
 

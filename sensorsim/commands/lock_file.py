@@ -10,7 +10,7 @@ A lock is untrusted: what names a file, runs a program or trusts one is never ta
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +20,6 @@ from sensorsim._util.files import check_target, is_standard_output, read_bounded
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 4 << 20  # the largest locks have some hundred thousand
-OF_COST = ("n", "l", "m", "cpu", "width", "signed", "accounting", "variant", "metric", "chip", "level", "battery_mah")
-KEPT = {  # options that a lock of the command holds, and that --check takes from it
-    "cost": (*OF_COST, "random", "radio", "records_per_day"),
-    "verify": ("target", "random_host", "random_core", "seed"),
-    "kernel": ("at", "cpu", "accounting", "level", "targets"),
-}
 CORES = "cores"  # a choice that is no option: cores with locked machine code, with commas; none at machine level
 KEYS = {"schema_version", "command", "choices", "toolchain", "figures"}
 # Text that cannot leave a code span in a table cell: no backquote, bar, backslash, line end or direction mark.
@@ -94,10 +88,12 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path} is there and is no lock; give another name, or remove it first.") from None
 
 
-def read_lock(path: Path) -> Lock:
-    """Read an untrusted lock file; raise InputError unless it is a lock with all choices of its command."""
+def read_lock(path: Path, command: str, kept: Collection[str]) -> Lock:
+    """Read an untrusted lock file; raise InputError unless it is a lock of the command with all its choices."""
     lock = _read(path)
-    missing = [name for name in KEPT.get(lock.command, ()) if name not in lock.choices]
+    if lock.command != command:
+        raise InputError(f"{path} is a lock of another command ({lock.command[:20]!r}); check it there.")
+    missing = [name for name in kept if name not in lock.choices]
     if lock.command in ("cost", "kernel") and lock.choices.get("level") != "machine" and CORES not in lock.choices:
         missing.append(CORES)
     if missing:

@@ -1,9 +1,11 @@
 """`sensorsim completion`, and what click does not do for a shell by itself."""
 
-import click
+from dataclasses import dataclass
+
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete, add_completion_class
 
-from sensorsim.cli import COMPLETE, NAME
+from sensorsim.commands.declare import REQUIRED, Command, option
+from sensorsim.commands.option_kinds import Choice
 
 
 class Bash(BashComplete):
@@ -25,25 +27,23 @@ for made in SHELLS.values():
     add_completion_class(made)
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(list(SHELLS)), metavar="|".join(SHELLS))
-def command(shell: str) -> None:
-    """Print the script that lets a shell complete commands, options and names with the Tab key.
-
-    Bash and zsh read it when they start, fish in a folder of its own. To install it, run the line of your shell once:
+@dataclass(frozen=True)
+class Completion(Command[str]):
+    """Bash and zsh read the script when they start, fish in a folder of its own. To install it, run the line of your
+    shell once:
 
     \b
       echo 'source <(sensorsim completion bash)' >> ~/.bashrc
       echo 'source <(sensorsim completion zsh)' >> ~/.zshrc     (below compinit)
       sensorsim completion fish > ~/.config/fish/completions/sensorsim.fish
-
-    Example: source <(sensorsim completion bash)
     """
-    click.echo(script(shell), nl=False)
 
+    example = "source <(sensorsim completion bash)"
+    formats = ()
 
-def script(shell: str) -> str:
-    """What a shell is to read."""
-    from sensorsim.cli import group
+    shell: str = option(REQUIRED, Choice(*SHELLS), "The shell.", argument=True)
 
-    return SHELLS[shell](group, {}, NAME, COMPLETE).source()
+    def run(self) -> str:
+        from sensorsim.commands.program import COMPLETE, NAME, group
+
+        return SHELLS[self.shell](group, {}, NAME, COMPLETE).source().rstrip("\n")

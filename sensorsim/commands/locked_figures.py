@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
-from sensorsim.locking.lock_file import Figure, Taken, Value
+from sensorsim.commands.lock_file import Figure, Taken, Value
 
 if TYPE_CHECKING:
     from sensorsim.costing.kernel_report import KernelReport
