@@ -58,8 +58,10 @@ class Entry(NamedTuple):
 
 # Without a class, the module is still a click command of sensorsim.cli.
 COMMANDS = {
-    "cost": Entry("cli.cost", "Compute what a private record costs on a sensor's processor."),
-    "cpus": Entry("cli.cpus", "List the processors, chips and radios whose tables are known."),
+    "cost": Entry("cost:Cost", "Compute what a private record costs on a sensor's processor."),
+    "cpus": Entry("cpus:ListCpus", "List the processors, chips and radios whose tables are known."),
+    "cpus show": Entry("cpus:ShowCpu", "Print the table of a processor."),
+    "cpus check": Entry("cpus:CheckCpus", "Validate tables of yours, or every table of the package."),
     "plan": Entry("cli.plan", "Compute what a fleet of sensors reaches within a budget, before it is built."),
     "fleet": Entry("cli.fleet", "Simulate many sensors over days: intervals, spend, batteries, faults."),
     "train": Entry("cli.train", "Train one on-body encoder privately and save it."),
