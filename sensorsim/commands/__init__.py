@@ -19,13 +19,12 @@ Declare a command in a module of its own:
         def without_effect(self): return {"m": "a sweep counts one user"} if self.sweep else {}
 
 Fields stand in the order of the Python function's parameters; `argument=True` makes one a word without an option's
-name. A kind (option_kinds.py) reads, checks, completes and describes a value, so that `run` checks only what options
+name. A kind (_util/option_kinds.py) reads, checks, completes and describes a value: `run` checks only what options
 mean together. A command prints nothing in `run`: notes for a shell go through `_util.progress.note`, bars through
 `outputs.progress_bar`, which are silent in Python. Messages name options as `--budget-days`; in Python they are shown
 as `budget_days`. Add a line to COMMANDS; the function `sensorsim.NAME` and its type follow in sensorsim/__init__.py.
 
 declare.py        the base class, the Python function, the JSON schema of the options
-option_kinds.py   kinds of values
 shell.py          the click command of a declaration
 program.py        the program `sensorsim`: group, exit codes, endings
 outputs.py        tables, JSON and CSV on stdout; output files checked first; progress bars

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete, add_completion_class
 
+from sensorsim._util.option_kinds import Choice
 from sensorsim.commands.declare import REQUIRED, Command, option
-from sensorsim.commands.option_kinds import Choice
 
 
 class Bash(BashComplete):

@@ -3,10 +3,13 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
-from sensorsim._util.errors import InputError, option_name
-from sensorsim.commands.option_kinds import Kind
+from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import REQUIRED as REQUIRED
+from sensorsim._util.option_kinds import Declared, check_declared, label_of
+from sensorsim._util.option_kinds import flag_of as flag_of
+from sensorsim._util.option_kinds import option as option
 
 if TYPE_CHECKING:
     import inspect
@@ -15,35 +18,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
-REQUIRED = dataclasses.MISSING
-
-
-class Declared(NamedTuple):
-    """The declaration of one option, beside its default."""
-
-    kind: Kind
-    help: str
-    flag: str  # the option's name in a shell, without dashes; empty for the field's own name
-    argument: bool  # a word without an option's name in a shell
-    default_text: str  # what the default means, where it is None
-    shell: bool  # False: of the Python function only
-    lock: str  # with --lock and --check: "keep" the value, "ask" for it each time, "refuse" the option
-
-
-def option(
-    default: Any,
-    kind: Kind,
-    help: str,
-    *,
-    flag: str = "",
-    argument: bool = False,
-    default_text: str = "",
-    shell: bool = True,
-    lock: str = "keep",
-) -> Any:
-    """Declare one option of a command; REQUIRED in place of the default makes it required."""
-    declared = Declared(kind, help, flag, argument, default_text, shell, lock)
-    return dataclasses.field(default=default, metadata={"option": declared})
 
 
 @dataclass(frozen=True)
@@ -51,19 +25,13 @@ class Command(Generic[Answer]):
     """The base of every command: values are checked when one is made, and `run` computes the answer."""
 
     example: ClassVar[str] = ""  # lines for the help of the shell command
+    usage: ClassVar[str] = ""  # lines of Python for the documentation of its function
     plots: ClassVar[str] = ""  # help of --plot, which draws the answer
     formats: ClassVar[tuple[str, ...]] = ("table", "json", "csv")
     lockable: ClassVar[bool] = False  # whether --lock and --check keep and compare its figures
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if value is field.default:
-                continue
-            label = label_of(field.name, field.metadata["option"])
-            if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy
-                value = value.item()
-            object.__setattr__(self, field.name, field.metadata["option"].kind.check(label, value))
+        check_declared(self)
 
     def run(self) -> Answer:
         """Compute the answer."""
@@ -97,17 +65,12 @@ class Command(Generic[Answer]):
 
 def options_of(command: type[Command[Any]]) -> dict[str, Declared]:
     """Return the declared options of a command by field name."""
-    return {each.name: each.metadata["option"] for each in dataclasses.fields(command)}
+    return {each.name: each.metadata["option"] for each in ordered_fields(command)}
 
 
-def flag_of(name: str, declared: Declared) -> str:
-    """Return the shell name of an option, without dashes."""
-    return declared.flag or name.replace("_", "-")
-
-
-def label_of(name: str, declared: Declared) -> str:
-    """Name an option in the words of the caller: `--budget-days` in a shell, the field's name in Python."""
-    return name if declared.argument else option_name(flag_of(name, declared), name)
+def ordered_fields(command: type[Command[Any]]) -> "list[dataclasses.Field[Any]]":
+    """Return the fields in the order of the help: those of shared groups, which are keyword-only, come last."""
+    return sorted(dataclasses.fields(command), key=lambda each: bool(each.kw_only))
 
 
 def make(command: type[Command[Answer]], given: Mapping[str, Any]) -> Command[Answer]:
@@ -144,17 +107,12 @@ def signature_of(command: type[Command[Any]]) -> "inspect.Signature":
     """Return the signature of a command's Python function."""
     from inspect import Parameter, Signature
 
-    return Signature(
-        [
-            Parameter(
-                each.name,
-                Parameter.POSITIONAL_OR_KEYWORD,
-                default=Parameter.empty if each.default is REQUIRED else each.default,
-                annotation=each.type,
-            )
-            for each in dataclasses.fields(command)
-        ]
-    )
+    def parameter(each: "dataclasses.Field[Any]") -> Parameter:
+        kind = Parameter.KEYWORD_ONLY if each.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+        default = Parameter.empty if each.default is REQUIRED else each.default
+        return Parameter(each.name, kind, default=default, annotation=each.type)
+
+    return Signature([parameter(each) for each in ordered_fields(command)])
 
 
 def documentation(command: type[Command[Any]], about: str) -> str:
@@ -166,6 +124,8 @@ def documentation(command: type[Command[Any]], about: str) -> str:
     for name, declared in options_of(command).items():
         more = f" Default: {declared.default_text}." if declared.default_text else ""
         lines.append(fill(f"{name}: {declared.help}{more}", 100, initial_indent="    ", subsequent_indent="        "))
+    if command.usage:
+        lines += ["", inspect.cleandoc(command.usage)]
     return "\n".join(lines)
 
 

@@ -12,9 +12,9 @@ import click
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import STANDARD_STREAM, brief_path, check_folder_target, check_targets, standard_output
+from sensorsim._util.option_kinds import FIGURE, Known, Output, Path, Several, split_names
 from sensorsim._util.terminal import is_utf8
 from sensorsim.commands.declare import Command, flag_of, options_of
-from sensorsim.commands.option_kinds import FIGURE, Known, Output, Path, Several, split_names
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import Choice, Known, Number, Open, Several, Whole
 from sensorsim.commands import COMMANDS
 from sensorsim.commands.declare import function_of, schema_of
-from sensorsim.commands.option_kinds import Choice, Known, Number, Open, Several, Whole
 from sensorsim.commands.shell import click_command
 
 ENTRY = COMMANDS["sensitivity"]

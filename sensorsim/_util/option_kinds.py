@@ -1,21 +1,24 @@
-"""Kinds of option values: how one is read from text, checked, completed by a shell and described.
+"""Declare options once: the kinds of their values, and what each field of a dataclass says about its own.
 
-A kind knows what a value may be, whether it was typed in a shell or passed in Python, so nothing is checked twice.
+A kind knows what a value may be, whether it was typed in a shell or passed in Python, so nothing is checked twice. A
+dataclass whose fields are declared with `option` checks them with `check_declared`; commands take such fields over.
 """
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from importlib import import_module
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
-from sensorsim._util.errors import InputError
+from sensorsim._util.errors import InputError, option_name
 from sensorsim._util.hints import did_you_mean
 
 MOST_DIGITS = 300  # of a whole number: more would not fit into a sentence
 MOST_HEADER = 1 << 16  # bytes of a CSV header that is read for completion
 Names = Callable[[], Iterable[str]]
+REQUIRED = dataclasses.MISSING
 
 
 class Kind:
@@ -88,14 +91,20 @@ class Whole(Kind):
 
 
 class Number(Kind):
-    """A real number; `above` excludes the lower end."""
+    """A real number; `above` and `below` exclude the ends."""
 
     words, takes, metavar = "a number", (Real,), "number"
 
-    def __init__(self, least: float | None = None, most: float | None = None, above: float | None = None) -> None:
-        self.least, self.most, self.above = least, most, above
-        self.bounds = _interval(least, most, above)
-        ends = {"minimum": least, "maximum": most, "exclusiveMinimum": above}
+    def __init__(
+        self,
+        least: float | None = None,
+        most: float | None = None,
+        above: float | None = None,
+        below: float | None = None,
+    ) -> None:
+        self.least, self.most, self.above, self.below = least, most, above, below
+        self.bounds = _interval(least, most, above, below)
+        ends = {"minimum": least, "maximum": most, "exclusiveMinimum": above, "exclusiveMaximum": below}
         self.schema = {"type": "number", **{name: end for name, end in ends.items() if end is not None}}
 
     def read(self, label: str, text: str) -> float:
@@ -111,8 +120,9 @@ class Number(Kind):
             raise InputError(f"{label} is too large a number; give a smaller one.") from None
         if number != number:
             raise InputError(f"{label} is not a number; give one.")
-        if self.above is not None and number <= self.above:
-            raise InputError(f"{label} is {value}; give a number above {self.above:g}.")
+        outside = (self.above is not None and number <= self.above) or (self.below is not None and number >= self.below)
+        if outside:
+            raise InputError(f"{label} is {value}; give a number {self.bounds}.")
         _within(label, number, self.least, self.most)
         return number
 
@@ -285,6 +295,62 @@ class Free(Kind):
         return True
 
 
+class Declared(NamedTuple):
+    """The declaration of one option, beside its default."""
+
+    kind: Kind
+    help: str
+    flag: str  # the option's name in a shell, without dashes; empty for the field's own name
+    argument: bool  # a word without an option's name in a shell
+    default_text: str  # what the default means, where it is None
+    shell: bool  # False: of the Python function only
+    lock: str  # with --lock and --check: "keep" the value, "ask" for it each time, "refuse" the option
+
+
+def option(
+    default: Any,
+    kind: Kind,
+    help: str,
+    *,
+    flag: str = "",
+    argument: bool = False,
+    default_text: str = "",
+    shell: bool = True,
+    lock: str = "keep",
+) -> Any:
+    """Declare one option of a command; REQUIRED in place of the default makes it required."""
+    declared = Declared(kind, help, flag, argument, default_text, shell, lock)
+    return dataclasses.field(default=default, metadata={"option": declared})
+
+
+def option_of(record: Any, name: str, **changed: Any) -> Any:
+    """Declare an option as the field of another dataclass declares it; `changed` are its default or other parts."""
+    field = record.__dataclass_fields__[name]
+    default = changed.pop("default", field.default)
+    return dataclasses.field(default=default, metadata={"option": field.metadata["option"]._replace(**changed)})
+
+
+def check_declared(record: Any) -> None:
+    """Check every declared field of a frozen dataclass; None stands for a value that is not given."""
+    for field in dataclasses.fields(record):
+        value, declared = getattr(record, field.name), field.metadata.get("option")
+        if declared is None or value is None or (value is field.default and value in ("", ())):
+            continue
+        if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy
+            value = value.item()
+        object.__setattr__(record, field.name, declared.kind.check(label_of(field.name, declared), value))
+
+
+def flag_of(name: str, declared: Declared) -> str:
+    """Return the shell name of an option, without dashes."""
+    return declared.flag or name.replace("_", "-")
+
+
+def label_of(name: str, declared: Declared) -> str:
+    """Name an option in the words of the caller: `--budget-days` in a shell, the field's name in Python."""
+    return name if declared.argument else option_name(flag_of(name, declared), name)
+
+
 def split_names(names: str | Sequence[str]) -> list[str]:
     """Split names between commas, or take a sequence of them; each name once."""
     parts = names.split(",") if isinstance(names, str) else names
@@ -305,9 +371,9 @@ def _spelled(text: str) -> int:
     return (int(base) ** int(power) if power_sign else int(base)) + (int(more) if more else 0)
 
 
-def _interval(least: float | None, most: float | None, above: float | None = None) -> str:
-    ends = [f"from {least:g}"] if least is not None else [f"above {above:g}"] if above is not None else []
-    return " ".join([*ends, f"to {most:g}"] if most is not None else ends)
+def _interval(least: float | None, most: float | None, above: float | None = None, below: float | None = None) -> str:
+    ends = {"from": least, "above": above, "to": most, "below": below}
+    return " ".join(f"{word} {end:g}" for word, end in ends.items() if end is not None)
 
 
 def _within(label: str, value: float, least: float | None, most: float | None) -> None:
