@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import CHIP, CPUS, RADIO, Choice, Flag, Kind, Number, Whole, split_names
 from sensorsim._util.results import Result
 from sensorsim._util.terminal import columns
 from sensorsim.commands.declare import Command, option, values_of
-from sensorsim.commands.option_kinds import CHIP, CPUS, RADIO, Choice, Flag, Kind, Number, Whole, split_names
 from sensorsim.costing.cost_report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.costing.pricing import MOST_EXECUTED
 from sensorsim.costing.record_energy import SOURCES

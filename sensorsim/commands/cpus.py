@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.option_kinds import CPU, FILE, Several
 from sensorsim._util.results import Result, bars
 from sensorsim._util.terminal import columns, counted, fitting, table
 from sensorsim.commands.declare import REQUIRED, Command, option
-from sensorsim.commands.option_kinds import CPU, FILE, Several
 from sensorsim.costing import prices
 from sensorsim.costing.chips import ANY, load_chips, load_radios
 from sensorsim.costing.csv_schema import read_cells

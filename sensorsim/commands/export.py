@@ -9,12 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.progress import note, step
-from sensorsim._util.results import Result, bars
-from sensorsim._util.terminal import columns, counted, fold
-from sensorsim.codegen.package_options import Options
-from sensorsim.commands.declare import REQUIRED, Command, option
-from sensorsim.commands.option_kinds import (
+from sensorsim._util.option_kinds import (
     FILE,
     KERNEL,
     MECHANISM,
@@ -28,6 +23,11 @@ from sensorsim.commands.option_kinds import (
     Whole,
     split_names,
 )
+from sensorsim._util.progress import note, step
+from sensorsim._util.results import Result, bars
+from sensorsim._util.terminal import columns, counted, fold
+from sensorsim.codegen.package_options import Options
+from sensorsim.commands.declare import REQUIRED, Command, option
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import temporary_folder
-from sensorsim._util.progress import note
-from sensorsim._util.results import Result, bars
-from sensorsim._util.terminal import columns, fold, hung
-from sensorsim.commands.declare import REQUIRED, Command, option
-from sensorsim.commands.option_kinds import (
+from sensorsim._util.option_kinds import (
     CPUS,
     KERNEL,
     KERNEL_FILE,
@@ -23,6 +19,10 @@ from sensorsim.commands.option_kinds import (
     Known,
     split_names,
 )
+from sensorsim._util.progress import note
+from sensorsim._util.results import Result, bars
+from sensorsim._util.terminal import columns, fold, hung
+from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.costing.kernel_report import KernelReport
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.terminal import columns, fold, table, widest
-from sensorsim.commands.declare import Command, option
-from sensorsim.commands.option_kinds import (
+from sensorsim._util.option_kinds import (
     FILE,
     FOLDER,
     TARGETS,
@@ -21,6 +19,8 @@ from sensorsim.commands.option_kinds import (
     Whole,
     split_names,
 )
+from sensorsim._util.terminal import columns, fold, table, widest
+from sensorsim.commands.declare import Command, option
 
 if TYPE_CHECKING:
     from sensorsim.commands.locks import Locks
