@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from sensorsim._util.errors import InputError as InputError
     from sensorsim.api.auditing import audit as audit
     from sensorsim.api.evaluating import evaluate as evaluate
-    from sensorsim.api.firmware import export as export
-    from sensorsim.api.firmware import verify as verify
     from sensorsim.api.fleets import fleet as fleet
-    from sensorsim.api.kernels import kernel as kernel
     from sensorsim.api.noise import certify as certify
     from sensorsim.api.noise import noise_table as noise_table
     from sensorsim.api.noise import read_table as read_table
@@ -31,18 +28,29 @@ if TYPE_CHECKING:
     from sensorsim.api.receiving import receive as receive
     from sensorsim.api.releasing import release as release
     from sensorsim.api.training import train as train
+    from sensorsim.commands.cost import Cost
+    from sensorsim.commands.cpus import ListCpus
     from sensorsim.commands.declare import function_of
+    from sensorsim.commands.export import Export
+    from sensorsim.commands.inspect_kernel import InspectKernel
     from sensorsim.commands.sensitivity import ShowSensitivity
-    from sensorsim.costing.cost_report import cost as cost
+    from sensorsim.commands.verify import Verify
     from sensorsim.device.firmware import Firmware as Firmware
     from sensorsim.device.sensor import Sensor as Sensor
     from sensorsim.paper.recompute import claims as claims
     from sensorsim.reporting.page import report as report
 
+    cost = function_of(Cost, "cost")
+    cpus = function_of(ListCpus, "cpus")
+    export = function_of(Export, "export")
+    kernel = function_of(InspectKernel, "kernel")
+    verify = function_of(Verify, "verify")
     sensitivity = function_of(ShowSensitivity, "sensitivity")
 
     __version__: str
 
+# Functions that are made from the declarations of commands.
+NAMES = ["cost", "cpus", "export", "kernel", "sensitivity", "verify"]
 # By name: where it is.
 _PLACES = {
     "Firmware": "sensorsim.device.firmware",
@@ -52,11 +60,8 @@ _PLACES = {
     "audit": "sensorsim.api.auditing",
     "certify": "sensorsim.api.noise",
     "claims": "sensorsim.paper.recompute",
-    "cost": "sensorsim.costing.cost_report",
     "evaluate": "sensorsim.api.evaluating",
-    "export": "sensorsim.api.firmware",
     "fleet": "sensorsim.api.fleets",
-    "kernel": "sensorsim.api.kernels",
     "noise_table": "sensorsim.api.noise",
     "plan": "sensorsim.api.planning",
     "read_table": "sensorsim.api.noise",
@@ -64,10 +69,9 @@ _PLACES = {
     "release": "sensorsim.api.releasing",
     "report": "sensorsim.reporting.page",
     "train": "sensorsim.api.training",
-    "verify": "sensorsim.api.firmware",
     "write_table": "sensorsim.api.noise",
 }
-__all__ = [*_PLACES]
+__all__ = [*_PLACES, *NAMES]
 
 
 if not TYPE_CHECKING:  # to a type checker the names above are all there are

@@ -425,7 +425,8 @@ CPUS_KNOWN, MECHANISMS_KNOWN = _names("costing.prices:cpu_names"), _names("mecha
 CPU, CPUS = Known(CPUS_KNOWN, files=True), Known(CPUS_KNOWN, several=True, files=True)
 CHIP, RADIO = Known(_names("costing.chips:chip_names"), files=True), Known(_names("costing.chips:radio_names"))
 MECHANISM, MECHANISMS = Known(MECHANISMS_KNOWN), Known(MECHANISMS_KNOWN, several=True, metavar="names")
-KERNEL = Known(_names("language.load:offered"), files=True, metavar="FILE.py[:NAME…]")
+KERNEL_FILE = "FILE.py[:NAME…]"
+KERNEL = Known(_names("language.load:offered"), files=True, metavar=KERNEL_FILE)
 TARGETS = Known(lambda: ["host", *_names("machine.targets:CORES")()], several=True, metavar="names")
 TABLE_KIND, CLAIM = Known(_names("noise.kinds:KINDS")), Known(_names("paper.recompute:statements", "id"))
 PACKET_NUMBERS = Known(_names("kernels.packet:NUMBERS"), several=True, metavar="names")

@@ -57,8 +57,10 @@ class Entry(NamedTuple):
 
 # Without a class, the module is still a click command of sensorsim.cli.
 COMMANDS = {
-    "cost": Entry("cli.cost", "Compute what a private record costs on a sensor's processor."),
-    "cpus": Entry("cli.cpus", "List the processors, chips and radios whose tables are known."),
+    "cost": Entry("cost:Cost", "Compute what a private record costs on a sensor's processor."),
+    "cpus": Entry("cpus:ListCpus", "List the processors, chips and radios whose tables are known."),
+    "cpus show": Entry("cpus:ShowCpu", "Print the table of a processor."),
+    "cpus check": Entry("cpus:CheckCpus", "Validate tables of yours, or every table of the package."),
     "plan": Entry("cli.plan", "Compute what a fleet of sensors reaches within a budget, before it is built."),
     "fleet": Entry("cli.fleet", "Simulate many sensors over days: intervals, spend, batteries, faults."),
     "train": Entry("cli.train", "Train one on-body encoder privately and save it."),
@@ -68,9 +70,9 @@ COMMANDS = {
     "figures": Entry("cli.figures", "Draw the paper's figures, and our own."),
     "data": Entry("cli.data", "Show public ranges; make, compare and fit synthetic daily-activity data."),
     "noise": Entry("cli.noise", "Make, check, show and audit noise tables with a proof of what they protect."),
-    "kernel": Entry("cli.kernel", "Report cost, proof, secrecy and C of a kernel of your own."),
-    "export": Entry("cli.export", "Write the kernels as a C package for firmware."),
-    "verify": Entry("cli.verify", "Prove a C package on machine code, bit for bit."),
+    "kernel": Entry("inspect_kernel:InspectKernel", "Report cost, proof, secrecy and C of a kernel of your own."),
+    "export": Entry("export:Export", "Write the kernels as a C package for firmware."),
+    "verify": Entry("verify:Verify", "Prove a C package on machine code, bit for bit."),
     "receive": Entry("cli.receive", "Estimate mean and interval of every feature from packets of sensors."),
     "claims": Entry("cli.claims", "Recompute every checkable statement of the paper, and ours."),
     "report": Entry("cli.report", "Write one page: what a record costs, protects and delivers."),

@@ -1,5 +1,6 @@
 """The program `sensorsim`: the group of its commands, exit codes, and one sentence for whatever ends a command."""
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # A command that starts makes many small objects that all stay: collecting garbage every 700 takes a fifth of the time
 # that `cost` needs.
 gc.set_threshold(50_000)
+atexit.register(gc.freeze)  # nor is garbage looked for at the end of the process, which frees all at once
 
 NAME, COMPLETE = "sensorsim", "_SENSORSIM_COMPLETE"  # of the program, and what a shell sets to ask it
 DONE, FAILED, REFUSED, FAULT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
@@ -62,7 +64,8 @@ class CommandGroup(click.Group):
         for name, entry in COMMANDS.items():
             if name.startswith(self.prefix) and entry.shell:
                 word, _, below = name.removeprefix(self.prefix).partition(" ")
-                found.setdefault(word, GROUPS[word].partition("\n")[0] if below else entry.about)
+                if word not in found:
+                    found[word] = GROUPS[self.prefix + word].partition("\n")[0] if below else entry.about
         return found
 
     def list_commands(self, ctx: click.Context) -> list[str]:
