@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NARROWEST = 12  # characters of a column
 SCHEMA_VERSION = 1
+NUMBERS = ("mean", "deviation", "low", "high")
 SHOWN = 6  # columns of a record that a repr lists
 
 
@@ -171,7 +172,7 @@ sensorsim decode --model model.npz --packets w3.bin \\
                 low, mean, high = (_readings(part, ranges) for part in (found.low, found.mean, found.high))
                 numbers = zip(mean, found.deviation * spans, low, high, strict=True)
                 rows = [
-                    {"column": name, "unit": unit, **dict(zip(("mean", "deviation", "low", "high"), map(float, of)))}
+                    {"column": name, "unit": unit, **dict(zip(NUMBERS, map(float, of), strict=True))}
                     for name, unit, of in zip(about["columns"], units, numbers, strict=True)
                 ]
             epsilon = float(received.statistics.epsilon)
@@ -286,7 +287,9 @@ class _Json(_Csv):
     def __init__(self, found: DecodedRecords) -> None:
         self.found = found
         self.head = f'{{"schema_version": {SCHEMA_VERSION}, "privacy": {as_json(found.privacy)},\n'
-        self.head += f' "columns": {as_json(found.names, None)},\n "units": {as_json(found.units, None)},\n "records": ['
+        self.head += (
+            f' "columns": {as_json(found.names, None)},\n "units": {as_json(found.units, None)},\n "records": ['
+        )
 
     def row(self, number: int, record: list[float]) -> str:
         return (",\n  [" if number else "\n  [") + ", ".join(f"{value:.6g}" for value in record) + "]"

@@ -55,7 +55,9 @@ class Evaluation(Result):
         found = {}
         for part, name, one in self._scores():
             label = name if len(self.found["scores"]) == 1 else f"{name}, sigma {part['sigma']:g}"
-            found[label] = f"{one['accuracy']:.2f} % (1 - MSE) on all rows, {_or_dash(one['accuracy_held_out'])} % held out"
+            found[label] = (
+                f"{one['accuracy']:.2f} % (1 - MSE) on all rows, {_or_dash(one['accuracy_held_out'])} % held out"
+            )
         return found
 
     def figure(self) -> "Figure":
@@ -154,7 +156,9 @@ def _persons(spent: dict[str, Any]) -> Iterator[str]:
     yield f"  as the model states: epsilon {record} per record, {covers}"
     for name in ("median", "most"):
         composed = spent[f"epsilon_{name}"]
-        by = f", {format_epsilon_column(composed, 2)} at delta {spent['person_delta']:g}" if composed is not None else ""
+        by = (
+            f", {format_epsilon_column(composed, 2)} at delta {spent['person_delta']:g}" if composed is not None else ""
+        )
         whose = "the median person" if name == "median" else "who has most"  # short: for a line of 80 columns
         added = format_epsilon_column(spent[f"epsilon_{name}_added"], 2)
         yield f"  {whose}, {counted(spent[f'records_{name}'], 'record')}: epsilon {added} added up{by}"

@@ -132,7 +132,9 @@ class Cells:
         self.results = Path(chosen.out) / "results.sqlite" if chosen.results is None else Path(chosen.results)
         sizes = list(chosen.records)
         if max(sizes) > MOST_RECORDS or any(size != int(size) or size < 1 for size in sizes):
-            raise InputError(f"--records has {max(sizes):g}; give whole numbers up to {MOST_RECORDS}, as in 1000,10000.")
+            raise InputError(
+                f"--records has {max(sizes):g}; give whole numbers up to {MOST_RECORDS}, as in 1000,10000."
+            )
         self.sizes = sorted({int(size) for size in sizes})
         asked = [each.name for each in every()] if chosen.mechanism is None else split_names(chosen.mechanism)
         self.mechanisms = [known_mechanism(word) for word in asked]

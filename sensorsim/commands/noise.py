@@ -145,7 +145,9 @@ class NamedTable(Result):
         from sensorsim.noise.certificate import certify
 
         noise, about, proof = self.table, delivered(self.table), certify(self.table)
-        one, whole, ratio = ("unbounded" if v is None else str(v) for v in (proof.epsilon_release, proof.epsilon_record, proof.ratio))
+        one, whole, ratio = (
+            "unbounded" if v is None else str(v) for v in (proof.epsilon_release, proof.epsilon_record, proof.ratio)
+        )
         lines = [
             self.file,
             f"{noise.kind} table for epsilon {noise.epsilon}: {noise.release} of {counted(noise.features, 'feature')}",
@@ -342,7 +344,8 @@ class ComparePeers(Command[PeerTables]):
             "",
             *table(("epsilon", *PEERS, "rows table"), rows, width, ("epsilon", *PEERS), drop=("rows table",)),
             "",
-            f" Laplace noise needs {min(needed):.1f} to {max(needed):.1f} times the records of rows for the same error.",
+            f" Laplace noise needs {min(needed):.1f} to {max(needed):.1f} times the records of rows "
+            "for the same error.",
             " Hybrid, piecewise and one bit are computed with real numbers; rows and stairs are certified in integers.",
         ]
         return hung("\n".join(lines), width)

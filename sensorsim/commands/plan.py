@@ -67,7 +67,9 @@ sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt"""
         from sensorsim.ranges import ranges_for
         from sensorsim.training.choosing import column_names
 
-        if self.columns is not None and not (self.columns.strip(" ,") if isinstance(self.columns, str) else self.columns):
+        if self.columns is not None and not (
+            self.columns.strip(" ,") if isinstance(self.columns, str) else self.columns
+        ):
             raise InputError("--columns names none; give some, with commas, or --features.")
         names = column_names(self.columns) or ()
         if self.ranges and not names:

@@ -33,7 +33,7 @@ class PacketSources(Several):
 
 
 class PacketForm(Flag):
-    """"hex" or "binary"; a shell says it by --hex or --binary."""
+    """ "hex" or "binary"; a shell says it by --hex or --binary."""
 
     takes, words = (bool, str), "hex or binary"
 

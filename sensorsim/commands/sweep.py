@@ -55,9 +55,7 @@ class Sweep(Result):
 
     def title(self) -> str:
         data = self.data
-        return (
-            f"Reconstruction accuracy, 1 - MSE in per cent · {data['source']}, {data['rows']} rows, n = {data['n']}"
-        )
+        return f"Reconstruction accuracy, 1 - MSE in per cent · {data['source']}, {data['rows']} rows, n = {data['n']}"
 
     def facts(self) -> dict[str, str]:
         return {f"{_name(row)}, epsilon {_nominal(row)}, sigma {row['sigma']:g}": _cells(row)[5] for row in self.cells}
@@ -73,9 +71,9 @@ class Sweep(Result):
         lines += fold(
             f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of "
             "the person with the median number of records, against replacing them, with secret noise: the sweep itself "
-            "draws from a seed, so that it can go on, and is scored on raw records: its figures are not private. Local: "
-            "raw records stay on the body. Epsilons of cells that were finished before are as the results file states "
-            "them.",
+            "draws from a seed, so that it can go on, and is scored on raw records: its figures are not private. "
+            "Local: raw records stay on the body. Epsilons of cells that were finished before are as the results file "
+            "states them.",
             width,
         )
         left_out: list[str] = []
@@ -83,7 +81,12 @@ class Sweep(Result):
             here = [row for row in rows if row["sigma"] == sigma]
             cells = [_cells(row) for row in here]
             for name, found in self.trivial.get(sigma, {}).items():
-                scores = [_or_dash(found["accuracy"]), "", _or_dash(found.get("r2")), _or_dash(found["accuracy_held_out"])]
+                scores = [
+                    _or_dash(found["accuracy"]),
+                    "",
+                    _or_dash(found.get("r2")),
+                    _or_dash(found["accuracy_held_out"]),
+                ]
                 cells.append([name, *[""] * 4, *scores, "", ""])
             made = table(HEADS, cells, width, HEADS[2:6] + HEADS[7:9], DROPPED)
             left_out = [name for name in DROPPED if name not in made[0]]

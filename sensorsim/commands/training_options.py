@@ -96,9 +96,7 @@ class Address(Kind):
 class RecordOptions:
     """A file of records, whose they are, and how columns are read."""
 
-    data: str | None = option(
-        None, FILE, "CSV or Parquet of records, a row each.", default_text="the synthetic set"
-    )
+    data: str | None = option(None, FILE, "CSV or Parquet of records, a row each.", default_text="the synthetic set")
     person: str | None = option(
         None,
         COLUMN,
@@ -117,9 +115,7 @@ class RecordOptions:
         "CSV of name,low,high,unit: public ranges of columns.",
         default_text="`sensorsim data ranges`",
     )
-    drop_missing: bool = option(
-        False, Flag(), "Leave out rows with an empty cell; which these are is taken as public."
-    )
+    drop_missing: bool = option(False, Flag(), "Leave out rows with an empty cell; which these are is taken as public.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,9 @@ class Asked:
 
     devices: int | None = option(5000, Open(Whole(1, MOST_DEVICES)), "Devices of the fleet.")
     records_per_day: int | None = option(1, Open(Whole(1, MOST_RECORDS)), "Records that a device makes.")
-    budget_epsilon: Decimal | float | str | None = option("1", Open(Budget()), "Epsilon of a person in a budget period.")
+    budget_epsilon: Decimal | float | str | None = option(
+        "1", Open(Budget()), "Epsilon of a person in a budget period."
+    )
     budget_days: int | None = option(30, Open(Whole(1, MOST_DAYS)), "Days of a budget period.")
     every: int | None = option(7, Open(Whole(1, MOST_DAYS)), "Days that one estimate is made of.")
     accuracy: float | None = option(
@@ -59,9 +61,7 @@ class Asked:
     loss: float = option(0.0, Number(0, below=1), "Share of the packets that are lost.")
     noise: "NoiseTable | None" = field(default=None, repr=False)  # a given table, in place of the best one
     delta: float = option(1e-6, Number(LEAST_DELTA, below=1), "Delta of the epsilon by privacy-loss distributions.")
-    chip: str | None = option(
-        None, CHIP, "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own."
-    )
+    chip: str | None = option(None, CHIP, "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
     radio: str = option(DEFAULT_RADIO, RADIO, "What sends: ble-2m, 802154, lora-sf7 …")
     battery_mah: float | None = option(None, Number(), "Also what the releases take of a battery.")
 

@@ -1,4 +1,4 @@
-"""`report(…)`: compute the values of a page and render it from templates/ as one file without script or request."""
+"""Compute the values of a page and render it from templates/ as one file without script or request."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 COIN_CELL_MAH = 225.0  # nominal capacity of a CR2032
 HIDDEN = 7
+FILES = ("sweep", "package", "fleet", "noise")
 # Parameters that a plan takes under the same name.
 SHARED = ("devices", "records_per_day", "budget_epsilon", "budget_days", "every", "chip", "radio", "battery_mah")
 PathName = str | PathLike[str]
@@ -47,9 +48,7 @@ class ReportRequest:
     battery_mah: float = option_of(
         Asked, "battery_mah", default=COIN_CELL_MAH, help="A battery that the records are paid from."
     )
-    sweep: PathName | None = option(
-        None, FILE, "Results of `sensorsim sweep`: accuracies beside trivial predictors."
-    )
+    sweep: PathName | None = option(None, FILE, "Results of `sensorsim sweep`: accuracies beside trivial predictors.")
     package: PathName | None = option(
         None, FOLDER, "A package of `sensorsim export`: its sizes, its table proved again."
     )

@@ -9,7 +9,6 @@ from sensorsim._util.option_kinds import check_declared
 from sensorsim.accounting.composition import Covers
 from sensorsim.hospital.learning import column_of_names, learn, sums_of
 from sensorsim.mechanisms.base import LINEAR
-from sensorsim.ranges import brief
 from sensorsim.training.about import SENSORS, about_model, check_columns
 from sensorsim.training.config import Config, check_hidden, with_settings
 from sensorsim.training.estimator import model_of
