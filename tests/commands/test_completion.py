@@ -11,11 +11,11 @@ import click
 import pytest
 from bad_inputs import leaves
 from click.shell_completion import ShellComplete
+from sensorsim.cli.choices import Names, Paths
 from sensorsim.cli.completion import SHELLS, script
 
 from sensorsim._util.errors import MOST_LETTERS, InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim.cli.choices import Names, Paths
 from sensorsim.commands import COMMANDS, COMPLETE, group, main
 from sensorsim.costing.chips import chip_names, radio_names
 from sensorsim.costing.prices import cpu_names

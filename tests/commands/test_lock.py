@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from sensorsim.cli.locking import ASKED, REFUSED
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli.locking import ASKED, REFUSED
 from sensorsim.commands.lock_file import KEPT, Figure, Lock, Taken, compare, read_lock, write_lock
 from sensorsim.commands.locked_figures import figures_of
 from sensorsim.commands.program import group, main

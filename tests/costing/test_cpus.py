@@ -6,8 +6,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
-
 from sensorsim.cli.cpus import command
+
 from sensorsim.commands.program import group, main
 from sensorsim.costing.chips import radio_files
 from sensorsim.costing.prices import cpu_folder, cpu_names, load_cpu

@@ -13,12 +13,12 @@ import pytest
 from exported import BOARDS, export, need, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from sensorsim._util.errors import FailedProofError, InputError
-from sensorsim._util.files import fill
 from sensorsim.api.firmware import symbols_of
 from sensorsim.api.firmware import verify as proved
 from sensorsim.cli.verify_binary import binary_text
+
+from sensorsim._util.errors import FailedProofError, InputError
+from sensorsim._util.files import fill
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import Package, open_package
 from sensorsim.codegen.package_options import Options
