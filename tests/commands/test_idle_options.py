@@ -98,10 +98,10 @@ def test_one_reader_is_enough():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"lr": 1e300}, "lr= changes nothing for sketch"),
-        ({"mechanism": "spof", "C": 2.0}, "C= changes nothing for spof"),
-        ({"packets": "p.bin", "table": "t.txt", "lr": 0.1}, "lr= is settled by the packets"),
-        ({"packets": "p.bin", "table": "t.txt", "epsilon": 2.0}, "epsilon= is settled by the packets"),
+        ({"lr": 1e300}, "lr changes nothing for sketch"),
+        ({"mechanism": "spof", "C": 2.0}, "C changes nothing for spof"),
+        ({"packets": "p.bin", "table": "t.txt", "lr": 0.1}, "lr is settled by the packets"),
+        ({"packets": "p.bin", "table": "t.txt", "epsilon": 2.0}, "epsilon is settled by the packets"),
     ],
 )
 def test_python_is_refused_as_the_command_line_is(given, words):
@@ -119,13 +119,13 @@ def test_an_option_typed_with_its_default_is_refused_too(words, capsys):
 @pytest.mark.parametrize(
     ("words", "refused"),
     [
-        ("cost --sweep n=3:6 --l 2 --n 14", "--n changes nothing here: --sweep n=3:6 goes over n"),
-        ("cost --sweep l=3:6 --l 7", "--l changes nothing here: --sweep l=3:6 goes over l"),
-        ("cost --sweep n=3:6 --l 2 --m 2", "--m changes nothing here: --sweep counts one record of one user"),
+        ("cost --sweep n=3:6 --l 2 --n 14", "--n changes nothing here"),
+        ("cost --sweep l=3:6 --l 7", "--l changes nothing here"),
+        ("cost --sweep n=3:6 --l 2 --m 2", "--m changes nothing here"),
         ("plan --for covariance --expect 0.2", "--expect is the mean that is planned for, and a covariance has none"),
         ("plan --for model --expect 0.2", "--expect is the mean that is planned for, and a model has none"),
         ("plan --for covariance --columns Calories,TotalSteps --ranges ranges.csv", "--ranges give a mean its unit"),
-        ("verify absent --cc gcc --jobs 2", "--jobs changes nothing here: a build of yours is proved in one process"),
+        ("verify absent --cc gcc --jobs 2", "--jobs changes nothing here"),
     ],
 )
 def test_other_commands_refuse_what_they_would_not_read(words, refused, capsys, tmp_path, monkeypatch):
