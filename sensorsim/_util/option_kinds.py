@@ -326,8 +326,9 @@ def option(
 def option_of(record: Any, name: str, **changed: Any) -> Any:
     """Declare an option as the field of another dataclass declares it; `changed` are its default or other parts."""
     field = record.__dataclass_fields__[name]
-    default = changed.pop("default", field.default)
-    return dataclasses.field(default=default, metadata={"option": field.metadata["option"]._replace(**changed)})
+    metadata = {"option": field.metadata["option"]._replace(**{k: v for k, v in changed.items() if k != "default"})}
+    kw_only = True if field.kw_only else dataclasses.MISSING
+    return dataclasses.field(default=changed.get("default", field.default), metadata=metadata, kw_only=kw_only)
 
 
 def check_declared(record: Any) -> None:

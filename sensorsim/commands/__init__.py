@@ -55,27 +55,37 @@ class Entry(NamedTuple):
         return found
 
 
-# Without a class, the module is still a click command of sensorsim.cli.
 COMMANDS = {
     "cost": Entry("cost:Cost", "Compute what a private record costs on a sensor's processor."),
     "cpus": Entry("cpus:ListCpus", "List the processors, chips and radios whose tables are known."),
     "cpus show": Entry("cpus:ShowCpu", "Print the table of a processor."),
     "cpus check": Entry("cpus:CheckCpus", "Validate tables of yours, or every table of the package."),
-    "plan": Entry("cli.plan", "Compute what a fleet of sensors reaches within a budget, before it is built."),
-    "fleet": Entry("cli.fleet", "Simulate many sensors over days: intervals, spend, batteries, faults."),
-    "train": Entry("cli.train", "Train one on-body encoder privately and save it."),
-    "evaluate": Entry("cli.evaluate", "Measure how well a model does on raw records. Not private."),
-    "decode": Entry("cli.decode", "Turn packets of hidden units back into readings, at the hospital."),
-    "sweep": Entry("cli.sweep", "Measure accuracy over a grid of mechanisms and budgets, resumable."),
-    "figures": Entry("cli.figures", "Draw the paper's figures, and our own."),
-    "data": Entry("cli.data", "Show public ranges; make, compare and fit synthetic daily-activity data."),
-    "noise": Entry("cli.noise", "Make, check, show and audit noise tables with a proof of what they protect."),
+    "plan": Entry("plan:PlanStudy", "Compute what a fleet of sensors reaches within a budget, before it is built."),
+    "fleet": Entry("fleet:SimulateFleet", "Simulate many sensors over days: intervals, spend, batteries, faults."),
+    "train": Entry("train:TrainModel", "Train one on-body encoder privately and save it."),
+    "evaluate": Entry("evaluate:EvaluateModel", "Measure how well a model does on raw records. Not private."),
+    "decode": Entry("decode:DecodePackets", "Turn packets of hidden units back into readings, at the hospital."),
+    "sweep": Entry("sweep:SweepGrid", "Measure accuracy over a grid of mechanisms and budgets, resumable."),
+    "figures": Entry("figures:DrawFigures", "Draw the paper's figures, and our own."),
+    "data ranges": Entry("data:ShowRanges", "Show the public ranges that are ready, or check your own."),
+    "data make": Entry("data:MakeData", "Write a synthetic set of daily activity."),
+    "data compare": Entry("data:CompareData", "Measure how far the synthetic set is from a real file."),
+    "data fit": Entry("data:FitData", "Fit the two tables of the generator to a real file."),
+    "noise make": Entry("noise:MakeTable", "Make a noise table and prove what it protects.", None),
+    "noise check": Entry("noise:CheckTable", "Prove again, from its counts, what a table protects.", "certify"),
+    "noise show": Entry("noise:ShowTable", "Show what a table puts out, and the privacy loss of each value.", None),
+    "noise audit": Entry("audit:AuditTable", "Run the real kernel on several inputs and look for a leak.", "audit"),
+    "noise peers": Entry("noise:ComparePeers", "Compare the ready tables with other mechanisms.", "noise_peers"),
+    "noise_table": Entry("noise:DesignTable", "Make a noise table with a proof of what it protects.", shell=False),
+    "read_table": Entry("noise:ReadTable", "Read a noise table and prove what it protects.", shell=False),
+    "write_table": Entry("noise:WriteTable", "Write a noise table with its certificate.", shell=False),
+    "release": Entry("noise_release:ReleaseRecords", "Release records through a noise table.", shell=False),
     "kernel": Entry("inspect_kernel:InspectKernel", "Report cost, proof, secrecy and C of a kernel of your own."),
     "export": Entry("export:Export", "Write the kernels as a C package for firmware."),
     "verify": Entry("verify:Verify", "Prove a C package on machine code, bit for bit."),
-    "receive": Entry("cli.receive", "Estimate mean and interval of every feature from packets of sensors."),
-    "claims": Entry("cli.claims", "Recompute every checkable statement of the paper, and ours."),
-    "report": Entry("cli.report", "Write one page: what a record costs, protects and delivers."),
+    "receive": Entry("receive:ReceivePackets", "Estimate mean and interval of every feature from packets of sensors."),
+    "claims": Entry("claims:RecomputeClaims", "Recompute every checkable statement of the paper, and ours."),
+    "report": Entry("report:WriteReport", "Write one page: what a record costs, protects and delivers."),
     "completion": Entry("completion:Completion", "Print the script that completes commands in your shell.", None),
     "sensitivity": Entry("sensitivity:ShowSensitivity", "Show what the paper prints as sensitivity, and what holds."),
 }
@@ -95,7 +105,7 @@ def python_function(name: str) -> Callable[..., Any]:
     entries = {
         entry.function or command.replace(" ", "."): entry
         for command, entry in COMMANDS.items()
-        if entry.function is not None and ":" in entry.place
+        if entry.function is not None
     }
     below = [each for each in entries if each.startswith(f"{name}.")]
     entry = entries[name if name in entries or not below else below[0]]

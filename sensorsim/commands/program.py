@@ -76,10 +76,6 @@ class CommandGroup(click.Group):
             return None
         full = self.prefix + name
         entry = COMMANDS.get(full)
-        if entry and ":" not in entry.place:
-            from sensorsim.cli.ending import prepare
-
-            return prepare(importlib.import_module(f"sensorsim.{entry.place}").command)
         from sensorsim.commands.shell import click_command
 
         own = click_command(full, entry) if entry else None

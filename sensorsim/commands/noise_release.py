@@ -1,17 +1,17 @@
-"""`release`: records through a certified table, as a fleet of sensors would send them, and what can be said of them."""
+"""Release records in Python through a certified table, as a fleet of sensors would send them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import Free, Whole
 from sensorsim._util.results import Result, whiskers
 from sensorsim._util.terminal import counted
-from sensorsim.api.noise import Table, read_table
-from sensorsim.calls import checked
+from sensorsim.commands.declare import REQUIRED, Command, option
+from sensorsim.commands.noise import NOISE_TABLE, proved_table
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.noise.table_report import LOCAL
-from sensorsim.records import Ranges
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.figure import Figure
 
-    from sensorsim.noise.noise_table import NoiseTable
-
 SCHEMA_VERSION = 1
 SHOWN = 6  # features whose means a repr lists
 SEEDED = "reproducible from its seed, so NOT PRIVATE"
@@ -29,9 +27,9 @@ SEEDED = "reproducible from its seed, so NOT PRIVATE"
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Released(Result):
-    """What left the sensors: of each record, which features and which symbols. All else is post-processing of it."""
+    """Released values: which features and which symbols of each record. All else is post-processing of them."""
 
-    table: "NoiseTable"
+    table: NoiseTable
     picked: "npt.NDArray[np.uint32]"  # (records, k): the features released of each record, numbered from 0
     symbols: "npt.NDArray[Any]"  # (records, k): what was released of them, as `table` draws it
     epsilon: "Decimal"  # of a record, proved when this was released
@@ -39,7 +37,7 @@ class Released(Result):
 
     @cached_property
     def estimate(self) -> "npt.NDArray[np.float64]":
-        """Unbiased values of x in 0 … 1, (records, features); NaN where a feature was not released."""
+        """Return unbiased values of x in 0 … 1, (records, features); NaN where a feature was not released."""
         import numpy as np
 
         made = np.full((len(self.symbols), self.table.features), np.nan)
@@ -61,12 +59,12 @@ class Released(Result):
         return made
 
     def rows(self) -> list[dict[str, Any]]:
-        """The mean of every feature with its 95 % interval, which holds whatever the records are."""
+        """Return the mean of every feature with its 95 % interval, which holds for any records."""
         return [dict(row) for row in self._rows]
 
     @property
     def protects(self) -> str:
-        """In words, and not private where it was drawn from a seed."""
+        """Return the protection in words; values drawn from a seed are not private."""
         return f"epsilon {self.epsilon} per record, proved now; {LOCAL if self.private else SEEDED}"
 
     def title(self) -> str:
@@ -105,44 +103,46 @@ class Released(Result):
         return made
 
 
-@checked
-def release(
-    x: Any,
-    table: Table,
-    ranges: Ranges | None = None,
-    seed: int | Sequence[int] | None = None,
-    threads: int = 1,
-) -> Released:
-    """Release records through the kernels that firmware runs; the table is proved first, whatever its file says.
+@dataclass(frozen=True)
+class ReleaseRecords(Command[Released]):
+    """The kernels are those of the firmware, and the table is proved first. Where the table releases fewer features
+    than a record has, they are picked at random. Values outside of 0 to 1 and NaN are refused: the kernels would count
+    them as 0 or 1, and estimates would be biased.
+    """
 
-    x has a row for each record: floats from 0 to 1, which are rounded as the sensor does, or the sensor's own whole
-    numbers, 0 … 32768; or, with `ranges`, a (low, high) for each feature, readings in their units, clipped to these.
-    What lies outside, NaN among it, is refused: the kernels would count it as 0 or 1, and estimates would be wrong
-    without a word. Where the table releases fewer features than a record has, they are picked at random.
-
-    Random words are from a generator keyed by the operating system; with a `seed` all can be had again, so nothing is
-    private.
-
+    usage = """
         >>> import numpy as np, sensorsim as ss
         >>> released = ss.release(np.full((20000, 14), 0.9), ss.noise_table(epsilon=1.6, release=1))
         >>> released.symbols.shape, str(released.epsilon)
         ((20000, 1), '1.599958023791')
     """
-    import numpy as np
+    x: Any = option(
+        REQUIRED,
+        Free(),
+        "A row for each record: floats from 0 to 1, which are rounded as the sensor does, or the sensor's own whole "
+        "numbers from 0 to 32768; with ranges, readings in their units.",
+    )
+    table: NoiseTable | str = option(REQUIRED, NOISE_TABLE, "The table that the sensors draw from.")
+    ranges: Any = option(None, Free(), "A pair (low, high) for each feature; readings are clipped to it.")
+    seed: int | Sequence[int] | None = option(
+        None, Free(), "Seed of every draw: reproducible, so not private.", default_text="secret random words"
+    )
+    threads: int = option(1, Whole(1), "Threads; the result does not depend on them.")
 
-    from sensorsim.noise.batch_release import release_records, sampled_records
-    from sensorsim.noise.certificate import certify
-    from sensorsim.records import as_records
+    def run(self) -> Released:
+        import numpy as np
 
-    noise = read_table(table)
-    if type(threads) is not int or threads < 1:
-        raise InputError(f"threads is {threads!r}; give a whole number of at least 1.")
-    records = as_records(x, noise.features, ranges)
-    if noise.sampled:
-        picked, symbols = sampled_records(records, noise, seed, threads)
-    else:
-        symbols = release_records(records, noise, seed, threads)
-        picked = np.broadcast_to(np.arange(noise.features, dtype=np.uint32), symbols.shape)
-    proved = certify(noise).epsilon_record
-    assert proved is not None  # or nothing would have been released
-    return Released(noise, picked, symbols, proved, private=seed is None)
+        from sensorsim.noise.batch_release import release_records, sampled_records
+        from sensorsim.noise.certificate import certify
+        from sensorsim.records import as_records
+
+        noise = proved_table(self.table)
+        records = as_records(self.x, noise.features, self.ranges)
+        if noise.sampled:
+            picked, symbols = sampled_records(records, noise, self.seed, self.threads)
+        else:
+            symbols = release_records(records, noise, self.seed, self.threads)
+            picked = np.broadcast_to(np.arange(noise.features, dtype=np.uint32), symbols.shape)
+        proved = certify(noise).epsilon_record
+        assert proved is not None  # or nothing would have been released
+        return Released(noise, picked, symbols, proved, private=self.seed is None)

@@ -1,1 +1,0 @@
-"""Commands that are not declared in sensorsim.commands yet."""
