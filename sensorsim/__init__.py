@@ -94,10 +94,7 @@ if not TYPE_CHECKING:  # to a type checker the names above are all there are
         from importlib import import_module
 
         if name in _PLACES:
-            from sensorsim.calls import checked
-
-            found = getattr(import_module(_PLACES[name]), name)
-            globals()[name] = found = found if isinstance(found, type) else checked(found)
+            globals()[name] = found = getattr(import_module(_PLACES[name]), name)
             return found
         from sensorsim.commands import python_function
 

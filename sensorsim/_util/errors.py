@@ -4,8 +4,14 @@ Messages name options as a shell does: "give --records-per-day". In Python the s
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 # A command between backquotes stays as it is.
 OPTION = re.compile(r"`[^`]*`|(?<![\w-])--([a-z][a-z0-9-]*)")
@@ -86,3 +92,38 @@ class FailedProofError(InputError):
 
 class UnableError(InputError):
     """This machine cannot do the work now: a folder without room, a tool that does not end. It proves nothing."""
+
+
+def check_type(name: str, value: object, annotation: Any) -> None:
+    """Raise InputError unless the value is of a type of the annotation, whose classes may be named in quotes."""
+    kinds = annotation.split(" | ") if isinstance(annotation, str) else get_args(annotation) or (annotation,)
+    kinds = (annotation,) if get_origin(annotation) is tuple else kinds
+    numbers: dict[Any, Any] = {int: Integral, float: Real}
+    for kind in kinds:
+        if isinstance(kind, str):
+            fits = kind in [each.__name__ for each in type(value).__mro__]
+        else:
+            fits = isinstance(value, numbers.get(kind, get_origin(kind) or kind)) and not isinstance(value, bool)
+        if fits:
+            return
+    names = [kind if isinstance(kind, str) else kind.__name__ for kind in kinds]
+    allowed = " or ".join("None" if name == "NoneType" else f"a {name}" for name in names)
+    raise InputError(f"{name} is of type {type(value).__name__}; give {allowed}.")
+
+
+def one_sentence(method: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Return the constructor of a class with a missing or an unknown argument refused in one sentence."""
+    from inspect import signature
+
+    takes = signature(method)
+    name, names = method.__qualname__.partition(".")[0], ", ".join([*takes.parameters][1:])
+
+    @wraps(method)
+    def made(*given: Given.args, **named: Given.kwargs) -> Answer:
+        try:
+            takes.bind(*given, **named)
+        except TypeError as error:
+            raise InputError(f"{name}: {error}; it takes {names}.") from None
+        return method(*given, **named)
+
+    return made

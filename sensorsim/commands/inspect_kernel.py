@@ -85,7 +85,7 @@ class Lengths(Kind):
 
     def check(self, label: str, value: Any) -> Any:
         super().check(label, value)
-        for part in split_names(value) if isinstance(value, str) else ():
+        for part in (split_names(value) or [value]) if isinstance(value, str) else ():
             name, equals, number = (piece.strip() for piece in part.partition("="))
             if not equals or not name.isidentifier() or not number.lstrip("-").isdecimal() or len(number) > 12:
                 raise InputError(f"{label} {part!r} is no length with its value; write {self.metavar}.")

@@ -88,10 +88,10 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path} is there and is no lock; give another name, or remove it first.") from None
 
 
-def read_lock(path: Path, command: str, kept: Collection[str]) -> Lock:
-    """Read an untrusted lock file; raise InputError unless it is a lock of the command with all its choices."""
+def read_lock(path: Path, command: str = "", kept: Collection[str] = ()) -> Lock:
+    """Read an untrusted lock file; raise InputError unless it is a lock, of this command with all its choices."""
     lock = _read(path)
-    if lock.command != command:
+    if command and lock.command != command:
         raise InputError(f"{path} is a lock of another command ({lock.command[:20]!r}); check it there.")
     missing = [name for name in kept if name not in lock.choices]
     if lock.command in ("cost", "kernel") and lock.choices.get("level") != "machine" and CORES not in lock.choices:

@@ -100,6 +100,7 @@ def run_command(name: str, command: type[Command[Any]], given: dict[str, Any]) -
     """Run a command with the options that were given, and print its answer."""
     known = extras_of(command)
     extras = {extra: known[extra][0].check(f"--{extra}", given.pop(extra)) for extra in known if extra in given}
+    command(**given)  # values are refused before paths
     form, plot = extras.get("format", "table"), extras.get("plot")
     locks = None
     with checked_outputs(command, given, extras, form):

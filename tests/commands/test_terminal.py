@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bad_inputs import HOLDS, furnish, furnish_more, leaves, line
+from bad_inputs import HOLDS, declared, furnish, furnish_more, line
 
 from sensorsim._util.terminal import LETTERS, NARROW
 from sensorsim.commands.program import main
@@ -28,7 +28,7 @@ QUICK = ("cost", "cpus show", "cpus check", "noise show", "noise check", "noise 
          "kernel", "data ranges", "data make", "claims", "completion")  # fmt: skip
 NOT_OURS = {"completion"}  # a program for a shell, which has no screen
 ENDS = {"decode": 1}  # packets of another encoder: none is accepted
-NAMES = [name for name, _ in leaves()]
+NAMES = list(declared())
 
 
 def marked(names):
@@ -100,7 +100,7 @@ def test_any_encoding(name, encoding, furnished, monkeypatch):
         assert out.count("?") == full.count("?")
 
 
-@pytest.mark.parametrize("name", [n for n, c in leaves() if n in QUICK and any(p.name == "fmt" for p in c.params)])
+@pytest.mark.parametrize("name", [n for n in QUICK if "--format" in declared().get(n, {})])
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 def test_json_loses_no_letter(name, encoding, furnished):
     words = LINES[name][: len(name.split())], LINES[name][len(name.split()) :]
