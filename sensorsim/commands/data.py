@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.files import check_targets, write_all, write_whole
 from sensorsim._util.hints import need
 from sensorsim._util.option_kinds import FILE, NEW_FOLDER, Output, Whole
-from sensorsim._util.results import Result
+from sensorsim._util.results import Result, bars
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.training_options import tell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMA_VERSION = 1
 MOST_ROWS = 10**8
@@ -23,6 +26,7 @@ class DataTable(Result):
     head: str
     name: str
     found: tuple[dict[str, Any], ...]
+    drawn: str  # the column that a figure shows
     private: bool = True
 
     def title(self) -> str:
@@ -37,6 +41,10 @@ class DataTable(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         return [dict(row) for row in self.found]
+
+    def figure(self) -> "Figure":
+        values = {str(next(iter(row.values()))): float(row[self.drawn]) for row in self.found}
+        return bars(self.head, values, self.drawn.replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ sensorsim data ranges mine.csv"""
 
         rows = as_rows(ready_ranges() if self.file is None else read_ranges(self.file))
         which = "ready for use" if self.file is None else f"of {self.file}"
-        return DataTable(f"Public ranges {which}: what lies outside is clipped", "ranges", tuple(rows))
+        return DataTable(f"Public ranges {which}: what lies outside is clipped", "ranges", tuple(rows), "high")
 
     def text(self, answer: DataTable) -> str:
         wide = max(len(row["name"]) for row in answer.found) + 2
@@ -100,7 +108,7 @@ class CompareData(Command[DataTable]):
         from sensorsim.training.synthetic import distance
 
         head = "Real file against the synthetic set, means as shares of its maximum; not private"
-        return DataTable(head, "columns", tuple(distance(self.file, seed=self.seed)), private=False)
+        return DataTable(head, "columns", tuple(distance(self.file, seed=self.seed)), "ks_distance", private=False)
 
     def text(self, answer: DataTable) -> str:
         rank, rows = "rank_correlation_mean_error", answer.found

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ForwardRef, Generic, ParamSpec, TypeVar, get_args, get_origin
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import REQUIRED as REQUIRED
@@ -112,7 +112,10 @@ def signature_of(command: type[Command[Any]]) -> "inspect.Signature":
         default = Parameter.empty if each.default is REQUIRED else each.default
         return Parameter(each.name, kind, default=default, annotation=each.type)
 
-    return Signature([parameter(each) for each in ordered_fields(command)])
+    bases = [base for part in command.__mro__ for base in part.__dict__.get("__orig_bases__", ())]
+    answers = [get_args(base)[0] for base in bases if get_origin(base) is Command]
+    answer = answers[0].__forward_arg__ if isinstance(answers[0], ForwardRef) else answers[0]
+    return Signature([parameter(each) for each in ordered_fields(command)], return_annotation=answer)
 
 
 def documentation(command: type[Command[Any]], about: str) -> str:

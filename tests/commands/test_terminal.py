@@ -134,7 +134,7 @@ def test_what_a_command_does_is_not_cut_off_in_a_list(name, monkeypatch, capsys)
 
 
 def test_an_epsilon_and_its_delta_stand_on_one_line():
-    from sensorsim.cli.evaluate import _persons
+    from sensorsim.commands.evaluate import _persons
 
     year = {"records_median": 1, "epsilon_median_added": 1.6, "epsilon_median": 1.6, "records_most": 365,
             "epsilon_most_added": 584.0, "epsilon_most": 486.99}  # fmt: skip

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+from sensorsim.cli import figures as figures_command
 from sensorsim.kernels import formats
 from sensorsim.kernels.encoder import encoder
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import figures as figures_command
 from sensorsim.commands.program import main
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.language.numba_backend import compiled
