@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-# The first two ask the mechanism that is named; the third composes the delta of a table of samples; the last three look for the kernels that ship, inside functions.
+# The first two ask the mechanism that is named; the third composes the delta of a table of samples; the last three
+# look for the kernels that ship, inside functions.
 UPWARD = {
     ("accounting/__init__.py", "mechanisms"),
     ("auditing/table_sources.py", "mechanisms"),
