@@ -92,7 +92,8 @@ def _help(command: type[Command[Any]], entry: Entry) -> str:
     parts = [entry.about, inspect.getdoc(command) or ""]
     if command.example:
         first, *more = command.example.strip().splitlines()
-        parts.append("\n".join(["\b", f"Example: {first}", *(f"         {line}" for line in more)]))
+        kept = ["\b"] if more else []  # click wraps the others
+        parts.append("\n".join([*kept, f"Example: {first}", *(f"         {line}" for line in more)]))
     return "\n\n".join(filter(None, parts))
 
 

@@ -51,7 +51,9 @@ def _run(words: list[str], streams: list[int]) -> dict[str, Any]:
 if __name__ == "__main__":
     from sensorsim.commands import COMMANDS
 
-    for module in (*(module for module, _ in COMMANDS.values()), "pandas", "scipy.linalg"):
+    for entry in COMMANDS.values():
+        entry.load()
+    for module in ("pandas", "scipy.linalg"):
         importlib.import_module(module)
     for line in sys.stdin:
         print(json.dumps(ask(json.loads(line))), flush=True)
