@@ -77,7 +77,8 @@ def test_linear(tmp_path: Path, capsys: pytest.CaptureFixture[str], times: str) 
 
 def test_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command's own high-water mark, for a hundred times the devices: the sums are as many."""
-    program = "import sys\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\nprint(open('/proc/self/status').read())"
+    program = "import sys\nfrom sensorsim.commands.program import main\nmain(sys.argv[1:])\n"
+    program += "print(open('/proc/self/status').read())"
     peaks = []
     for devices in (1_000, 100_000):
         words = ["fleet", "--devices", devices, "--days", 90, "--noise", NOISE, "--out", tmp_path / f"{devices}"]

@@ -17,53 +17,71 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sensorsim._util.errors import FailedProofError as FailedProofError
     from sensorsim._util.errors import InputError as InputError
-    from sensorsim.api.auditing import audit as audit
-    from sensorsim.api.evaluating import evaluate as evaluate
-    from sensorsim.api.firmware import export as export
-    from sensorsim.api.firmware import verify as verify
-    from sensorsim.api.fleets import fleet as fleet
-    from sensorsim.api.kernels import kernel as kernel
-    from sensorsim.api.noise import certify as certify
-    from sensorsim.api.noise import noise_table as noise_table
-    from sensorsim.api.noise import read_table as read_table
-    from sensorsim.api.noise import write_table as write_table
-    from sensorsim.api.planning import plan as plan
-    from sensorsim.api.receiving import receive as receive
-    from sensorsim.api.releasing import release as release
-    from sensorsim.api.training import train as train
-    from sensorsim.costing.cost_report import cost as cost
+    from sensorsim.commands.audit import AuditTable
+    from sensorsim.commands.claims import RecomputeClaims
+    from sensorsim.commands.cost import Cost
+    from sensorsim.commands.cpus import ListCpus
+    from sensorsim.commands.data import ShowRanges
+    from sensorsim.commands.declare import function_of
+    from sensorsim.commands.decode import DecodePackets
+    from sensorsim.commands.evaluate import EvaluateModel
+    from sensorsim.commands.export import Export
+    from sensorsim.commands.figures import DrawFigures
+    from sensorsim.commands.fleet import SimulateFleet
+    from sensorsim.commands.inspect_kernel import InspectKernel
+    from sensorsim.commands.noise import CheckTable, ComparePeers, DesignTable, ReadTable, WriteTable
+    from sensorsim.commands.noise_release import ReleaseRecords
+    from sensorsim.commands.plan import PlanStudy
+    from sensorsim.commands.receive import ReceivePackets
+    from sensorsim.commands.report import WriteReport
+    from sensorsim.commands.sensitivity import ShowSensitivity
+    from sensorsim.commands.sweep import SweepGrid
+    from sensorsim.commands.train import TrainModel
+    from sensorsim.commands.verify import Verify
     from sensorsim.device.firmware import Firmware as Firmware
     from sensorsim.device.sensor import Sensor as Sensor
-    from sensorsim.paper.recompute import claims as claims
-    from sensorsim.reporting.page import report as report
+
+    cost = function_of(Cost, "cost")
+    cpus = function_of(ListCpus, "cpus")
+    export = function_of(Export, "export")
+    kernel = function_of(InspectKernel, "kernel")
+    verify = function_of(Verify, "verify")
+    sensitivity = function_of(ShowSensitivity, "sensitivity")
+    audit = function_of(AuditTable, "audit")
+    certify = function_of(CheckTable, "certify")
+    claims = function_of(RecomputeClaims, "claims")
+    data = function_of(ShowRanges, "data")
+    decode = function_of(DecodePackets, "decode")
+    evaluate = function_of(EvaluateModel, "evaluate")
+    figures = function_of(DrawFigures, "figures")
+    fleet = function_of(SimulateFleet, "fleet")
+    noise_peers = function_of(ComparePeers, "noise_peers")
+    noise_table = function_of(DesignTable, "noise_table")
+    plan = function_of(PlanStudy, "plan")
+    read_table = function_of(ReadTable, "read_table")
+    receive = function_of(ReceivePackets, "receive")
+    release = function_of(ReleaseRecords, "release")
+    report = function_of(WriteReport, "report")
+    sweep = function_of(SweepGrid, "sweep")
+    train = function_of(TrainModel, "train")
+    write_table = function_of(WriteTable, "write_table")
 
     __version__: str
 
+# Functions that are made from the declarations of commands.
+NAMES = [
+    *("audit", "certify", "claims", "cost", "cpus", "data", "decode", "evaluate", "export"),
+    *("figures", "fleet", "kernel", "noise_peers", "noise_table", "plan", "read_table", "receive"),
+    *("release", "report", "sensitivity", "sweep", "train", "verify", "write_table"),
+]
 # By name: where it is.
 _PLACES = {
     "Firmware": "sensorsim.device.firmware",
     "FailedProofError": "sensorsim._util.errors",
     "InputError": "sensorsim._util.errors",
     "Sensor": "sensorsim.device.sensor",
-    "audit": "sensorsim.api.auditing",
-    "certify": "sensorsim.api.noise",
-    "claims": "sensorsim.paper.recompute",
-    "cost": "sensorsim.costing.cost_report",
-    "evaluate": "sensorsim.api.evaluating",
-    "export": "sensorsim.api.firmware",
-    "fleet": "sensorsim.api.fleets",
-    "kernel": "sensorsim.api.kernels",
-    "noise_table": "sensorsim.api.noise",
-    "plan": "sensorsim.api.planning",
-    "read_table": "sensorsim.api.noise",
-    "receive": "sensorsim.api.receiving",
-    "release": "sensorsim.api.releasing",
-    "report": "sensorsim.reporting.page",
-    "train": "sensorsim.api.training",
-    "verify": "sensorsim.api.firmware",
-    "write_table": "sensorsim.api.noise",
 }
-__all__ = [*_PLACES]
+__all__ = [*_PLACES, *NAMES]
 
 
 if not TYPE_CHECKING:  # to a type checker the names above are all there are
@@ -76,12 +94,15 @@ if not TYPE_CHECKING:  # to a type checker the names above are all there are
         from importlib import import_module
 
         if name in _PLACES:
-            from sensorsim.calls import checked
-
-            found = getattr(import_module(_PLACES[name]), name)
-            globals()[name] = found = found if isinstance(found, type) else checked(found)
+            globals()[name] = found = getattr(import_module(_PLACES[name]), name)
             return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from sensorsim.commands import python_function
+
+        try:
+            globals()[name] = made = python_function(name)
+        except KeyError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        return made
 
 
 def __dir__() -> list[str]:

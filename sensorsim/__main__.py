@@ -14,7 +14,7 @@ def run() -> Any:
     atexit.register(_leave, code)  # the first that is registered is the last that is called
     done = 0
     try:
-        from sensorsim.cli import main
+        from sensorsim.commands.program import main
 
         return main()
     except KeyboardInterrupt:  # before or after `main` has heard of it

@@ -1,46 +1,22 @@
-"""The exceptions that a user sees as one sentence, in the words of where it is read.
+"""Exceptions that a user sees as one sentence, and the words of where it is read.
 
-A sentence is written once, with the options of the command line: "give --records-per-day". In Python the same sentence
-names the parameter: "give records_per_day=". `in_python` translates, and `InputError` asks for it when it is shown.
+Messages name options as a shell does: "give --records-per-day". In Python the same message names the parameter.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin
 
-# Parameters that are not called as their options are: words that Python keeps, and the paper's own name.
-RENAMED = {"for": "goal", "clip": "C"}
-# What may follow an option in a sentence and is no value of it.
-NO_VALUES = (
-    *("and", "be", "both", "builds", "can", "command", "exports", "first", "for", "go", "goes", "has", "in", "is"),
-    *(
-        "keeps",
-        "leaves",
-        "names",
-        "need",
-        "needs",
-        "of",
-        "on",
-        "only",
-        "or",
-        "out",
-        "shapes",
-        "takes",
-        "tell",
-        "than",
-        "that",
-    ),
-    *("then", "to", "too", "where", "with", "at", "between", "within", "as", "are", "cannot", "changes", "from"),
-    *("a", "compares", "give", "if", "which", "writes"),
-)
-# A command to type stays as it is; an option may have a value behind it: a number, a name in capitals, a word.
-_OPTION = re.compile(
-    r"`[^`]*`"
-    r"|\bsensorsim(?: [a-z]+)+(?: --[a-z-]+(?: [^\s;,]+)?)*"
-    r"|(?<![\w-])--(?P<name>[a-z][a-z0-9-]*)"
-    r"(?: (?P<value>-?[0-9](?:[\w.^+-]*[\w^+-])?|[A-Za-z_]\w*(?:=[\w….]*[\w…])?))?"
-)
-_told = {"command line": False}
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+# A command between backquotes stays as it is.
+OPTION = re.compile(r"`[^`]*`|(?<![\w-])--([a-z][a-z0-9-]*)")
+RENAMED = {"for": "goal", "clip": "C"}  # options whose parameters have other names
+_in_shell = [False]
 MOST_LETTERS = 290  # of a sentence on the command line, with what stands before it
 MOST_IN_PYTHON = 400  # of one in Python, which names parameters: beyond it a value was repeated whole
 LONG = 120  # letters of a word in Python: a longer one is a value that was repeated whole
@@ -48,36 +24,19 @@ SHORT = 60  # letters that are left of what was typed, at most, where the senten
 LEAST = 24  # letters that are left of any word
 
 
-def in_python(text: str) -> str:
-    """A sentence for the command line as one for Python: every option as the parameter that it sets."""
-    return _OPTION.sub(_parameter, text)
-
-
-def _parameter(found: re.Match[str]) -> str:
-    option, value = found["name"], found["value"]
-    if option is None or option == "help":  # a command that is shown as one
-        return found[0]
-    name = f"{RENAMED.get(option, option.replace('-', '_'))}="
-    if value is None:
-        return name
-    if value in NO_VALUES:
-        return f"{name} {value}"
-    return name + (repr(value) if value.islower() and not value[0].isdigit() else value)
-
-
-def option_name(flag: str) -> str:
+def option_name(flag: str, parameter: str = "") -> str:
     """Name an option in the words of the caller: `--budget-days` in a shell, `budget_days` in Python."""
-    return f"--{flag}" if _told["command line"] else RENAMED.get(flag, flag.replace("-", "_"))
+    return f"--{flag}" if _in_shell[-1] else parameter or RENAMED.get(flag) or flag.replace("-", "_")
 
 
 @contextmanager
 def on_the_command_line() -> Iterator[None]:
-    """Errors that are shown within name options."""
-    before, _told["command line"] = _told["command line"], True
+    """Let messages inside name options as a shell does."""
+    _in_shell.append(True)
     try:
         yield
     finally:
-        _told["command line"] = before
+        _in_shell.pop()
 
 
 def shortened(sentence: str, words: Iterable[str] = ()) -> str:
@@ -113,14 +72,15 @@ def cut(text: str, most: int) -> str:
 class InputError(ValueError):
     """Bad input. The message is one sentence: what was wrong, what is allowed, what to do.
 
-    The command line prints it and exits with code 2; a notebook sees an ordinary exception, in its own words.
+    The command line prints it and exits with code 2; a notebook sees an ordinary exception that names parameters.
     """
 
     def __str__(self) -> str:
         text = super().__str__()
-        if _told["command line"]:  # there the words that were typed are known, and are shortened first
+        if _in_shell[-1]:  # the program shortens the words that were typed first
             return text
-        text = " ".join(cut(word, SHORT) if len(word) > LONG else word for word in in_python(text).split(" "))
+        text = OPTION.sub(lambda found: option_name(found[1]) if found[1] else found[0], text)
+        text = " ".join(cut(word, SHORT) if len(word) > LONG else word for word in text.split(" "))
         return text if len(text) <= MOST_IN_PYTHON else shortened(text)
 
 
@@ -132,3 +92,38 @@ class FailedProofError(InputError):
 
 class UnableError(InputError):
     """This machine cannot do the work now: a folder without room, a tool that does not end. It proves nothing."""
+
+
+def check_type(name: str, value: object, annotation: Any) -> None:
+    """Raise InputError unless the value is of a type of the annotation, whose classes may be named in quotes."""
+    kinds = annotation.split(" | ") if isinstance(annotation, str) else get_args(annotation) or (annotation,)
+    kinds = (annotation,) if get_origin(annotation) is tuple else kinds
+    numbers: dict[Any, Any] = {int: Integral, float: Real}
+    for kind in kinds:
+        if isinstance(kind, str):
+            fits = kind in [each.__name__ for each in type(value).__mro__]
+        else:
+            fits = isinstance(value, numbers.get(kind, get_origin(kind) or kind)) and not isinstance(value, bool)
+        if fits:
+            return
+    names = [kind if isinstance(kind, str) else kind.__name__ for kind in kinds]
+    allowed = " or ".join("None" if name == "NoneType" else f"a {name}" for name in names)
+    raise InputError(f"{name} is of type {type(value).__name__}; give {allowed}.")
+
+
+def one_sentence(method: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Return the constructor of a class with a missing or an unknown argument refused in one sentence."""
+    from inspect import signature
+
+    takes = signature(method)
+    name, names = method.__qualname__.partition(".")[0], ", ".join([*takes.parameters][1:])
+
+    @wraps(method)
+    def made(*given: Given.args, **named: Given.kwargs) -> Answer:
+        try:
+            takes.bind(*given, **named)
+        except TypeError as error:
+            raise InputError(f"{name}: {error}; it takes {names}.") from None
+        return method(*given, **named)
+
+    return made

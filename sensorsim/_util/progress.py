@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from threading import RLock, Timer
 
+from sensorsim._util.terminal import columns, fold
+
 SECONDS_OF_SILENCE = 2.0
 CLEAR = "\r\x1b[K"
 _displays: list[Callable[[str], None]] = []
@@ -43,6 +45,17 @@ def phases(first: str) -> Iterator[Callable[[str], None]]:
 
         begin(first)
         yield begin
+
+
+def is_shown() -> bool:
+    """Return whether a program shows progress on stderr, which Python code does not ask for."""
+    return bool(_displays)
+
+
+def note(text: str) -> None:
+    """Write a sentence to stderr, in lines that the terminal has room for; only where steps are shown."""
+    if is_shown():
+        _write("\n".join([*fold(text, columns()), ""]))
 
 
 def hide(who: object) -> None:

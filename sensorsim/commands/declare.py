@@ -1,57 +1,23 @@
-"""Declare a command once, as a frozen dataclass.
-
-    @dataclass(frozen=True)
-    class Cost(Command["CostReport"]):
-        \"\"\"Compute what a private record costs on a sensor's processor.\"\"\"
-
-        n: int = option(14, Whole(1, 4096), "Features of a record.")
-
-        def run(self) -> "CostReport": ...
-
-The click command, the Python function with its signature and documentation, the checks of every value, the JSON schema
-of the options, lock keys, shell completion and the refusal of options without effect follow from the declaration.
-"""
+"""Declare a command once, as a frozen dataclass: its options, their kinds and help, and `run`."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ForwardRef, Generic, ParamSpec, TypeVar, get_args, get_origin
 
-from sensorsim._util.errors import InputError, option_name
-from sensorsim.commands.option_kinds import Kind
+from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import REQUIRED as REQUIRED
+from sensorsim._util.option_kinds import Declared, check_declared, label_of
+from sensorsim._util.option_kinds import flag_of as flag_of
+from sensorsim._util.option_kinds import option as option
 
 if TYPE_CHECKING:
     import inspect
 
+    from sensorsim.commands.locks import Locks
+
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
-REQUIRED = dataclasses.MISSING
-
-
-class Declared(NamedTuple):
-    """What is declared about one option, beside its default."""
-
-    kind: Kind
-    help: str
-    flag: str = ""  # the option's name in a shell, where it is not that of the field
-    argument: bool = False  # a word without an option's name in a shell
-    default_text: str = ""  # what the default means, where it is None
-    locked: bool = True  # a lock keeps its value
-
-
-def option(
-    default: Any,
-    kind: Kind,
-    help: str,
-    *,
-    flag: str = "",
-    argument: bool = False,
-    default_text: str = "",
-    locked: bool = True,
-) -> Any:
-    """Declare one option of a command; REQUIRED in place of the default makes it required."""
-    metadata = {"option": Declared(kind, help, flag, argument, default_text, locked)}
-    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -59,16 +25,13 @@ class Command(Generic[Answer]):
     """The base of every command: values are checked when one is made, and `run` computes the answer."""
 
     example: ClassVar[str] = ""  # lines for the help of the shell command
-    plots: ClassVar[bool] = False  # whether the answer can be drawn with --plot
+    usage: ClassVar[str] = ""  # lines of Python for the documentation of its function
+    plots: ClassVar[str] = ""  # help of --plot, which draws the answer
     formats: ClassVar[tuple[str, ...]] = ("table", "json", "csv")
     lockable: ClassVar[bool] = False  # whether --lock and --check keep and compare its figures
 
     def __post_init__(self) -> None:
-        for name, declared in options_of(type(self)).items():
-            value = getattr(self, name)
-            if value is not None:
-                value = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
-                object.__setattr__(self, name, declared.kind.check(option_name(flag_of(name, declared)), value))
+        check_declared(self)
 
     def run(self) -> Answer:
         """Compute the answer."""
@@ -82,30 +45,32 @@ class Command(Generic[Answer]):
         """Return the answer for a terminal."""
         return str(answer)
 
+    def emit(self, answer: Any, form: str) -> None:
+        """Print the answer as table, JSON or CSV."""
+        from sensorsim.commands.outputs import emit
+
+        emit(form, lambda: self.text(answer), lambda: answer.to_dict(), lambda: answer.rows())
+
     def exit_code(self, answer: Answer) -> int:
         """Return the exit code of the shell command."""
         return 0
 
-    def draw(self, answer: Answer, path: str) -> None:
+    def draw(self, answer: Any, path: str) -> None:
         """Draw the answer into a file."""
-        answer.plot(path)  # type: ignore[attr-defined]
+        answer.plot(path)
 
-    def settle(self, locks: Any, answer: Answer) -> None:
+    def settle(self, locks: "Locks", answer: Answer) -> None:
         """Write the figures of the answer to a lock, or compare them with one."""
 
 
 def options_of(command: type[Command[Any]]) -> dict[str, Declared]:
     """Return the declared options of a command by field name."""
-    found: dict[str, Declared] = command.__dict__.get("_options", {})
-    if not found:
-        found = {each.name: each.metadata["option"] for each in dataclasses.fields(command)}
-        type.__setattr__(command, "_options", found)
-    return found
+    return {each.name: each.metadata["option"] for each in ordered_fields(command)}
 
 
-def flag_of(name: str, declared: Declared) -> str:
-    """Return the shell name of an option, without dashes."""
-    return declared.flag or name.replace("_", "-")
+def ordered_fields(command: type[Command[Any]]) -> "list[dataclasses.Field[Any]]":
+    """Return the fields in the order of the help: those of shared groups, which are keyword-only, come last."""
+    return sorted(dataclasses.fields(command), key=lambda each: bool(each.kw_only))
 
 
 def make(command: type[Command[Answer]], given: Mapping[str, Any]) -> Command[Answer]:
@@ -114,7 +79,7 @@ def make(command: type[Command[Answer]], given: Mapping[str, Any]) -> Command[An
     idle = made.without_effect()
     for name in given:
         if name in idle:
-            label = option_name(flag_of(name, options_of(command)[name]))
+            label = label_of(name, options_of(command)[name])
             raise InputError(f"{label} changes nothing here: {idle[name]}; leave it out.")
     return made
 
@@ -140,19 +105,17 @@ def function_of(command: Callable[Given, Command[Answer]], name: str, about: str
 
 def signature_of(command: type[Command[Any]]) -> "inspect.Signature":
     """Return the signature of a command's Python function."""
-    import inspect
+    from inspect import Parameter, Signature
 
-    fields = dataclasses.fields(command)
-    required = inspect.Parameter.empty
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature(
-        [
-            inspect.Parameter(
-                each.name, kind, default=required if each.default is REQUIRED else each.default, annotation=each.type
-            )
-            for each in fields
-        ]
-    )
+    def parameter(each: "dataclasses.Field[Any]") -> Parameter:
+        kind = Parameter.KEYWORD_ONLY if each.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+        default = Parameter.empty if each.default is REQUIRED else each.default
+        return Parameter(each.name, kind, default=default, annotation=each.type)
+
+    bases = [base for part in command.__mro__ for base in part.__dict__.get("__orig_bases__", ())]
+    answers = [get_args(base)[0] for base in bases if get_origin(base) is Command]
+    answer = answers[0].__forward_arg__ if isinstance(answers[0], ForwardRef) else answers[0]
+    return Signature([parameter(each) for each in ordered_fields(command)], return_annotation=answer)
 
 
 def documentation(command: type[Command[Any]], about: str) -> str:
@@ -164,29 +127,24 @@ def documentation(command: type[Command[Any]], about: str) -> str:
     for name, declared in options_of(command).items():
         more = f" Default: {declared.default_text}." if declared.default_text else ""
         lines.append(fill(f"{name}: {declared.help}{more}", 100, initial_indent="    ", subsequent_indent="        "))
+    if command.usage:
+        lines += ["", inspect.cleandoc(command.usage)]
     return "\n".join(lines)
 
 
 def schema_of(command: type[Command[Any]]) -> dict[str, Any]:
     """Return a JSON Schema of the command's options."""
     properties: dict[str, Any] = {}
-    required: list[str] = []
     for each in dataclasses.fields(command):
         declared: Declared = each.metadata["option"]
         shape: dict[str, Any] = {**declared.kind.schema, "description": declared.help}
-        if each.default is REQUIRED:
-            required.append(each.name)
-        elif isinstance(each.default, bool | int | float | str):
+        if isinstance(each.default, bool | int | float | str):
             shape["default"] = each.default
         properties[each.name] = shape
+    required = [each.name for each in dataclasses.fields(command) if each.default is REQUIRED]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def values_of(command: Command[Any], names: Collection[str] = (), without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the values of a command's options by name: those of `names`, or all but `without`."""
-    dropped = set(without)
-    return {
-        name: getattr(command, name)
-        for name in options_of(type(command))
-        if (name in names if names else name not in dropped)
-    }
+def values_of(command: Command[Any], *without: str) -> dict[str, Any]:
+    """Return the values of a command's options by name, all but those named."""
+    return {name: getattr(command, name) for name in options_of(type(command)) if name not in without}

@@ -1,70 +1,101 @@
-"""Check every output path of a command before it begins, and write to standard output where the path is `-`."""
+"""Print answers as table, JSON or CSV, and check every output path of a command before it begins."""
 
+import csv
+import io
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import STANDARD_STREAM, brief_path, check_folder_target, check_targets, standard_output
+from sensorsim._util.option_kinds import FIGURE, Known, Output, Path, Several, split_names
+from sensorsim._util.terminal import is_utf8
 from sensorsim.commands.declare import Command, flag_of, options_of
-from sensorsim.commands.option_kinds import Known, Output, Path, Several, split_names
 
-FIGURE = Output(endings=(".svg", ".png", ".pdf"))
-TABLE = "table"  # the form of output for people, which may go to stderr
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 WRITTEN = {"folder": "is a folder", "database": "is a database", "several": "may be several files"}
 Outputs = dict[str, tuple[str, Output]]  # by option: the path and its kind
 
 
+# ---- answers on stdout
+
+
+def emit(
+    form: str, table: Callable[[], str], data: Callable[[], Any], rows: Callable[[], Iterable[Mapping[str, Any]]]
+) -> None:
+    """Print an answer in the requested form; only that form is computed."""
+    if form == "json":
+        click.echo(as_json(data()))
+    elif form == "csv":
+        click.echo(as_csv(rows()), nl=False)
+    else:
+        click.echo(table())
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV text; the columns are those of the first row."""
+    rows = list(rows)
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def as_json(data: Any, indent: int | None = 2) -> str:
+    """Return JSON text, which is UTF-8 by its standard; where stdout is not, other characters are escaped."""
+    import json
+
+    return json.dumps(data, indent=indent, ensure_ascii=not is_utf8(sys.stdout.encoding), allow_nan=False)
+
+
+# ---- output files
+
+
 @contextmanager
 def checked_outputs(
-    command: type[Command[Any]], given: Mapping[str, Any], plot: str | None, form: str
+    command: type[Command[Any]], given: Mapping[str, Any], extras: Mapping[str, Any], form: str
 ) -> Iterator[None]:
     """Refuse outputs that cannot be written; within, `-` is standard output and reports go to stderr."""
-    outputs = _outputs(command, given) | ({"--plot": (plot, FIGURE)} if plot is not None else {})
-    shown = [option for option, (path, _) in outputs.items() if path == STANDARD_STREAM]
-    if not shown:
-        _check(command, given, outputs)
-        yield
-        return
-    _check_standard_output(shown, outputs, form)
-    stdout = sys.stdout
-    with standard_output(lambda data: click.echo(data, stdout, nl=False)), redirect_stdout(sys.stderr):
-        _check(command, given, outputs)
-        yield
-
-
-def _outputs(command: type[Command[Any]], given: Mapping[str, Any]) -> Outputs:
-    """Return the output paths of a command by option; defaults count too."""
-    found: Outputs = {}
+    outputs: Outputs = {}
     for name, one in options_of(command).items():
         value = given.get(name, command.__dataclass_fields__[name].default)
         if isinstance(one.kind, Output) and isinstance(value, str):
-            found[f"--{flag_of(name, one)}"] = value, one.kind
-    return found
-
-
-def _check_standard_output(shown: list[str], outputs: Outputs, form: str) -> None:
-    """Refuse `-` for what is no single file, and where something else goes to standard output."""
+            outputs[f"--{flag_of(name, one)}"] = value, one.kind
+    outputs |= {f"--{name}": (extras[name], kind) for name, kind in EXTRA_OUTPUTS.items() if name in extras}
+    inputs = [*_inputs(command, given), *(FilePath(extras[name]) for name in ("check",) if name in extras)]
+    shown = [option for option, (path, _) in outputs.items() if path == STANDARD_STREAM]
+    if not shown:
+        _check(outputs, inputs)
+        yield
+        return
     for option in shown:
-        kind = outputs[option][1]
-        if kind.form != "file":
-            raise InputError(
-                f"{option} - would be standard output, and what is written {WRITTEN[kind.form]}; give a path."
-            )
+        written = outputs[option][1].form
+        if written != "file":
+            raise InputError(f"{option} - is standard output, and what is written {WRITTEN[written]}; give a path.")
     if len(shown) > 1:
         raise InputError(f"{' and '.join(shown)} cannot both be -, which is standard output; give one of them a path.")
-    if form != TABLE:
+    if form != "table":
         raise InputError(f"{shown[0]} - and --format {form} both write to standard output; leave one of them out.")
+    stdout = sys.stdout
+    with standard_output(lambda data: click.echo(data, stdout, nl=False)), redirect_stdout(sys.stderr):
+        _check(outputs, inputs)
+        yield
 
 
-def _check(command: type[Command[Any]], given: Mapping[str, Any], outputs: Outputs) -> None:
+EXTRA_OUTPUTS = {"plot": FIGURE, "lock": Output()}
+
+
+def _check(outputs: Outputs, inputs: Iterable[FilePath]) -> None:
     """Refuse a path that cannot be written, that another output has, that is read, or that has a wrong ending."""
     files = [path for path, kind in outputs.values() if kind.form != "folder"]
-    check_targets(files, read=_inputs(command, given) if files else ())
+    check_targets(files, read=inputs if files else ())
     for option, (path, kind) in outputs.items():
         if kind.form == "folder":
             check_folder_target(path)
@@ -91,3 +122,48 @@ def _inputs(command: type[Command[Any]], given: Mapping[str, Any]) -> Iterator[F
             parts = [part for each in values for part in split_names(each)]
             yield from (FilePath(part.partition(":")[0]) for part in parts if ".py" in part)
             yield from (path for part in parts for path in own_files(part))
+
+
+# ---- progress on stderr
+
+
+def progress_bar(name: str, unit: str, transient: bool = False) -> "Progress":
+    """Return a bar on stderr: how many units are done, the current one, and the time left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    return bar(
+        TextColumn(name),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn(f"{unit} · {{task.description}} ·"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        transient=transient,
+    )
+
+
+def bar(*columns: Any, transient: bool = True) -> "Progress":
+    """Return a bar on stderr with these columns; it shows nothing in Python, nor before it starts.
+
+    Beside it no step is shown on a terminal. Elsewhere a bar shows nothing before its end, so that steps are.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from sensorsim._util import progress
+
+    class Bar(Progress):
+        def start(self) -> None:
+            if not progress.is_shown() or (transient and not self.console.is_terminal):
+                return  # nothing of it would stay but an empty line
+            if not self.live.is_started and self.console.is_terminal:
+                progress.hide(self)
+            with suppress(RuntimeError):  # where no thread can be started, the bar stands still
+                super().start()
+
+        def stop(self) -> None:
+            if self.live.is_started:
+                super().stop()
+                progress.show(self)
+
+    return Bar(*columns, console=Console(stderr=True), transient=transient)

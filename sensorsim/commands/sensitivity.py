@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import Number, Whole
 from sensorsim._util.results import Result
 from sensorsim._util.terminal import columns, fitting, fold, widest
 from sensorsim.commands.declare import Command, option
-from sensorsim.commands.option_kinds import Number, Whole
 from sensorsim.mechanisms.base import AUTHORS
 from sensorsim.paper.printed_sensitivities import Sensitivity, sensitivity_table
 from sensorsim.training.config import Config
@@ -55,7 +55,7 @@ class ShowSensitivity(Command[Sensitivities]):
     """
 
     example = "sensorsim sensitivity --n 14 --l 7 --plot sensitivity.png"
-    plots = True
+    plots = "Draw them over a into an .svg, .png or .pdf file."
 
     a: float = option(0.0, Number(-100, 100), "Expansion point.")
     n: int = option(14, Whole(1), "Features of a record.")

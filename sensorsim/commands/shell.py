@@ -1,19 +1,21 @@
-"""The program `sensorsim`: a click command for each declared command, made from its declaration."""
+"""Make the click command of a declared command."""
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from sensorsim._util.option_kinds import FIGURE, FILE, Choice, Flag, Kind, Output
 from sensorsim.commands import Entry
 from sensorsim.commands.declare import REQUIRED, Command, Declared, flag_of, make, options_of
-from sensorsim.commands.option_kinds import Flag, Kind, Output, Path
-from sensorsim.commands.outputs import FIGURE, checked_outputs
+from sensorsim.commands.outputs import checked_outputs
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+LOCK = "Write every figure, the choices and the toolchain to a file, for --check."
+CHECK = "Compare with a lock, under its own choices: a Markdown table, and exit code 1 if any figure differs."
 
 
 class KindType(click.ParamType[Any]):
@@ -24,7 +26,7 @@ class KindType(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         label = param.opts[0] if param else "it"
-        return self.kind.read(label, value) if isinstance(value, str) else value
+        return self.kind.read(label, value) if isinstance(value, str) and value else value
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -39,68 +41,48 @@ class KindType(click.ParamType[Any]):
 def click_command(name: str, entry: Entry) -> click.Command:
     """Return the click command of a declared command."""
     declared = entry.load()
-    parameters: list[click.Parameter] = [
-        _argument(field, one, declared) if one.argument else _option(field, one, declared)
-        for field, one in options_of(declared).items()
-    ]
-    if declared.plots:
-        parameters.append(_extra("plot", FIGURE, "Draw the answer into an .svg, .png or .pdf file."))
-    if declared.lockable:
-        about = "Write every figure, the choices and the toolchain to a file, for --check."
-        parameters.append(_extra("lock", Output(), about))
-        about = "Compare with a lock, under its own choices: a Markdown table, and exit code 1 if any figure differs."
-        parameters.append(_extra("check", Path(), about))
-    if declared.formats:
-        forms = click.Choice(declared.formats)
-        parameters.append(
-            click.Option(
-                ["--format", "fmt"], type=forms, default="table", show_default=True, help="Form of the output."
-            )
-        )
-    return click.Command(
-        name.rpartition(" ")[2],
-        params=parameters,
-        callback=_callback(declared),
-        help=_help(declared, entry),
-        short_help=entry.about,
-    )
+    parameters = [_parameter(field, one, declared) for field, one in options_of(declared).items() if one.shell]
+    for extra, (kind, about) in extras_of(declared).items():
+        parameters.append(click.Option([f"--{extra}"], type=KindType(kind), metavar=kind.metavar, help=about))
+
+    @click.pass_context
+    def run(ctx: click.Context, /, **values: Any) -> None:
+        source = ctx.get_parameter_source
+        given = {field: value for field, value in values.items() if source(field) is ParameterSource.COMMANDLINE}
+        run_command(name, declared, given)
+
+    word = name.rpartition(" ")[2]
+    return click.Command(word, params=parameters, callback=run, help=_help(declared, entry), short_help=entry.about)
 
 
-def _option(field: str, one: Declared, command: type[Command[Any]]) -> click.Option:
-    """Return the click option of a field; its default stays the dataclass's, and is only shown."""
-    flag, kind = f"--{flag_of(field, one)}", one.kind
-    default = command.__dataclass_fields__[field].default
-    shown = one.default_text or _default_text(default)
-    about = f"{one.help}  [default: {shown}]" if shown else one.help
+def extras_of(command: type[Command[Any]]) -> dict[str, tuple[Kind, str]]:
+    """Return the options that a command has beside its own, with their help."""
+    found: dict[str, tuple[Kind, str]] = {"plot": (FIGURE, command.plots)} if command.plots else {}
+    if command.lockable:
+        found |= {"lock": (Output(), LOCK), "check": (FILE, CHECK)}
+    if command.formats:
+        found["format"] = Choice(*command.formats), f"Form of the output.  [default: {command.formats[0]}]"
+    return found
+
+
+def _parameter(field: str, one: Declared, command: type[Command[Any]]) -> click.Parameter:
+    """Return the click parameter of a field; its default stays the dataclass's, and is only shown."""
+    default, kind = command.__dataclass_fields__[field].default, one.kind
+    made: dict[str, Any] = {"type": KindType(kind), "required": default is REQUIRED, "metavar": kind.metavar}
+    if one.argument:
+        return click.Argument([field], nargs=-1 if kind.several else kind.count, **made)
+    flag = f"--{flag_of(field, one)}"
+    shown = one.default_text
+    if not shown and isinstance(default, int | float | str) and not isinstance(default, bool) and default != "":
+        shown = f"{default:g}" if isinstance(default, float) else str(default)
+    if isinstance(kind, Flag) and kind.off:
+        shown = flag_of(field, one) if default else kind.off
+    notes = [*([f"default: {shown}"] if shown else []), *([kind.bounds] if kind.bounds else [])]
+    about = f"{one.help}  [{'; '.join(notes)}]" if notes else one.help
     if isinstance(kind, Flag):
         names = f"{flag}/--{kind.off}" if kind.off else flag
         return click.Option([names, field], is_flag=True, default=None, help=about)
-    return click.Option(
-        [flag, field],
-        type=KindType(kind),
-        help=about,
-        required=default is REQUIRED,
-        multiple=kind.several,
-        nargs=kind.count,
-        metavar=kind.metavar,
-    )
-
-
-def _default_text(default: Any) -> str:
-    """Return the default as the help shows it; what None, False and nothing mean is said in the option's own words."""
-    if default is None or default is False or default in ("", ()) or not isinstance(default, int | float | str):
-        return ""
-    return f"{default:g}" if isinstance(default, float) else str(default)
-
-
-def _argument(field: str, one: Declared, command: type[Command[Any]]) -> click.Argument:
-    required = command.__dataclass_fields__[field].default not in (None, (), "")
-    nargs = -1 if one.kind.several else one.kind.count
-    return click.Argument([field], type=KindType(one.kind), required=required, nargs=nargs, metavar=one.kind.metavar)
-
-
-def _extra(name: str, kind: Kind, about: str) -> click.Option:
-    return click.Option([f"--{name}"], type=KindType(kind), metavar=kind.metavar, help=about)
+    return click.Option([flag, field], help=about, multiple=kind.several, nargs=kind.count, **made)
 
 
 def _help(command: type[Command[Any]], entry: Entry) -> str:
@@ -110,42 +92,31 @@ def _help(command: type[Command[Any]], entry: Entry) -> str:
     parts = [entry.about, inspect.getdoc(command) or ""]
     if command.example:
         first, *more = command.example.strip().splitlines()
-        parts.append("\n".join(["\b", f"Example: {first}", *(f"         {line}" for line in more)]))
+        kept = ["\b"] if more else []  # click wraps the others
+        parts.append("\n".join([*kept, f"Example: {first}", *(f"         {line}" for line in more)]))
     return "\n\n".join(filter(None, parts))
 
 
-def _callback(command: type[Command[Any]]) -> Callable[..., None]:
-    @click.pass_context
-    def run(ctx: click.Context, /, **values: Any) -> None:
-        given = {name: value for name, value in values.items() if _is_given(ctx, name)}
-        run_command(command, given, ctx)
-
-    return run
-
-
-def _is_given(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def run_command(command: type[Command[Any]], given: dict[str, Any], ctx: click.Context) -> None:
+def run_command(name: str, command: type[Command[Any]], given: dict[str, Any]) -> None:
     """Run a command with the options that were given, and print its answer."""
-    from sensorsim.cli.output import emit
+    known = extras_of(command)
+    extras = {extra: known[extra][0].check(f"--{extra}", given.pop(extra)) for extra in known if extra in given}
+    command(**given)  # values are refused before paths
+    form, plot = extras.get("format", "table"), extras.get("plot")
+    locks = None
+    with checked_outputs(command, given, extras, form):
+        if "lock" in extras or "check" in extras:
+            from sensorsim.commands.locks import Locks
 
-    plot, fmt = given.pop("plot", None), given.pop("fmt", "table")
-    with checked_outputs(command, given, plot, fmt):
-        locks = None
-        if command.lockable:
-            from sensorsim.cli.locking import Locks
-
-            locks = Locks(command, given.pop("lock", None), given.pop("check", None), fmt)
-            given = locks.agreed(given)
+            locks = Locks(name, command, extras.get("lock"), extras.get("check"), form)
+            given = locks.agree(given, plot)
         made = make(command, given)
         answer = made.run()
         if plot:
             made.draw(answer, plot)
         if locks is not None:
             made.settle(locks, answer)
-        emit(fmt, lambda: made.text(answer), answer.to_dict, answer.rows)
+        made.emit(answer, form)
     code = made.exit_code(answer)
     if code:
         sys.exit(code)

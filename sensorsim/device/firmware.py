@@ -11,9 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sensorsim._util.errors import InputError
+from sensorsim._util.errors import InputError, check_type
 from sensorsim._util.terminal import counted
-from sensorsim.calls import check_value
 from sensorsim.device.sketch import Sketch
 from sensorsim.encoders import Encoder
 from sensorsim.kernels.formats import FRAC
@@ -50,7 +49,7 @@ class Firmware:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            check_value(each.name, getattr(self, each.name), each.type)
+            check_type(each.name, getattr(self, each.name), each.type)
         table = self.table
         if not table.for_releases:
             raise InputError(f"a sensor releases through a rows or stairs table, not a {table.kind} one.")

@@ -13,9 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sensorsim._util.errors import InputError
+from sensorsim._util.errors import InputError, one_sentence
 from sensorsim._util.uncopyable import Single, process
-from sensorsim.calls import one_sentence
 from sensorsim.device.entropy import Entropy, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
+from sensorsim._util.option_kinds import REQUIRED, Choice, Number, Whole, check_declared, option
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.kernels.formats import ONE
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sensorsim.ranges import Range
 
 MOST_DEVICES, MOST_DAYS, MOST_SKEW, MOST_SEED = 10**9, 36_525, 3_650, 2**64 - 1
+CHANCE = Number(0, 1)
 MOST_SUMS = 1 << 24  # numbers that a fleet keeps: 128 MB
 MOST_SUM = 2**63 - 1  # that one of them can hold
 FIRST_PERIOD = MOST_SKEW  # budget period of the first day: a clock that is behind stays above 0
@@ -39,23 +41,24 @@ SCHEDULES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Faults:
     """Probabilities of faults, each independent of everything else."""
 
-    reset_rate: float = 0.0  # per device and day: memory is lost, the sensor opens again before its next record
-    power_cuts: float = 0.0  # per release: the power fails at some byte of its first store
-    loss: float = 0.0  # per packet, on the air
-    stuck_entropy: float = 0.0  # per device: from some day on its source repeats one byte
-    clock_skew: int = 0  # days that a clock is ahead or behind, at most; drawn again after a reset or a cut
+    reset_rate: float = option(
+        0.0, CHANCE, "Chance of a reset, each day: memory is lost, and the sensor opens again before its next record."
+    )
+    power_cuts: float = option(0.0, CHANCE, "Chance of a power cut, at each release: at some byte of its first store.")
+    loss: float = option(0.0, CHANCE, "Chance that a packet is lost on the air.")
+    stuck_entropy: float = option(
+        0.0, CHANCE, "Chance that the entropy source of a device sticks: from some day on it repeats one byte."
+    )
+    clock_skew: int = option(
+        0, Whole(0, MOST_SKEW), "Days that clocks are off, at most; drawn again after a reset or a cut."
+    )
 
     def __post_init__(self) -> None:
-        for name in ("reset_rate", "power_cuts", "loss", "stuck_entropy"):
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not 0 <= value <= 1:
-                raise InputError(f"{name.replace('_', ' ')} is {value}; give a probability from 0 to 1.")
-        if type(self.clock_skew) is not int or not 0 <= self.clock_skew <= MOST_SKEW:
-            raise InputError(f"clock skew is {self.clock_skew}; give a whole number of days from 0 to {MOST_SKEW}.")
+        check_declared(self)
 
 
 class Prices(NamedTuple):
@@ -65,22 +68,6 @@ class Prices(NamedTuple):
     open: int = 0  # seeding the generator, reading the journal
     store: int = 0  # any store of the journal
     step: int = 1
-
-
-def check_numbers(devices: int, days: int, records_per_day: int, seed: int, schedule: str) -> None:
-    """Refuse numbers out of range, before any data is read."""
-    for name, value, most in (
-        ("devices", devices, MOST_DEVICES),
-        ("days", days, MOST_DAYS),
-        ("records per day", records_per_day, MOST_DEVICES),
-    ):
-        if type(value) is not int or not 1 <= value <= most:
-            raise InputError(f"{name} is {value}; give a whole number from 1 to {most}.")
-    if type(seed) is not int or not 0 <= seed <= MOST_SEED:
-        raise InputError(f"seed is {seed}; give a whole number from 0 to 2^64-1.")
-    if schedule not in SCHEDULES:
-        hint = did_you_mean(schedule, SCHEDULES)
-        raise InputError(f"schedule {schedule!r} is not known{hint}; give one of {', '.join(SCHEDULES)}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,16 +145,24 @@ class Settings:
 
     firmware: Firmware
     people: People
-    devices: int
-    days: int
-    records_per_day: int = 1
-    schedule: str = SAMPLED
+    devices: int = option(REQUIRED, Whole(1, MOST_DEVICES), "Number of devices.")
+    days: int = option(REQUIRED, Whole(1, MOST_DAYS), "Days that the fleet runs.")
+    records_per_day: int = option(1, Whole(1, MOST_DEVICES), "Records that a device makes.")
+    schedule: str = option(
+        SAMPLED,
+        Choice(*SCHEDULES),
+        "Where a budget does not pay for every record: releases all over the period, or until it is spent.",
+    )
     faults: Faults = field(default_factory=Faults)
-    seed: int = 0
+    seed: int = option(
+        0,
+        Whole(0, MOST_SEED),
+        "Seed of everything that is drawn, so that a run can go on: reproducible, so not private.",
+    )
     prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
-        check_numbers(self.devices, self.days, self.records_per_day, self.seed, self.schedule)
+        check_declared(self)
         if self.firmware.encoder is not None:
             raise InputError("a fleet releases features or a sketch, not hidden units; leave the encoder out.")
         if self.people.n != self.firmware.n:

@@ -5,7 +5,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.hints import did_you_mean
+from sensorsim._util.option_kinds import CHIP, RADIO, Budget, Choice, Number, Open, Whole, check_declared, option
+from sensorsim.accounting.composition import LEAST_DELTA
 from sensorsim.costing.chips import DEFAULT_RADIO
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ MEAN, COVARIANCE, MODEL = "mean", "covariance", "model"
 GOALS = (MEAN, COVARIANCE, MODEL)
 FEATURES = 14
 MOST_DEVICES, MOST_DAYS, MOST_RECORDS = 10**9, 36_525, 2**16 - 1
-WHOLE = {"devices": MOST_DEVICES, "records_per_day": MOST_RECORDS, "budget_days": MOST_DAYS, "every": MOST_DAYS}
-SOLVABLE = (*WHOLE, "budget_epsilon", "accuracy")
+SOLVABLE = ("devices", "records_per_day", "budget_days", "every", "budget_epsilon", "accuracy")
 
 
 class Line(NamedTuple):
@@ -36,32 +36,49 @@ class Line(NamedTuple):
 class Asked:
     """A deployment. At most one of SOLVABLE is None; an accuracy that is not given is solved for."""
 
-    devices: int | None = 5000
-    records_per_day: int | None = 1
-    budget_epsilon: Decimal | float | str | None = "1"  # of a person in `budget_days`
-    budget_days: int | None = 30
-    every: int | None = 7  # days of packets in one estimate
-    accuracy: float | None = None  # half width of the 95 % interval: of a mean in ranges, or of a correlation
-    goal: str = MEAN
-    features: int | None = None  # those of the columns or of the table; else 14
+    devices: int | None = option(5000, Open(Whole(1, MOST_DEVICES)), "Devices of the fleet.")
+    records_per_day: int | None = option(1, Open(Whole(1, MOST_RECORDS)), "Records that a device makes.")
+    budget_epsilon: Decimal | float | str | None = option(
+        "1", Open(Budget()), "Epsilon of a person in a budget period."
+    )
+    budget_days: int | None = option(30, Open(Whole(1, MOST_DAYS)), "Days of a budget period.")
+    every: int | None = option(7, Open(Whole(1, MOST_DAYS)), "Days that one estimate is made of.")
+    accuracy: float | None = option(
+        None,
+        Open(Number(above=0, below=0.5)),
+        "Half width of the 95 % interval, as a share of the range: 0.02 is 2 %; of a correlation about.",
+    )
+    goal: str = option(
+        MEAN, Choice(*GOALS), "What is estimated: every mean, the covariance, or a linear model.", flag="for"
+    )
+    features: int | None = option(None, Whole(1), "Features of a record.", default_text=str(FEATURES))
     columns: tuple[str, ...] = ()
     ranges: "tuple[Range, ...] | None" = None  # of the columns; ready ones where none are given
-    days: int = 365  # that the fleet runs
-    expect: float = 0.5  # the mean that is planned for; at one half the interval is widest
-    loss: float = 0.0  # share of the packets that never arrive
+    days: int = option(365, Whole(1, MOST_DAYS), "Days that the fleet runs.")
+    expect: float = option(
+        0.5, Number(0, 1), "Mean that is planned for, as a share of the range; at 0.5 the interval is widest."
+    )
+    loss: float = option(0.0, Number(0, below=1), "Share of the packets that are lost.")
     noise: "NoiseTable | None" = field(default=None, repr=False)  # a given table, in place of the best one
-    delta: float = 1e-6  # of the epsilon by privacy-loss distributions
-    chip: str | None = None
-    radio: str = DEFAULT_RADIO
-    battery_mah: float | None = None
+    delta: float = option(1e-6, Number(LEAST_DELTA, below=1), "Delta of the epsilon by privacy-loss distributions.")
+    chip: str | None = option(None, CHIP, "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
+    radio: str = option(DEFAULT_RADIO, RADIO, "What sends: ble-2m, 802154, lora-sf7 …")
+    battery_mah: float | None = option(None, Number(), "Also what the releases take of a battery.")
 
     def __post_init__(self) -> None:
-        self._check_numbers()
-        self._check_features()
-        if self.goal not in GOALS:
+        check_declared(self)
+        if self.every is not None and self.every > self.days:
             raise InputError(
-                f"a plan is not for {self.goal!r}{did_you_mean(self.goal, GOALS)}; give one of {', '.join(GOALS)}."
+                f"an estimate is made of {self.every} days and the fleet runs for {self.days}; give a smaller --every, "
+                "or more --days."
             )
+        if self.budget_epsilon is not None:
+            from sensorsim.noise.noise_table import budget_of
+
+            object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon, "budget epsilon"))
+        if self.goal != MEAN and self.expect != type(self).expect:
+            raise InputError(f"--expect is the mean that is planned for, and a {self.goal} has none; leave it out.")
+        self._check_features()
         missing = [name for name in SOLVABLE if getattr(self, name) is None]
         if len(missing) > 1:
             named = " and ".join(_words(name) for name in missing)
@@ -78,36 +95,6 @@ class Asked:
                 "make it with --release 1."
             )
 
-    def _check_numbers(self) -> None:
-        for name, most in {**WHOLE, "days": MOST_DAYS}.items():
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or not 1 <= value <= most):
-                raise InputError(f"{_words(name)} is {value}; give a whole number from 1 to {most}.")
-        if self.every is not None and self.every > self.days:
-            raise InputError(
-                f"an estimate is made of {self.every} days and the fleet runs for {self.days}; give a smaller --every, "
-                "or more --days."
-            )
-        if self.budget_epsilon is not None:
-            from sensorsim.noise.noise_table import budget_of
-
-            object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon, "budget epsilon"))
-        if self.accuracy is not None and not (_is_real(self.accuracy) and 0 < self.accuracy < 0.5):
-            raise InputError(
-                f"accuracy is {self.accuracy}; give the half width of an interval as a share of the range, above 0 and "
-                "below 0.5, as in 0.02 for 2 %."
-            )
-        if not (_is_real(self.expect) and 0 <= self.expect <= 1):
-            raise InputError(f"the mean expected is {self.expect}; give it as a share of the range, from 0 to 1.")
-        if self.goal != MEAN and self.expect != type(self).expect:
-            raise InputError(f"--expect is the mean that is planned for, and a {self.goal} has none; leave it out.")
-        if not (_is_real(self.loss) and 0 <= self.loss < 1):
-            raise InputError(f"loss is {self.loss}; give the share of packets that are lost, from 0 to below 1.")
-        from sensorsim.accounting.composition import LEAST_DELTA
-
-        if not (_is_real(self.delta) and LEAST_DELTA <= self.delta < 1):
-            raise InputError(f"delta is {self.delta}; give a number from {LEAST_DELTA:g} to below 1.")
-
     def _check_features(self) -> None:
         from sensorsim.noise.noise_table import MOST_FEATURES
         from sensorsim.ranges import ranges_for
@@ -120,7 +107,7 @@ class Asked:
                 f"{name} {'are' if name == 'the columns' else 'is'} {n}" for name, n in numbers.items()
             )
             raise InputError(f"{listed}: a record has one number of features; give a table made for them.")
-        if not (type(self.n) is int and 1 <= self.n <= MOST_FEATURES):
+        if not 1 <= self.n <= MOST_FEATURES:
             raise InputError(f"features is {self.n}; give a whole number from 1 to {MOST_FEATURES}.")
         if self.goal != MEAN and self.ranges is not None:
             raise InputError(f"--ranges give a mean its unit, and a {self.goal} has none; leave them out.")
@@ -168,7 +155,3 @@ def span(days: int) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _is_real(value: object) -> bool:
-    return type(value) in (int, float)

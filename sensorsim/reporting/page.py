@@ -1,4 +1,4 @@
-"""`report(…)`: compute the values of a page and render it from templates/ as one file without script or request."""
+"""Compute the values of a page and render it from templates/ as one file without script or request."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -80,31 +80,9 @@ class Report(Result):
         write_whole(path, self.html)
 
 
-def report(
-    n: int = ReportRequest.n,
-    l: int = ReportRequest.l,
-    devices: int = ReportRequest.devices,
-    records_per_day: int = ReportRequest.records_per_day,
-    budget_epsilon: Decimal | float | str = ReportRequest.budget_epsilon,
-    budget_days: int = ReportRequest.budget_days,
-    every: int = ReportRequest.every,
-    chip: str | None = ReportRequest.chip,
-    radio: str = ReportRequest.radio,
-    battery_mah: float = ReportRequest.battery_mah,
-    sweep: Name | None = ReportRequest.sweep,
-    package: Name | None = ReportRequest.package,
-    fleet: Name | None = ReportRequest.fleet,
-    noise: Name | None = ReportRequest.noise,
-    claims: bool = ReportRequest.claims,
-    told: Progress = lambda text: None,
-) -> Report:
-    """Make one page on what a private record costs, protects and delivers; `.write(path)` writes it.
-
-    `sweep`, `package` and `fleet` are outputs of the commands of these names; `noise` is a table in place of the one
-    that the plan would choose. `told` is called with the name of each step as it begins.
-    """
-    sizes = (n, l, devices, records_per_day, budget_epsilon, budget_days, every, chip, radio, battery_mah)
-    found = compute_findings(ReportRequest(*sizes, sweep, package, fleet, noise, claims), told)
+def make_report(request: ReportRequest, told: Progress = lambda text: None) -> Report:
+    """Make one page on what a private record costs, protects and delivers; `told` is called with each step."""
+    found = compute_findings(request, told)
     return Report(found, render_page(found))
 
 

@@ -7,9 +7,19 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import (
+    FILE,
+    FOLDER,
+    TABLE,
+    Budget,
+    Flag,
+    Whole,
+    check_declared,
+    option,
+    option_of,
+)
 from sensorsim._util.terminal import counted
-from sensorsim.costing.chips import DEFAULT_RADIO
-from sensorsim.planning.deployment import FEATURES, Asked
+from sensorsim.planning.deployment import FEATURES, MOST_DAYS, MOST_DEVICES, MOST_RECORDS, Asked
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
@@ -20,35 +30,36 @@ FILES = ("sweep", "package", "fleet", "noise")
 # Parameters that a plan takes under the same name.
 SHARED = ("devices", "records_per_day", "budget_epsilon", "budget_days", "every", "chip", "radio", "battery_mah")
 PathName = str | PathLike[str]
-PLAN_DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Asked)}
 
 
 @dataclass(frozen=True)
 class ReportRequest:
     """A deployment, and files of earlier commands to report on. `plan` has the defaults of what it takes too."""
 
-    n: int = FEATURES
-    l: int = HIDDEN
-    devices: int = PLAN_DEFAULTS["devices"]
-    records_per_day: int = PLAN_DEFAULTS["records_per_day"]
-    budget_epsilon: Decimal | float | str = PLAN_DEFAULTS["budget_epsilon"]
-    budget_days: int = PLAN_DEFAULTS["budget_days"]
-    every: int = PLAN_DEFAULTS["every"]
-    chip: str | None = None
-    radio: str = DEFAULT_RADIO
-    battery_mah: float = COIN_CELL_MAH
-    sweep: PathName | None = None  # results file of `sensorsim sweep`
-    package: PathName | None = None  # folder written by `sensorsim export`
-    fleet: PathName | None = None  # file written by `sensorsim fleet`
-    noise: PathName | None = None  # noise table; otherwise the plan chooses one
-    claims: bool = True
+    n: int = option(FEATURES, Whole(), "Features of a record.")
+    l: int = option(HIDDEN, Whole(), "Hidden units of the encoder.")
+    devices: int = option_of(Asked, "devices", kind=Whole(1, MOST_DEVICES))
+    records_per_day: int = option_of(Asked, "records_per_day", kind=Whole(1, MOST_RECORDS))
+    budget_epsilon: Decimal | float | str = option_of(Asked, "budget_epsilon", kind=Budget())
+    budget_days: int = option_of(Asked, "budget_days", kind=Whole(1, MOST_DAYS))
+    every: int = option_of(Asked, "every", kind=Whole(1, MOST_DAYS))
+    chip: str | None = option_of(Asked, "chip")
+    radio: str = option_of(Asked, "radio")
+    battery_mah: float = option_of(
+        Asked, "battery_mah", default=COIN_CELL_MAH, help="A battery that the records are paid from."
+    )
+    sweep: PathName | None = option(None, FILE, "Results of `sensorsim sweep`: accuracies beside trivial predictors.")
+    package: PathName | None = option(
+        None, FOLDER, "A package of `sensorsim export`: its sizes, its table proved again."
+    )
+    fleet: PathName | None = option(
+        None, FILE, "What `sensorsim fleet --out` wrote: estimates, and how many intervals hold."
+    )
+    noise: PathName | None = option(None, TABLE, "Take this noise table in place of the best one.")
+    claims: bool = option(True, Flag("no-claims"), "Recompute the claims too.")
 
     def __post_init__(self) -> None:
-        if type(self.n) is not int or type(self.l) is not int:
-            raise InputError("n and l are sizes; give whole numbers.")
-        for name in FILES:
-            if getattr(self, name) == "":
-                raise InputError(f"--{name} is empty; give a path, or leave it out.")
+        check_declared(self)
 
     def to_plan(self, table: "NoiseTable | None") -> Asked:
         """Return the parameters of the plan, with `table` in place of the best one."""

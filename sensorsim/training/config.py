@@ -4,53 +4,93 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.hints import did_you_mean
+from sensorsim._util.option_kinds import Choice, Flag, Kind, Number, Whole, check_declared, option
 from sensorsim.mechanisms import Mechanism, every, find
 from sensorsim.mechanisms.base import AUTHORS, LINEAR, SIGMOID
 from sensorsim.noise.kinds import DEFAULT
 
 SHARED = ("mechanism", "sigma", "runs", "seed", "m", "l", "bias")  # what every mechanism uses
 MOST_SIGMA = 1000.0  # of a normalised range: beyond it nothing is left of a record
-MOST_USERS = 65_536
-MOST_OF_ANY = 10**9  # users, runs, records of a step, passes
-# The least and the most that a real number of a training may be. Networks compute in 32-bit floats: a product of two
-# of these fits them, and so does what a rate makes of a step.
-REALS: dict[str, tuple[float, float]] = {
-    "epsilon": (1e-9, 1e9),
-    "sigma": (0.0, MOST_SIGMA),
-    "c": (0.0, 1e9),
-    "C": (1e-9, 1e9),
-    "lr": (1e-12, 1e6),
-    "delta": (1e-300, 0.99),
-    "share": (0.0, 1.0),
-}
-WHY = {"epsilon": "a privacy budget is a number above 0", "sigma": "a column's range is 1"}
+MOST_SEED = 2**62  # that every generator takes
+MOST_OF_ANY = 10**9  # runs, records of a step, passes
 OWN: Any = None  # the mechanism's own setting; a checked configuration has it in place of this
+OWN_TEXT = "the mechanism's own, tuned or as printed"
 
-CHOICES = {
-    "kind": ("rows", "stairs"),
-    "optimiser": ("adam", "sgd"),
-    "start": ("random", "data-free"),
-    "schedule": ("constant", "linear"),
-    "loss": ("cross-entropy", "squared"),
-    "sampling": ("epochs", "poisson"),
-    "release_sees": ("clean", "noisy"),
-    "map": (LINEAR, SIGMOID),
-    "forward": ("raw", "released"),
-    "estimator": ("moments", "loss"),
-    "noise": ("gaussian", "laplace"),
-    "clipping": ("flat", "group"),
-    "point": ("zero", "prediction"),
-}
+
+def own(kind: Kind, help: str) -> Any:
+    """Declare a setting whose default is the mechanism's own."""
+    return option(OWN, kind, help, default_text=OWN_TEXT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """Settings of a model and of its training: fields of a configuration, and options of commands that train.
+
+    Networks compute in 32-bit floats: a product of two of these numbers fits them, and so does what a rate makes of a
+    step.
+    """
+
+    l: int = option(7, Whole(1), "Hidden units of an encoder.")
+    bias: bool = option(False, Flag(), "Biases in encoders and decoder.")
+    optimiser: str = own(Choice("adam", "sgd"), "adam or sgd.")
+    lr: float = own(Number(1e-12, 1e6), "Learning rate.")
+    batch: int = own(Whole(1, MOST_OF_ANY), "Records per step and user.")
+    epochs: int = own(Whole(0, MOST_OF_ANY), "Passes over the records.")
+    start: str = own(Choice("random", "data-free"), "First weights: random, or those of the data-free net.")
+    schedule: str = own(Choice("constant", "linear"), "Learning rate: constant, or linear to zero.")
+    loss: str = own(
+        Choice("cross-entropy", "squared"),
+        "none, dpsgd-weights: cross-entropy as printed, or squared error as accuracy is measured.",
+    )
+    sampling: str = option(
+        "epochs",
+        Choice("epochs", "poisson"),
+        "dpsgd-weights, dp-zo: each record once an epoch, or in each step with one probability.",
+    )
+    redraw: bool = option(False, Flag(), "Fresh noise at each step instead of once per record.")
+    forward: str | None = option(
+        None, Choice("raw", "released"), "What the forward pass reads: raw or released.", default_text="by mechanism"
+    )
+    k: int | None = option(
+        None, Whole(), "Features per record that sampled releases.", default_text="chosen from epsilon"
+    )
+    estimator: str = option(
+        "moments", Choice("moments", "loss"), "release, sampled: what they make of the release, moments or loss."
+    )
+    kind: str = option(DEFAULT, Choice("rows", "stairs"), "release, sampled: rows or stairs tables.")
+    map: str = option(
+        OWN,
+        Choice(LINEAR, SIGMOID),
+        "Releases, none: linear (in closed form) or sigmoid (the paper's net).",
+        default_text=LINEAR,
+    )
+    release_sees: str = option(
+        "clean",
+        Choice("clean", "noisy"),
+        "Releases with sigma: the clean record as printed, or what the sensor delivers.",
+    )
+    share: float | None = option(
+        None, Number(0.0, 1.0), "sketch: share of records that release one scalar.", default_text="chosen"
+    )
+    C: float = option(OWN, Number(1e-9, 1e9), "Clipping norm C.", flag="clip", default_text=OWN_TEXT)
+    point: str = option(
+        "zero", Choice("zero", "prediction"), "dpsgd: z-gradient at zero as printed, or at the prediction."
+    )
+    noise: str = option("gaussian", Choice("gaussian", "laplace"), "dpsgd-weights, dp-zo: gaussian or laplace.")
+    clipping: str = option(
+        "flat", Choice("flat", "group"), "dpsgd-weights: one norm, or one for encoder and one for decoder."
+    )
+    delta: float = option(1e-6, Number(1e-300, 0.99), "Delta of Gaussian noise.")
+    decode_c: bool = option(False, Flag(), "spof: keep c in the decoder when the model is used.")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(ModelSettings):
     """The defaults are the authors' (m = 2, l = 7, c = 2.5), and settings of the loop are the mechanism's own.
 
     Those are the authors' for what the paper prints (Adam at 1e-3, batch 1, 10 epochs, C = 4), and found by a search on
@@ -58,38 +98,21 @@ class Config:
     """
 
     mechanism: str
-    epsilon: float | None = None  # nominal, per record; None for `none`
-    sigma: float = 0.0  # environmental noise on the inputs, in units of the normalised range
-    runs: int = 100
-    seed: int | None = None  # None: secret noise; a number makes every draw again, so nothing is private
-    m: int = 2
-    l: int = 7
-    bias: bool = False
-    c: float = 2.5  # stabilization constant of spof
-    decode_c: bool = False  # keep c in the decoder when the model is used
-    C: float = OWN  # clipping norm of dpsgd, dpsgd-weights and dp-zo
-    point: str = "zero"  # where dpsgd takes its z-gradient: at a = 0 as printed, or at the prediction (a = z)
-    optimiser: str = OWN
-    lr: float = OWN
-    batch: int = OWN
-    epochs: int = OWN
-    start: str = OWN  # the first weights: random, or those of the data-free net
-    schedule: str = OWN  # of the learning rate: constant, or linear to zero
-    loss: str = OWN  # none, dpsgd-weights: cross-entropy as printed, or squared error as accuracy is measured
+    epsilon: float | None = option(None, Number(1e-9, 1e9), "Nominal budget per record.")  # None for `none`
+    sigma: float = option(
+        0.0, Number(0.0, MOST_SIGMA), "Environmental noise on the inputs, in units of the normalised range."
+    )
+    runs: int = option(100, Whole(1, MOST_OF_ANY), "Monte-Carlo runs of each cell.")
+    seed: int | None = option(
+        None,
+        Whole(0, MOST_SEED),
+        "Draw all noise from this seed: reproducible, so not private.",
+        default_text="secret noise",
+    )
+    m: int = option(2, Whole(1, 65_536), "Users; whole persons go to one user.")
+    c: float = option(2.5, Number(0.0, 1e9), "Stabilization constant of spof.")
     records: int | None = None  # that the largest user trains on; set where settings or epsilon depend on it
     features: int | None = None  # n, where settings depend on it
-    sampling: str = "epochs"  # dpsgd-weights, dp-zo: each record once an epoch, or in each step with one probability
-    redraw: bool = False  # fresh noise at each step instead of once per record
-    forward: str | None = None  # raw or released; None: as the mechanism does
-    k: int | None = None  # features per record that `sampled` releases; None: chosen from epsilon
-    estimator: str = "moments"  # what release and sampled make of the release
-    kind: str = DEFAULT  # of the table that they draw from
-    map: str = OWN  # what they and `none` learn: a linear map in closed form, or the paper's sigmoid net
-    release_sees: str = "clean"  # with sigma > 0 they release the clean record as printed, or what the sensor delivers
-    share: float | None = None  # of the records that `sketch` releases as one scalar; None: chosen
-    noise: str = "gaussian"  # dpsgd-weights, dp-zo
-    clipping: str = "flat"  # dpsgd-weights: one norm, or one for the encoder and one for the decoder
-    delta: float = 1e-6  # dpsgd-weights with Gaussian noise
 
     @property
     def object(self) -> Mechanism:
@@ -133,12 +156,11 @@ def checked(config: Config, n: int, records: int | None = None) -> Config:
     `records` is how many records the largest user trains on (`records_of`); tuned settings and Poisson sampling ask.
     """
     mechanism = find(config.mechanism)
-    # 4 and 4.0 are the same run, with the same key
-    given: dict[str, Any] = {name: float(value) for name in REALS if (value := getattr(config, name)) is not None}
-    config = replace(config, mechanism=mechanism.name, records=records or config.records, features=n, **given)
-    check_settings(config)
+    config = replace(config, mechanism=mechanism.name, records=records or config.records, features=n)
+    check_settings(config)  # which makes numbers floats: 4 and 4.0 are the same run, with the same key
     config = with_settings(replace(config, map=config.map or mechanism.own_map(config)))
-    check_numbers(config, n)
+    check_declared(config)
+    check_hidden(config.l, n)
     if config.forward is not None and config.forward not in mechanism.may_read:
         raise InputError(
             f"{config.mechanism} releases no record, so its forward pass reads raw values; leave --forward out."
@@ -149,15 +171,17 @@ def checked(config: Config, n: int, records: int | None = None) -> Config:
 
 
 def check_settings(config: Config) -> None:
-    """Refuse settings that are wrong for any data: it takes no time, so it is done before anything is loaded."""
-    for name, allowed in CHOICES.items():
-        value = getattr(config, name)
-        if value is not None and value not in allowed:
-            raise InputError(f"{name} is {value!r}{did_you_mean(value, allowed)}; choose from {', '.join(allowed)}.")
+    """Refuse settings that are wrong for any data; it takes no time, so that it comes before anything is loaded."""
+    check_declared(config)
     mechanism = find(config.mechanism)
     if mechanism.private and config.epsilon is None:
         raise InputError(f"epsilon is {config.epsilon} for {mechanism.name}; a privacy budget is a number above 0.")
-    check_numbers(config)
+
+
+def check_hidden(l: int, n: int) -> None:
+    """Refuse more hidden units than features."""
+    if not 1 <= l <= n:
+        raise InputError(f"l = {l} is not between 1 and n = {n}; an encoder compresses: give --l from 1 to {n}.")
 
 
 def check_axes(base: Config, mechanisms: Iterable[str], **axes: Iterable[float]) -> None:
@@ -181,20 +205,21 @@ def check_axes(base: Config, mechanisms: Iterable[str], **axes: Iterable[float])
             raise wrong[0]
 
 
-def refuse_idle(mechanisms: Iterable[str], base: Config, given: Mapping[str, str]) -> None:
-    """An InputError for a setting that was given and changes nothing for any of these mechanisms.
+def idle_settings(mechanisms: Iterable[str], base: Config, names: Collection[str] = ()) -> dict[str, str]:
+    """Return the settings that change nothing for any of these mechanisms, each with the reason.
 
-    `given` names fields, each with what its user calls it: an option, or a parameter.
+    `names` limits the answer to some fields.
     """
     found = [find(name) for name in mechanisms]
-    readers = {mechanism.name: _read(mechanism, base) for mechanism in found}
-    for name, option in given.items():
-        if not any(name in read for read in readers.values()):
-            who = ", ".join(readers)
+    read = {mechanism.name: _read(mechanism, base) for mechanism in found}
+    idle: dict[str, str] = {}
+    for name in names or [field.name for field in fields(Config)]:
+        if not any(name in names_read for names_read in read.values()):
             why = next((reasons[name] for one in found if name in (reasons := _idle(one, base))), "")
-            others = [one.name for one in every() if one.name not in readers and name in _read(one, base)]
-            do = f"leave it out, or take {' or '.join(others)}." if others and not why else "leave it out."
-            raise InputError(f"{option} changes nothing for {who}{f' ({why})' if why else ''}; {do}")
+            others = [one.name for one in every() if one.name not in read and name in _read(one, base)]
+            reader = f", but {' or '.join(others)} would" if others and not why else ""
+            idle[name] = why or f"{', '.join(read)} would not read it{reader}"
+    return idle
 
 
 def _idle(mechanism: Mechanism, base: Config) -> dict[str, str]:
@@ -205,11 +230,6 @@ def _read(mechanism: Mechanism, base: Config) -> set[str]:
     """The fields that change what the mechanism does beside the others."""
     used = mechanism.used(replace(base, map=base.map or mechanism.own_map(base)))
     return {*SHARED, *used} - set(_idle(mechanism, base))
-
-
-def given_in(config: Config) -> tuple[str, ...]:
-    """The fields that are not at their defaults."""
-    return tuple(field.name for field in fields(Config) if field.default != getattr(config, field.name))
 
 
 def with_settings(config: Config) -> Config:
@@ -231,44 +251,3 @@ def _without_the_unused(config: Config, mechanism: Mechanism, n: int) -> Config:
     kept = {name: getattr(config, name) for name in (*SHARED, *mechanism.used(config))}
     kept.setdefault("c", 0.0)
     return Config(**AUTHORS | {"map": SIGMOID} | kept | mechanism.adjusted(config, n))
-
-
-def check_numbers(config: Config, n: int | None = None) -> None:
-    """Refuse sizes and rates that no training has; a setting that is None is the mechanism's own."""
-    if n is None and config.l < 1:
-        raise InputError(f"l = {config.l}; give --l 1 or more, and no more than there are features.")
-    if n is not None and not 1 <= config.l <= n:
-        raise InputError(
-            f"l = {config.l} is not between 1 and n = {n}; an encoder compresses, so give --l between 1 and {n}."
-        )
-    for name, least, most in (
-        ("m", 1, MOST_USERS),
-        ("runs", 1, MOST_OF_ANY),
-        ("batch", 1, MOST_OF_ANY),
-        ("epochs", 0, MOST_OF_ANY),
-    ):
-        value = getattr(config, name)
-        if value is None:
-            continue
-        if value < least:
-            raise InputError(f"{name} = {value}; give --{name} {least} or more.")
-        if value > most:  # a number of any length, so it is not said again
-            raise InputError(f"{name} is too large; give --{name} {most} or less.")
-    if config.seed is not None and config.seed < 0:
-        raise InputError(f"seed = {config.seed}; give --seed 0 or more, or none for secret noise.")
-    check_reals(config)
-
-
-def check_reals(config: Config) -> None:
-    """Refuse a real number of the configuration that is out of bounds; None stands for one that is not given."""
-    for name in REALS:
-        if getattr(config, name) is not None:
-            check_real(name, getattr(config, name))
-
-
-def check_real(name: str, value: float) -> None:
-    """Refuse a real number outside of what a training computes with; `name` is that of a field."""
-    least, most = REALS[name]
-    if not least <= value <= most:
-        why = f": {WHY[name]}" if name in WHY else ""
-        raise InputError(f"{name} = {value}; give a number from {least:g} to {most:g}{why}.")

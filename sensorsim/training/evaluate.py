@@ -18,7 +18,6 @@ from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import Covers
 from sensorsim.ranges import Range, read_ranges
 from sensorsim.training.about import ranges_of
-from sensorsim.training.config import check_real
 from sensorsim.training.trivial import Predictor, Summary, trivial_scores
 
 if TYPE_CHECKING:
@@ -87,7 +86,6 @@ def evaluate(
     found: list[dict[str, Any]] = []
     ours = integer_predictor(model) if integers else model.trained.predict
     for sigma in sigmas:
-        check_real("sigma", sigma)
         again = runs if sigma else 1  # without noise of the environment nothing is drawn
         scores = [score(dataset, ours, sigma, run) for run in range(again)]
         found.append(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
+from sensorsim._util.option_kinds import check_declared
 from sensorsim.accounting.composition import Covers
 from sensorsim.hospital.learning import column_of_names, learn, sums_of
 from sensorsim.mechanisms.base import LINEAR
-from sensorsim.ranges import brief
 from sensorsim.training.about import SENSORS, about_model, check_columns
-from sensorsim.training.config import CHOICES, Config, check_numbers, with_settings
+from sensorsim.training.config import Config, check_hidden, with_settings
 from sensorsim.training.estimator import model_of
 from sensorsim.training.prior_codes import codes, mixed
 from sensorsim.training.save import Model
@@ -30,9 +30,8 @@ def config_of(received: Received, sketched: Received | None, **given: Any) -> Co
     k = None if name == "sketch" else table.release
     given["map"] = given["map"] or LINEAR
     config = with_settings(Config(name, float(table.epsilon), kind=table.kind, k=k, runs=1, **given))
-    if config.map not in CHOICES["map"]:
-        raise InputError(f"map is {brief(config.map)}; choose from {', '.join(CHOICES['map'])}.")
-    check_numbers(config, table.features)
+    check_declared(config)
+    check_hidden(config.l, table.features)
     return config
 
 

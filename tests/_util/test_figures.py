@@ -18,9 +18,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import sensorsim as ss
 from sensorsim._util.drawing import FORMATS, GREYS, HATCHES, look, picture
 from sensorsim._util.results import bars, whiskers
-from sensorsim.api.evaluating import Evaluation
-from sensorsim.api.releasing import Released
-from sensorsim.cli import group
+from sensorsim.commands.evaluate import Evaluation
+from sensorsim.commands.noise_release import Released
+from sensorsim.commands.program import group
 from sensorsim.costing.comparisons import sweep
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.plot import merge_orders, report_figure, sweep_figure

@@ -12,7 +12,7 @@ import pytest
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import check_target, check_targets, read_bounded, write_all, write_whole
 from sensorsim._util.terminal import PLAIN
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 
 PROGRAM = [sys.executable, "-m", "sensorsim"]
 
@@ -276,7 +276,7 @@ def failing(error: OSError) -> Callable[..., None]:
 
 def test_an_error_of_another_file_is_not_blamed_on_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a fault of ours, and is shown as one."""
-    monkeypatch.setattr("sensorsim.cli.group.main", failing(OSError(28, "No space left on device")))
+    monkeypatch.setattr("sensorsim.commands.program.group.main", failing(OSError(28, "No space left on device")))
     with pytest.raises(SystemExit) as end:
         main([])
     assert end.value.code == 70

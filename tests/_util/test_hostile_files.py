@@ -16,12 +16,12 @@ from command import run
 from sensorsim._util.errors import InputError
 from sensorsim.codegen.manifest import open_package
 from sensorsim.codegen.write import check_folder
+from sensorsim.commands.lock_file import Figure, Lock, Taken, read_lock
 from sensorsim.costing.tablecheck import check_file
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital.sum_files import read_received
-from sensorsim.locking.lock_file import Figure, Lock, Taken, read_lock
 from sensorsim.machine.elf import read_elf
 from sensorsim.noise.noise_table import certified
 from sensorsim.noise.table_file import read_table

@@ -8,7 +8,7 @@ import pytest
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
-from sensorsim.cli.output import progress_bar
+from sensorsim.commands.outputs import progress_bar
 
 
 class Terminal(io.StringIO):

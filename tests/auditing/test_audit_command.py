@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_audit import rows_table
 
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.noise.noise_table import make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table
 

@@ -13,10 +13,10 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill
 from sensorsim.auditing.sequential_audit import examine
 from sensorsim.auditing.table_sources import make_source
-from sensorsim.cli import main
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import Package, open_package
 from sensorsim.codegen.package_options import Options
+from sensorsim.commands.program import main
 from sensorsim.noise.noise_table import NoiseTable, make_table
 from sensorsim.noise.table_file import write_table
 from sensorsim.verification import audited_package as observed

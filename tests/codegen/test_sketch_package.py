@@ -16,7 +16,6 @@ from exported import BOARDS, need, run
 
 from sensorsim._util.errors import FailedProofError
 from sensorsim._util.files import fill
-from sensorsim.cli import main
 from sensorsim.codegen.encoder import encoder_file, encoder_record, encoder_tables
 from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
 from sensorsim.codegen.kernels_package import make_package
@@ -27,6 +26,7 @@ from sensorsim.codegen.sensor_package import firmware_of
 from sensorsim.codegen.sensor_test import sensor_selftest
 from sensorsim.codegen.sensor_words import protects
 from sensorsim.codegen.write import write_folder
+from sensorsim.commands.program import main
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Clock, Sensor

@@ -1,6 +1,5 @@
 """Whatever is wrong, a command says so in one short sentence, with exit code 2, and leaves everything as it was."""
 
-import hashlib
 import os
 import random
 import resource
@@ -11,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bad_inputs import DEVICES, HOLDS, HUGE, Case, every_case, furnish, furnish_more, kind_of, leaves, line
+from bad_inputs import DEVICES, HOLDS, Case, bad_values, declared, every_case, furnish, furnish_more, line, seen
 from command import run
+
+from sensorsim._util.option_kinds import Output
 
 SECONDS = 5
 MOST_MEMORY = 16 << 30  # bytes of addresses: a reader that fills memory fails here and harms nobody
@@ -42,22 +43,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
     resource.setrlimit(resource.RLIMIT_AS, limit)
     os.chdir(old)
-
-
-def seen(folder: Path) -> dict[str, str]:
-    """Everything in it: names, contents, where links lead."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_symlink():
-            found[name] = f"link to {path.readlink()}"
-        elif name == HUGE:
-            found[name] = f"{path.stat().st_size} bytes, {path.stat().st_blocks} on the disk"
-        elif path.is_file():
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        else:
-            found[name] = "folder" if path.is_dir() else "device"
-    return found
 
 
 def wrong_with(case: Case, capsys: pytest.CaptureFixture[str]) -> str:
@@ -101,9 +86,7 @@ def test_many_bad_inputs(place: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [name for name, _ in leaves() if name != "decode"]
-)  # a table of hidden units is its own
+@pytest.mark.parametrize("name", [name for name in HOLDS if name != "decode"])  # a table of hidden units is its own
 def test_every_line_holds_without_its_fault(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,26 +97,21 @@ def test_every_line_holds_without_its_fault(
     assert code == 0, said
 
 
-def test_bad_inputs_are_of_every_command_and_kind() -> None:
-    """And of every option, but for those whose texts may be anything."""
+def test_bad_inputs_are_of_every_command() -> None:
     counts = Counter(case.words[0] for case in every_case())
-    assert all(counts[name.split()[0]] >= 20 for name, _ in leaves() if name in HOLDS) and sum(counts.values()) >= DEEP
-    of = {name: [kind_of(name, one) for one in command.params] for name, command in leaves() if name in HOLDS}
-    assert all(any(kinds) or not kinds for kinds in of.values())
-    without = {
-        f"{name} {one.opts[0]}"
-        for name, command in leaves()
-        for one in command.params
-        if kind_of(name, one) is None and not getattr(one, "is_flag", False)
-    }
-    assert not without
+    assert set(declared()) == set(HOLDS) and sum(counts.values()) >= DEEP
+    assert all(counts[name.split()[0]] >= 20 for name in HOLDS if bad_values_of(name))
+
+
+def bad_values_of(name: str) -> list[str]:
+    return [value for kind in declared()[name].values() for value in bad_values(kind)]
 
 
 WRITTEN = [
-    (name, one.opts[0])
-    for name, command in leaves()
-    for one in command.params
-    if kind_of(name, one) in ("written", "store") and (name, one.opts[0]) != ("fleet", "--statistics")
+    (name, option)
+    for name, options in declared().items()
+    for option, kind in options.items()
+    if isinstance(kind, Output) and kind.form in ("file", "database") and (name, option) != ("fleet", "--statistics")
 ]
 ENDINGS = {"--plot": ".svg", "train --out": ".npz", "--results": ".sqlite", "fleet --out": ".sqlite"}
 QUICK = ("cost", "data make", "sensitivity", "noise show")

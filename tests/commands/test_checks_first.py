@@ -9,25 +9,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
-from bad_inputs import HOLDS, furnish, leaves, line
+from bad_inputs import HOLDS, declared, furnish, line, seen
 from command import run
-from test_bad_inputs import seen
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli.choices import Output
-from sensorsim.cli.locking import Locks
+from sensorsim._util.option_kinds import Flag, Output
+from sensorsim.commands import COMMANDS
+from sensorsim.commands.declare import options_of
+from sensorsim.commands.lock_file import Figure, Lock, Taken
+from sensorsim.commands.locks import Locks
 from sensorsim.fleets.fleet_file import FleetFile
-from sensorsim.locking.lock_file import Figure, Lock, Taken
 from sensorsim.training.results_file import ResultsFile
 
 SECONDS = 1.0  # of processor time
 OUTPUTS = {
-    f"{name} {option.opts[0]}": (name, option.opts[0], option.type)
-    for name, command in leaves()
-    for option in command.params
-    if isinstance(option.type, Output)
+    f"{name} {word}": (name, word, kind)
+    for name, options in declared().items()
+    for word, kind in options.items()
+    if isinstance(kind, Output)
 }
 PLACES = {  # of a file {x}, or of a folder
     "no folder": "missing/{x}",
@@ -89,18 +89,18 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     made.end()
 
 
-def test_every_output_has_a_type_of_its_own() -> None:
+def test_every_output_has_a_kind_of_its_own() -> None:
     """So that an option that writes cannot be added without its checks."""
     assert len(OUTPUTS) >= 25
     words = ("write", "draw ", "save", "folder for", "folder to", "where the files go", "where finished")
     others = {
-        f"{name} {option.opts[0]}"
-        for name, command in leaves()
-        for option in command.params
-        if isinstance(option, click.Option) and not option.is_flag and not isinstance(option.type, Output)
-        if (option.help or "").lower().startswith(words) or option.opts[0] in ("--out", "--lock", "--plot")
+        f"{name} {word}"
+        for name, entry in COMMANDS.items()
+        if entry.shell
+        for word, one in options_of(entry.load()).items()
+        if not isinstance(one.kind, Output | Flag) and one.help.lower().startswith(words)
     }
-    assert others == {"train --seed"}  # what it draws is noise
+    assert others == {"train seed"}  # what it draws is noise
 
 
 @pytest.mark.parametrize("what", [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in PLACES])
@@ -115,7 +115,7 @@ def test_bad_places_are_refused_before_any_work(what: str, program: Program) -> 
 
 def test_standard_output_takes_one_file(program: Program) -> None:
     others, formed = ([one for one in OUTPUTS.values() if (one[2].form == "file") == file] for file in (False, True))
-    with_format = {name for name, command in leaves() if "fmt" in {one.name for one in command.params}}
+    with_format = {name for name, options in declared().items() if "--format" in options}
     both = [
         line(name, {**HOLDS[name], option: "-", "--format": "json"})
         for name, option, _ in formed
@@ -275,12 +275,9 @@ def test_results_that_are_there_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_fleet_on_a_full_disk(program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from sensorsim.api.fleets import fleet_settings
+    from sensorsim.commands.fleet import SimulateFleet
 
-    given: dict[str, Any] = dict.fromkeys(("sketch", "data", "person", "columns", "ranges", "budget_epsilon", "chip"))
-    given |= {"drop_missing": False, "records_per_day": 1, "budget_days": 1, "reserve": 1, "schedule": "sampled"}
-    given |= dict.fromkeys(("reset_rate", "power_cuts", "loss", "stuck_entropy", "clock_skew", "seed"), 0)
-    settings, _ = fleet_settings(2, 2, str(program.folder / "table.txt"), radio="ble-1m", battery_mah=None, **given)
+    settings, _ = SimulateFleet(2, 2, str(program.folder / "table.txt")).settings()
     monkeypatch.setattr(sqlite3, "connect", small(2))
     with pytest.raises(InputError, match="No space left"), FleetFile(tmp_path / "f.sqlite", settings, 1) as kept:
         kept.claim()
@@ -291,7 +288,7 @@ def test_a_fleet_on_a_full_disk(program: Program, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_lock_of_another_kernel_is_a_wrong_question() -> None:
-    locks = Locks("kernel", None, Path("k.lock"), "table")
+    locks = Locks("kernel", COMMANDS["kernel"].load(), None, "k.lock", "table")
     locks.old = Lock("kernel", {}, Taken({"spof.spof/ranges/proved": Figure(True)}, {}))
     with pytest.raises(InputError, match=r"a lock of spof\.spof, not of crc\.crc16") as caught:
         locks.settle(lambda: Taken({}, {}), kernels=["crc.crc16"])

@@ -13,7 +13,7 @@ from command import run
 
 from sensorsim._util import hints
 from sensorsim._util.errors import MOST_LETTERS, shortened
-from sensorsim.cli.ending import CODES, without_debug
+from sensorsim.commands.program import CODES, without_debug
 
 PROGRAM = [sys.executable, "-m", "sensorsim"]
 FAULTS = [KeyError("x"), RuntimeError("a\nb " + "c" * 9000), RecursionError("deep"), MemoryError(), OSError(5, "I/O")]
@@ -30,7 +30,7 @@ def failing(error: BaseException) -> object:
 def test_a_fault_of_ours(
     error: BaseException, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sensorsim.cli.group.invoke", failing(error))
+    monkeypatch.setattr("sensorsim.commands.program.group.invoke", failing(error))
     for words in (["cost"], ["cost", "--n", "9" * 500]):
         code, out, said = run(capsys, *words)
         assert (code, out) == (70, "") and said.count("\n") == 1 and len(said) < 300 and "--debug" in said
@@ -95,10 +95,10 @@ def test_a_package_that_is_missing(capsys: pytest.CaptureFixture[str], monkeypat
         assert hints.extra_of(name) == extra
         assert any(line.startswith(name) for line in requires("sensorsim") or [])
     assert hints.extra_of("nonsense") is None
-    monkeypatch.setattr("sensorsim.cli.group.invoke", failing(ModuleNotFoundError("no", name="torch.nn")))
+    monkeypatch.setattr("sensorsim.commands.program.group.invoke", failing(ModuleNotFoundError("no", name="torch.nn")))
     code, out, said = run(capsys, "cost")
     assert (code, out) == (2, "") and "this needs torch" in said and "pip install -c constraints.txt '.[train]'" in said
-    monkeypatch.setattr("sensorsim.cli.group.invoke", failing(ModuleNotFoundError("no", name="nonsense")))
+    monkeypatch.setattr("sensorsim.commands.program.group.invoke", failing(ModuleNotFoundError("no", name="nonsense")))
     assert run(capsys, "cost")[0] == 70
 
 
@@ -120,7 +120,10 @@ QUICK = ("torch", "ziglang")
 
 @pytest.mark.parametrize("package", [pytest.param(p, marks=[] if p in QUICK else [pytest.mark.slow]) for p in LACKING])
 def test_a_plain_install(package: str, tmp_path: Path) -> None:
-    program = f"import sys\nsys.modules[{package!r}] = None\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\n"
+    program = (
+        f"import sys\nsys.modules[{package!r}] = None\nfrom sensorsim.commands.program import main\n"
+        "main(sys.argv[1:])\n"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program, *LACKING[package]], cwd=tmp_path, capture_output=True, text=True
     )
@@ -144,7 +147,7 @@ def test_a_signal_to_end(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
                         raise
                     raise masked from None
 
-            monkeypatch.setattr("sensorsim.cli.group.invoke", stop)
+            monkeypatch.setattr("sensorsim.commands.program.group.invoke", stop)
             found, out, said = run(capsys, "cost")
             assert (found, out) == (code, "") and said.strip() in ("Interrupted.", "")
             assert signal.getsignal(number) is handler

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import sensorsim as ss
-from sensorsim.cli import group, main
+from sensorsim.commands.program import group, main
 from sensorsim.language.load import find
 from sensorsim.language.secrecy import NOT_PROVED, unproved
 
@@ -162,9 +162,9 @@ BAD = {
     ("smooth.py:nobody",): "declares no kernel 'nobody'",
     ("nobody",): "kernel 'nobody' is not known",
     ("smooth.py", "--at", "rounds=3"): "no length of these kernels",
-    ("smooth.py", "--at", "count"): "write --at n=14,rate=3",
+    ("smooth.py", "--at", "count"): "write n=14,rate=3",
     ("smooth.py", "--at", "count=3"): "outside 4 … 1024",
-    ("smooth.py", "--at", "count=" + "9" * 50): "write --at",
+    ("smooth.py", "--at", "count=" + "9" * 50): "write n=14",
     ("smooth.py", "--cpu", "z80"): "z80",
     ("smooth.py", "--cpu", ","): "no processor is named",
     ("smooth.py", "--verify", "z80"): "z80",

@@ -15,11 +15,11 @@ from pages import ROW, Console
 from schema_text import ENDING, FOLDER, faults, file_of, schema_of, text_of
 from sensorsim.tables import folder
 
-from sensorsim.cli import group
+from sensorsim.commands.lock_file import Figure, Lock, Taken
+from sensorsim.commands.program import group
 from sensorsim.device import Sketch
 from sensorsim.device.sketch_file import sketch_text
 from sensorsim.encoders import as_json, read_encoder
-from sensorsim.locking.lock_file import Figure, Lock, Taken
 
 PAGE = schemas.PAGE.read_text("utf-8")
 ROWS = {found["name"]: found["command"] for found in ROW.finditer(PAGE)}

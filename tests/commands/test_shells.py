@@ -14,7 +14,7 @@ from pages import PAGES, PATH
 
 import sensorsim as ss
 from sensorsim._util.errors import InputError
-from sensorsim.cli import group
+from sensorsim.commands.program import group
 from sensorsim.planning.deployment import SOLVABLE
 
 SHELLS = [pytest.param(one, marks=pytest.mark.skipif(not shutil.which(one), reason=one)) for one in ("bash", "zsh")]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sensorsim.tables import folder
 
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 
 NUMBER = re.compile(r"(?<![\w.^])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w^])")
 TABLE = f"{folder()}/noise/rows-eps1.6-1.txt"

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from bad_inputs import HOLDS, furnish, furnish_more, leaves, line
+from bad_inputs import HOLDS, declared, furnish, furnish_more, line
 
 from sensorsim._util.terminal import LETTERS, NARROW
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 
 # A line that holds, for every command; where that of the bad inputs does not end well, another one.
 LINES = {
@@ -28,7 +28,7 @@ QUICK = ("cost", "cpus show", "cpus check", "noise show", "noise check", "noise 
          "kernel", "data ranges", "data make", "claims", "completion")  # fmt: skip
 NOT_OURS = {"completion"}  # a program for a shell, which has no screen
 ENDS = {"decode": 1}  # packets of another encoder: none is accepted
-NAMES = [name for name, _ in leaves()]
+NAMES = list(declared())
 
 
 def marked(names):
@@ -100,7 +100,7 @@ def test_any_encoding(name, encoding, furnished, monkeypatch):
         assert out.count("?") == full.count("?")
 
 
-@pytest.mark.parametrize("name", [n for n, c in leaves() if n in QUICK and any(p.name == "fmt" for p in c.params)])
+@pytest.mark.parametrize("name", [n for n in QUICK if "--format" in declared().get(n, {})])
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 def test_json_loses_no_letter(name, encoding, furnished):
     words = LINES[name][: len(name.split())], LINES[name][len(name.split()) :]
@@ -134,7 +134,7 @@ def test_what_a_command_does_is_not_cut_off_in_a_list(name, monkeypatch, capsys)
 
 
 def test_an_epsilon_and_its_delta_stand_on_one_line():
-    from sensorsim.cli.evaluate import _persons
+    from sensorsim.commands.evaluate import _persons
 
     year = {"records_median": 1, "epsilon_median_added": 1.6, "epsilon_median": 1.6, "records_most": 365,
             "epsilon_most_added": 584.0, "epsilon_most": 486.99}  # fmt: skip

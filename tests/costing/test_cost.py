@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import group, main
+from sensorsim.commands.program import group, main
 from sensorsim.costing.comparisons import break_even, price_by_width
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.cost_text import _full_block, _lean_panel, _printed_block
@@ -281,7 +281,10 @@ def test_an_unknown_mechanism_variant_in_a_notebook():
 
 
 def test_cost_imports_nothing_heavy():
-    code = "import sys; from sensorsim.cli import main; main(['cost']); print(*sorted(sys.modules), file=sys.stderr)"
+    code = (
+        "import sys; from sensorsim.commands.program import main; "
+        "main(['cost']); print(*sorted(sys.modules), file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     tops = {name.partition(".")[0] for name in done.stderr.split()}
     ours = {name for name in tops if name not in sys.stdlib_module_names and not name.startswith(("_", "distutils"))}

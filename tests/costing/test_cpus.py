@@ -7,8 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from sensorsim.cli import group, main
-from sensorsim.cli.cpus import command
+from sensorsim.commands.program import group, main
 from sensorsim.costing.chips import radio_files
 from sensorsim.costing.prices import cpu_folder, cpu_names, load_cpu
 
@@ -20,7 +19,7 @@ ADD = "ADD,any,ADD,32,any,cycles,1,1,1,,1,1/3,manual,confirmed,,"
 
 
 def run(*args):
-    return CliRunner().invoke(command, args)
+    return CliRunner().invoke(group, ["cpus", *args])
 
 
 def test_list():

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import group, main
+from sensorsim.commands.program import group, main
 from sensorsim.costing.chips import load_parts, load_radio
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.cost_text import align_columns

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from test_receive import TABLES, doubtful, form_of, hex_lines, packets_of, same, table_named
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.device import Firmware
 from sensorsim.hospital import packet_files, read_received, receive
 from sensorsim.hospital.packet_files import READERS

@@ -13,7 +13,7 @@ from command import run
 from sensorsim.kernels.encoder import encoder as encoder_kernel
 
 from sensorsim.accounting.composition import Covers
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital.decoding import Codes, each_record, mean_record, posterior_codes
@@ -224,7 +224,7 @@ def test_the_command_from_packets_to_readings(ward, tmp_path, capsys, monkeypatc
         _, out, said = run(capsys, *given, *more)
         assert max(map(len, (out + said).splitlines())) <= 80 and ("Not shown for want of room: " in said) is bool(more)
     with monkeypatch.context() as latin:
-        latin.setattr("sensorsim.cli.output.is_utf8", lambda _: False)
+        latin.setattr("sensorsim.commands.outputs.is_utf8", lambda _: False)
         assert run(capsys, *given, "--each", "--format", "json")[1].isascii()
     other = ("decode", "--model", ward / "sigmoid.npz", *given[3:])  # another encoder, so another identity
     for more in ((), ("--each",), ("--format", "json"), ("--each", "--format", "json"), ("--each", "--format", "csv")):
@@ -291,7 +291,7 @@ def test_neither_decode_nor_evaluate_loads_torch(ward, tmp_path):
     model, table = load(str(ward / "linear.npz")), table_for("rows", 6.4, L, 1)
     x = records_for(model, str(ward / "days.csv")).x[:50]
     (tmp_path / "p.bin").write_bytes(packed(model, table, hidden(model, x), 1))
-    program = "import sys\nfrom sensorsim.cli import main\nfor one in {}:\n    main(one)\n"
+    program = "import sys\nfrom sensorsim.commands.program import main\nfor one in {}:\n    main(one)\n"
     program += "    assert 'torch' not in sys.modules\n"
     given = ["--model", ward / "linear.npz", "--table", ward / "table.txt", "--packets", tmp_path / "p.bin"]
     evaluate = ["evaluate", "--model", ward / "linear.npz", "--data", ward / "days.csv", "--integers"]
@@ -301,11 +301,11 @@ def test_neither_decode_nor_evaluate_loads_torch(ward, tmp_path):
 
 
 def test_names_of_columns_are_cut_only_where_they_do_not_fit(monkeypatch):
-    from sensorsim.cli.decode import _Table
+    from sensorsim.commands.decode import DecodedRecords, _Table
 
     monkeypatch.setenv("COLUMNS", "80")
-    few = _Table(["heart rate at rest", "spo2"], ["1/min", "%"], "")
+    few = _Table(DecodedRecords(("heart rate at rest", "spo2"), ("1/min", "%"), "", lambda counts: iter(())))
     assert few.head.split("\n")[0] == f"heart rate at rest {'spo2':>12}" and few.left_out == 0
     assert few.row(0, [61.0, 97.0]) == f"{'61':>18} {'97':>12}\n"
-    many = _Table(["heart rate at rest"] * 7, [""] * 7, "")
+    many = _Table(DecodedRecords(("heart rate at rest",) * 7, ("",) * 7, "", lambda counts: iter(())))
     assert many.head.split("\n")[0] == " ".join(["heart rate a"] * 6) and many.left_out == 1

@@ -22,7 +22,7 @@ from naive_packets import EMPTY, Form, bits_of, from_bits, packed, summed
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.device import Firmware, Sensor
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital import Received, packet_files, read_received, receive

@@ -13,7 +13,7 @@ from naive_packets import Form, packed
 from test_receive import hex_lines, same
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, write_sketch
 from sensorsim.hospital import receive
 from sensorsim.hospital.packet_tally import Expected

@@ -270,7 +270,7 @@ def test_cost_of_a_release() -> None:
 
 def test_cost_command_shows_random_bits_and_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from sensorsim.cli import main; main(['cost', '--format', 'json']);"
+        "import sys; from sensorsim.commands.program import main; main(['cost', '--format', 'json']);"
         "heavy = {'numpy', 'numba', 'torch', 'pandas', 'matplotlib', 'scipy'} & set(sys.modules); sys.exit(bool(heavy))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

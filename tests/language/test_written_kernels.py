@@ -11,7 +11,7 @@ from checking import load
 from click.testing import CliRunner
 from written_kernels import ANGLES, SINE
 
-from sensorsim.cli import group
+from sensorsim.commands.program import group
 from sensorsim.language import Kernel, LanguageError, primitives
 from sensorsim.language.arguments import arguments, array_length
 from sensorsim.language.count import count

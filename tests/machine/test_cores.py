@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 from sensorsim.tables import folder
 
-from sensorsim.cli import group
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import open_package
 from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.write import write_folder
+from sensorsim.commands.program import group
 from sensorsim.costing import prices
 from sensorsim.language import timing
 from sensorsim.machine import targets

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.costing.cost_report import cost
 from sensorsim.machine.instructions import CLASSES
 from sensorsim.machine.machine_cost import GROUPS, find_target, machine_cost
@@ -88,7 +88,7 @@ def test_no_line_is_too_long():
     """The AVR's line names two compilers."""
     from dataclasses import replace
 
-    from sensorsim.cli.cost_machine import machine_text
+    from sensorsim.commands.cost_machine import machine_text
 
     report = machine_cost(14, 7, ["k7"], "paper")
     long = replace(report, compiler=f"{report.compiler}; avr: avr-gcc (GCC) 5.4.0 with a longer name than most")

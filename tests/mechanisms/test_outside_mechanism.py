@@ -16,8 +16,8 @@ from sensorsim import (  # noqa: E402
 )
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim.accounting.composition import Covers  # noqa: E402
-from sensorsim.cli import main  # noqa: E402
 from sensorsim.codegen.package_options import choose  # noqa: E402
+from sensorsim.commands.program import main  # noqa: E402
 from sensorsim.costing.cost_report import cost  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402
 from sensorsim.training import cell, data, figures, results_file, run, sweep, synthetic  # noqa: E402

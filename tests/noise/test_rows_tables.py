@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import READY_EPSILONS, certified, make_table, ready_table

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sensorsim.accounting import sensitivities as sensitivity
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.paper.printed_sensitivities import sensitivity_table
 
 POINTS = (-2.0, -1.0, -0.3, 0.0, 0.9057, 3.0)

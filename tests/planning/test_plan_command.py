@@ -191,7 +191,8 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(name, capsys, tmp_path
 
 def test_help_loads_nothing_heavy():
     program = (
-        "import sys\nfrom sensorsim.cli import main\ntry:\n    main(['plan', '--help'])\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom sensorsim.commands.program import main\n"
+        "try:\n    main(['plan', '--help'])\nexcept SystemExit:\n    pass\n"
     )
     program += "print({'numpy', 'scipy', 'numba', 'pandas', 'matplotlib', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -11,13 +11,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-# The first two ask the mechanism that is named; the third composes the delta of a table of samples; the fourth prints
-# and locks as the other commands do; the last three look for the kernels that ship, inside functions.
+# The first two ask the mechanism that is named; the third composes the delta of a table of samples; the last three
+# look for the kernels that ship, inside functions.
 UPWARD = {
     ("accounting/__init__.py", "mechanisms"),
     ("auditing/table_sources.py", "mechanisms"),
     ("noise/certificate.py", "accounting"),
-    ("commands/shell.py", "cli"),
     ("language/load.py", "kernels"),
     ("language/c/comments.py", "kernels"),
     ("language/numba_backend/generators.py", "kernels"),
@@ -99,7 +98,7 @@ def test_a_plain_command_loads_nothing_heavy(command, tmp_path):
     words, heavy = COMMANDS[command]
     (tmp_path / "mine.py").write_text(KERNEL)
     words = [word.format(file=tmp_path / "mine.py") for word in words]
-    program = "import json, sys\nfrom sensorsim.cli import main\ntry:\n    main(json.loads(sys.argv[1]))\n"
+    program = "import json, sys\nfrom sensorsim.commands.program import main\ntry:\n    main(json.loads(sys.argv[1]))\n"
     program += "except SystemExit as end:\n    assert not end.code, end.code\n"
     program += "print('LOADED', json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
     done = subprocess.run([sys.executable, "-c", program, json.dumps(words)], capture_output=True, text=True, cwd=ROOT)

@@ -7,7 +7,6 @@ import sqlite3
 from dataclasses import asdict, replace
 from decimal import Decimal
 from html.parser import HTMLParser
-from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +17,7 @@ from report_files import SAID, write_fleet, write_sweep
 import sensorsim as ss
 import sensorsim.paper.recompute
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
-from sensorsim.cli.report import command
+from sensorsim.commands.program import main
 from sensorsim.costing.chips import energy_file
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.record_energy import PARTS
@@ -30,7 +28,7 @@ from sensorsim.noise.noise_table import make_table, ready_table
 from sensorsim.paper.claim import VERDICTS, Claim
 from sensorsim.paper.recompute import Claims
 from sensorsim.planning import Asked, plan
-from sensorsim.reporting import ReportRequest, report
+from sensorsim.reporting import ReportRequest
 from sensorsim.reporting.inputs import CERTIFIED, PackageFacts, _certify_table, package_facts
 from sensorsim.reporting.page import headlines, printable, render_page
 
@@ -92,7 +90,7 @@ def made(tmp_path_factory):
     stand_in = Claim("cost-x", HOSTILE, "364", "1403 & more", "does not hold", "by hand")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sensorsim.paper.recompute, "claims", lambda: type("Claims", (), {"claims": (stand_in,)}))
-        return report(sweep=sweep, fleet=fleet)
+        return ss.report(sweep=sweep, fleet=fleet)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +161,7 @@ def test_a_board_of_ones_own_without_a_figure_has_no_total_and_its_file_is_named
     lines = energy_file().read_text("utf-8").splitlines()
     own = next(line for line in lines if line.startswith("max32660,")).replace("max32660", "mine", 1)
     (tmp_path / "board.csv").write_text(f"{lines[0]}\n{own}\n", "utf-8")
-    found = report(chip=str(tmp_path / "board.csv"), claims=False)
+    found = ss.report(chip=str(tmp_path / "board.csv"), claims=False)
     seen = Page(found.html)
     assert [row[:2] for row in seen.cells("Files that were read")[1:]] == [["--chip", "board.csv"]]
     assert "No file was read" not in found.html
@@ -237,8 +235,8 @@ def parts_of(html):
 def test_a_sweep_of_other_features_is_kept_apart_and_never_a_headline(tmp_path):
     """Nine features beside a plan of one: each says what it is of, and the headline is the plan's."""
     sweep = write_sweep(tmp_path / "results.sqlite", n=9, accuracies=(91.25, 91.25))
-    bare = report(n=1, l=1, budget_epsilon=2, claims=False)
-    found = report(n=1, l=1, budget_epsilon=2, claims=False, sweep=sweep)
+    bare = ss.report(n=1, l=1, budget_epsilon=2, claims=False)
+    found = ss.report(n=1, l=1, budget_epsilon=2, claims=False, sweep=sweep)
     assert headlines(found.findings) == headlines(bare.findings) and found.facts() == bare.facts()
     opening, parts = parts_of(found.html)
     assert "91.25" not in opening and "91.25" in found.html and "91.25" not in found._repr_html_()
@@ -261,15 +259,15 @@ def test_parts_of_the_same_setting_say_so(made):
 def test_a_fleet_of_another_table_is_kept_apart(epsilon, other, tmp_path):
     noise = ready_table(epsilon, 1)
     fleet = write_fleet(tmp_path / "fleet.sqlite", noise=noise, budget=epsilon)
-    found = report(fleet=fleet, claims=False)
+    found = ss.report(fleet=fleet, claims=False)
     _, parts = parts_of(found.html)
     assert (f"{OTHER} (epsilon 1)" in parts["A simulated fleet"]) == other
-    assert headlines(found.findings) == headlines(report(claims=False).findings)
+    assert headlines(found.findings) == headlines(ss.report(claims=False).findings)
 
 
 def test_the_same_input_gives_the_same_bytes(made, tmp_path):
     assert render_page(made.findings) == made.html
-    first, again = (report(claims=False).html for _ in range(2))
+    first, again = (ss.report(claims=False).html for _ in range(2))
     assert first == again
 
 
@@ -286,18 +284,6 @@ def test_one_value_for_notebooks(made, tmp_path):
     assert (tmp_path / "page.html").read_text("utf-8") == made.html
     with pytest.raises(InputError, match="is read"):
         made.write(made.findings.request.sweep)
-
-
-def test_defaults_are_those_of_the_plan_and_of_the_command():
-    for name in ("devices", "records_per_day", "budget_epsilon", "budget_days", "every", "radio"):
-        assert (
-            getattr(ReportRequest(), name) == getattr(Asked(), name)
-            or str(getattr(Asked(), name)) == ReportRequest().budget_epsilon
-        )
-    options = {option.name: option.default for option in command.params if option.name != "out"}
-    assert options == {name: getattr(ReportRequest(), name) for name in ReportRequest.__dataclass_fields__}
-    parameters = signature(ss.report).parameters.values()
-    assert options == {one.name: one.default for one in parameters if one.name != "told"}
 
 
 def _foreign(path):
@@ -450,7 +436,7 @@ def test_a_package_of_kernels_tells_its_whole_command_and_what_is_not_proved(mad
 def test_a_package_is_proved_again_and_an_altered_one_refused(tmp_path, capsys):
     folder = tmp_path / "pack <i>"
     main(["export", "--out", str(folder)])
-    found = report(package=folder, claims=False)
+    found = ss.report(package=folder, claims=False)
     seen = Page(found.html)
     assert found.findings.package.certificate.epsilon_record == Decimal("1.599958023791")
     assert "epsilon 1.599958023791 a record" in found.html and "<i>" not in found.html

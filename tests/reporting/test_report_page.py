@@ -6,7 +6,7 @@ import pytest
 from browsing import CUT, browser
 from report_files import write_fleet, write_sweep
 
-from sensorsim.reporting import report
+import sensorsim as ss
 
 pytestmark = pytest.mark.slow
 LONG = "a-name-that-does-not-end-" * 6
@@ -23,7 +23,7 @@ def made(tmp_path_factory):
     """With everything that can be made quickly; the widest of it with names that are too long."""
     folder = tmp_path_factory.mktemp("report")
     sweep, fleet = write_sweep(folder / "results.sqlite", mechanism=LONG), write_fleet(folder / "fleet.sqlite")
-    found = report(sweep=sweep, fleet=fleet)
+    found = ss.report(sweep=sweep, fleet=fleet)
     found.write(folder / "report.html")
     return found, folder / "report.html"
 
@@ -54,7 +54,7 @@ DEPLOYMENTS = (
 @pytest.mark.parametrize("chosen", DEPLOYMENTS, ids=str)
 def test_figures_fit_whatever_the_deployment(window, chosen, tmp_path):
     path = tmp_path / "page.html"
-    report(claims=False, **chosen).write(path)
+    ss.report(claims=False, **chosen).write(path)
     for width in (360, 1440):
         window.show(path, width)
         assert window.overlaps() == [] and window.run(CUT) == []

@@ -1,22 +1,37 @@
 """Bad inputs, made from what the commands declare: every option of each, with values bad for its kind.
 
 A value is bad by construction: of another type, outside of any range, a path that cannot be read or written, a file of
-another kind. What a word of an option means beyond its type in click (a file, a list, a name) stands in `KINDS`.
+another kind.
 """
 
 import gzip
+import hashlib
 import json
 import os
 import random
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from functools import cache
 from pathlib import Path
 
-import click
-
-from sensorsim.cli import group
+from sensorsim._util.option_kinds import (
+    Budget,
+    Choice,
+    Flag,
+    Kind,
+    Known,
+    Number,
+    Open,
+    Output,
+    Several,
+    Whole,
+    flag_of,
+)
+from sensorsim._util.option_kinds import Path as Path_
+from sensorsim.commands import COMMANDS
+from sensorsim.commands.declare import options_of
+from sensorsim.commands.shell import extras_of
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ("a", "b", "c")
@@ -125,64 +140,18 @@ FOLDER = (
     *DEVICES,
     *NEVER,
 )
-FAMILY = (
-    "full",
-    "to_full",
-    "missing/x",
-    "",
-    "/",
-)  # what takes files of ours beside others, and is made where it is not
-
-# What a text is: a file that is read or written, a folder, a list, one of some names; in one command, or everywhere.
-KINDS = {
-    "read": "--data --ranges --noise --table --sketch --encoder --model --packets --sketch-packets --check --elf "
-    "--manifest file files packets folder --package report/--sweep report/--fleet",
-    "samples": "--samples",
-    "table": "--cpu --chip",
-    "cluster": "--dask",
-    "compiler": "--cc",
-    "places": "--at --symbol",
-    "written": "--plot --lock --out --write-table --statistics --write-sketch train/--encoder",
-    "store": "--results fleet/--out",
-    "folder": "export/--out kernel/--c",
-    "family": "figures/--out data_fit/--out",
-    "named": "--mechanism --radio --optimiser --start --schedule --loss --sampling --forward --estimator "
-    "--kind --map --release-sees --point train/--noise sweep/--noise --clipping --normalise --only --target "
-    "--kernels --sweep name --person --columns --verify --packet-numbers --prefix --spdx only",
-    "numbers": "--epsilon --sigma --c --records --draws --budget-epsilon --release --delta --devices --records-per-day "
-    "--budget-days --every --accuracy --knots --symbols --entries",
-}
-KIND_OF = {word: kind for kind, words in KINDS.items() for word in words.split()}
-VALUES = {
-    "read": (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE),
-    "samples": (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE),
-    "table": (*TEXT, *OWN_TABLES),
-    "cluster": CLUSTERS,
-    "compiler": COMPILERS,
-    "places": PLACES,
-    "written": OUT,
-    "store": (*OUT, "-", "foreign.sqlite", "noise.bin", "words.txt"),
-    "folder": FOLDER,
-    "family": tuple(value for value in FOLDER if value not in FAMILY),
-    "named": TEXT,
-    "numbers": LISTS,
-    "whole": WHOLE,
-    "real": REAL,
-    "choice": TEXT,
-}
-POSITIVE = (
-    "--n --l --m --features --devices --days --runs --rows --persons --random-host --random-core --budget-days --every "
-    "--reserve --threads --count-bits --frac-bits --records-per-day --battery-mah --epsilon --jobs --direction-bits "
-    "--confidence"
-)
+PATHS = (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE)
+STORE = (*OUT, "-", "foreign.sqlite", "noise.bin", "words.txt")
+OUTPUTS = {"folder": FOLDER, "database": STORE, "file": OUT, "several": OUT}
 BELOW = ("0", "-1", "-0.5")
 SEEDS = ("noise_audit/--seed", "noise_make/--seed", "data_make/--seed", "data_compare/--seed", "verify/--seed")
+FAMILY = ("full", "to_full", "missing/x", "/")  # folders that take files of ours beside others, and are made
 TAKEN = {  # of all these values, those that an option takes after all
-    "cpus_check/files": ("", *WRONG, *ARCHIVES),  # it tells what is wrong with a file: that is its answer
+    "cpus_check/files": (*WRONG, *ARCHIVES),  # it reports what is wrong with a file: that is its answer
     "receive/packets": (HUGE, "pipe", *WRONG, *ARCHIVES),  # what is no packet is counted as refused, with exit code 1
     **dict.fromkeys(SEEDS, ("99999999999999999999",)),  # a seed of any size
+    **dict.fromkeys(("figures/--out", "data_fit/--out"), FAMILY),
     "sensitivity/--n": ("99999999999999999999",),  # a formula in n
-    "verify/--jobs": ("0",),  # one step at a time
     "export/--packet-numbers": ("",),
     "export/--prefix": ("nonsense", "nan"),
     "export/--spdx": ("nonsense", "1", "nan"),  # a licence of one's own
@@ -199,6 +168,7 @@ SMALL = {"--l": "2", "--m": "1"}
 Values = dict[str, str | tuple[str, ...]]  # () for a flag
 HOLDS: dict[str, Values] = {
     "cost": {},
+    "cpus": {},
     "cpus check": {},
     "cpus show": {"name": "k7"},
     "plan": {"--columns": "a,b,c", "--ranges": "ranges.csv"},
@@ -217,7 +187,7 @@ HOLDS: dict[str, Values] = {
     "noise make": {"--epsilon": "1.6", "--features": "2", "--symbols": "3", "--frac-bits": "6"},
     "noise peers": {},
     "noise show": {"file": "table.txt"},
-    "kernel": {"file": "mine.py:twice"},
+    "kernel": {"kernel": "mine.py:twice"},
     "export": {"--out": "package", "--kernels": "spof"},
     "verify": {"folder": "package", "--target": "host", "--random-host": "5", "--random-core": "5", "--jobs": "0"},
     "receive": {"packets": "packets.bin", "--table": "table.txt"},
@@ -236,7 +206,7 @@ OTHERWISE: dict[str, Values] = {  # lines for options that mean nothing in the u
     "noise_audit/--samples": {"file": "table.txt", "--draws": "1e4"},
     "noise_audit/--package": {"--draws": "1e4"},
     "export/--packet-numbers": {"--out": "sensor"},
-    "kernel/--at": {"file": "mine.py:twice"},
+    "kernel/--at": {"kernel": "mine.py:twice"},
     "claims/--data": {},
     **dict.fromkeys(("figures/--records", "figures/--records-epsilon", "figures/--records-runs"), CROWDS),
     "evaluate/--runs": {"--model": "model.npz", **DATA, "--sigma": "5"},
@@ -265,6 +235,22 @@ PAIRS: tuple[tuple[str, ...], ...] = (
 )
 
 
+def seen(folder: Path) -> dict[str, str]:
+    """Return everything in a folder: names, contents, where links lead."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"link to {path.readlink()}"
+        elif name == HUGE:
+            found[name] = f"{path.stat().st_size} bytes, {path.stat().st_blocks} on the disk"
+        elif path.is_file():
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        else:
+            found[name] = "folder" if path.is_dir() else "device"
+    return found
+
+
 @dataclass(frozen=True)
 class Case:
     """A line that must be refused."""
@@ -275,31 +261,39 @@ class Case:
         return " ".join(ascii(word) if len(word) < 40 else f"{word[:30]!a}*{len(word)}" for word in self.words)
 
 
-def leaves(command: click.Command = group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    """Every command that does something, with its name."""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from leaves(found, (*path, name))
-    else:
-        yield " ".join(path), command
+@cache
+def declared() -> dict[str, dict[str, Kind]]:
+    """Return the options of every command, by name: the word that is typed, or an argument's name, and its kind."""
+    found = {}
+    for name, entry in COMMANDS.items():
+        if entry.shell:
+            command = entry.load()
+            fields = {field: one for field, one in options_of(command).items() if one.shell}
+            own = {(one.argument and field) or f"--{flag_of(field, one)}": one.kind for field, one in fields.items()}
+            found[name] = own | {f"--{extra}": kind for extra, (kind, _) in extras_of(command).items()}
+    return found
 
 
-def kind_of(name: str, parameter: click.Parameter) -> str | None:
-    """What its values are; None where nothing is bad by construction."""
-    word = parameter.opts[0]
-    own = KIND_OF.get(f"{name.replace(' ', '_')}/{word}")
-    if getattr(parameter, "is_flag", False):
-        return None
-    if isinstance(parameter.type, click.Choice):
-        return "choice"
-    if isinstance(parameter.type, click.types.IntParamType):
-        return "whole"
-    if isinstance(parameter.type, click.types.FloatParamType):
-        return "real"
-    return own or KIND_OF.get(word)
+def bad_values(kind: Kind) -> tuple[str, ...]:
+    """Return values that are bad for a kind by construction; none for a flag."""
+    if isinstance(kind, Several):
+        return bad_values(kind.kind)
+    if isinstance(kind, Flag):
+        return ()
+    if isinstance(kind, Choice):
+        return tuple(value for value in TEXT if value not in kind.values)
+    if isinstance(kind, Output):
+        return OUTPUTS[kind.form]
+    if isinstance(kind, Path_):
+        return PATHS
+    if isinstance(kind, Known):
+        return (*TEXT, *OWN_TABLES) if kind.files else TEXT
+    if isinstance(kind, Whole | Number):
+        ends = [str(end) for end in (kind.least and kind.least - 1, kind.most and kind.most + 1) if end]
+        return (*(WHOLE if isinstance(kind, Whole) else REAL), *(ends if kind.bounds else BELOW))
+    if isinstance(kind, Budget | Open):
+        return (*LISTS, *BELOW)
+    return (*LISTS, *PLACES) if type(kind).check is not Kind.check else TEXT
 
 
 def line(name: str, values: Values) -> tuple[str, ...]:
@@ -310,30 +304,19 @@ def line(name: str, values: Values) -> tuple[str, ...]:
     return (*name.split(), *options, *(["--", *arguments] if arguments else []))
 
 
-def of_parameter(name: str, parameter: click.Parameter) -> Iterator[Case]:
-    """Bad values of one parameter, all else as it should be."""
-    kind, word = kind_of(name, parameter), parameter.opts[0]
-    if kind is None:
-        return
-    values = list(VALUES[kind])
-    if word in POSITIVE.split() and kind in ("whole", "real", "numbers"):
-        values += BELOW
-    choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ()
-    key = f"{name.replace(' ', '_')}/{word}"
-    taken, base = (*TAKEN.get(key, ()), *choices), OTHERWISE.get(key, HOLDS.get(name, {}))
-    for value in values:
-        if value in taken:
-            continue
-        for bad in [(value, "x1.hex"), ("x0.hex", value)] if parameter.nargs == 2 else [value]:
-            yield Case(line(name, {**base, word: bad}))
-
-
-def of_command(name: str, command: click.Command) -> Iterator[Case]:
-    for parameter in command.params:
-        yield from of_parameter(name, parameter)
-        if parameter.required and parameter.opts[0] in HOLDS.get(name, {}):
-            rest = {word: value for word, value in HOLDS[name].items() if word != parameter.opts[0]}
-            yield Case(line(name, rest))
+def of_command(name: str, options: dict[str, Kind]) -> Iterator[Case]:
+    """Yield lines with a bad value of one option each, all else as it should be; and lines that are none."""
+    for word, kind in options.items():
+        key = f"{name.replace(' ', '_')}/{word}"
+        base = OTHERWISE.get(key, HOLDS.get(name, {}))
+        for value in bad_values(kind):
+            if value not in TAKEN.get(key, ()):
+                for bad in [(value, "x1.hex"), ("x0.hex", value)] if kind.count == 2 else [value]:
+                    yield Case(line(name, {**base, word: bad}))
+    for word in COMMANDS[name].load().__dataclass_fields__.values():
+        if word.default is MISSING:
+            left_out = {word.name, f"--{flag_of(word.name, word.metadata['option'])}"}
+            yield Case(line(name, {key: value for key, value in HOLDS[name].items() if key not in left_out}))
     for more in (["--nonsense"], ["--format"], ["-x"], ["--format", "json", "--nonsense=1"]):
         yield Case((*name.split(), *more))
 
@@ -341,15 +324,15 @@ def of_command(name: str, command: click.Command) -> Iterator[Case]:
 @cache
 def every_case() -> tuple[Case, ...]:
     """All of them, in the order of the commands."""
-    return (*(case for name, command in leaves() for case in of_command(name, command)), *map(Case, PAIRS))
+    return (*(case for name, options in declared().items() for case in of_command(name, options)), *map(Case, PAIRS))
 
 
 def furnish_more(folder: Path) -> None:
     """What takes longer: a model, a package, readings of days, and packets of sensors."""
     import numpy as np
 
-    from sensorsim.cli import main
     from sensorsim.codegen.manifest import open_package
+    from sensorsim.commands.program import main
     from sensorsim.device.firmware import Firmware
     from sensorsim.machine.targets import TARGETS, Ziglang
     from sensorsim.noise.batch_release import sampled_records

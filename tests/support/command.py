@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 
 
 def run(capsys: Any, *words: Any) -> tuple[int, str, str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sensorsim.cli import main
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.write import write_folder
+from sensorsim.commands.program import main
 
 BOARDS = Path(__file__).parent / "boards"
 TABLE = Path(str(files("sensorsim.tables") / "noise" / "rows-eps1.6-1.txt"))  # one feature of 14 in 4 bytes

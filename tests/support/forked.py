@@ -33,7 +33,7 @@ def ask(words: list[str]) -> dict[str, Any]:
 
 
 def _run(words: list[str], streams: list[int]) -> dict[str, Any]:
-    from sensorsim.cli import main
+    from sensorsim.commands.program import main
 
     began, code = time.process_time(), 0
     try:
@@ -49,9 +49,11 @@ def _run(words: list[str], streams: list[int]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    from sensorsim.cli import COMMANDS
+    from sensorsim.commands import COMMANDS
 
-    for module in (*(module for module, _ in COMMANDS.values()), "pandas", "scipy.linalg"):
+    for entry in COMMANDS.values():
+        entry.load()
+    for module in ("pandas", "scipy.linalg"):
         importlib.import_module(module)
     for line in sys.stdin:
         print(json.dumps(ask(json.loads(line))), flush=True)

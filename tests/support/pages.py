@@ -88,7 +88,7 @@ class Console:
         return json.loads(printed)
 
     def _ours(self, words: list[str]) -> tuple[str, str]:
-        from sensorsim.cli import main
+        from sensorsim.commands.program import main
 
         raws = io.BytesIO(), io.BytesIO()
         out, err = (io.TextIOWrapper(raw, "utf-8", write_through=True) for raw in raws)

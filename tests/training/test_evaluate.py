@@ -16,10 +16,10 @@ from command import run  # noqa: E402
 
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim.accounting.composition import Covers  # noqa: E402
-from sensorsim.cli import main  # noqa: E402
 from sensorsim.codegen.encoder import encoder_file  # noqa: E402
 from sensorsim.codegen.kernels_package import make_package  # noqa: E402
 from sensorsim.codegen.package_options import Options  # noqa: E402
+from sensorsim.commands.program import main  # noqa: E402
 from sensorsim.encoders import read_encoder  # noqa: E402
 from sensorsim.training import estimator, metrics, released, save, synthetic, trivial  # noqa: E402
 from sensorsim.training.config import Config  # noqa: E402
@@ -347,7 +347,10 @@ def test_noise_that_no_float_can_square_is_refused(models, capsys):
 
 @pytest.mark.slow
 def test_evaluate_needs_no_torch(models):
-    program = "import sys\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\nassert 'torch' not in sys.modules\n"
+    program = (
+        "import sys\nfrom sensorsim.commands.program import main\n"
+        "main(sys.argv[1:])\nassert 'torch' not in sys.modules\n"
+    )
     words = ["evaluate", "--model", str(models / "linear.npz"), "--data", str(models / "north.csv"), "--sigma", "1"]
     done = subprocess.run([sys.executable, "-c", program, *words, "--integers"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

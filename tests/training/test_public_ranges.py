@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.ranges import Range, brief, from_unit, outside, ranges_for, read_ranges, ready_ranges, to_unit
 
 UNIT = Fraction(1, 2**53)  # one rounding, relative

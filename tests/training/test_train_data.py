@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main, training
+from sensorsim.commands.program import main, training
 from sensorsim.ranges import Range
 from sensorsim.training import data, split, synthetic
 from sensorsim.training.config import Config

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sensorsim.cli import main  # noqa: E402
+from sensorsim.commands.program import main  # noqa: E402
 from sensorsim.mechanisms import every, find  # noqa: E402
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
 from sensorsim.training import cell, data, model, run, save, synthetic  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.device import Clock, Firmware, SeededEntropy, Sensor, read_sketch
 from sensorsim.device.sketch import sketch_records
 from sensorsim.encoders import read_encoder
@@ -213,7 +213,10 @@ def test_bad_input_gets_a_sentence(
 
 
 def test_a_linear_model_of_packets_needs_no_torch(ward: Path) -> None:
-    program = "import sys\nfrom sensorsim.cli import main\nmain(sys.argv[1:])\nassert 'torch' not in sys.modules\n"
+    program = (
+        "import sys\nfrom sensorsim.commands.program import main\n"
+        "main(sys.argv[1:])\nassert 'torch' not in sys.modules\n"
+    )
     words = ["train", "--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--out", "m.npz"]
     words += ["--encoder", "e.json"]
     done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, cwd=ward)

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError  # noqa: E402
-from sensorsim.cli import main  # noqa: E402
+from sensorsim.commands.program import main  # noqa: E402
 from sensorsim.mechanisms import dpsgd_weights  # noqa: E402
 from sensorsim.training import cell, data, results_file, sweep, synthetic  # noqa: E402
 from sensorsim.training.config import Config  # noqa: E402

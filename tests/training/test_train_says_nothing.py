@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.training.save import load
 
 RANGES = "name,low,high,unit\nsteps,0,{high},1\npulse,30,220,bpm\n"

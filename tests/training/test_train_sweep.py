@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from sensorsim._util import pool  # noqa: E402
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim._util.hints import need  # noqa: E402
-from sensorsim.cli import main  # noqa: E402
+from sensorsim.commands.program import main  # noqa: E402
 from sensorsim.mechanisms import every  # noqa: E402
 from sensorsim.training import cell, data, results_file, sweep, synthetic  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402

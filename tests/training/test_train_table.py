@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main
+from sensorsim.commands.program import main
 from sensorsim.ranges import Range
 from sensorsim.training import data, table
 
@@ -312,7 +312,8 @@ def test_commands_take_parquet(words, tmp_path, capsys):
 
 def test_people_of_a_fleet(tmp_path):
     """A file's people, days in their order; the same in both forms."""
-    from sensorsim.api.fleets import people_of
+    from sensorsim.commands.fleet import people_of
+    from sensorsim.commands.training_options import RecordOptions
     from sensorsim.fleets.settings import People
 
     rows = [("b", 1.0, 0.5), ("a", -10.0, 4.0), ("b", 2.0, 3.0), ("b", 30.0, None)]
@@ -321,19 +322,19 @@ def test_people_of_a_fleet(tmp_path):
     (tmp_path / "d.parquet").write_bytes(parquet(dict(frame)))
     ranges = tmp_path / "ranges.csv"
     ranges.write_text("name,low,high,unit\na,-10,10,g\nb,0,4,mV\n")
-    told: list[str] = []
     for name in ("d.csv", "d.parquet"):
-        people = people_of(str(tmp_path / name), "a,b", "who", str(ranges), 0, drop_missing=True, told=told.append)
+        given = {"data": str(tmp_path / name), "columns": "a,b", "person": "who", "ranges": str(ranges)}
+        with pytest.warns(UserWarning, match="1 of 4 rows have a missing cell"):
+            people = people_of(RecordOptions(**given, drop_missing=True), 0)
         want = [[(v + 10) / 20 * 2**15, w / 4 * 2**15] for v, w in ((-10, 4), (1, 0.5), (2, 3))]
         assert people.records.tolist() == np.rint(want).astype(int).tolist()
         assert (people.columns, people.count.tolist(), people.first.tolist()) == (("a", "b"), [1, 2], [0, 1])
-        assert "1 of 4 rows have a missing cell" in told.pop(0)
     assert (
-        people_of(None, "TotalSteps,Calories", None, None, 3).digest
+        people_of(RecordOptions(columns="TotalSteps,Calories"), 3).digest
         == People.generated(("TotalSteps", "Calories"), 3).digest
     )
-    with pytest.raises(InputError, match="person= is about a file"):
-        people_of(None, None, "who", None, 0)
+    with pytest.raises(InputError, match="person is about a file"):
+        people_of(RecordOptions(person="who"), 0)
 
 
 BIG = """

@@ -9,10 +9,10 @@ import pytest
 
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import fill
-from sensorsim.cli import main
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.write import write_folder
+from sensorsim.commands.program import main
 from sensorsim.costing.prices import load_cpu
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.elf import read_elf

@@ -14,16 +14,15 @@ from exported import BOARDS, export, need, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sensorsim import verify as proved
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import fill
-from sensorsim.api.firmware import symbols_of
-from sensorsim.api.firmware import verify as proved
-from sensorsim.cli.verify_binary import binary_text
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import Package, open_package
 from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.sensor import SensorCode
 from sensorsim.codegen.write import write_folder
+from sensorsim.commands.verify import Symbol, binary_text
 from sensorsim.costing.prices import load_cpu
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
@@ -472,7 +471,7 @@ def test_a_stripped_image_is_proved_by_addresses(opened, clang, tmp_path):
 @pytest.mark.parametrize("text", ["ss_sensor_open", "=0x10", "a=b", "a=-1", "a=0x100000000"])
 def test_symbols_that_are_none(text):
     with pytest.raises(InputError, match="ss_sensor_release=0x8000124"):
-        symbols_of([text])
+        Symbol().check("symbol", text)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from sensorsim._util.errors import FailedProofError, InputError
-from sensorsim.cli import main
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import open_package
 from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.write import write_folder
+from sensorsim.commands.program import main
 from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import read_table, write_table

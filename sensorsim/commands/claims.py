@@ -1,0 +1,45 @@
+"""`sensorsim claims`: every checkable statement of the paper, and ours, recomputed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sensorsim._util.option_kinds import CLAIM, FILE, Flag, Function, Several
+from sensorsim.commands.declare import Command, option
+from sensorsim.paper.recompute import Claims, claims
+
+
+@dataclass(frozen=True)
+class RecomputeClaims(Command[Claims]):
+    """For each: where it stands, what is printed, what this project computes just now, how, and a verdict: holds; holds
+    as arithmetic (it follows from what is printed before it, which does not hold); does not hold; depends. Name claims
+    by their ids to have only those.
+    """
+
+    example = "sensorsim claims cost-spof cost-dpsgd"
+
+    full: bool = option(False, Flag("quick"), "Also what trains models or compiles C: a minute or two.")
+    data: str | None = option(None, FILE, "CSV or Parquet of daily activity.", default_text="the synthetic set")
+    only: str | Sequence[str] = option((), Several(CLAIM), "Claims by their ids.", argument=True)
+    progress: Callable[[str, int, int], None] | None = option(
+        None, Function(), "Is called with the step that begins, the claims done and their total.", shell=False
+    )
+
+    def run(self) -> Claims:
+        from sensorsim.commands.outputs import progress_bar
+
+        bar = progress_bar("claims", "claims", transient=True)  # what is left of it would stand before the answer
+        task = bar.add_task("", total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.start()  # not before: bad input leaves no bar
+            bar.update(task, completed=done, total=total, description=what)
+            if self.progress is not None:
+                self.progress(what, done, total)
+
+        try:
+            return claims(self.full, self.data, self.only, show)
+        finally:
+            bar.stop()
+
+    def text(self, answer: Claims) -> str:
+        return answer.text()

@@ -1,0 +1,155 @@
+"""`sensorsim data`: public ranges; make a synthetic set, compare it with a real file, fit the generator to one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sensorsim._util.files import check_targets, write_all, write_whole
+from sensorsim._util.hints import need
+from sensorsim._util.option_kinds import FILE, NEW_FOLDER, Output, Whole
+from sensorsim._util.results import Result, bars
+from sensorsim.commands.declare import REQUIRED, Command, option
+from sensorsim.commands.training_options import tell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA_VERSION = 1
+MOST_ROWS = 10**8
+DISTANCES = ("mean_real", "mean_synthetic", "zeros_real", "zeros_synthetic", "ks_distance")
+
+
+@dataclass(frozen=True, repr=False)
+class DataTable(Result):
+    """Rows with a title; `name` is theirs in the JSON."""
+
+    head: str
+    name: str
+    found: tuple[dict[str, Any], ...]
+    drawn: str  # the column that a figure shows
+    private: bool = True
+
+    def title(self) -> str:
+        return self.head
+
+    def facts(self) -> dict[str, str]:
+        return {str(next(iter(row.values()))): ", ".join(map(str, [*row.values()][1:])) for row in self.found}
+
+    def to_dict(self) -> dict[str, Any]:
+        private = {} if self.private else {"private": False}
+        return {"schema_version": SCHEMA_VERSION, **private, self.name: self.rows()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.found]
+
+    def figure(self) -> "Figure":
+        values = {str(next(iter(row.values()))): float(row[self.drawn]) for row in self.found}
+        return bars(self.head, values, self.drawn.replace("_", " "))
+
+
+@dataclass(frozen=True)
+class ShowRanges(Command[DataTable]):
+    """A reading is brought to 0 … 1 by its range. Copy lines into a file of your own, change them, and give it as
+    --ranges FILE to plan, fleet, train, sweep, figures and evaluate.
+    """
+
+    example = """sensorsim data ranges --format csv > mine.csv
+sensorsim data ranges mine.csv"""
+
+    file: str | None = option(None, FILE, "Ranges of your own, to be checked.", argument=True)
+
+    def run(self) -> DataTable:
+        from sensorsim.ranges import as_rows, read_ranges, ready_ranges
+
+        rows = as_rows(ready_ranges() if self.file is None else read_ranges(self.file))
+        which = "ready for use" if self.file is None else f"of {self.file}"
+        return DataTable(f"Public ranges {which}: what lies outside is clipped", "ranges", tuple(rows), "high")
+
+    def text(self, answer: DataTable) -> str:
+        wide = max(len(row["name"]) for row in answer.found) + 2
+        lines = [answer.head, f" {'name':<{wide}}{'low':>10}{'high':>10}  unit"]
+        lines += [f" {row['name']:<{wide}}{row['low']:>10}{row['high']:>10}  {row['unit']}" for row in answer.found]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class MakeData(Command[None]):
+    """It has the columns of the Fitbit file."""
+
+    example = "sensorsim data make --seed 1 --out days.csv"
+    formats = ()
+
+    out: str = option(REQUIRED, Output(), "CSV file to write.")
+    rows: int = option(457, Whole(most=MOST_ROWS), "Days in all.")
+    persons: int = option(35, Whole(), "People they belong to.")
+    seed: int = option(0, Whole(0), "The same seed gives the same file.")
+
+    def run(self) -> None:
+        need("scipy")
+        from sensorsim.training.synthetic import make
+
+        write_whole(self.out, make(self.rows, self.persons, self.seed).to_csv(index=False, float_format="%.6g"))
+
+    def emit(self, answer: None, form: str) -> None:
+        tell(f"{self.rows} days of {self.persons} persons in {self.out}")
+
+
+@dataclass(frozen=True)
+class CompareData(Command[DataTable]):
+    """It compares marginals and rank correlations. The figures are measured on raw records, so they are not private."""
+
+    example = "sensorsim data compare dailyActivity.csv"
+
+    file: str = option(REQUIRED, FILE, "A real file.", argument=True)
+    seed: int = option(0, Whole(0), "Seed of the synthetic set.")
+
+    def run(self) -> DataTable:
+        need("scipy")
+        from sensorsim.training.synthetic import distance
+
+        head = "Real file against the synthetic set, means as shares of its maximum; not private"
+        return DataTable(head, "columns", tuple(distance(self.file, seed=self.seed)), "ks_distance", private=False)
+
+    def text(self, answer: DataTable) -> str:
+        rank, rows = "rank_correlation_mean_error", answer.found
+        lines = [
+            answer.head,
+            f" {'column':<25}{'mean':>7}{'made':>7}{'zeros':>7}{'made':>7}{'KS':>7}{'rank corr. error':>18}",
+        ]
+        for row in rows:
+            figures = "".join(f"{row[name]:>7.3f}" for name in DISTANCES)
+            lines.append(f" {row['column']:<25}{figures}{row[rank]:>18.3f}")
+        means = [sum(float(row[name]) for row in rows) / len(rows) for name in ("ks_distance", rank)]
+        return "\n".join([*lines, f" {'mean':<25}{'':>28}{means[0]:>7.3f}{means[1]:>18.3f}"])
+
+
+@dataclass(frozen=True)
+class FitData(Command[tuple[str, ...]]):
+    """The tables hold exact quantiles of raw records, the smallest and largest readings among them: they are not
+    private.
+    """
+
+    example = "sensorsim data fit dailyActivity.csv --out tables"
+    formats = ()
+
+    file: str = option(REQUIRED, FILE, "A real file.", argument=True)
+    out: str = option(REQUIRED, NEW_FOLDER, "Folder for the two tables.")
+
+    def run(self) -> tuple[str, ...]:
+        need("scipy")
+        from sensorsim.training.data import MAXIMA, NUMERIC_COLUMNS, prepare
+        from sensorsim.training.synthetic import as_tables, fit, need_fitbit
+        from sensorsim.training.table import PERSON, read_table
+
+        targets = tuple(str(Path(self.out) / f"fitbit_{name}.csv") for name in ("marginals", "correlations"))
+        check_targets(targets, read=[self.file])
+        frame, name = read_table(self.file), Path(self.file).name
+        need_fitbit(frame, name)
+        prepare(frame, m=1, columns=NUMERIC_COLUMNS, person=PERSON, normalise=MAXIMA, source=name)  # training's checks
+        write_all(dict(zip(targets, as_tables(fit(frame), f"{name}, {len(frame)} rows"), strict=True)))
+        return targets
+
+    def emit(self, answer: tuple[str, ...], form: str) -> None:
+        from sensorsim.training.synthetic import NOT_PRIVATE
+
+        tell(f"{' and '.join(answer)}: {NOT_PRIVATE}")

@@ -1,1 +1,0 @@
-"""Lock files: the figures of a command for a build server, and what changed since."""
