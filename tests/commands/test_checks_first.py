@@ -183,7 +183,7 @@ def test_empty_paths_are_named_as_such(program: Program) -> None:
 
 EMPTY = (
     *("kernel spof --c", "export --out", "cost --lock", "cost --check", "verify --elf", "verify", "receive --table t"),
-    *("export --encoder", "noise audit --package"),
+    *("export --out p --encoder", "noise audit --package"),
 )
 
 
@@ -275,12 +275,8 @@ def test_results_that_are_there_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_fleet_on_a_full_disk(program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from sensorsim.api.fleets import fleet_settings
-
-    given: dict[str, Any] = dict.fromkeys(("sketch", "data", "person", "columns", "ranges", "budget_epsilon", "chip"))
-    given |= {"drop_missing": False, "records_per_day": 1, "budget_days": 1, "reserve": 1, "schedule": "sampled"}
-    given |= dict.fromkeys(("reset_rate", "power_cuts", "loss", "stuck_entropy", "clock_skew", "seed"), 0)
-    settings, _ = fleet_settings(2, 2, str(program.folder / "table.txt"), radio="ble-1m", battery_mah=None, **given)
+    table = str(program.folder / "table.txt")
+    settings, _ = COMMANDS["fleet"].load()(devices=2, days=2, noise=table, out=str(tmp_path / "f.sqlite")).settings()
     monkeypatch.setattr(sqlite3, "connect", small(2))
     with pytest.raises(InputError, match="No space left"), FleetFile(tmp_path / "f.sqlite", settings, 1) as kept:
         kept.claim()
