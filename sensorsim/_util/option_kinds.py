@@ -38,6 +38,8 @@ class Kind:
 
     def check(self, label: str, value: Any) -> Any:
         """Return the value as the command uses it; raise InputError where it is none of this kind."""
+        if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+            raise InputError(f"{label} has a number of more than {MOST_DIGITS} digits; give a shorter one.")
         if isinstance(value, str) and (not value or "\0" in value):
             fault = "holds a zero byte, which no name and no number has" if value else "is empty"
             raise InputError(f"{label} {fault}; give it a value, or leave it out.")
@@ -148,7 +150,7 @@ class Choice(Kind):
         return self.values.get(text, text)
 
     def check(self, label: str, value: Any) -> str | int:
-        if not isinstance(value, str | int) or isinstance(value, bool):
+        if not isinstance(value, str):
             super().check(label, value)
         if value not in self.values.values():
             raise InputError(f"{label} is {value!r}{did_you_mean(value, self.values)}; give {self.words}.")

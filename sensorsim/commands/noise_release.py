@@ -103,6 +103,15 @@ class Released(Result):
         return made
 
 
+class Pairs(Free):
+    """A sequence or an array of pairs, which the command itself checks."""
+
+    words = "a pair for each feature"
+
+    def accepts(self, value: Any) -> bool:
+        return hasattr(value, "__len__") and not isinstance(value, str | bytes)
+
+
 @dataclass(frozen=True)
 class ReleaseRecords(Command[Released]):
     """The kernels are those of the firmware, and the table is proved first. Where the table releases fewer features
@@ -123,7 +132,7 @@ class ReleaseRecords(Command[Released]):
         "numbers from 0 to 32768; with ranges, readings in their units.",
     )
     table: NoiseTable | str = option(REQUIRED, NOISE_TABLE, "The table that the sensors draw from.")
-    ranges: Any = option(None, Free(), "A pair (low, high) for each feature; readings are clipped to it.")
+    ranges: Any = option(None, Pairs(), "A pair (low, high) for each feature; readings are clipped to it.")
     seed: int | Sequence[int] | None = option(
         None, Free(), "Seed of every draw: reproducible, so not private.", default_text="secret random words"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
-from sensorsim._util.option_kinds import COLUMN, COLUMNS, FILE, Flag, Kind, Known, Whole, option, option_of
+from sensorsim._util.option_kinds import COLUMN, COLUMNS, FILE, Flag, Kind, Known, Number, Whole, option, option_of
 from sensorsim.training.choosing import NORMALISE, TRAINING, chosen_records, warn
 from sensorsim.training.config import MOST_SEED, Config
 
@@ -45,20 +45,20 @@ class Numbers(Kind):
     words, metavar, schema = "numbers", "numbers", {"type": ["string", "number", "array"]}
 
     def __init__(self, each: Kind | None = None) -> None:
-        self.each = each
+        self.each = each or Number()
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, str | float | int | Sequence) and not isinstance(value, bool | bytes)
 
     def check(self, label: str, value: Any) -> tuple[float, ...]:
         super().check(label, value)
+        found: Sequence[Any] = value if isinstance(value, Sequence) else [value]
         if isinstance(value, str):
             found = self.parse(label, value)
-        else:
-            found = [float(one) for one in (value if isinstance(value, Sequence) else (value,))]
-        if not found or not all(map(isfinite, found)):
+        checked = tuple(self.each.check(label, one) for one in found)
+        if not checked or not all(map(isfinite, checked)):
             raise InputError(f"{label} is {value}; give numbers.")
-        return tuple(found if self.each is None else [self.each.check(label, one) for one in found])
+        return checked
 
     def parse(self, label: str, text: str) -> list[float]:
         try:

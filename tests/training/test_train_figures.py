@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from sensorsim.cli import figures as figures_command
 from sensorsim.kernels import formats
 from sensorsim.kernels.encoder import encoder
 
 from sensorsim._util.errors import InputError
+from sensorsim.commands import figures as figures_command
 from sensorsim.commands.program import main
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.language.numba_backend import compiled
@@ -182,7 +182,7 @@ def _runs_nothing_again(monkeypatch):
 
 
 def test_a_figure_that_needs_no_training_loads_no_data(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(figures_command, "load_data", lambda chosen: pytest.fail("it read data"))
+    monkeypatch.setattr(figures_command.DrawFigures, "load", lambda *_, **__: pytest.fail("it read data"))
     main(["figures", "--out", str(tmp_path), "--only", "bmax_density"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bmax_density.png", "bmax_density.svg"]
 
@@ -193,7 +193,7 @@ def test_a_figure_that_needs_no_training_loads_no_data(tmp_path, capsys, monkeyp
         (["--only", "accuracy_moon"], "no figure 'accuracy_moon' (did you mean accuracy_person?); choose from"),
         (["--only", ","], "names no figure"),
         (["--mechanism", "moon"], "no mechanism 'moon'"),
-        (["--records", "10.5"], "part of a record"),
+        (["--records", "10.5"], "whole numbers"),
         (["--records", "3", "--only", "accuracy_records"], "too few"),
         (["--runs", "3", "--only", "sensitivity"], "--runs changes nothing here: sensitivity would not read it"),
         (["--records-runs", "3", "--only", "accuracy_c"], "--records-runs changes nothing here"),
