@@ -45,6 +45,8 @@ class Kind:
             raise InputError(f"{label} {fault}; give it a value, or leave it out.")
         if not self.accepts(value):
             raise InputError(f"{label} is of type {type(value).__name__}; give {self.words}.")
+        if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+            raise InputError(f"{label} has a number of more than {MOST_DIGITS} digits; give a shorter one.")
         return value
 
     def accepts(self, value: Any) -> bool:
@@ -59,7 +61,8 @@ class Kind:
 class Flag(Kind):
     """True or False; `off` is the option that says False."""
 
-    takes, words, schema = (bool,), "True or False", {"type": "boolean"}
+    takes: tuple[type, ...] = (bool,)
+    words, schema = "True or False", {"type": "boolean"}
 
     def __init__(self, off: str = "") -> None:
         self.off = off
