@@ -55,6 +55,9 @@ class Command(Generic[Answer]):
         """Return the exit code of the shell command."""
         return 0
 
+    def check_drawing(self) -> None:
+        """Refuse a figure that cannot be drawn of these options, before the command runs."""
+
     def draw(self, answer: Any, path: str) -> None:
         """Draw the answer into a file."""
         answer.plot(path)

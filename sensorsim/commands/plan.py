@@ -90,6 +90,11 @@ sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt"""
 
         return plan_text(answer)
 
+    def check_drawing(self) -> None:
+        from sensorsim.planning.plan_figure import check_goal
+
+        check_goal(self.goal)
+
     def draw(self, answer: "Plan", path: str) -> None:
         from sensorsim.planning.plan_figure import draw
 

@@ -111,6 +111,8 @@ def run_command(name: str, command: type[Command[Any]], given: dict[str, Any]) -
             locks = Locks(name, command, extras.get("lock"), extras.get("check"), form)
             given = locks.agree(given, plot)
         made = make(command, given)
+        if plot:
+            made.check_drawing()
         answer = made.run()
         if plot:
             made.draw(answer, plot)

@@ -157,7 +157,7 @@ OPTIONS = dict(declared())
 
 def test_a_value_of_another_type_is_one_sentence():
     for name, kind in OPTIONS.items():
-        for odd in (object(), 1j, b"\0", [object()], {1: 2}):
+        for odd in (object(), 1j, [object()], {1: 2}):
             if not kind.accepts(odd):
                 with pytest.raises(ss.InputError, match=f"^{name} (is of type|takes)"):
                     kind.check(name, odd)
