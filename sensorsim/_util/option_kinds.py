@@ -252,7 +252,8 @@ class Open(Kind):
             raise InputError(f"{str(error).rstrip('.')}, or '?' or solve to have it solved for.") from None
 
     def check(self, label: str, value: Any) -> Any:
-        return None if value is None or value in self.signs else self.kind.check(label, value)
+        is_open = value is None or (isinstance(value, str) and value in self.signs)
+        return None if is_open else self.kind.check(label, value)
 
 
 class Several(Kind):
