@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sensorsim.language import ir
+from sensorsim.language.c.helpers import DEFINED
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive
@@ -17,7 +18,6 @@ from sensorsim.language.primitives import addu, max_, maxu, min_, minu, selectu
 CALL = re.compile(r"ss_\w+\((\{\d\}|\w+)(, (\{\d\}|\w+))*\)")  # its operands are arguments
 BINARY = re.compile(r"\{0\} (\S+) \{1\}")  # one operator between two operands
 CAST = re.compile(r"\(u?int32_t\)(\w+|)\([^()]*(\([^()]*\)[^()]*)*\)")
-DEFINED = re.compile(r"^(?:static [\w ]+?\b|#define )(ss_\w+)\(", re.MULTILINE)
 WORD = 2**31 - 1
 EITHER_WAY = (min_, minu, max_, maxu)  # the order of their operands does not matter
 
@@ -27,9 +27,10 @@ def form_of(kernel: Kernel, node: ir.Apply, as_test: bool) -> str:
     target = node.primitive
     if as_test:
         return _checked(kernel, node, target.c_test, "c_test")
-    near = target.c_near or _near_helper(target)
-    if near and _is_near(kernel, node):
-        return _checked(kernel, node, near, "c_near")
+    near = re.sub(r"^(ss_\w+)\(", r"\1_near(", target.c)
+    known = [name for text in target.helpers for name in DEFINED.findall(text)]
+    if near.partition("(")[0] in known and near != target.c and _is_near(kernel, node):
+        return _checked(kernel, node, near, "c")
     if target.c:
         return _checked(kernel, node, target.c, "c")
     what = "as a value (its c=)" if target.c_test else "(its c=)"
@@ -130,12 +131,6 @@ def _spans(kernel: Kernel, node: ir.Apply) -> tuple[tuple[int, int], ...] | None
         return kernel.prove().operands.get(node)
     except LanguageError:
         return None
-
-
-def _near_helper(target: Primitive) -> str:
-    """Return the form of a helper ss_f_near beside ss_f, or an empty text."""
-    form = re.sub(r"^(ss_\w+)\(", r"\1_near(", target.c)
-    return form if any(form.startswith(f"{name}(") for text in target.helpers for name in DEFINED.findall(text)) else ""
 
 
 def _is_near(kernel: Kernel, node: ir.Apply) -> bool:
