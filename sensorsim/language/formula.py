@@ -146,7 +146,7 @@ class _Body:
         lengths = self.entry.lengths
         if rounds.symbols() <= lengths.keys() and all(value > 0 for key, value in rounds.terms if key):
             return rounds.value({name: lengths[name].lo for name in rounds.names()})  # the usual case: grows with each
-        from sensorsim.language.polynomial_bounds import Bounds
+        from sensorsim.language.polynomial import Bounds
 
         bounds = Bounds()
         for name, kind in self.entry.lengths.items():

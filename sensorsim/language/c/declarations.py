@@ -10,7 +10,7 @@ from sensorsim.language.arguments import polynomial
 from sensorsim.language.c.comments import C_TYPES, WIDTH, comment, describe, with_prefix, wrap
 from sensorsim.language.c.identifiers import Names, spelled
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.polynomial_bounds import Bounds
+from sensorsim.language.polynomial import Bounds
 from sensorsim.language.types import Array, Port, Struct, grouped
 
 MEMORY = """\
