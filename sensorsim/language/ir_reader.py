@@ -13,10 +13,9 @@ from sensorsim._util.errors import InputError
 from sensorsim.language.ir_json import FORMAT, SHIPPED, VERSION
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import Parsed, parse_tree
+from sensorsim.language.parse_values import OPERATORS
 from sensorsim.language.primitive import Primitive
-from sensorsim.language.record import Record
-from sensorsim.language.refusals import OPERATORS
-from sensorsim.language.types import Array, Below, Length, Port, Q, Struct
+from sensorsim.language.types import Array, Below, Length, Port, Q, Record, Struct
 
 MOST_BYTES = 1 << 24
 MOST_LETTERS = 200  # of a name, or of the length of an array

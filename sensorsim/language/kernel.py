@@ -16,8 +16,9 @@ blend.c()                   C99
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 5_000_000  # of loops that are counted one by one
 EXPOSURES = ("branch", "loop", "address", "operation", "port", "result")
-OURS = "sensorsim.kernels."
+OURS = "sensorsim.kernels."  # the kernels that ship: above the language, so looked up by path, never imported
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -294,6 +295,11 @@ def kernel(
     return declare
 
 
+def shipped_module(name: str = "") -> ModuleType:
+    """Return a module of the kernels that ship, or their package."""
+    return import_module(f"{OURS}{name}".rstrip("."))
+
+
 def reachable(entries: "tuple[Kernel, ...] | list[Kernel]") -> list[Kernel]:
     """The kernels and all that they call, callees first."""
     order: dict[Kernel, None] = {}
@@ -321,7 +327,5 @@ def _bound(function: Callable[..., Any], used: Mapping[str, Any]) -> Callable[..
 
 
 def _found_again(module: str, name: str) -> Kernel:
-    from importlib import import_module
-
     found: Kernel = getattr(import_module(module), name)
     return found

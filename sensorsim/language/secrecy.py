@@ -7,13 +7,16 @@ depends on it on some core, or that says nothing of its time. A kernel may accep
 why (`exposes`): then it is an exception, which travels with its reason into the C header.
 """
 
+import csv
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.language import ir
 from sensorsim.language.ir import Place
-from sensorsim.language.timing import uneven_cores
 from sensorsim.language.types import Array, Length, Q
+from sensorsim.tables import folder
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -273,3 +276,32 @@ class _Body:
 
     def report(self, kind: str, node: ir.Node, text: str) -> None:
         self.walk.found[Finding(kind, node.at, text, self.kernel.exposes.get(kind, ""))] = None
+
+
+@cache
+def uneven_cores(operation: str) -> tuple[str, ...]:
+    """Return the cores whose table gives an operation class on 32-bit words a range of prices, such as DIV: 2 to 12."""
+    names = sorted(path.stem for path in Path(folder(), "cpu").glob("*.csv"))
+    return tuple(
+        name
+        for name in names
+        if any(
+            operation in row["class"].split("/")
+            and {"32", "any"} & set(row["width"].split("/"))
+            and row["min"] != row["max"]
+            for row in _rows(name)
+        )
+    )
+
+
+@cache
+def _rows(name: str) -> tuple[dict[str, str], ...]:
+    """Return the rows of a table, after those that it keeps of the one that it extends or alters."""
+    lines = Path(folder(), "cpu", f"{name}.csv").read_text("utf-8").splitlines()
+    header = dict(line.lstrip("# ").partition(": ")[::2] for line in lines if line.startswith("#"))
+    own = tuple(csv.DictReader(lines[len(header) :]))
+    base = header.get("extends") or header.get("alters")
+    forms = {(row["operation"], form) for row in own for form in row["operands"].split("|")}
+    kept = (row for row in (_rows(base) if base else ()) if forms.isdisjoint(
+        (row["operation"], form) for form in row["operands"].split("|")))  # fmt: skip
+    return (*kept, *own)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from unicodedata import combining, normalize
 from unicodedata import name as name_of
 
-from sensorsim.language.kernel import Kernel
+from sensorsim.language.kernel import Kernel, shipped_module
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.types import Array, Below, Kind, Length, Q, grouped, power_of_two
 
@@ -237,9 +237,7 @@ def comments(file: str) -> Comments:
 
 def remark(name: str, file: str) -> str:
     """Return the comment beside the definition of a constant, in the file that uses it or in the shipped formats."""
-    from sensorsim.kernels import formats
-
-    return comments(file).beside.get(name) or comments(str(formats.__file__)).beside.get(name, "")
+    return comments(file).beside.get(name) or comments(str(shipped_module("formats").__file__)).beside.get(name, "")
 
 
 def proved(kernel: Kernel, prefix: str) -> list[str]:
