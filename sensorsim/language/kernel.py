@@ -141,18 +141,18 @@ class Kernel:
         """Return the file that has its text."""
         return Path(self.at.file)
 
-    @property
+    @cached_property
     def home(self) -> Path:
         """Return the file of its module, which may bind a kernel whose text is in another one."""
         bound = self.module != self.declared.__module__
         return Path(str(getattr(sys.modules[self.module], "__file__", ""))) if bound else self.path
 
-    @property
+    @cached_property
     def file_doc(self) -> str | None:
         """Return what the kernel's file says of itself."""
         return getattr(sys.modules.get(self.declared.__module__), "__doc__", None)
 
-    @property
+    @cached_property
     def siblings(self) -> tuple[str, ...]:
         """Return the names of the kernels in the kernel's file; of one that ships, of all that ship."""
         from sensorsim.language.load import kernels_of, shipped

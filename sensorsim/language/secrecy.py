@@ -8,6 +8,7 @@ why (`exposes`): then it is an exception, which travels with its reason into the
 """
 
 import csv
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -86,9 +87,7 @@ class Secrecy(NamedTuple):
         """Return the verdict for readers of the C: each declared exception once, without source lines."""
         if self.findings or not self.exceptions:
             return self.verdict
-        declared: dict[tuple[str, str], int] = {}
-        for found in self.exceptions:
-            declared[found.kind, found.reason] = declared.get((found.kind, found.reason), 0) + 1
+        declared = Counter((found.kind, found.reason) for found in self.exceptions)
         plain = f"proved: no branch, loop bound, address or time of an operation depends on {', '.join(self.secrets)}"
         parts = (
             f"{times} {PLURAL[kind] if times > 1 else kind} ({reason})" for (kind, reason), times in declared.items()
@@ -170,25 +169,23 @@ class _Body:
                 self.value(call)
             case ir.Return(value=value):
                 self.returned |= (value is not None and self.value(value)) or self.under or self.called_under
-            case ir.If(test=test, then=then, otherwise=otherwise):
-                self.branch(node, self.value(test), then, otherwise)
+            case ir.If(test=test):
+                self.branch(node, self.value(test))
             case ir.For():
                 self.loop(node)
 
-    def branch(
-        self, node: ir.If, secret: bool, then: tuple[ir.Statement, ...], otherwise: tuple[ir.Statement, ...]
-    ) -> None:
+    def branch(self, node: ir.If, secret: bool) -> None:
         if secret:
             self.report("branch", node, f"the branch `{ir.shown(node)}` depends on a secret")
         before = dict(self.names)
         outer, inside = self.under, self.under or secret
         self.under = inside
-        self.block(then)
+        self.block(node.then)
         left, self.under = self.under, inside
         one, self.names = self.names, before
-        self.block(otherwise)
+        self.block(node.otherwise)
         self.names = {name: one.get(name, False) or self.names.get(name, False) for name in one.keys() | self.names}
-        returns = _leaves((*then, *otherwise))
+        returns = _leaves((*node.then, *node.otherwise))
         # what runs after it shows which way was taken, here or in a branch or loop inside
         self.under = outer or (returns and (left or self.under))
 
@@ -251,13 +248,9 @@ class _Body:
 
     def call(self, node: ir.Call) -> bool:
         called = node.kernel
-        names: dict[str, bool] = {}
-        arrays: dict[str, str] = {}
-        for name, argument in zip(called.parameters, node.arguments, strict=True):
-            if isinstance(argument, ir.Whole):
-                arrays[name] = self.arrays[argument.array]
-            else:
-                names[name] = self.value(argument)
+        given = dict(zip(called.parameters, node.arguments, strict=True))
+        arrays = {name: self.arrays[value.array] for name, value in given.items() if isinstance(value, ir.Whole)}
+        names = {name: self.value(value) for name, value in given.items() if name not in arrays}
         return _Body(self.walk, called, names, arrays, self.under or self.called_under).result()
 
     def ask(self, node: ir.Ask) -> bool:

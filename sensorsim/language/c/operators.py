@@ -74,13 +74,9 @@ def is_number(node: ir.Node) -> bool:
 
 def in_order(node: ir.Apply) -> tuple[ir.Expression, ...]:
     """Return the operands; of a minimum or maximum the fixed one last, since the C adds a difference to it."""
-    if node.primitive in EITHER_WAY and _is_fixed(node.operands[0]):
+    if node.primitive in EITHER_WAY and (is_number(node.operands[0]) or isinstance(node.operands[0], ir.Index)):
         return node.operands[::-1]
     return node.operands
-
-
-def _is_fixed(node: ir.Node) -> bool:
-    return is_number(node) or isinstance(node, ir.Index)
 
 
 def zero_or_one(node: ir.Apply) -> bool | None:
@@ -185,13 +181,9 @@ def starts(kernel: Kernel) -> dict[str, list[str]]:
             if isinstance(node, ir.Let) and lets.count(node.name) == 1 and node.name not in kernel.parameters:
                 straight = [one for one in block[place + 1 :] if not isinstance(one, ir.For | ir.If)]
                 loads = [part for part in ir.walk(*straight) if isinstance(part, ir.Load)]
-                arrays = [load.array for load in loads if parted(load.index)[0] == node.name and _apart(load)]
+                arrays = [load.array for load in loads if parted(load.index)[0] == node.name and parted(load.index)[1]]
                 found[node.name] = [name for name in dict.fromkeys(arrays) if name not in kernel.written]
     return found
-
-
-def _apart(load: ir.Load) -> bool:
-    return parted(load.index)[1] is not None
 
 
 def _blocks(body: Sequence[ir.Statement]) -> list[Sequence[ir.Statement]]:
