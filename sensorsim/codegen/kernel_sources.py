@@ -16,13 +16,13 @@ from typing import Any
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import read_bounded
 from sensorsim.language.c.identifiers import Names
-from sensorsim.language.declarations import declared_kernels
 from sensorsim.language.ir import Apply
 from sensorsim.language.ir_json import SHIPPED, kernels_json
 from sensorsim.language.ir_reader import MOST_BYTES, read_kernels
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.load import files_behind, kernels_of, load_file, shipped
 from sensorsim.language.primitive import Primitive
+from sensorsim.language.static_reader import declared_kernels
 
 FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
 DATA = f"{FOLDER}/kernels.json"

@@ -37,7 +37,11 @@ def count(kernel: "Kernel", arguments: Names, watch: Watch | None = None, most: 
     """Run the kernel on these arguments (lists for arrays, which it fills) and count; not more rounds than `most`."""
     run = _Run(watch, most)
     run.kernel(kernel, arguments, OWN_STEP)
-    return run.counts()
+    found: Counts = Counter()
+    for (step, piece), times in run.hits.items():
+        for operation in piece.operations:
+            found[step, operation] += times
+    return found
 
 
 def execute(kernel: "Kernel", *values: Any) -> int | None:
@@ -78,7 +82,10 @@ class _Run:
         before, self.step = self.step, kernel.step or step
         arguments[""] = self
         try:
-            _code(kernel)(arguments)
+            code: Value | None = kernel.__dict__.get("_counted_code")
+            if code is None:
+                code = kernel.__dict__["_counted_code"] = _block(kernel.body)
+            code(arguments)
         except _Returned as returned:
             value: int | None = returned.args[0]
             return value
@@ -87,27 +94,16 @@ class _Run:
             del arguments[""]
         return None
 
-    def counts(self) -> Counts:
-        found: Counts = Counter()
-        for (step, piece), times in self.hits.items():
-            for operation in piece.operations:
-                found[step, operation] += times
-        return found
-
-
-def _code(kernel: "Kernel") -> Value:
-    """Return the kernel's body as a closure, made when it first runs."""
-    made: Value | None = kernel.__dict__.get("_counted_code")
-    if made is None:
-        made = kernel.__dict__["_counted_code"] = _block(kernel.body)
-    return made
-
 
 def _block(body: tuple[ir.Statement, ...]) -> Value:
     """Return a closure that runs statements one after the other."""
     parts: list[Value] = []
     together: list[Value] = []
     operations: list[str] = []
+
+    def run(names: Names) -> None:
+        for part in parts:
+            part(names)
 
     def close() -> None:
         if together or operations:
@@ -129,7 +125,7 @@ def _block(body: tuple[ir.Statement, ...]) -> Value:
             case _:
                 together.append(_statement(node, operations))
     close()
-    return parts[0] if len(parts) == 1 else _in_order(tuple(parts))
+    return parts[0] if len(parts) == 1 else run
 
 
 def _together(statements: tuple[Value, ...], operations: tuple[str, ...]) -> Value:
@@ -141,14 +137,6 @@ def _together(statements: tuple[Value, ...], operations: tuple[str, ...]) -> Val
         own.hits[own.step, piece] += 1
         for statement in statements:
             statement(names)
-
-    return run
-
-
-def _in_order(parts: tuple[Value, ...]) -> Value:
-    def run(names: Names) -> None:
-        for part in parts:
-            part(names)
 
     return run
 

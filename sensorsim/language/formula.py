@@ -3,6 +3,7 @@
 It shares no code with `count` but the two rules for the cost of a loop; both must agree for every length.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,7 @@ class _Body:
         total: Tally = {}
         for node in body:
             counts, returned = self.statement(node)
-            _into(total, counts)
+            total = self.together(total, counts)
             if returned:
                 return total, returned
         return total, None
@@ -98,10 +99,10 @@ class _Body:
         counter = f"{node.counter}#{id(node)}"
         self.counters.append((counter, first, last - 1))
         changed = [part.name for part in ir.walk(*node.body) if isinstance(part, ir.Let)]
-        self.forget(changed)  # what one round leaves to the next is not followed
+        self.names |= dict.fromkeys(changed)  # what one round leaves to the next is not followed
         self.names[node.counter] = Polynomial.variable(counter)
         body, returned = self.block(node.body)
-        self.forget(changed)
+        self.names |= dict.fromkeys(changed)
         self.counters.pop()
         each = self.together(self.one(*PER_ITERATION), body)
         if returned:  # the first round is the last, if there is one
@@ -137,16 +138,12 @@ class _Body:
             pass
         raise self.error(node, f"`{ir.shown(node)}` does not sum up to a polynomial")
 
-    def forget(self, changed: list[str]) -> None:
-        for name in changed:
-            self.names[name] = None
-
     def fewest(self, rounds: Polynomial) -> int:
         """Return a lower bound of a loop's rounds for any lengths; negative if it may have none."""
         lengths = self.entry.lengths
         if rounds.symbols() <= lengths.keys() and all(value > 0 for key, value in rounds.terms if key):
             return rounds.value({name: lengths[name].lo for name in rounds.names()})  # the usual case: grows with each
-        from sensorsim.language.polynomial_bounds import Bounds
+        from sensorsim.language.polynomial import Bounds
 
         bounds = Bounds()
         for name, kind in self.entry.lengths.items():
@@ -194,21 +191,14 @@ class _Body:
         return None
 
     def one(self, *operations: str) -> Tally:
-        counts: Tally = {}
-        for operation in operations:
-            counts[self.step, operation] = counts.get((self.step, operation), 0) + 1
-        return counts
+        return Counter((self.step, operation) for operation in operations)
 
     def together(self, *parts: Tally) -> Tally:
         total: Tally = {}
         for part in parts:
-            _into(total, part)
+            for key, value in part.items():
+                total[key] = total[key] + value if key in total else value
         return total
 
     def error(self, node: ir.Node, what: str) -> LanguageError:
         return LanguageError(f"{node.at}: kernel {self.kernel.name} has no formula: {what}.")
-
-
-def _into(total: Tally, counts: Tally) -> None:
-    for key, value in counts.items():
-        total[key] = total[key] + value if key in total else value

@@ -12,8 +12,7 @@ import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sensorsim.language.polynomial import Polynomial, shift
-from sensorsim.language.polynomial_bounds import useful_bounds
+from sensorsim.language.polynomial import Polynomial, shift, useful_bounds
 
 WORD = 1 << 32
 NOTHING = Polynomial(())

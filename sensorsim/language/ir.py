@@ -38,7 +38,7 @@ proved by `ranges`; what it may show to someone with a stopwatch by `secrecy`.
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
-from sensorsim.language.record import Record
+from sensorsim.language.types import Record
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel

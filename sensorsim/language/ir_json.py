@@ -34,8 +34,7 @@ from sensorsim._util.errors import InputError
 from sensorsim.language import ir, primitives
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.primitive import Primitive
-from sensorsim.language.record import Record
-from sensorsim.language.types import Struct, grouped
+from sensorsim.language.types import Record, Struct, grouped
 
 FORMAT, VERSION = "sensorsim kernels", 1
 SHIPPED = {one.name: one for one in vars(primitives).values() if isinstance(one, Primitive)}

@@ -13,10 +13,9 @@ from sensorsim._util.errors import InputError
 from sensorsim.language.ir_json import FORMAT, SHIPPED, VERSION
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import Parsed, parse_tree
+from sensorsim.language.parse_values import OPERATORS
 from sensorsim.language.primitive import Primitive
-from sensorsim.language.record import Record
-from sensorsim.language.refusals import OPERATORS
-from sensorsim.language.types import Array, Below, Length, Port, Q, Struct
+from sensorsim.language.types import Array, Below, Length, Port, Q, Record, Struct
 
 MOST_BYTES = 1 << 24
 MOST_LETTERS = 200  # of a name, or of the length of an array
@@ -36,20 +35,9 @@ class StoredKernel(Kernel):
         self.module = "stored_" + re.sub(r"\W", "_", read.at.file)
         self.step, self.split, self.exposes = declared["step"], declared["split"], declared["exposes"]
         self.lasting, self.apart = declared["lasting"], declared["apart"]
-        self._file_doc, self._siblings = doc, tuple(names)
+        self.file_doc, self.siblings = doc, tuple(names)
         self.read = self.check(read)
-
-    @property
-    def file_doc(self) -> str | None:
-        return self._file_doc
-
-    @property
-    def siblings(self) -> tuple[str, ...]:
-        return self._siblings
-
-    @property
-    def home(self) -> Path:
-        return self.path
+        self.home = self.path
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -96,12 +84,12 @@ class _Reader:
             raise _WrongError(f"has the version {head['schema_version']}, and this program reads {VERSION}")
         self.data, self.file_of, self.own = head, file_of, own
         self.known = dict(known)
-        self.records = {_name(name): _struct(name, one) for name, one in _map(head["records"]).items()}
+        self.records = {_name(name): _struct(name, one) for name, one in _of(dict, head["records"]).items()}
 
     def kernels(self) -> dict[str, Kernel]:
-        files = {_text(name): _object(one, "doc", "declares") for name, one in _map(self.data["files"]).items()}
+        files = {_of(str, name): _object(one, "doc", "declares") for name, one in _of(dict, self.data["files"]).items()}
         found: dict[str, Kernel] = {}
-        for key, one in _map(self.data["kernels"]).items():
+        for key, one in _of(dict, self.data["kernels"]).items():
             if key in self.known:
                 raise _WrongError(f"has two kernels {key}")
             found[key] = self.known[key] = self.kernel(one, files)
@@ -110,26 +98,27 @@ class _Reader:
     def kernel(self, data: Any, files: Mapping[str, Mapping[str, Any]]) -> Kernel:
         one = _object(data, "name", "file", "line", "doc", "step", "split", "exposes", "lasting", "apart",
                       "binds", "parameters", "returns", "body")  # fmt: skip
-        if _text(one["file"]) not in files:
+        if _of(str, one["file"]) not in files:
             raise _WrongError(f"names no file {one['file']!r}")
         home = files[one["file"]]
-        kinds = {_name(name): self.parameter(kind) for name, kind in _map(one["parameters"]).items()}
+        kinds = {_name(name): self.parameter(kind) for name, kind in _of(dict, one["parameters"]).items()}
         line = _whole(one["line"])
-        tree = ast.FunctionDef(_name(one["name"]), _plain([ast.arg(name, lineno=line) for name in kinds]), [], [])
+        names = [ast.arg(name, lineno=line) for name in kinds]
+        tree = ast.FunctionDef(_name(one["name"]), ast.arguments([], names, None, [], [], None, []), [], [])
         tree.lineno, tree.body = line, self.block(one["body"], line)
         kinds["return"] = None if one["returns"] is None else _kind(one["returns"], Q, Below)
         declared = {
-            "doc": _text(one["doc"]),
-            "step": None if one["step"] is None else _text(one["step"]),
+            "doc": _of(str, one["doc"]),
+            "step": None if one["step"] is None else _of(str, one["step"]),
             "split": None if one["split"] is None else _name(one["split"]),
-            "exposes": {kind: _text(why) for kind, why in _map(one["exposes"]).items()},
+            "exposes": {kind: _of(str, why) for kind, why in _of(dict, one["exposes"]).items()},
             "lasting": _of(bool, one["lasting"]),
             "apart": _of(bool, one["apart"]),
         }
         read = parse_tree(tree, str(self.file_of(one["file"])), {}, kinds)
-        binds = {_name(name): self.called(key) for name, key in _map(one["binds"]).items()}
+        binds = {_name(name): self.called(key) for name, key in _of(dict, one["binds"]).items()}
         read = read._replace(used={**read.used, **binds})
-        doc = None if home["doc"] is None else _text(home["doc"])
+        doc = None if home["doc"] is None else _of(str, home["doc"])
         return StoredKernel(read, tree.name, declared, doc, [_name(name) for name in _of(list, home["declares"])])
 
     def parameter(self, data: Any) -> Any:
@@ -198,12 +187,13 @@ class _Reader:
             case ("index", "of"):
                 made = _arithmetic(node["index"], many(node["of"]))
             case ("apply", "to"):
-                made = _call(self.primitive(node["apply"]), many(node["to"]))
+                target = self.primitive(node["apply"])  # which the parser of the language takes for a name
+                made = ast.Call(ast.Constant(target), many(node["to"]), [])  # type: ignore[arg-type]
             case ("call", "with"):
-                made = _call(self.called(node["call"]), many(node["with"]))
+                made = ast.Call(ast.Constant(self.called(node["call"])), many(node["with"]), [])  # type: ignore[arg-type]
             case ("ask", "board", "with") | ("ask", "board", "part", "with"):
-                target = ast.Attribute(_array(node["board"], line, cell=True), _name(node["ask"]), ast.Load())
-                made = ast.Call(target, [*many(node["with"]), *_part(node.get("part"), line)], [])
+                port = ast.Attribute(_array(node["board"], line, cell=True), _name(node["ask"]), ast.Load())
+                made = ast.Call(port, [*many(node["with"]), *_part(node.get("part"), line)], [])
             case _:
                 raise _WrongError(f"has an expression of {', '.join(shape)}")
         made.lineno = line
@@ -225,21 +215,13 @@ class _Reader:
                 raise _WrongError(f"uses {data!r}, which is no primitive of the language")
             return SHIPPED[data]
         given = _object(data, "primitive", "file")
-        return self.own(_text(given["file"]), _name(given["primitive"]))
-
-
-def _plain(names: list[ast.arg]) -> ast.arguments:
-    return ast.arguments([], names, None, [], [], None, [])
+        return self.own(_of(str, given["file"]), _name(given["primitive"]))
 
 
 def _node(data: Any, line: int) -> tuple[dict[str, Any], tuple[str, ...], int]:
     """Return an object of a body, its keys in order, and its line."""
     node = _of(dict, data)
     return node, tuple(sorted(node.keys() - {"line"})), _whole(node.get("line", line))
-
-
-def _call(target: Primitive | Kernel, given: list[ast.expr]) -> ast.expr:
-    return ast.Call(ast.Constant(target), given, [])  # type: ignore[arg-type] # which the parser of the language takes
 
 
 def _array(data: Any, line: int, cell: bool = False) -> ast.expr:
@@ -269,9 +251,9 @@ def _arithmetic(symbol: Any, below: list[ast.expr]) -> ast.expr:
 
 def _struct(name: str, data: Any) -> Struct:
     given = _object(data, "fields", "about")
-    about = {_name(field): _remark(text) for field, text in _map(given["about"]).items()}
+    about = {_name(field): _remark(text) for field, text in _of(dict, given["about"]).items()}
     fields: dict[str, Array] = {}
-    for field, one in _map(given["fields"]).items():
+    for field, one in _of(dict, given["fields"]).items():
         kind = _kind(one, Array)
         assert isinstance(kind, Array)
         if not kind.ports and not re.fullmatch("[0-9]+", kind.length):
@@ -313,7 +295,7 @@ def _field(name: str, value: Any, kind: type[Record]) -> Any:
             return tuple(_kind(one, Q if name == "takes" else Port) for one in _of(list, value))
         case "result" | "buffer":
             return None if value is None else _kind(value, Q if name == "result" else Array)
-        case "length" if len(_text(value)) > MOST_LETTERS:
+        case "length" if len(_of(str, value)) > MOST_LETTERS:
             raise _WrongError("has an array with a length of too many letters")
         case "limit" | "at_most":
             return _name(value)
@@ -324,7 +306,7 @@ def _field(name: str, value: Any, kind: type[Record]) -> Any:
 
 def _remark(data: Any) -> str:
     """Return a text that may go into a comment of the C."""
-    text = _text(data)
+    text = _of(str, data)
     if "*/" in text or len(text) > MOST_BYTES >> 8:
         raise _WrongError("has a text that no comment can hold")
     return text
@@ -335,14 +317,6 @@ def _object(data: Any, *keys: str) -> dict[str, Any]:
     if found.keys() != set(keys):
         raise _WrongError(f"has an object of {', '.join(sorted(found)) or 'nothing'}, not of {', '.join(keys)}")
     return found
-
-
-def _map(data: Any) -> dict[str, Any]:
-    return _of(dict, data)
-
-
-def _text(data: Any) -> str:
-    return _of(str, data)
 
 
 def _whole(data: Any) -> int:

@@ -16,8 +16,9 @@ blend.c()                   C99
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 5_000_000  # of loops that are counted one by one
 EXPOSURES = ("branch", "loop", "address", "operation", "port", "result")
-OURS = "sensorsim.kernels."
+OURS = "sensorsim.kernels."  # the kernels that ship: above the language, so looked up by path, never imported
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -140,18 +141,18 @@ class Kernel:
         """Return the file that has its text."""
         return Path(self.at.file)
 
-    @property
+    @cached_property
     def home(self) -> Path:
         """Return the file of its module, which may bind a kernel whose text is in another one."""
         bound = self.module != self.declared.__module__
         return Path(str(getattr(sys.modules[self.module], "__file__", ""))) if bound else self.path
 
-    @property
+    @cached_property
     def file_doc(self) -> str | None:
         """Return what the kernel's file says of itself."""
         return getattr(sys.modules.get(self.declared.__module__), "__doc__", None)
 
-    @property
+    @cached_property
     def siblings(self) -> tuple[str, ...]:
         """Return the names of the kernels in the kernel's file; of one that ships, of all that ship."""
         from sensorsim.language.load import kernels_of, shipped
@@ -294,6 +295,11 @@ def kernel(
     return declare
 
 
+def shipped_module(name: str = "") -> ModuleType:
+    """Return a module of the kernels that ship, or their package."""
+    return import_module(f"{OURS}{name}".rstrip("."))
+
+
 def reachable(entries: "tuple[Kernel, ...] | list[Kernel]") -> list[Kernel]:
     """The kernels and all that they call, callees first."""
     order: dict[Kernel, None] = {}
@@ -321,7 +327,5 @@ def _bound(function: Callable[..., Any], used: Mapping[str, Any]) -> Callable[..
 
 
 def _found_again(module: str, name: str) -> Kernel:
-    from importlib import import_module
-
     found: Kernel = getattr(import_module(module), name)
     return found

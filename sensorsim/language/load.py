@@ -13,18 +13,16 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from pkgutil import iter_modules
 from types import ModuleType
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim._util.hints import did_you_mean
-from sensorsim.language.kernel import Kernel
+from sensorsim.language.kernel import Kernel, shipped_module
 
 MOST_BYTES = 1 << 24  # of a file with kernels
 OURS = Path(__file__).parent.parent
@@ -38,13 +36,10 @@ _neighbours: dict[str, Path] = {}  # modules that came along from the folder of 
 @cache
 def shipped() -> dict[str, Kernel]:
     """Every kernel that ships, by its name with that of its module."""
-    import sensorsim.kernels as package
-
     found: dict[str, Kernel] = {}
-    for module in iter_modules(package.__path__):
-        source = Path(package.__path__[0], f"{module.name}.py")
+    for source in sorted(Path(shipped_module().__path__[0]).glob("*.py")):
         if "\n@kernel(" in source.read_text("utf-8"):  # the others may import Numba, which takes a second
-            own = kernels_of(import_module(f"sensorsim.kernels.{module.name}"))
+            own = kernels_of(shipped_module(source.stem))
             found |= {kernel.qualified: kernel for kernel in own.values()}
     return found
 

@@ -1,15 +1,15 @@
 """Read a Python function into the nodes of `ir`. Refuse, with file and line, what is not in the language."""
 
 import ast
+import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from sensorsim.language import ir
 from sensorsim.language.ir import Place
-from sensorsim.language.parse_values import LONG, WORDS, Expressions, LanguageError, fits
-from sensorsim.language.refusals import instead, words
-from sensorsim.language.source import assigned, find, scope
+from sensorsim.language.parse_values import LONG, WORDS, Expressions, LanguageError, fits, instead, words
 from sensorsim.language.types import Array, Below, Kind, Length, Q, Rest, Struct, grouped, word
 
 __all__ = ["LanguageError", "Parsed", "fits", "parse", "parse_tree"]
@@ -33,12 +33,12 @@ def parse(function: Callable[..., Any], name: str | None = None) -> Parsed:
     """Read a function under the name of its kernel; LanguageError where it leaves the language."""
     if not isinstance(function, FunctionType):
         raise LanguageError(f"{function!r} is no function; put @kernel() right above a `def`.")
-    file, tree = function.__code__.co_filename, find(function)
+    file, tree = function.__code__.co_filename, _find(function)
     if tree is None:
         at = Place(file, function.__code__.co_firstlineno)
         what = f"the source of {function.__name__} is not to be found; write the kernel in a file or a notebook cell."
         raise LanguageError(f"{at}: {what}")
-    return parse_tree(tree, file, scope(function), function.__annotations__, name)
+    return parse_tree(tree, file, _scope(function), function.__annotations__, name)
 
 
 def parse_tree(
@@ -61,7 +61,7 @@ class _Parser(Expressions):
         self.parameters = self.read_parameters()
         result = self.read_result()
         self.result = result
-        self.locals = set(assigned(self.tree.body))
+        self.locals = set(_assigned(self.tree.body))
         self.arrays = {name: kind for name, kind in self.parameters.items() if isinstance(kind, Array)}
         sizes = {name: self.size(name, kind) for name, kind in self.arrays.items()}
         self.names = {name: word(kind) for name, kind in self.parameters.items() if not isinstance(kind, Array)}
@@ -332,3 +332,46 @@ class _Parser(Expressions):
         made = self.word(value, self.expression(value, given))
         self.number(value, made, self.result.storage)
         return made
+
+
+def _find(function: FunctionType) -> ast.FunctionDef | None:
+    """Return the syntax tree of a function, with the line numbers of its file; None where there is no source."""
+    lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
+    first = function.__code__.co_firstlineno
+    for node in _functions("".join(lines), function.__code__.co_filename) if lines else ():
+        starts = {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}
+        if node.name == function.__name__ and first in starts:
+            return node
+    return None
+
+
+def _scope(function: FunctionType) -> dict[str, Any]:
+    """Return the names that a function sees: those of its module, and those it closes over."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    scope = dict(function.__globals__)
+    for name, cell in cells.items():
+        try:
+            scope[name] = cell.cell_contents
+        except ValueError:  # not given yet: the kernel itself, or one below it
+            scope.pop(name, None)
+    return scope
+
+
+@lru_cache(maxsize=64)
+def _functions(text: str, file: str) -> tuple[ast.FunctionDef, ...]:
+    return tuple(node for node in _statements(ast.parse(text, file).body) if isinstance(node, ast.FunctionDef))
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield every statement below these, without a look at expressions."""
+    for node in body:
+        yield node
+        for field in ("body", "orelse", "handlers", "finalbody"):
+            yield from _statements(getattr(node, field, ()))
+
+
+def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the names that these statements give a value to."""
+    for node in _statements(body):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.For) else []
+        yield from (target.id for target in targets if isinstance(target, ast.Name))

@@ -1,10 +1,18 @@
-"""Polynomials with exact coefficients, for symbolic counts, array lengths and indices.
+"""Polynomials with exact coefficients, for symbolic counts, array lengths and indices, and lower bounds of them.
 
 A symbol is a name (a length, a loop counter), or an `Opaque` shift or maximum of two polynomials. That is no polynomial
 itself, and is treated as if it were a name.
+
+Every proof about an index ends in a bound. A counter runs from one polynomial to another, a length between two numbers,
+perhaps no further than another length. Where the polynomial is affine in a symbol its least value is at one of the
+symbol's two ends, so the symbol is replaced by the end that its slope points away from, or by both, innermost counter
+first. What is not affine (a square, a shift by a length) is tried at every value of the symbols that make it so, if
+these are few enough to try; otherwise nothing is claimed.
 """
 
-from collections.abc import Callable, Mapping
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +20,12 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     Coefficient = int | Fraction
+
+MOST_TRIED = 1 << 16  # values that are tried one by one
+MOST_BOUNDS = 3  # symbolic bounds of one kind that are kept of a value
+MOST_TERMS = 8  # of a bound
+MOST_SHIFTS = 2  # of one another, in a bound
+UNKNOWN = -(1 << 80)  # a lower bound that proves nothing
 
 
 class Opaque(NamedTuple):
@@ -45,7 +59,7 @@ class Polynomial(NamedTuple):
     @staticmethod
     def of(terms: Mapping[Monomial, "Coefficient"]) -> "Polynomial":
         kept = [(key, value) for key, value in terms.items() if value]
-        return Polynomial(tuple(sorted(kept, key=_order)) if len(kept) > 1 else tuple(kept))
+        return Polynomial(tuple(sorted(kept, key=lambda term: _key(term[0]))) if len(kept) > 1 else tuple(kept))
 
     @staticmethod
     def constant(value: "Coefficient") -> "Polynomial":
@@ -133,7 +147,10 @@ class Polynomial(NamedTuple):
         """Format as `80n + 283`; a common factor n of all terms is taken out, as in `(19 + l)·n`."""
         keys = [key for key, _ in self.terms]
         if len(keys) > 1 and all("n" in key for key in keys):
-            rest = Polynomial.of({_without(key, "n"): value for key, value in self.terms})
+            places = [key.index("n") for key in keys]
+            rest = Polynomial.of(
+                {key[:at] + key[at + 1 :]: value for (key, value), at in zip(self.terms, places, strict=True)}
+            )
             return f"({rest._sum(constants_first=True)})·n"
         return self._sum()
 
@@ -156,18 +173,15 @@ def shift(operator: str, left: Polynomial, right: Polynomial) -> Polynomial:
     """Return left << right, left >> right or the larger: a number or a product if possible, else a symbol."""
     a, k = left.number, right.number
     if operator == "max":
-        return Polynomial.constant(max(a, k)) if a is not None and k is not None else _opaque(operator, left, right)
-    if isinstance(k, int) and 0 <= k < 64:
+        if a is not None and k is not None:
+            return Polynomial.constant(max(a, k))
+    elif isinstance(k, int) and 0 <= k < 64:
         if operator == "<<":
             return left * (1 << k)
         if k == 0:
             return left
         if isinstance(a, int):
             return Polynomial.constant(a >> k)
-    return _opaque(operator, left, right)
-
-
-def _opaque(operator: str, left: Polynomial, right: Polynomial) -> Polynomial:
     return Polynomial.variable(Opaque(operator, left, right))
 
 
@@ -182,7 +196,7 @@ def summed(each: Polynomial, counter: str, first: Polynomial, last: Polynomial) 
         by_power.setdefault(key.count(counter), {})[rest] = coefficient
     for power, terms in by_power.items():
         total = total + Polynomial.of(terms) * (_power_sum(power, last) - _power_sum(power, first))
-    return Polynomial.of({key: _plain(value) for key, value in total.terms})
+    return Polynomial.of({key: int(value) if value == int(value) else value for key, value in total.terms})
 
 
 def _power_sum(power: int, end: Polynomial) -> Polynomial:
@@ -198,10 +212,6 @@ def _power_sum(power: int, end: Polynomial) -> Polynomial:
     for j in range(power):
         whole = whole - _power_sum(j, end) * comb(power + 1, j)
     return whole * Polynomial.constant(Fraction(1, power + 1))
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if value == int(value) else value
 
 
 def parse(text: str) -> Polynomial:
@@ -238,10 +248,177 @@ def _key(monomial: Monomial) -> tuple[str, ...]:
     return tuple(map(str, monomial))
 
 
-def _order(term: tuple[Monomial, Any]) -> tuple[str, ...]:
-    return _key(term[0])
+class Least(NamedTuple):
+    """A lower bound, and lengths at which it is met as far as they are known."""
+
+    value: int
+    at: dict[str, int]
 
 
-def _without(key: Monomial, name: str) -> Monomial:
-    place = key.index(name)
-    return key[:place] + key[place + 1 :]
+class Range(NamedTuple):
+    """The ends of a symbol, both included; any one of the polynomials in `last` is an upper end."""
+
+    first: Polynomial
+    last: tuple[Polynomial, ...]
+    is_length: bool
+
+
+class Bounds:
+    """The symbols in sight, outermost first, and what is known of them."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[str, Range] = {}
+        self.known: dict[Polynomial, Least] = {}
+
+    def length(self, name: str, lo: int, hi: int, at_most: str | None) -> None:
+        other = () if at_most is None else (Polynomial.variable(at_most),)
+        self.symbols[name] = Range(Polynomial.constant(lo), (*other, Polynomial.constant(hi)), True)
+        self.known.clear()
+
+    def counter(self, name: str, first: Polynomial, last: tuple[Polynomial, ...]) -> None:
+        self.symbols[name] = Range(first, last, False)
+
+    def longer(self, rounds: Polynomial) -> dict[str, Range]:
+        """Return the lengths that must be longer than declared for the loop to have a round, with their ranges then."""
+        found: dict[str, Range] = {}
+        for key, slope in rounds.terms:
+            own = self.symbols.get(key[0]) if len(key) == 1 and isinstance(key[0], str) else None
+            if own is None or not own.is_length or not isinstance(slope, int) or slope <= 0:
+                continue
+            rest = rounds - Polynomial.variable(key[0]) * slope
+            if key[0] in rest.names():
+                continue
+            least = -((self.highest(rest) - 1) // slope)  # slope · length + rest is at least 1
+            if own.first.number is not None and least > own.first.number:
+                found[str(key[0])] = own._replace(first=Polynomial.constant(least))
+        return found
+
+    def without(self, bound: Polynomial, name: str) -> Polynomial | None:
+        """Return a polynomial that is never below this one and does not contain a counter; None if it is not affine."""
+        shifted = [symbol for symbol in bound.symbols() if isinstance(symbol, Opaque)]
+        inside = any(name in Polynomial.variable(symbol).names() for symbol in shifted)
+        if inside or name not in bound.names() or any(name in key and key != (name,) for key, _ in bound.terms):
+            return None
+        slope = sum(int(value) for key, value in bound.terms if key == (name,))
+        ends = self.symbols[name]
+        return bound.replace(name, ends.last[0] if slope > 0 else ends.first)
+
+    def forget(self, name: str) -> None:
+        del self.symbols[name]
+        self.known = {key: value for key, value in self.known.items() if name not in key.names()}
+
+    def least(self, wanted: Polynomial) -> Least:
+        """Return a number that the polynomial is never below."""
+        plain = wanted.number
+        if plain is not None:
+            return Least(int(plain), {})
+        if wanted not in self.known:
+            self.known[wanted] = self._least(wanted)
+        return self.known[wanted]
+
+    def lowest(self, wanted: Polynomial) -> int:
+        return self.least(wanted).value
+
+    def highest(self, wanted: Polynomial) -> int:
+        return -self.least(-wanted).value
+
+    def _least(self, wanted: Polynomial) -> Least:
+        for symbol in wanted.symbols():
+            if isinstance(symbol, Opaque):
+                return self._with_shift(wanted, symbol)
+        names = wanted.names()
+        # lengths that nothing else bounds, those with a limit, counters from the outermost
+        depth = sorted(self.symbols, key=lambda name: (not self.symbols[name].is_length, len(self.symbols[name].last)))
+        for name in reversed(depth):
+            if name in names and max(key.count(name) for key, _ in wanted.terms) == 1:
+                return self._at_ends(wanted, name)
+        return self._tried(wanted, sorted(names))
+
+    def _at_ends(self, wanted: Polynomial, name: str) -> Least:
+        ends = self.symbols[name]
+        slope = Polynomial.of({tuple(s for s in key if s != name): value for key, value in wanted.terms if name in key})
+        if self.lowest(slope) >= 0:  # no need to look at the other end, where a loop may have no round at all
+            return self._fixed(wanted, name, ends.first)
+        low = self._fixed(wanted, name, ends.first) if self.highest(slope) > 0 else Least(-UNKNOWN, {})
+        high = max((self._fixed(wanted, name, last) for last in ends.last), key=lambda least: least.value)
+        return min(low, high, key=lambda least: least.value)
+
+    def _fixed(self, wanted: Polynomial, name: str, end: Polynomial) -> Least:
+        least = self.least(wanted.replace(name, end))
+        number = end.number
+        if self.symbols[name].is_length and number is not None and name not in least.at:
+            return Least(least.value, {**least.at, name: int(number)})
+        return least
+
+    def _with_shift(self, wanted: Polynomial, symbol: Opaque) -> Least:
+        """Bound a shift right by a number as a division that rounds down; try any other shift value by value."""
+        places = symbol.right.number
+        factors = [value if key == (symbol,) else None for key, value in wanted.terms if symbol in key]
+        factor = int(factors[0]) if len(factors) == 1 and factors[0] is not None else None
+        rest = Polynomial.of({key: value for key, value in wanted.terms if symbol not in key})
+        if symbol.operator == ">>" and isinstance(places, int) and 0 <= places < 64 and factor is not None:
+            unit = 1 << places
+            # c·floor(P/2^s) is at least c·P/2^s for c < 0, and at least c·(P - 2^s + 1)/2^s for c > 0
+            inside = symbol.left if factor < 0 else symbol.left - (unit - 1)
+            least = self.least(rest * unit + inside * factor)
+            return Least(-(-least.value // unit), least.at)
+        return self._tried(wanted, sorted(Polynomial.variable(symbol).names()))
+
+    def _tried(self, wanted: Polynomial, names: list[str]) -> Least:
+        """Try every value of these symbols, and return the least; UNKNOWN if there are too many."""
+        if not names:  # a shift by a number that is no count: a way that a tighter bound would rule out
+            return Least(UNKNOWN, {})
+        ends = [
+            (self.lowest(ends.first), min(map(self.highest, ends.last)))
+            for ends in (self.symbols[name] for name in names)
+        ]
+        many = math.prod(max(0, hi - lo + 1) for lo, hi in ends)
+        if many > MOST_TRIED:
+            return Least(UNKNOWN, {})
+        found = Least(-UNKNOWN, {})
+        for values in itertools.product(*(range(lo, hi + 1) for lo, hi in ends)):
+            at = dict(zip(names, values, strict=True))
+            if not self._allowed(at):
+                continue
+            fixed = wanted
+            for name, value in at.items():
+                fixed = fixed.replace(name, Polynomial.constant(value))
+            least = self.least(fixed)
+            if least.value < found.value:
+                lengths = {name: value for name, value in at.items() if self.symbols[name].is_length}
+                found = Least(least.value, {**least.at, **lengths})
+        return found if many else Least(UNKNOWN, {})
+
+    def _allowed(self, at: dict[str, int]) -> bool:
+        """Return whether values respect the limits that their symbols set each other."""
+        for name, value in at.items():
+            ends = self.symbols[name]
+            for end, sign in ((ends.first, 1), *((last, -1) for last in ends.last)):
+                if end.names() <= at.keys() and sign * (value - end.value(at)) < 0:
+                    return False
+        return True
+
+
+def useful_bounds(found: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
+    """Select the bounds of a value that are worth keeping: short ones, and few."""
+    return simplest(
+        dict.fromkeys(
+            bound
+            for bound in found
+            if bound.number is None and len(bound.terms) <= MOST_TERMS and _depth(bound) <= MOST_SHIFTS
+        )
+    )
+
+
+def simplest(bounds: Iterable[Polynomial]) -> tuple[Polynomial, ...]:
+    """Select a few bounds of many: some plain ones, and some with shifts."""
+    found = tuple(bounds)
+    if len(found) <= MOST_BOUNDS:
+        return found
+    plain = [bound for bound in found if _depth(bound) == 0][:MOST_BOUNDS]
+    return (*plain, *[bound for bound in found if _depth(bound) > 0][:MOST_BOUNDS])
+
+
+def _depth(bound: Polynomial) -> int:
+    inside = [part.left for part in bound.symbols() if isinstance(part, Opaque)]
+    return 1 + max(map(_depth, inside)) if inside else 0

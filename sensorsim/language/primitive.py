@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sensorsim._util.errors import InputError
+from sensorsim.language.c.helpers import standard_helpers
 from sensorsim.language.ir import Place
 
 TYPES = ("u32", "i32", "i64", "flag")
@@ -27,9 +28,10 @@ class Primitive(NamedTuple):
     needs: Callable[..., str | None] | None  # what the operands must be besides words of their type, or what is wrong
     wraps: bool  # a result that leaves its type is meant
     c: str  # the C expression, operands in braces; its own helper functions begin with ss_
-    c_near: str  # a cheaper one, where the difference of the operands is proved to fit a signed word
     c_test: str  # of a comparison: its form as the condition of an `if`, where a branch is meant
-    helpers: tuple[str, ...]  # C functions that these call, each emitted once, in this order
+    # C functions that these call, each emitted once, in this order. A function ss_f_near beside ss_f is called where
+    # the difference of the operands is proved to fit a signed word.
+    helpers: tuple[str, ...]
     # For each operand: the cores on which the time depends on it, by name, or as an operation class: those whose table
     # gives it a range of prices. None: not known, so no secret may reach it.
     varies: tuple[tuple[str, ...], ...] | None
@@ -57,7 +59,6 @@ def primitive(
     needs: Callable[..., str | None] | None = None,
     wraps: bool = False,
     c: str = "",
-    c_near: str = "",
     c_test: str = "",
     helper: str | tuple[str, ...] = (),
     varies: tuple[tuple[str, ...], ...] | None = None,
@@ -65,27 +66,29 @@ def primitive(
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Declare a primitive; see `Primitive` for what each part is. `operands` are types with spaces: "u32 u32".
 
-    `varies=()` says that its time depends on no operand on any processor.
+    `varies=()` says that its time depends on no operand on any processor. Without `helper`, the functions of
+    `arithmetic.h` that `c` calls come along.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive:
-        kinds = tuple(operands.split())
+        kinds, name = tuple(operands.split()), function.__name__
         at = Place(function.__code__.co_filename, function.__code__.co_firstlineno)
-        for kind in (*kinds, result):
-            if kind not in TYPES:
-                text = f"has the type {kind!r}; give u32, i32, i64 or flag"
-                raise InputError(f"{at}: primitive {function.__name__} {text}.")
+        wrong = ""
+        for kind in {*kinds, result} - {*TYPES}:
+            wrong = f"has the type {kind!r}; give u32, i32, i64 or flag"
         if function.__code__.co_argcount != len(kinds):
-            raise InputError(f"{at}: primitive {function.__name__} takes other arguments than operands={operands!r}.")
-        if not operations and function.__name__ not in TYPES:
-            raise InputError(f"{at}: primitive {function.__name__} names no operation class, so it would cost nothing.")
-        if varies and len(varies) != len(kinds):
-            text = f"says for {len(varies)} operands on which cores they take longer"
-            raise InputError(f"{at}: primitive {function.__name__} {text}, and it has {len(kinds)}.")
-        helpers = (helper,) if isinstance(helper, str) else helper
+            wrong = f"takes other arguments than operands={operands!r}"
+        elif not operations and name not in TYPES:
+            wrong = "names no operation class, so it would cost nothing"
+        elif varies and len(varies) != len(kinds):
+            wrong = f"says for {len(varies)} operands on which cores they take longer, and it has {len(kinds)}"
+        if wrong:
+            raise InputError(f"{at}: primitive {name} {wrong}.")
+        helpers = (helper,) if isinstance(helper, str) else helper or standard_helpers(c)
+        timing = ((),) * len(kinds) if varies == () else varies
         return Primitive(
-            function.__name__, function, operations, kinds, result, interval, needs, wraps, c, c_near, c_test, helpers,
-            ((),) * len(kinds) if varies == () else varies, prices, at,
-        )  # fmt: skip
+            *(name, function, operations, kinds, result, interval, needs, wraps, c, c_test, helpers),
+            *(timing, prices, at),
+        )
 
     return declare

@@ -7,13 +7,17 @@ depends on it on some core, or that says nothing of its time. A kernel may accep
 why (`exposes`): then it is an exception, which travels with its reason into the C header.
 """
 
+import csv
+from collections import Counter
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.language import ir
 from sensorsim.language.ir import Place
-from sensorsim.language.timing import uneven_cores
 from sensorsim.language.types import Array, Length, Q
+from sensorsim.tables import folder
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -83,9 +87,7 @@ class Secrecy(NamedTuple):
         """Return the verdict for readers of the C: each declared exception once, without source lines."""
         if self.findings or not self.exceptions:
             return self.verdict
-        declared: dict[tuple[str, str], int] = {}
-        for found in self.exceptions:
-            declared[found.kind, found.reason] = declared.get((found.kind, found.reason), 0) + 1
+        declared = Counter((found.kind, found.reason) for found in self.exceptions)
         plain = f"proved: no branch, loop bound, address or time of an operation depends on {', '.join(self.secrets)}"
         parts = (
             f"{times} {PLURAL[kind] if times > 1 else kind} ({reason})" for (kind, reason), times in declared.items()
@@ -167,25 +169,23 @@ class _Body:
                 self.value(call)
             case ir.Return(value=value):
                 self.returned |= (value is not None and self.value(value)) or self.under or self.called_under
-            case ir.If(test=test, then=then, otherwise=otherwise):
-                self.branch(node, self.value(test), then, otherwise)
+            case ir.If(test=test):
+                self.branch(node, self.value(test))
             case ir.For():
                 self.loop(node)
 
-    def branch(
-        self, node: ir.If, secret: bool, then: tuple[ir.Statement, ...], otherwise: tuple[ir.Statement, ...]
-    ) -> None:
+    def branch(self, node: ir.If, secret: bool) -> None:
         if secret:
             self.report("branch", node, f"the branch `{ir.shown(node)}` depends on a secret")
         before = dict(self.names)
         outer, inside = self.under, self.under or secret
         self.under = inside
-        self.block(then)
+        self.block(node.then)
         left, self.under = self.under, inside
         one, self.names = self.names, before
-        self.block(otherwise)
+        self.block(node.otherwise)
         self.names = {name: one.get(name, False) or self.names.get(name, False) for name in one.keys() | self.names}
-        returns = _leaves((*then, *otherwise))
+        returns = _leaves((*node.then, *node.otherwise))
         # what runs after it shows which way was taken, here or in a branch or loop inside
         self.under = outer or (returns and (left or self.under))
 
@@ -248,13 +248,9 @@ class _Body:
 
     def call(self, node: ir.Call) -> bool:
         called = node.kernel
-        names: dict[str, bool] = {}
-        arrays: dict[str, str] = {}
-        for name, argument in zip(called.parameters, node.arguments, strict=True):
-            if isinstance(argument, ir.Whole):
-                arrays[name] = self.arrays[argument.array]
-            else:
-                names[name] = self.value(argument)
+        given = dict(zip(called.parameters, node.arguments, strict=True))
+        arrays = {name: self.arrays[value.array] for name, value in given.items() if isinstance(value, ir.Whole)}
+        names = {name: self.value(value) for name, value in given.items() if name not in arrays}
         return _Body(self.walk, called, names, arrays, self.under or self.called_under).result()
 
     def ask(self, node: ir.Ask) -> bool:
@@ -273,3 +269,32 @@ class _Body:
 
     def report(self, kind: str, node: ir.Node, text: str) -> None:
         self.walk.found[Finding(kind, node.at, text, self.kernel.exposes.get(kind, ""))] = None
+
+
+@cache
+def uneven_cores(operation: str) -> tuple[str, ...]:
+    """Return the cores whose table gives an operation class on 32-bit words a range of prices, such as DIV: 2 to 12."""
+    names = sorted(path.stem for path in Path(folder(), "cpu").glob("*.csv"))
+    return tuple(
+        name
+        for name in names
+        if any(
+            operation in row["class"].split("/")
+            and {"32", "any"} & set(row["width"].split("/"))
+            and row["min"] != row["max"]
+            for row in _rows(name)
+        )
+    )
+
+
+@cache
+def _rows(name: str) -> tuple[dict[str, str], ...]:
+    """Return the rows of a table, after those that it keeps of the one that it extends or alters."""
+    lines = Path(folder(), "cpu", f"{name}.csv").read_text("utf-8").splitlines()
+    header = dict(line.lstrip("# ").partition(": ")[::2] for line in lines if line.startswith("#"))
+    own = tuple(csv.DictReader(lines[len(header) :]))
+    base = header.get("extends") or header.get("alters")
+    forms = {(row["operation"], form) for row in own for form in row["operands"].split("|")}
+    kept = (row for row in (_rows(base) if base else ()) if forms.isdisjoint(
+        (row["operation"], form) for form in row["operands"].split("|")))  # fmt: skip
+    return (*kept, *own)

@@ -12,7 +12,7 @@ from sensorsim.codegen.manifest import Package
 from sensorsim.costing.prices import load_cpu
 from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel, reachable
-from sensorsim.language.timing import uneven_cores
+from sensorsim.language.secrecy import uneven_cores
 from sensorsim.machine.counting import BlockCounter, Tally
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import EndlessError, Machine

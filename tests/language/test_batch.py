@@ -11,7 +11,7 @@ from sensorsim.kernels.root import root
 from sensorsim.kernels.spof import spof
 from sensorsim.kernels.spof_lean import spof_lean
 
-from sensorsim.language.numba_backend.batch import BLOCK, LANES
+from sensorsim.language.numba_backend.batch import BLOCK
 from sensorsim.language.numba_backend.generators import GENERATORS, below, generator_fill, generator_state, words_below
 
 N, L, SIZE = 14, 7, 256
@@ -35,18 +35,8 @@ def strides(generator, seed, block, width, size=SIZE):
     return np.concatenate([raw & (size - 1), raw >> 16 & (size - 1)]).reshape(BLOCK, width)
 
 
-def side_by_side(generator, seed, record, width, size=SIZE):
-    """The strides of a record that runs in lanes: those of one record of each of LANES blocks are drawn together."""
-    block, r = divmod(record, BLOCK)
-    group, lane = divmod(block, LANES)
-    raw = np.empty(-(-LANES * width // 32) * 16, np.uint32)
-    generator_fill(generator)(raw, generator_state(seed), group * BLOCK + r)
-    raw = raw[: LANES * width // 2]
-    return np.concatenate([raw & (size - 1), raw >> 16 & (size - 1)])[lane::LANES].tolist()
-
-
 @pytest.mark.parametrize("generator", GENERATORS)
-@pytest.mark.parametrize("count, n", [(200, N), (1, 1), (LANES * BLOCK + 70, 3), (64, 130)])
+@pytest.mark.parametrize("count, n", [(200, N), (1, 1), (2 * BLOCK + 70, 3), (64, 130)])
 def test_spof_on_every_row(generator, count, n):
     x = np.random.default_rng(n).integers(0, 2**16, (count, n))
     weights = np.arange(2 * n)
@@ -54,7 +44,7 @@ def test_spof_on_every_row(generator, count, n):
     cursor = [0, 0]
     for r in range(count):
         cursor = [7, 255] if r % BLOCK == 0 else cursor
-        stride = side_by_side(generator, 3, r, 2 * n)
+        stride = strides(generator, 3, r // BLOCK, 2 * n)[r % BLOCK].tolist()
         row = x[r].tolist(), weights.tolist(), 81920, NOISE.tolist(), stride, cursor
         stable, two, three, cursor = naive.spof(*row)
         assert made["alpha2"][r].tolist() == two
@@ -81,7 +71,7 @@ def test_the_lean_kernels_on_every_row():
         assert noisy[r].tolist() == naive.dpsgd_lean(row, HALF, 2048, NOISE.tolist(), chosen)
 
 
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 200, LANES * BLOCK + 1, 2 * LANES * BLOCK + 77])
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200, 16 * BLOCK + 77])
 def test_threads_change_nothing(count):
     x = np.resize(X, (count, N))
     one, two = (spof.batch(x=x, threads=threads, seed=0, **SPOF) for threads in (1, 2))

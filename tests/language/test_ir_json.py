@@ -13,11 +13,11 @@ from sensorsim.codegen.manifest import open_package
 from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.write import write_folder
 from sensorsim.language import ir
-from sensorsim.language.declarations import declared_kernels
 from sensorsim.language.ir_json import kernels_json
 from sensorsim.language.ir_reader import read_kernels
 from sensorsim.language.load import find, kernels_of, load_file, shipped
 from sensorsim.language.parse import LanguageError
+from sensorsim.language.static_reader import declared_kernels
 from sensorsim.verification.reproduce import differences
 
 FILES = {kernel.at.file: kernel.at.name for kernel in shipped().values()}

@@ -9,7 +9,7 @@ from sensorsim import language
 from sensorsim.costing.prices import cpu_names, load_cpu
 from sensorsim.language import Primitive, Span, primitives
 from sensorsim.language.numba_backend import compiled
-from sensorsim.language.timing import uneven_cores
+from sensorsim.language.secrecy import uneven_cores
 from sensorsim.language.types import STORAGE
 
 PRIMITIVES = {name: value for name, value in vars(primitives).items() if isinstance(value, Primitive)}

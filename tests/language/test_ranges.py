@@ -10,7 +10,7 @@ from sensorsim.kernels.noise import advance
 
 from sensorsim.language.arguments import lengths_to_check as lengths_to_test
 from sensorsim.language.count import count
-from sensorsim.language.ranges.states import RangeError
+from sensorsim.language.ranges import RangeError
 
 MOST_STEPS = 60_000
 

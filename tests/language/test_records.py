@@ -15,7 +15,7 @@ from sensorsim.language.arguments import arguments
 from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.count import count
 from sensorsim.language.numba_backend import compiled
-from sensorsim.language.ranges.states import RangeError
+from sensorsim.language.ranges import RangeError
 
 HEAD = "from record_kernels import *\nfrom sensorsim.language import *\n"
 

@@ -15,9 +15,8 @@ from sensorsim._util.errors import InputError
 from sensorsim.language import Below, Length, Q, add, addu, and_, ge, i32, kernel, out, primitive, selectu, sub, u32
 from sensorsim.language import arguments as made_up
 from sensorsim.language.numba_backend import compiled, run
-from sensorsim.language.numba_backend.batch import BLOCK, LANES, batch_of
+from sensorsim.language.numba_backend.batch import BLOCK, batch_of
 from sensorsim.language.numba_backend.batch_split import Roles, split_loop
-from sensorsim.language.numba_backend.generators import generator_fill, generator_state
 
 V = Q("v", "i32", 0, -1000, 1000, "a value")
 S = Q("s", "u8", 0, 0, 200, "a small value")
@@ -268,46 +267,6 @@ def test_state_is_kept_within_a_block_and_starts_anew_with_the_next():
         assert made[row].tolist() == y
     for threads in (2, 3):
         assert np.array_equal(made, walking.batch(x=x, at=[5], table=table, threads=threads)["y"])
-
-
-def test_only_pointers_that_are_the_whole_state_run_in_lanes():
-    def lanes(*given):
-        found = split(*given)
-        return found is not None and bool(found.cells)
-
-    assert lanes(leaping, ("y",), ("at",), ("hop",))
-    assert lanes(hopping, ("y",), ("at",), ("hop",))
-    assert lanes(spof, ("x", "alpha2", "alpha3", "stabilized"), ("cursor",), ("stride",))
-    assert not lanes(leaping, ("y", "hop"), ("at",), ())  # words that are given have rows of their own
-    assert not lanes(leaping, ("y", "at"), (), ("hop",))  # so has a pointer for each record
-    assert not lanes(walking, ("x", "y"), ("at",), ())
-    assert not lanes(sampled_stairs, ("x", "y", "chosen"), ("order",), ("word",))
-    assert not lanes(release_stairs, ("x", "y"), (), ("word",))
-
-
-def hops_of(seed, record, n, entries):
-    """The words below `entries` of a record that runs in lanes, written out."""
-    block, r = divmod(record, BLOCK)
-    group, lane = divmod(block, LANES)
-    raw = np.empty(LANES * n // (2 if entries == 8 else 1), np.uint32)
-    generator_fill("chacha20")(raw, generator_state(seed), group * BLOCK + r)
-    whole = np.concatenate([raw % 8, (raw >> 16) % 8]) if entries == 8 else (raw.astype(np.uint64) * entries) >> 32
-    return [int(word) for word in whole[lane::LANES]]
-
-
-@pytest.mark.parametrize("one", [hopping, leaping])
-@pytest.mark.parametrize("entries", [7, 8])
-def test_lanes_are_the_kernel_record_by_record(one, entries):
-    count, table, start = LANES * BLOCK + BLOCK + 5, [5 * k - 9 for k in range(entries)], [3, 2][: 1 + (one is hopping)]
-    made = one.batch(count, at=start, table=table, n=4, seed=2)["y"]
-    at: list[int] = []
-    for row in range(count):
-        at = list(start) if row % BLOCK == 0 else at
-        y = [0] * 4
-        one(hops_of(2, row, 4, entries), at, table, y, 4, entries)
-        assert made[row].tolist() == y
-    assert np.array_equal(made, one.batch(count, at=start, table=table, n=4, seed=2, threads=2)["y"])
-    assert np.array_equal(made[:70], one.batch(70, at=start, table=table, n=4, seed=2)["y"])
 
 
 @pytest.mark.parametrize("generator", ["chacha20", "fast"])

@@ -11,15 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-# The first two ask the mechanism that is named; the third composes the delta of a table of samples; the last three
-# look for the kernels that ship, inside functions.
+# The first two ask the mechanism that is named; the third composes the delta of a table of samples.
 UPWARD = {
     ("accounting/__init__.py", "mechanisms"),
     ("auditing/table_sources.py", "mechanisms"),
     ("noise/certificate.py", "accounting"),
-    ("language/load.py", "kernels"),
-    ("language/c/comments.py", "kernels"),
-    ("language/numba_backend/generators.py", "kernels"),
 }
 HEAVY = {"torch", "numba", "pandas", "matplotlib", "scipy", "llvmlite"}
 

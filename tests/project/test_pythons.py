@@ -12,7 +12,7 @@ import pytest
 from command import run
 from pages import ROOT
 
-from sensorsim.language.record import Record
+from sensorsim.language.types import Record
 
 PURE = ("click", "rich", "pygments", "markdown_it", "mdurl")  # what these commands need, in plain Python
 TABLE = "rows-eps1.6-1.txt"
@@ -51,7 +51,7 @@ def late(a: BYTE, b: BYTE) -> SUM:
 READ_COPIES = """
 from pathlib import Path
 from sensorsim._util.errors import InputError
-from sensorsim.language.declarations import declared_kernels
+from sensorsim.language.static_reader import declared_kernels
 for name in ("late.py", "plain.py", "text.py", "nope.py"):
     try:
         print(name, declared_kernels(Path(name))["late"].prove().result)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from unicodedata import combining, normalize
 from unicodedata import name as name_of
 
-from sensorsim.language.kernel import Kernel
+from sensorsim.language.kernel import Kernel, shipped_module
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.types import Array, Below, Kind, Length, Q, grouped, power_of_two
 
@@ -31,7 +31,6 @@ C_TYPES = {
 }
 SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")  # where one ends and the next begins
 NOTHING: Mapping[str, str] = MappingProxyType({})
-# Firmware sources are plain ASCII: not every embedded compiler and editor agrees on anything else.
 ASCII = {
     **{"·": "*", "×": "x", "…": "..", "²": "^2", "³": "^3", "±": "+/-"},
     **{"–": "-", "−": "-", "≤": "<=", "≥": ">=", "ᵀ": "^T", "→": "->"},
@@ -55,16 +54,15 @@ def ascii_text(text: str) -> str:
     """Return the text in ASCII: accents are dropped, Greek letters spelled, other characters become `?`."""
     for character, plain in ASCII.items():
         text = text.replace(character, plain)
-    return "".join(map(_plain, (c for c in normalize("NFKD", text) if not combining(c))))
-
-
-def _plain(character: str) -> str:
-    if character.isascii():
-        return character
-    words = name_of(character, "").split()
-    if words[:1] != ["GREEK"]:
-        return "?"
-    return words[-1].capitalize() if "CAPITAL" in words else words[-1].lower()
+    made = ""
+    for character in normalize("NFKD", text):
+        words = name_of(character, "").split()
+        if character.isascii():
+            made += character
+        elif not combining(character):
+            greek = words[-1].capitalize() if "CAPITAL" in words else words[-1].lower() if words else ""
+            made += greek if words[:1] == ["GREEK"] else "?"
+    return made
 
 
 def with_prefix(text: str, prefix: str) -> str:
@@ -81,8 +79,10 @@ def prose(doc: str, functions: Mapping[str, str] = NOTHING) -> list[str]:
     def called(found: re.Match[str]) -> str:
         return f"{functions[found[1]]}()" if functions.get(found[1]) else f"'{found[1]}'"
 
+    first, _, rest = doc.partition("\n")
+    hanging = textwrap.dedent(first + "\n" + textwrap.dedent(rest))  # the first line of a docstring has no indentation
     lines: list[str] = []
-    for paragraph in textwrap.dedent(_hanging(doc)).strip().split("\n\n"):
+    for paragraph in hanging.strip().split("\n\n"):
         for block in re.split(r"\n(?=\* )", paragraph):
             item, text = block.startswith("* "), " ".join(block.removeprefix("* ").split())
             kept = " ".join(part for part in SENTENCE.split(text) if not _foreign(part, functions))
@@ -102,12 +102,6 @@ def _foreign(sentence: str, functions: Mapping[str, str]) -> bool:
         if re.search(rf"`{re.escape(name)}`|{plain}", sentence):
             return True
     return False
-
-
-def _hanging(doc: str) -> str:
-    """Remove the indentation of all lines of a docstring but the first, which has none."""
-    first, _, rest = doc.partition("\n")
-    return first + "\n" + textwrap.dedent(rest)
 
 
 def wrap(text: str) -> list[str]:
@@ -131,7 +125,7 @@ def fold(line: str) -> str:
     if best[0] == 0:
         indent = " " * (len(line) - len(line.lstrip()) + 4)
         return line.replace(" = ", f" =\n{indent}", 1)
-    _, start, _ = best
+    start = best[1]
     parts, depth, last = [], 0, 0
     for place, character in enumerate(line):
         depth += (character == "(") - (character == ")")
@@ -237,9 +231,7 @@ def comments(file: str) -> Comments:
 
 def remark(name: str, file: str) -> str:
     """Return the comment beside the definition of a constant, in the file that uses it or in the shipped formats."""
-    from sensorsim.kernels import formats
-
-    return comments(file).beside.get(name) or comments(str(formats.__file__)).beside.get(name, "")
+    return comments(file).beside.get(name) or comments(str(shipped_module("formats").__file__)).beside.get(name, "")
 
 
 def proved(kernel: Kernel, prefix: str) -> list[str]:

@@ -10,7 +10,7 @@ from sensorsim.language.arguments import polynomial
 from sensorsim.language.c.comments import C_TYPES, WIDTH, comment, describe, with_prefix, wrap
 from sensorsim.language.c.identifiers import Names, spelled
 from sensorsim.language.kernel import Kernel
-from sensorsim.language.polynomial_bounds import Bounds
+from sensorsim.language.polynomial import Bounds
 from sensorsim.language.types import Array, Port, Struct, grouped
 
 MEMORY = """\
@@ -147,10 +147,17 @@ def wrapper(kernel: Kernel, names: Names, name: str) -> str:
 
 def _head(kernel: Kernel, names: Names, start: str) -> str:
     spelling = spelled(kernel, names.prefix)
-    parameters = [
-        _record(kernel, owner, names) if owner in kernel.records else _parameter(kernel, owner, spelling[owner], names)
-        for owner in grouped(kernel.parameters)
-    ]
+    parameters = []
+    for owner in grouped(kernel.parameters):
+        kind = kernel.parameters.get(owner)
+        const = "" if any(name.partition(".")[0] == owner for name in kernel.written) else "const "
+        if owner in kernel.records:
+            parameters.append(f"{const}{names.prefix}{kernel.records[owner].name} *{owner}")
+        elif isinstance(kind, Array):
+            const += "volatile " if kernel.lasting else ""
+            parameters.append(f"{const}{space(kernel, owner, names)}{C_TYPES[kind.storage]} {spelling[owner]}[]")
+        elif kind is not None:
+            parameters.append(f"{C_TYPES[kind.storage]} {spelling[owner]}")
     line = f"{start}({', '.join(parameters) or 'void'})"
     if len(line) <= WIDTH:
         return line
@@ -161,38 +168,23 @@ def _result(kernel: Kernel) -> str:
     return C_TYPES[kernel.result.storage] if kernel.result is not None else "void"
 
 
-def _record(kernel: Kernel, owner: str, names: Names) -> str:
-    const = "" if any(name.startswith(f"{owner}.") for name in kernel.written) else "const "
-    return f"{const}{names.prefix}{kernel.records[owner].name} *{owner}"
-
-
-def _parameter(kernel: Kernel, name: str, spelling: str, names: Names) -> str:
-    kind = kernel.parameters[name]
-    if isinstance(kind, Array):
-        const = "" if name in kernel.written else "const "
-        const += "volatile " if kernel.lasting else ""
-        return f"{const}{space(kernel, name, names)}{C_TYPES[kind.storage]} {spelling}[]"
-    return f"{C_TYPES[kind.storage]} {spelling}"
-
-
 def space(kernel: Kernel, array: str, names: Names) -> str:
-    return f"{names.prefix.upper()}FLASH " if (kernel, array) in names.in_flash else ""
+    return _space((kernel, array) in names.in_flash, names.prefix)
 
 
 def has_loop(kernel: Kernel) -> bool:
     """Return whether the kernel has a loop that can run more than once."""
-    return any(isinstance(node, ir.For) and not _at_most_once(kernel, node) for node in kernel.nodes)
-
-
-def _at_most_once(kernel: Kernel, node: ir.For) -> bool:
-    for part in ir.walk(node.first, node.last):
-        plain = isinstance(part, ir.Const | ir.Index) or (isinstance(part, ir.Name) and part.name in kernel.lengths)
-        if not plain:
-            return False
     bounds = Bounds()
     for name, kind in kernel.lengths.items():
         bounds.length(name, kind.lo, kind.hi, kind.at_most)
-    return bounds.highest(polynomial(node.last) - polynomial(node.first)) <= 1
+    for node in (node for node in kernel.nodes if isinstance(node, ir.For)):
+        plain = all(
+            isinstance(part, ir.Const | ir.Index) or (isinstance(part, ir.Name) and part.name in kernel.lengths)
+            for part in ir.walk(node.first, node.last)
+        )
+        if not plain or bounds.highest(polynomial(node.last) - polynomial(node.first)) > 1:
+            return True
+    return False
 
 
 def records_of(kernels: Sequence[Kernel]) -> list[Struct]:
@@ -214,20 +206,19 @@ def header_of(record: Struct, prefix: str) -> str:
 
 def members(record: Struct, prefix: str) -> list[str]:
     """Return the members of a record's struct, with their comments."""
-    return [f"{_declared(name, kind, prefix)} /**< {record.about[name]} */" for name, kind in record.fields.items()]
+    found = []
+    for name, kind in record.fields.items():
+        size = "" if kind.cell else f"[{kind.length}]"
+        declared = f"{prefix}port {name};" if kind.ports else f"{C_TYPES[kind.storage]} {name}{size};"
+        found.append(f"{declared} /**< {record.about[name]} */")
+    return found
 
 
 def record_header(record: Struct, prefix: str) -> str:
     """Return the header of a record, with the functions of its board where it has one."""
     guard = f"{prefix}{record.name}_H".upper()
-    lines = [
-        comment(["A record of the kernels."]),
-        f"#ifndef {guard}",
-        f"#define {guard}",
-        "",
-        "#include <stdint.h>",
-        "",
-    ]
+    lines = [comment(["A record of the kernels."]), f"#ifndef {guard}", f"#define {guard}", ""]
+    lines += ["#include <stdint.h>", ""]
     for kind in record.fields.values():
         if kind.ports:
             lines += ["typedef struct {", "    void *board; /**< handed to every function as it is */"]
@@ -235,12 +226,6 @@ def record_header(record: Struct, prefix: str) -> str:
             lines += [f"}} {prefix}port;", ""]
     lines += ["typedef struct {", *(f"    {line}" for line in members(record, prefix)), f"}} {prefix}{record.name};"]
     return "\n".join([*lines, "", "#endif", ""])
-
-
-def _declared(name: str, kind: Array, prefix: str) -> str:
-    if kind.ports:
-        return f"{prefix}port {name};"
-    return f"{C_TYPES[kind.storage]} {name}{'' if kind.cell else f'[{kind.length}]'};"
 
 
 def _function(port: Port) -> str:

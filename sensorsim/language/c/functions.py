@@ -139,8 +139,14 @@ class _Body:
         counter = fresh("round", set(self.spelled.values()), "{}{}") if name == "_" else self.spelled[name]
         first = self.text(node.first, "u32")
         last = self.text(node.last, "u32", operand=True, beside_word=True)  # neither end is ever negative
-        if self.moves(node):  # a kernel looks at the end once, C in every round
-            name_of_end = self.end_name()
+        changed = {part.name for part in ir.walk(*node.body) if isinstance(part, ir.Let)}
+        moves = any(
+            isinstance(part, ir.Load | ir.Call) or (isinstance(part, ir.Name) and part.name in changed)
+            for part in ir.walk(node.last)
+        )
+        if moves:  # a kernel looks at the end once, C in every round
+            self.ends += 1
+            name_of_end = fresh(f"end{self.ends}", {*self.kernel.parameters, *self.kernel.names}, "{}_{}")
             yield f"{indent}const uint32_t {name_of_end} = {self.text(node.last, 'u32')};"
             last = name_of_end
         test = f"{counter} < {last}"
@@ -150,19 +156,6 @@ class _Body:
         yield from self.block(node.body, indent + "    ")
         yield f"{indent}}}"
         self.spelled, self.kinds = outside
-
-    def moves(self, node: ir.For) -> bool:
-        """Return whether a round of a loop may change its end."""
-        changed = {part.name for part in ir.walk(*node.body) if isinstance(part, ir.Let)}
-        return any(
-            isinstance(part, ir.Load | ir.Call) or (isinstance(part, ir.Name) and part.name in changed)
-            for part in ir.walk(node.last)
-        )
-
-    def end_name(self) -> str:
-        self.ends += 1
-        taken = {*self.kernel.parameters, *self.kernel.names}
-        return fresh(f"end{self.ends}", taken, "{}_{}")
 
     def condition(self, test: ir.Expression) -> str:
         match test:  # of unsigned words, where C has a plainer word for it
@@ -194,7 +187,8 @@ class _Body:
             case ir.Index(operands=(one,)):
                 return Expression(f"-{self.text(one, 'i32', operand=True)}", "i32", atom=False)
             case ir.Index(operator=operator, operands=(left, right)):
-                return self.index(operator, left, right)
+                a = self.text(left, "u32", operand=True, wide=operator in ("<<", ">>"))
+                return Expression(f"{a} {operator} {self.text(right, 'u32', operand=True)}", "u32", atom=False)
             case ir.Call(kernel=called, arguments=values):
                 given = dict(zip(called.parameters.items(), values, strict=True))
                 passed = {}
@@ -223,10 +217,6 @@ class _Body:
         text = f"{board}.{port.name}({', '.join(passed)})"
         return Expression(f"(uint32_t){text}" if port.fails else text, node.type)
 
-    def index(self, operator: str, left: ir.Expression, right: ir.Expression) -> Expression:
-        a = self.text(left, "u32", operand=True, wide=operator in ("<<", ">>"))
-        return Expression(f"{a} {operator} {self.text(right, 'u32', operand=True)}", "u32", atom=False)
-
     def apply(self, node: ir.Apply, as_test: bool = False) -> Expression:
         target = node.primitive
         if not target.operations and len(node.operands) == 1:  # a cast, needed only where the type is another
@@ -250,7 +240,8 @@ class _Body:
     def cast(self, node: ir.Expression, kind: str) -> Expression:
         """Read a word with the other sign. A number is written as what it becomes."""
         if not isinstance(node, ir.Const):
-            return Expression(self.text(node, kind, cast=True), kind, atom=not self._same_kind(node, kind))
+            made = self.expression(node)
+            return Expression(self.text(node, kind, cast=True), kind, atom=made.kind != kind or made.atom)
         signed = SIGNED[kind]
         fits = -(2**31) <= node.value < 2**31 if signed else node.value >= 0
         if fits:
@@ -259,10 +250,6 @@ class _Body:
             wrapped = node.value % 2**32 - (2**32 if signed and node.value % 2**32 >= 2**31 else 0)
             return Expression(number(wrapped, signed), kind, atom=wrapped >= 0)
         return Expression(f"({C_TYPES[kind]}){self.constants.use(node, not signed)}", kind)
-
-    def _same_kind(self, node: ir.Expression, kind: str) -> bool:
-        made = self.expression(node)
-        return made.kind == kind and not made.atom
 
     def text(
         self,

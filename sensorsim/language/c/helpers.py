@@ -1,292 +1,20 @@
-"""The C functions behind primitives that are no plain C operator. A package gets those that its kernels use.
+"""The C functions behind primitives that are no plain C operator: the parts of `arithmetic.h` that a package needs.
 
 A choice between two words must not become a branch: its direction would show in the time taken. A compiler is free to
 make one of `?:`, and does (clang on the M0+, on RISC-V, and on Thumb-2 in a debug build). So the sign or the borrow of
 a difference gives a mask that makes the choice, and an empty piece of assembly keeps the compiler from seeing through.
+
+A compiler for a core without long instructions calls a routine of its runtime for a 64-bit product or a shift by a
+count. Its time may depend on the operands, and a firmware may not link it. So both are done word by word.
 """
 
-ASR = """\
-/* a / 2^k rounded toward minus infinity, for k < 32: the arithmetic shift (checked above). */
-static inline int32_t ss_asr(int32_t a, uint32_t k)
-{
-    return a >> k;
-}
-"""
+import re
+from functools import cache
+from pathlib import Path
 
-OPAQUE = """\
-/*
- * The word itself; the compiler does not see what it holds, so it cannot turn the choice that is made
- * with it back into a branch, whose direction would show in the time taken.
- */
-static inline uint32_t ss_opaque(uint32_t word)
-{
-    uint32_t hidden = word;
-#ifdef __GNUC__
-    __asm__("" : "+r"(hidden));
-#endif
-    return hidden;
-}
-"""
-
-MINU = (
-    """\
-/* The smaller of two words: b, or b + (a - b) where a - b borrows. */
-static inline uint32_t ss_minu(uint32_t a, uint32_t b)
-{
-    const uint64_t wide = (uint64_t)a - b;
-    return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
-}
-""",
-    """\
-/* The same for words whose difference is proved to fit 31 bits: its sign says it all. */
-static inline uint32_t ss_minu_near(uint32_t a, uint32_t b)
-{
-    const uint32_t over = ss_opaque(a - b);
-    return b + (over & (uint32_t)ss_asr((int32_t)over, 31U));
-}
-""",
-)
-
-MAXU = (
-    """\
-/* The larger of two words: b, or b + (a - b) where b - a borrows. */
-static inline uint32_t ss_maxu(uint32_t a, uint32_t b)
-{
-    const uint64_t wide = (uint64_t)b - a;
-    return b + ((a - b) & ss_opaque((uint32_t)(wide >> 32)));
-}
-""",
-    """\
-/* The same for words whose difference is proved to fit 31 bits. */
-static inline uint32_t ss_maxu_near(uint32_t a, uint32_t b)
-{
-#ifdef __ARM_ARCH
-    const uint32_t over = ss_opaque(a - b);
-    return b + (over & ~(uint32_t)ss_asr((int32_t)over, 31U));
-#else
-    const uint32_t under = ss_opaque(b - a);
-    return b - (under & (uint32_t)ss_asr((int32_t)under, 31U));
-#endif
-}
-""",
-)
-
-MIN = (
-    """\
-/* The smaller of two signed words; the difference of two words fits 33 bits. */
-static inline int32_t ss_min(int32_t a, int32_t b)
-{
-    const uint64_t wide = (uint64_t)((int64_t)a - b);
-    return (int32_t)((uint32_t)b + (((uint32_t)a - (uint32_t)b) & ss_opaque((uint32_t)(wide >> 32))));
-}
-""",
-    """\
-/* The same for words whose difference is proved to fit 32 bits. */
-static inline int32_t ss_min_near(int32_t a, int32_t b)
-{
-    const uint32_t over = ss_opaque((uint32_t)a - (uint32_t)b);
-    return (int32_t)((uint32_t)b + (over & (uint32_t)ss_asr((int32_t)over, 31U)));
-}
-""",
-)
-
-MAX = (
-    """\
-/* The larger of two signed words. */
-static inline int32_t ss_max(int32_t a, int32_t b)
-{
-    const uint64_t wide = (uint64_t)((int64_t)b - a);
-    return (int32_t)((uint32_t)b + (((uint32_t)a - (uint32_t)b) & ss_opaque((uint32_t)(wide >> 32))));
-}
-""",
-    """\
-/* The same for words whose difference is proved to fit 32 bits. */
-static inline int32_t ss_max_near(int32_t a, int32_t b)
-{
-#ifdef __ARM_ARCH
-    const uint32_t over = ss_opaque((uint32_t)a - (uint32_t)b);
-    return (int32_t)((uint32_t)b + (over & ~(uint32_t)ss_asr((int32_t)over, 31U)));
-#else
-    const uint32_t under = ss_opaque((uint32_t)b - (uint32_t)a);
-    return (int32_t)((uint32_t)b - (under & (uint32_t)ss_asr((int32_t)under, 31U)));
-#endif
-}
-""",
-)
-
-# Hidden as a mask: of (a - b) >> 63 clang makes a branch on the M0+, which has no instruction that gives 0 or 1.
-GE = (
-    OPAQUE,
-    """\
-/* 1 where a >= b, else 0, without a branch: the sign of the difference, which fits 33 bits, is 0 or -1. */
-static inline uint32_t ss_ge(int32_t a, int32_t b)
-{
-    const uint64_t wide = (uint64_t)((int64_t)a - b);
-    return 1U + ss_opaque((uint32_t)(wide >> 32));
-}
-""",
-)
-
-GEU = (
-    OPAQUE,
-    """\
-/* 1 where a >= b, else 0, without a branch: the borrow of the difference is 0 or -1. */
-static inline uint32_t ss_geu(uint32_t a, uint32_t b)
-{
-    const uint64_t wide = (uint64_t)a - b;
-    return 1U + ss_opaque((uint32_t)(wide >> 32));
-}
-""",
-    """\
-/*
- * The same for words whose difference is proved to fit 31 bits, a below 2^32 - 1: the sign of b - a - 1,
- * or on RISC-V, where a comparison is an instruction, b < a + 1.
- */
-static inline uint32_t ss_geu_near(uint32_t a, uint32_t b)
-{
-#ifdef __riscv
-    return (b < ss_opaque(a + 1U)) ? 1U : 0U;
-#else
-    return (ss_opaque(~a) + b) >> 31;
-#endif
-}
-""",
-)
-
-SELECTU = """\
-/* a where the condition is 1, b where it is 0. */
-static inline uint32_t ss_selectu(uint32_t condition, uint32_t a, uint32_t b)
-{
-    return b + ((a - b) & ss_opaque(0U - condition));
-}
-"""
-
-ROTLU = """\
-/* a rotated left by k bits, for 0 < k < 32. */
-static inline uint32_t ss_rotlu(uint32_t a, uint32_t k)
-{
-    return (a << k) | (a >> (32U - k));
-}
-"""
-
-# The assembly in ss_opaque also keeps a compiler from seeing that the loop is a product, of which it would make a call.
-MULU = (
-    ASR,
-    OPAQUE,
-    """\
-/*
- * Whether the core has a multiplier that takes the same time for all operands: known of these, by what
- * their compilers define. Define SS_HW_MUL for another core that has one, SS_NO_HW_MUL where it ends early.
- */
-#if defined(__i386__) || defined(__x86_64__) || defined(_M_IX86) || defined(_M_X64)
-#define SS_KNOWN_MUL
-#elif defined(__riscv_mul) || defined(__riscv_zmmul) || defined(__AVR_HAVE_MUL__)
-#define SS_KNOWN_MUL
-#elif defined(__ARM_ARCH)
-#if __ARM_ARCH >= 6
-#define SS_KNOWN_MUL
-#endif
-#endif
-
-#if (defined(SS_KNOWN_MUL) || defined(SS_HW_MUL)) && !defined(SS_NO_HW_MUL)
-
-/* The low word of a * b. */
-static inline uint32_t ss_mulu(uint32_t a, uint32_t b)
-{
-    return a * b;
-}
-
-/* The same, signed; the product is proved to fit. */
-static inline int32_t ss_mul(int32_t a, int32_t b)
-{
-    return a * b;
-}
-
-#else
-
-/* The low word of a * b: one bit of b in each of 32 steps, the highest first, no branch on data. */
-static inline uint32_t ss_mulu(uint32_t a, uint32_t b)
-{
-    uint32_t rest = b;
-    uint32_t product = 0U;
-    for (uint32_t bit = 0U; bit < 32U; bit++) {
-        product = (product << 1) + (a & ss_opaque((uint32_t)ss_asr((int32_t)rest, 31U)));
-        rest <<= 1;
-    }
-    return product;
-}
-
-/* The same, signed; the product is proved to fit. */
-static inline int32_t ss_mul(int32_t a, int32_t b)
-{
-    const uint32_t product = ss_mulu((uint32_t)a, (uint32_t)b);
-    return (int32_t)product;
-}
-
-#endif
-""",
-)
-
-DIVU = """\
-#ifdef SS_NO_HW_DIV
-
-/* a / b rounded down, 0 when b is 0: one bit of the quotient in each of 32 steps, no branch on data. */
-static inline uint32_t ss_divu(uint32_t a, uint32_t b)
-{
-    uint32_t dividend = a;
-    uint32_t rest = 0U;
-    uint32_t quotient = 0U;
-    for (uint32_t bit = 0U; bit < 32U; bit++) {
-        /* The rest with the next bit of the dividend, 33 bits, less the divisor: a borrow says it did not fit. */
-        const uint64_t wide = (((uint64_t)rest << 1) | (dividend >> 31)) - b;
-        const uint32_t borrow = (uint32_t)(wide >> 32);
-        dividend <<= 1;
-        rest = (uint32_t)wide + (b & borrow);
-        quotient = (quotient << 1) | (1U + borrow);
-    }
-    /* Every step "fits" a divisor of 0; its borrow with 1 taken off clears the quotient. */
-    const uint64_t zero = (uint64_t)b - 1U;
-    return quotient & ~(uint32_t)(zero >> 32);
-}
-
-#else
-
-/* a / b rounded down, 0 when b is 0. */
-static inline uint32_t ss_divu(uint32_t a, uint32_t b)
-{
-    return (b == 0U) ? 0U : (a / b);
-}
-
-#endif
-"""
-
-DIV = """\
-/* a / b rounded toward zero; 0 when b is 0, INT32_MIN for INT32_MIN / -1. */
-static inline int32_t ss_div(int32_t a, int32_t b)
-{
-#ifdef SS_NO_HW_DIV
-    const uint32_t sign_a = (uint32_t)ss_asr(a, 31U);
-    const uint32_t sign_b = (uint32_t)ss_asr(b, 31U);
-    const uint32_t sign = sign_a ^ sign_b;
-    /* (v ^ sign) - sign is the magnitude of v, and gives it back its sign. */
-    const uint32_t quotient = ss_divu(((uint32_t)a ^ sign_a) - sign_a, ((uint32_t)b ^ sign_b) - sign_b);
-    const uint32_t signed_quotient = (quotient ^ sign) - sign;
-    return (int32_t)signed_quotient;
-#else
-    const uint32_t negated = 0U - (uint32_t)a;
-    int32_t quotient;
-    if (b == 0) {
-        quotient = 0;
-    } else if (b == -1) {
-        quotient = (int32_t)negated;
-    } else {
-        quotient = a / b;
-    }
-    return quotient;
-#endif
-}
-"""
-
+DEFINED = re.compile(r"^(?:static [\w ]+?\b|#define )(ss_\w+)\(", re.MULTILINE)
+USED = re.compile(r"\bss_\w+")
+HEADER, LOCAL, *PARTS, _END = re.split(r"// ---.*\n", Path(__file__).with_name("arithmetic.h").read_text("utf-8"))
 # For the public header: on which cores the statements about time hold.
 HOLDS = (
     "What is said of time is proved of the source. It holds on cores that add, shift and multiply in the same time for "
@@ -299,43 +27,14 @@ HOLDS = (
     "of your image, looks for it."
 )
 
-HEADER = """\
-/*
- * The few operations that C leaves open, made exact: shifts of negative numbers, division by zero,
- * INT32_MIN / -1, and those whose time may depend on their operands: comparisons, products. Every other
- * operation of the kernels is a plain C operator.
- *
- * Define SS_NO_HW_DIV on cores without a divider (Cortex-M0, M0+): division is then done here, in a
- * number of steps that does not depend on the operands, and no compiler runtime is linked.
- */
-#ifndef SS_ARITHMETIC_H
-#define SS_ARITHMETIC_H
 
-#include <stdint.h>
-
-/* What the kernels rely on. A compiler that differs stops here: the array size becomes negative. */
-#define SS_CHECK(name, holds) typedef char ss_check_##name[(holds) ? 1 : -1]
-
-SS_CHECK(char_has_8_bits, ((unsigned char)-1) == 255U);
-SS_CHECK(int32_has_32_bits, sizeof(int32_t) == 4U);
-SS_CHECK(uint16_has_16_bits, sizeof(uint16_t) == 2U);
-SS_CHECK(int_has_16_bits_or_more, sizeof(int) >= 2U);
-SS_CHECK(negative_numbers_are_two_s_complement, (-1 & 3) == 3);
-SS_CHECK(unsigned_to_signed_keeps_the_bits, (int32_t)0x80000000U == INT32_MIN);
-SS_CHECK(right_shift_keeps_the_sign, ((int32_t)-5 >> 1) == -3);
-SS_CHECK(division_rounds_toward_zero, ((-7 / 2) == -3) && ((-7 % 2) == -1));
-"""
-
-LOCAL = """\
-/*
- * Every function of a private header is local to the file that includes it, so that a compiler folds
- * the constants it is called with. Define SS_LOCAL empty to have them external, in one file only.
- */
-#ifndef SS_LOCAL
-#ifdef __SDCC
-#define SS_LOCAL static /* SDCC inlines whatever it may, past the size of its memory */
-#else
-#define SS_LOCAL static inline
-#endif
-#endif
-"""
+@cache
+def standard_helpers(form: str) -> tuple[str, ...]:
+    """Return the parts of `arithmetic.h` that a C expression needs, in the order of the file."""
+    wanted = set(USED.findall(form))
+    found: list[str] = []
+    for part in reversed(PARTS):  # a function stands behind those that it calls
+        if not wanted.isdisjoint(DEFINED.findall(part)):
+            wanted |= set(USED.findall(part))
+            found.insert(0, part)
+    return tuple(found)

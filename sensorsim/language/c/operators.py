@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sensorsim.language import ir
+from sensorsim.language.c.helpers import DEFINED
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive
@@ -17,7 +18,6 @@ from sensorsim.language.primitives import addu, max_, maxu, min_, minu, selectu
 CALL = re.compile(r"ss_\w+\((\{\d\}|\w+)(, (\{\d\}|\w+))*\)")  # its operands are arguments
 BINARY = re.compile(r"\{0\} (\S+) \{1\}")  # one operator between two operands
 CAST = re.compile(r"\(u?int32_t\)(\w+|)\([^()]*(\([^()]*\)[^()]*)*\)")
-DEFINED = re.compile(r"^(?:static [\w ]+?\b|#define )(ss_\w+)\(", re.MULTILINE)
 WORD = 2**31 - 1
 EITHER_WAY = (min_, minu, max_, maxu)  # the order of their operands does not matter
 
@@ -27,9 +27,10 @@ def form_of(kernel: Kernel, node: ir.Apply, as_test: bool) -> str:
     target = node.primitive
     if as_test:
         return _checked(kernel, node, target.c_test, "c_test")
-    near = target.c_near or _near_helper(target)
-    if near and _is_near(kernel, node):
-        return _checked(kernel, node, near, "c_near")
+    near = re.sub(r"^(ss_\w+)\(", r"\1_near(", target.c)
+    known = [name for text in target.helpers for name in DEFINED.findall(text)]
+    if near.partition("(")[0] in known and near != target.c and _is_near(kernel, node):
+        return _checked(kernel, node, near, "c")
     if target.c:
         return _checked(kernel, node, target.c, "c")
     what = "as a value (its c=)" if target.c_test else "(its c=)"
@@ -73,13 +74,9 @@ def is_number(node: ir.Node) -> bool:
 
 def in_order(node: ir.Apply) -> tuple[ir.Expression, ...]:
     """Return the operands; of a minimum or maximum the fixed one last, since the C adds a difference to it."""
-    if node.primitive in EITHER_WAY and _is_fixed(node.operands[0]):
+    if node.primitive in EITHER_WAY and (is_number(node.operands[0]) or isinstance(node.operands[0], ir.Index)):
         return node.operands[::-1]
     return node.operands
-
-
-def _is_fixed(node: ir.Node) -> bool:
-    return is_number(node) or isinstance(node, ir.Index)
 
 
 def zero_or_one(node: ir.Apply) -> bool | None:
@@ -130,12 +127,6 @@ def _spans(kernel: Kernel, node: ir.Apply) -> tuple[tuple[int, int], ...] | None
         return kernel.prove().operands.get(node)
     except LanguageError:
         return None
-
-
-def _near_helper(target: Primitive) -> str:
-    """Return the form of a helper ss_f_near beside ss_f, or an empty text."""
-    form = re.sub(r"^(ss_\w+)\(", r"\1_near(", target.c)
-    return form if any(form.startswith(f"{name}(") for text in target.helpers for name in DEFINED.findall(text)) else ""
 
 
 def _is_near(kernel: Kernel, node: ir.Apply) -> bool:
@@ -190,13 +181,9 @@ def starts(kernel: Kernel) -> dict[str, list[str]]:
             if isinstance(node, ir.Let) and lets.count(node.name) == 1 and node.name not in kernel.parameters:
                 straight = [one for one in block[place + 1 :] if not isinstance(one, ir.For | ir.If)]
                 loads = [part for part in ir.walk(*straight) if isinstance(part, ir.Load)]
-                arrays = [load.array for load in loads if parted(load.index)[0] == node.name and _apart(load)]
+                arrays = [load.array for load in loads if parted(load.index)[0] == node.name and parted(load.index)[1]]
                 found[node.name] = [name for name in dict.fromkeys(arrays) if name not in kernel.written]
     return found
-
-
-def _apart(load: ir.Load) -> bool:
-    return parted(load.index)[1] is not None
 
 
 def _blocks(body: Sequence[ir.Statement]) -> list[Sequence[ir.Statement]]:

@@ -7,8 +7,7 @@ and writes (a pointer, an order) and that is given once is state: it starts as g
 and starts again at every block of BLOCK records, so that the number of threads never changes a result. Numbers are
 shared or one for each record. What a format declares as drawn, and is not given, comes from the generator.
 
-Kernels that `batch_split` finds pointers in run LANES blocks side by side; which words a record gets then differs from
-other kernels, but follows from the seed and the number of the record as well. The compiled loop allocates nothing.
+Which words a record gets follows from the seed and the number of the record. The compiled loop allocates nothing.
 """
 
 import os
@@ -21,8 +20,8 @@ import numpy as np
 from sensorsim._util.errors import InputError
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import RETURNS
-from sensorsim.language.numba_backend.batch_loops import BLOCK, LANES, limit_of, runner
-from sensorsim.language.numba_backend.batch_split import Roles, split_loop
+from sensorsim.language.numba_backend.batch_loops import BLOCK, limit_of, runner
+from sensorsim.language.numba_backend.batch_split import Roles
 from sensorsim.language.numba_backend.compile import array, dtype, given, lengths_of, scalar
 from sensorsim.language.numba_backend.generators import CIPHER, Seed, generator_fill, generator_state, words_below
 from sensorsim.language.types import Array, Length
@@ -78,7 +77,7 @@ def batch_of(
         run(first, last, state.copy(), *call.arguments())
 
     if call.count:
-        _in_threads(part, call.count, threads, BLOCK * LANES if call.in_lanes else BLOCK)
+        _in_threads(part, call.count, threads, BLOCK)
     return call.results
 
 
@@ -114,8 +113,6 @@ class _Call:
             frozenset(self.per_record), frozenset(self.shared), tuple(self.start), tuple(self.drawn),
             tuple(self.scratch),
         )  # fmt: skip
-        split = split_loop(kernel, self.roles)
-        self.in_lanes = split is not None and bool(split.cells)
         own = [name for name in out if name in self.results]
         _no_overlap(kernel, own, self.results, [*self.per_record.items(), *self.shared.items()])
 
@@ -181,9 +178,8 @@ class _Call:
         """Return the arguments for one thread: what is shared, and its own arrays for words, state and scratch."""
         kernel = self.kernel
         limits = {name: limit_of(kernel, name) for name in self.drawn}
-        rows = LANES if self.in_lanes else BLOCK  # whose words are drawn at once
         needs = {
-            name: rows * size if limit is None else words_below(self.lengths[limit], rows * size)
+            name: BLOCK * size if limit is None else words_below(self.lengths[limit], BLOCK * size)
             for (name, size), limit in zip(self.drawn.items(), limits.values(), strict=True)
         }
         words, at = np.zeros(-(-sum(needs.values()) // CIPHER) * CIPHER, np.uint32), 0
@@ -193,8 +189,8 @@ class _Call:
         made: list[Any] = [words]
         for name, kind in kernel.parameters.items():
             if name in self.drawn:
-                mine = raw[name] if limits[name] is None else np.zeros(rows * self.drawn[name], np.uint32)
-                made += [mine.reshape(rows, -1) if isinstance(kind, Array) else mine]
+                mine = raw[name] if limits[name] is None else np.zeros(BLOCK * self.drawn[name], np.uint32)
+                made += [mine.reshape(BLOCK, -1) if isinstance(kind, Array) else mine]
             elif name in self.start:
                 made += [self.start[name].copy()]
             elif name in self.scratch:

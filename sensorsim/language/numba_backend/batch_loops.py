@@ -1,7 +1,7 @@
 """Write the compiled loop of a batch: block by block, first the random words, then the records.
 
-A kernel whose last loop `batch_split` can split runs in two parts over a whole block, and one with pointers in LANES
-blocks side by side. Any other kernel is called record by record.
+A kernel whose last loop `batch_split` can split runs in two parts over a whole block. Any other kernel is called record
+by record.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from sensorsim.language import ir
 from sensorsim.language.arguments import polynomial
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import OUTER, compiled
@@ -22,8 +21,6 @@ from sensorsim.language.numba_backend.python_source import Lines, Source, variab
 from sensorsim.language.types import Array, Below, word
 
 BLOCK = 64  # records whose words are drawn at once: they stay in the first cache
-LANES = 16
-GATHERED = 1024  # features of a lane that the second part takes at once, or those of one record
 
 
 def limit_of(kernel: Kernel, name: str) -> str | None:
@@ -38,9 +35,7 @@ def runner(kernel: Kernel, roles: Roles, fill: Callable[..., Any] | None) -> Cal
     """Return the compiled loop: run(first, last, state of the generator, words, parameters in order, starts of the
     state, words for those below a limit, results)."""
     split = split_loop(kernel, roles)
-    if split is None:
-        return _Calls(kernel, roles, fill).made()
-    return (_Lanes if split.cells else _Block)(kernel, roles, fill, split).made()
+    return _Calls(kernel, roles, fill).made() if split is None else _Block(kernel, roles, fill, split).made()
 
 
 class _Calls(Source):
@@ -162,82 +157,3 @@ class _Block(_Calls):
         for array, (name, kind) in zip(scratch, self.split.kept.items(), strict=True):
             lines += [f"{pad} {variable(name)} = t_{kind[0]}32({array}[t_place({self.counter})])"]
         return lines + self.block(self.split.second, indent + 1)
-
-
-class _Lanes(_Block):
-    """LANES blocks run side by side.
-
-    A turn draws the words of one record of each block; moves all pointers, which vectorises; and loads what they point
-    to. Every few records the second part runs over what has gathered.
-    """
-
-    def element(self, node: ir.Load | ir.Store) -> str:
-        if node.array in self.roles.drawn:  # the words of the lanes are side by side
-            return f"{variable(node.array)}[t_place({self.cast('index', node.index)} * {LANES} + lane)]"
-        return super().element(node)
-
-    def made(self) -> Callable[..., None]:
-        split, turns = self.split, self.turns
-        lines = self.head(("cells", "held", *self.scratch))
-        lines += [f" {variable(name)} = flat_{name}" for name in self.roles.drawn]
-        lines += self.block(split.fixed, 1) if split.fixed else []
-        lines += [f" few = most(1, least({BLOCK}, {GATHERED} // {turns}))", f" room = few * {turns}"]
-        lines += [f" for block in range(first, last, {BLOCK * LANES}):", f"  for lane in range({LANES}):"]
-        for k, (array, place) in enumerate(split.cells.values()):
-            lines += [f"   cells[{k * LANES} + lane] = start_{array}[{place}]"]
-        lines += [f"  for begin in range(0, least({BLOCK}, last - block), few):"]
-        lines += [f"   end = least(begin + few, {BLOCK}, last - block)", "   for r in range(begin, end):"]
-        lines += [f"    fill(words, state, block // {LANES} + r)", *self.below_limits("    ")]
-        lines += self.calls() + self.chain() + self.gather()
-        lines += [f"   for lane in range({LANES}):", f"    place = block + lane * {BLOCK} + begin"]
-        lines += ["    rows = least(end - begin, last - place)", "    if rows > 0:"]
-        lines += [line for line in self.joined("place", 5) if "= flat_" in line and "[" in line]
-        lines += [f"     z_{array} = {array}[lane * room : lane * room + rows * {turns}]" for array in self.scratch]
-        lines += self.second(tuple(f"z_{array}" for array in self.scratch), 5)
-        return self.with_arrays(self.compiled_loop(lines), self.arrays)
-
-    def arrays(self, turns: int) -> list[Any]:
-        split = self.split
-        cells = np.zeros(LANES * len(split.cells), np.uint32)
-        held = np.zeros(LANES * turns * max(1, len(split.held)), np.uint32)
-        return [cells, held, *(np.zeros(LANES * max(turns, GATHERED), NUMPY[kind]) for kind in split.kept.values())]
-
-    def calls(self) -> Lines:
-        """Write the calls before the loop, for one record of each lane."""
-        once = self.split.once
-        if not once:
-            return []
-        lines = [f"    for lane in range({LANES}):", f"     row = block + lane * {BLOCK} + r", "     if row < last:"]
-        used = {part.name for part in ir.walk(*once) if isinstance(part, ir.Name)}
-        used |= {part.array for part in ir.walk(*once) if isinstance(part, ir.Load | ir.Store | ir.Whole)}
-        for name in self.kernel.parameters:
-            lines += self.record(name, "t_place(row)", 6) if name in self.roles.rows & used else []
-        return lines + self.block(once, 6)
-
-    def chain(self) -> Lines:
-        """Write the chain as a function of its own, whose few arrays LLVM can tell apart."""
-        split = self.split
-        used = {part.name for part in ir.walk(*split.chain, split.last) if isinstance(part, ir.Name)}
-        fixed = {let.name for let in split.fixed}
-        names = [*sorted(used & (self.roles.shared | fixed)), *self.roles.drawn]
-        given = ", ".join(["cells", "held", *map(variable, names)])
-        lines = [f"def chain({given}):", f" for {self.counter} in range({self.turns}):"]
-        lines += [f"  for lane in range({LANES}):"]
-        cells = {name: f"cells[t_place({place * LANES} + lane)]" for place, name in enumerate(split.cells)}
-        lines += [f"   {variable(name)} = t_{self.kernel.names[name]}({cell})" for name, cell in cells.items()]
-        lines += self.block(split.chain, 3)
-        lines += [f"   {cell} = {variable(name)}" for name, cell in cells.items()]
-        lines += [f"   {self.held_at(place)} = {variable(name)}" for place, name in enumerate(split.held)]
-        self.scope["chain"] = jit(self.function("chain", lines), **OUTER)
-        return [f"    chain({given})"]
-
-    def held_at(self, place: int) -> str:
-        row = f"({self.counter} * {len(self.split.held)} + {place})"
-        return f"held[t_place({row} * {LANES} + lane)]"
-
-    def gather(self) -> Lines:
-        held = self.split.held
-        lines = [f"    for lane in range({LANES}):", f"     at = lane * room + (r - begin) * {self.turns}"]
-        lines += [f"     for {self.counter} in range({self.turns}):"]
-        lines += [f"      {variable(name)} = t_{held[name]}({self.held_at(place)})" for place, name in enumerate(held)]
-        return [*lines, *self.block(self.split.first, 6), *self.save(f"t_place(at + {self.counter})", 6)]

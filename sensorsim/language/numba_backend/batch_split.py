@@ -4,11 +4,6 @@ The first part loads entries from tables at random places. The second part is ar
 it runs over all records of a block as if they were one long record, so it vectorises for records of any length. Values
 that the second part needs from the first go through scratch arrays.
 
-A loop that carries pointers from turn to turn, such as those into a noise table, has a third part before the others:
-the chain, which moves the pointers. Every block of records starts from the same state, so the pointers of several
-blocks move side by side, in the lanes of vector registers. That needs pointers that follow from each other, from drawn
-words and from values that all records share, and a state that holds nothing but them.
-
 `split_loop` returns None unless it is certain that nothing changes; the kernel then runs record by record.
 """
 
@@ -40,15 +35,11 @@ class Roles(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """The parts of a loop. Without cells there is no chain, and the counter of both parts runs over a whole block."""
+    """The parts of a loop; the counter of both runs over a whole block."""
 
     fixed: tuple[ir.Let, ...]  # statements before the loop, equal for all records
-    once: tuple[ir.Do, ...]  # calls before the loop, for each record
     counter: str
     last: ir.Expression
-    chain: tuple[ir.Let, ...]
-    cells: dict[str, tuple[str, int]]  # carried names, and the element of the state that each of them is
-    held: dict[str, str]  # names of the chain that the other parts read, with their types
     first: tuple[ir.Let, ...]
     kept: dict[str, str]  # names that go through scratch arrays to the second part, with their storage types
     second: tuple[Step, ...]
@@ -94,51 +85,39 @@ class _Splitter:
         steps = self.gathered(self.single(self.inliner.body(self.loop.body)))
         self.fixed = self.fixed_lets()
         self.definition = {node.name: node for node in steps if isinstance(node, ir.Let)}
-        lets = tuple(self.definition.values())
-        first = self.needed(self.gathers | self.carried)
+        first = self.needed(self.gathers)
         second, kept = self.rest(steps, first)
         _require(any(isinstance(node, ir.Apply) for node in ir.walk(*second)))
-        _require(not first or self.random or bool(self.carried))  # else it vectorises as it is
-        cells = self.cells()
-        chain = self.needed(self.carried)
-        later = {name for node in lets if node.name in first - chain for name in _read(node)} | _read(*second)
-        parts = Split(
-            tuple(self.fixed.values()), tuple(node for node in self.front if isinstance(node, ir.Do)),
-            self.loop.counter, self.loop.last, tuple(node for node in lets if node.name in chain), cells,
-            {node.name: node.type for node in lets if node.name in chain and node.name in later | set(kept)},
-            tuple(node for node in lets if node.name in first - chain), kept, second,
-        )  # fmt: skip
-        if self.carried:
-            self.check_lanes(parts, later)
-        else:
-            self.check_block(parts)
-        return parts
+        _require(not first or self.random)  # else it vectorises as it is
+        lets = tuple(node for node in self.definition.values() if node.name in first)
+        _require(not self.tail and all(node in self.fixed.values() for node in self.front))
+        own = {*self.definition, *self.fixed, self.loop.counter}
+        for node in lets:  # it may run over a whole block: it only picks from what all records share
+            _require(self.counts_in_places_only(node))
+            for part in ir.walk(node):
+                if isinstance(part, ir.Load | ir.Whole):
+                    joined = isinstance(part, ir.Load) and self.at_counter(part)
+                    _require(joined or part.array in self.roles.shared)
+            _require(all(name in own or self.is_shared(name) for name in _read(node)))
+        return Split(tuple(self.fixed.values()), self.loop.counter, self.loop.last, lets, kept, second)
 
     # each name gets one value
 
     def single(self, body: tuple[ir.Statement, ...]) -> list[Step]:
-        """Give every name one value in a turn; carried names are read at its start and written at its end."""
+        """Give every name one value in a turn, none of which goes on to the next."""
         _require(all(isinstance(node, Step) for node in body))
         before = set(self.kernel.parameters) | {node.name for node in ir.walk(*self.front) if isinstance(node, ir.Let)}
-        carried = {node.name: node for node in body if isinstance(node, ir.Let) and node.name in before}
         made: list[Step] = []
         now: dict[str, ir.Expression] = {}
-
-        def give(let: ir.Let, value: ir.Expression) -> None:
-            target = self.inliner.fresh(let.name)
-            made.append(ir.Let(let.at, let.type, target, value))
-            now[let.name] = ir.Name(let.at, let.type, target)
-
-        for name, let in carried.items():
-            give(let, ir.Name(let.at, let.type, name))
         for node in body:
             if isinstance(node, ir.Store):
                 value, index = self.renamed(node.value, now), self.renamed(node.index, now)
                 made.append(ir.Store(node.at, "none", node.array, index, value))
             elif isinstance(node, ir.Let):
-                give(node, self.renamed(node.value, now))
-        made += [ir.Let(let.at, let.type, name, now[name]) for name, let in carried.items()]
-        self.carried = set(carried)
+                _require(node.name not in before)
+                target = self.inliner.fresh(node.name)
+                made.append(ir.Let(node.at, node.type, target, self.renamed(node.value, now)))
+                now[node.name] = ir.Name(node.at, node.type, target)
         return made
 
     def renamed(self, node: ir.Expression, now: dict[str, ir.Expression]) -> ir.Expression:
@@ -214,7 +193,7 @@ class _Splitter:
         """Return the statements before the loop that give the same for every record."""
         made: dict[str, ir.Let] = {}
         for node in self.front:
-            if not isinstance(node, ir.Let) or node.name not in self.once_given - self.carried or _arrays(node):
+            if not isinstance(node, ir.Let) or node.name not in self.once_given or _arrays(node):
                 continue
             if all(name in made or self.is_shared(name) for name in _read(node)):
                 made[node.name] = node
@@ -231,7 +210,7 @@ class _Splitter:
             name = ahead.pop()
             if name not in found:
                 found.add(name)
-                ahead += _read(self.definition[name]) & self.definition.keys() - self.carried
+                ahead += _read(self.definition[name]) & self.definition.keys()
         return found
 
     def rest(self, steps: list[Step], first: set[str]) -> tuple[tuple[Step, ...], dict[str, str]]:
@@ -243,7 +222,7 @@ class _Splitter:
             node: Step = ahead.pop()
             wanted.add(id(node))
             for name in sorted(_read(node)):
-                let = self.definition.get(name) if name not in self.carried else None
+                let = self.definition.get(name)
                 if let is None:
                     counts = name == self.loop.counter and self.counts_in_places_only(node)
                     _require(counts or name in self.fixed or self.is_shared(name))
@@ -266,60 +245,6 @@ class _Splitter:
         joined = isinstance(node, ir.Load | ir.Store) and self.at_counter(node)
         below = [node.value] if joined and isinstance(node, ir.Store) else [] if joined else ir.parts(node)
         return all(self.counts_in_places_only(part) for part in below)
-
-    def check_block(self, parts: Split) -> None:
-        """Check that the first part may run over a whole block too: it only picks from what all records share."""
-        _require(not self.tail and all(node in parts.fixed for node in self.front))
-        own = {*self.definition, *self.fixed, self.loop.counter}
-        for node in parts.first:
-            _require(self.counts_in_places_only(node))
-            for part in ir.walk(node):
-                if isinstance(part, ir.Load | ir.Whole):
-                    joined = isinstance(part, ir.Load) and self.at_counter(part)
-                    _require(joined or part.array in self.roles.shared)
-            _require(all(name in own or self.is_shared(name) for name in _read(node)))
-
-    # pointers in lanes
-
-    def cells(self) -> dict[str, tuple[str, int]]:
-        """Return the element of the state behind each carried name; nothing else may happen to the state."""
-        state, taken, left = self.roles.state, dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
-        for node in self.front:
-            match node:
-                case ir.Let(name=name, value=ir.Load(array=array, index=ir.Const(value=place))) if array in state:
-                    taken[name] = array, place
-                case ir.Do(call=call):
-                    parts = list(ir.walk(call))
-                    _require(not any(isinstance(p, ir.Load | ir.Whole) and p.array in state for p in parts))
-                    _require(not any(isinstance(p, ir.Name) and p.name in taken for p in parts))
-                case _:
-                    _require(node in self.fixed.values())
-        for node in self.tail:
-            match node:
-                case ir.Store(array=array, index=ir.Const(value=place), value=ir.Name(name=name)) if array in state:
-                    left[name] = array, place
-                case _:
-                    raise RefusedError
-        _require(taken == left and len(set(taken.values())) == len(taken) and set(taken) == self.carried)
-        _require({array for array, _ in taken.values()} == set(state))
-        return taken
-
-    def check_lanes(self, parts: Split, later: set[str]) -> None:
-        """Check that the chain is the same work in every lane, and that no other part reads the words of the lanes."""
-        drawn, shared = self.roles.drawn, self.roles.shared
-        _require(bool(drawn) and set(drawn) <= set(self.kernel.arrays))
-        outside = {parts.counter, *shared, *self.fixed}
-        chain = {node.name for node in parts.chain}
-        for part in (part for node in parts.chain for part in ir.walk(node.value)):
-            fine = part.name in chain | outside if isinstance(part, ir.Name) else True
-            fine &= part.array in drawn if isinstance(part, ir.Load) else True
-            _require(fine and isinstance(part, ir.Name | ir.Load | ir.Const | ir.Index | ir.Apply))
-        own = {node.name for node in parts.first} | set(parts.held) | outside
-        _require(not self.carried & later and all(kind in ("u32", "i32") for kind in parts.held.values()))
-        _require(all(_read(node) <= own for node in parts.first))
-        for node in parts.first:
-            _require(all(array in drawn or array in shared for array in _arrays(node)))
-        _require(not any(array in drawn for node in (*parts.once, *parts.second) for array in _arrays(node)))
 
 
 def _only(node: ir.Expression, names: Iterable[str]) -> bool:

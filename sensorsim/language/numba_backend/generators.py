@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sensorsim._util.errors import InputError
 from sensorsim.language import ir
-from sensorsim.language.kernel import Kernel
+from sensorsim.language.kernel import Kernel, shipped_module
 from sensorsim.language.numba_backend import INLINED, OUTER, compiled
 from sensorsim.language.numba_backend.jit import jit
 from sensorsim.language.numba_backend.python_source import Inliner, Lines, Source, variable
@@ -35,8 +35,6 @@ def generator_state(seed: Seed) -> npt.NDArray[np.uint32]:
     """Return ChaCha20's constants, a key, the block's number (two words, as in the original ChaCha), a nonce of zero,
     and space for the lanes. The key is from the operating system, or from the seed.
     """
-    from sensorsim.kernels.chacha20 import CONSTANTS
-
     if seed is None:
         key: npt.NDArray[Any] = np.frombuffer(secrets.token_bytes(32), np.uint32)
     else:
@@ -44,7 +42,9 @@ def generator_state(seed: Seed) -> npt.NDArray[np.uint32]:
             key = np.random.SeedSequence(seed).generate_state(8, np.uint32)
         except (TypeError, ValueError) as error:
             raise InputError(f"seed {seed!r} is no whole number of 0 or more, nor several; give one.") from error
-    return np.concatenate([np.array(CONSTANTS, np.uint32), key, np.zeros(4 + 2 * CIPHER * LANES, np.uint32)])
+    return np.concatenate(
+        [np.array(shipped_module("chacha20").CONSTANTS, np.uint32), key, np.zeros(4 + 2 * CIPHER * LANES, np.uint32)]
+    )
 
 
 @cache
@@ -81,9 +81,7 @@ def _mix(context, v):  # type: ignore[no-untyped-def]
 
 def _cipher_fill() -> Callable[..., Any]:
     """Return a function that computes blocks of the cipher in order, LANES at once."""
-    from sensorsim.kernels.chacha20 import chacha20
-
-    blocks_at_once = jit(lanes_function(chacha20, LANES, compiled), **OUTER)
+    blocks_at_once = jit(lanes_function(shipped_module("chacha20").chacha20, LANES, compiled), **OUTER)
 
     def fill(words, state, number):  # type: ignore[no-untyped-def]
         blocks = words.shape[0] // CIPHER

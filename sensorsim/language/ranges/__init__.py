@@ -11,6 +11,6 @@ arguments. What cannot be proved is refused with file and line.
 """
 
 from sensorsim.language.ranges.body import prove
-from sensorsim.language.ranges.states import Proof, RangeError
+from sensorsim.language.ranges.facts import Proof, RangeError
 
 __all__ = ["Proof", "RangeError", "prove"]

@@ -1,18 +1,25 @@
-"""Running a kernel on intervals, statement by statement."""
+"""Run a kernel on intervals, statement by statement."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import intervals, ir
 from sensorsim.language.arguments import polynomial
-from sensorsim.language.intervals import Fact, Flag, Mask, Masked, Span, Value, as_word, number
+from sensorsim.language.intervals import Flag, Mask, Masked, Span, Value, as_word, number
 from sensorsim.language.polynomial import OPERATORS, Polynomial
 from sensorsim.language.primitive import Primitive
-from sensorsim.language.ranges.blends import between
-from sensorsim.language.ranges.check import Check
+from sensorsim.language.ranges.facts import (
+    Cells,
+    Check,
+    Facts,
+    Proof,
+    RangeError,
+    State,
+    Written,
+    common_writes,
+)
 from sensorsim.language.ranges.loops import Loop, loosened
-from sensorsim.language.ranges.states import Cells, Proof, RangeError, State
-from sensorsim.language.ranges.written import Facts, Written
+from sensorsim.language.ranges.rules import special_rule
 from sensorsim.language.types import LIMITS, Array, Below, Kind, Length, power_of_two
 
 if TYPE_CHECKING:
@@ -36,9 +43,7 @@ def prove(kernel: "Kernel") -> Proof:
     check = Check()
     for name, length in kernel.lengths.items():
         check.bounds.length(name, length.lo, length.hi, length.at_most)
-    names: dict[str, Any] = {}
-    for name in kernel.lengths:
-        names[name] = check.symbol(name)
+    names: dict[str, Any] = {name: check.symbol(name) for name in kernel.lengths}
     for name, kind in kernel.parameters.items():
         if isinstance(kind, Array):
             size = polynomial(kernel.sizes[name])
@@ -56,19 +61,27 @@ def prove(kernel: "Kernel") -> Proof:
 
 
 def run_kernel(check: Check, kernel: "Kernel", names: dict[str, Any], written: Written) -> tuple[Value | None, Written]:
-    """The kernel once, or once for each part of the parameter it splits; what it returns and has written."""
+    """Run the kernel once, or once for each part of the parameter it splits: a word one bit length at a time, an index
+    one value at a time. Return its result and what it has written."""
     if kernel.split is None:
         return Body(check, kernel, State(names, written)).result()
     returned: Value | None = None
     after: Written | None = None
     whole, kind = as_word(names[kernel.split]), kernel.parameters[kernel.split]
-    if isinstance(kind, Below | Length) and whole.hi - whole.lo >= MOST_PARTS:
+    if not isinstance(kind, Below | Length):
+        lengths = [(0, 0), *((1 << bits, (2 << bits) - 1) for bits in range(32))]
+        below = [(whole.lo, min(whole.hi, -1))] if whole.lo < 0 else []
+        ends = [(max(lo, whole.lo), min(hi, whole.hi)) for lo, hi in lengths if whole.lo <= hi and lo <= whole.hi]
+        parts = [Span(*end) for end in (*below, *ends)]
+    elif whole.hi - whole.lo < MOST_PARTS:
+        parts = [number(value) for value in range(whole.lo, whole.hi + 1)]
+    else:
         text = f"in {kernel.name}, {kernel.split} can be {whole}, too many to split one by one; split a shorter one"
         raise RangeError(kernel.at, text)
-    for part in _parts(as_word(names[kernel.split]), kernel.parameters[kernel.split]):
+    for part in parts:
         value, now = Body(check, kernel, State({**names, kernel.split: part}, dict(written))).result()
         returned = value if returned is None or value is None else check.join(returned, value)
-        after = now if after is None else {key: after[key].both(now[key]) for key in now}
+        after = now if after is None else common_writes(after, now)
     assert after is not None
     return returned, after
 
@@ -90,7 +103,7 @@ class Body:
         value, written = self.returned[0]
         for other, now in self.returned[1:]:
             value = value if value is None or other is None else self.check.join(value, other)
-            written = {key: written[key].both(now[key]) for key in written}
+            written = common_writes(written, now)
         return value, written
 
     # statements: each gives the state after it, None where it returned
@@ -116,7 +129,8 @@ class Body:
                 self.check.note(node.at, found)
                 cells, at = self.cells(node, array, index, state)
                 self.within(node, f"{array}[{ir.shown(index)}]", as_word(found), cells.kind.element, cells.element)
-                self.write(cells, at, state)
+                if cells.owner in state.written and at.exact is not None:
+                    state.written[cells.owner] = state.written[cells.owner].and_also((at.exact, at.exact + 1))
             case ir.Do(call=ir.Ask() as asked):
                 self.ask(asked, state)
             case ir.Do(call=ir.Call() as call):
@@ -144,19 +158,12 @@ class Body:
         for holds, body in ((True, node.then), (False, node.otherwise)):
             if flag.holds in (None, holds):
                 side = state.copy()
-                self.narrow(flag.true if holds else flag.false, side)
+                for name, value in state.names.items():  # what the comparison says of each name
+                    if isinstance(value, Span):
+                        span = self.check.learned(value, flag.true if holds else flag.false)
+                        side.names[name] = span if span.lo <= span.hi else value
                 ways.append(self.block(body, side))
         return ways[0] if len(ways) == 1 else self.check.joined(*ways)
-
-    def narrow(self, facts: tuple[Fact, ...], state: State) -> None:
-        """Apply what a comparison says on one of its ways to every name that it speaks of."""
-        for name, value in state.names.items():
-            if isinstance(value, Span):
-                span = self.check.learned(value, facts)
-                if span is not value and span.lo <= span.hi:
-                    state.names[name] = span
-
-    # loops
 
     def loop(self, node: ir.For, state: State) -> State | None:
         first, last = as_word(self.value(node.first, state)), as_word(self.value(node.last, state))
@@ -170,8 +177,16 @@ class Body:
             return state
         self.left.append([])
         try:
+            after: State | None
             if first.lo == first.hi and last.lo == last.hi and rounds <= UNROLL:
-                after = self.unrolled(node, range(first.lo, last.hi), state.copy())
+                after = state.copy()
+                for i in range(first.lo, last.hi):
+                    if after is not None:
+                        if node.counter != "_":  # which nobody reads, and which an outer loop may have too
+                            after.names[node.counter] = number(i)
+                        after = self.block(node.body, after)
+                if after is not None and node.counter != "_":
+                    after.names.pop(node.counter, None)
             else:
                 after = self.repeated(node, first, last, rounds, state)
         finally:
@@ -181,7 +196,7 @@ class Body:
         return after
 
     def repeated(self, node: ir.For, first: Span, last: Span, rounds: int, state: State) -> State:
-        """The state after a loop whose rounds are many or not known, unless it is left early."""
+        """Return the state after a loop whose rounds are many or not known, unless it is left early."""
         self.check.fresh += 1
         counter = f"{node.counter}#{self.check.fresh}"
         start = first.exact if first.exact is not None else Polynomial.constant(first.lo)
@@ -197,18 +212,6 @@ class Body:
                 facts = {owner: runs.without(counter) for owner, runs in written.items()}
                 self.returned[place] = loosened(value, counter, self.check.bounds), facts
             self.check.bounds.forget(counter)
-
-    def unrolled(self, node: ir.For, rounds: range, state: State) -> State | None:
-        now: State | None = state
-        for i in rounds:
-            if now is None:
-                return None
-            if node.counter != "_":  # which nobody reads, and which an outer loop may have too
-                now.names[node.counter] = number(i)
-            now = self.block(node.body, now)
-        if now is not None and node.counter != "_":
-            now.names.pop(node.counter, None)
-        return now
 
     # expressions
 
@@ -263,8 +266,8 @@ class Body:
         words = [value if isinstance(value, Flag) else as_word(value) for value in values]
         wrong = self.asked(node, primitive, primitive.needs, words) if primitive.needs is not None else None
         if wrong:
-            told = wrong if isinstance(wrong, str) else f"does not take {', '.join(map(str, words))}"
-            raise self.error(node, f"`{primitive.name}` {told}")
+            what = wrong if isinstance(wrong, str) else f"does not take {', '.join(map(str, words))}"
+            raise self.error(node, f"`{primitive.name}` {what}")
         ranges = tuple((w.lo, w.hi) if isinstance(w, Span) else (0, 1) for w in words)
         seen = self.check.operands.get(node, ranges)
         self.check.operands[node] = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(seen, ranges, strict=True))
@@ -280,45 +283,9 @@ class Body:
 
     def rule(self, node: ir.Apply, primitive: Primitive, values: list[Value], words: list[Any], state: State) -> Value:
         rule = primitive.interval
-        match values:
-            case [Masked() as a, Masked() as b] if rule is intervals.or_:
-                if a.mask.test is b.mask.test and a.mask.complemented != b.mask.complemented:
-                    # exactly one of the two is kept: a value where the test is negative, the other where it is not
-                    one, other = (self.check.refined(intervals.where(part)) for part in (a, b))
-                    return intervals.unsigned(self.check.join(one, other))
-        if rule is intervals.mul and ir.same(*node.operands):
-            return intervals.square(words[0])
-        if rule is intervals.mul and (whole := _rounded_down(node)) is not None:
-            most = as_word(self.value(whole, state))
-            if most.lo >= 0 and words[1].lo >= 1:
-                return Span(0, most.hi, above=most.uppers())
-        if rule is intervals.either and isinstance(values[0], Flag) and values[0].holds is None:
-            one, other = (self.check.learned(words[1], values[0].true), self.check.learned(words[2], values[0].false))
-            return as_word(self.check.join(*(new if new.lo <= new.hi else old
-                                             for new, old in ((one, words[1]), (other, words[2])))))  # fmt: skip
-        if rule is intervals.larger:
-            top: Span = intervals.larger(*words)
-            return top.with_bounds(top.lo, top.hi, self.check.common(*words), top.under)
-        if rule is intervals.truncated:
-            ratio = self.quotient(*words)
-            ratio.made = rule, tuple(words)
-            return ratio
-        if rule in (intervals.equal, intervals.unequal) and intervals.equal(*words).holds is None:
-            same = self.equal(*words)
-            return same if rule is intervals.equal else Flag(None, same.false, same.true)
-        if rule is intervals.multiply_add:
-            total, *factors = words
-            product = intervals.square(factors[0]) if factors[0].is_value(factors[1]) else intervals.mul(*factors)
-            product.made = intervals.mul, tuple(factors)
-            rule, words = intervals.add, [total, product]
-        if rule is intervals.add and (blend := between(*words)) is not None:
-            return blend
-        if rule is intervals.sub and (divisor := _remainder(node)) is not None:
-            by = as_word(self.value(divisor, state))
-            if words[0].lo >= 0 and by.lo >= 1:
-                return Span(0, min(words[0].hi, by.hi - 1), above=tuple(bound - 1 for bound in by.uppers()))
-        if rule is intervals.sub and _at_most(node) and words[0].lo >= 0:
-            return Span(0, words[0].hi, above=words[0].uppers())
+        special = special_rule(self.check, rule, node, values, words, lambda part: as_word(self.value(part, state)))
+        if special is not None:
+            return special
         if rule is None:  # of a comparison: it may hold or not
             return Flag(None)
         # these look at masks and at what a word was before
@@ -335,28 +302,8 @@ class Body:
             made.made = rule if rule is not intervals.narrow else intervals.right, tuple(words)
         return made
 
-    def equal(self, a: Span, b: Span) -> Flag:
-        """a == b; where one is at most the other, it is below it where they differ."""
-        apart = tuple((large, small, 1) for large, small in ((a, b), (b, a))
-                      if any(self.check.at_most(small, end) for end in large.floors()))  # fmt: skip
-        return Flag(None, intervals.equal(a, b).true, apart)
-
-    def quotient(self, a: Span, b: Span) -> Span:
-        """a / b; where a is within multiples of b, as a sum of b terms is, within their factors."""
-        made, bounds = intervals.truncated(a, b), self.check.bounds
-        if b.lo < 1 or b.exact is None or b.exact.number is not None:
-            return made
-        key, per = max(b.exact.terms, key=lambda term: len(term[0]))
-        for ends, sign in ((a.uppers(), 1), (a.lowers(), -1)):
-            for end in ends:
-                times = next((int(value) for own, value in end.terms if own == key), 0)
-                factor = -(-sign * times // int(per))  # sign · end is at most factor · b
-                if bounds.lowest(b.exact * factor - end * sign) >= 0:
-                    made.lo, made.hi = (made.lo, min(made.hi, factor)) if sign > 0 else (max(made.lo, -factor), made.hi)
-        return made
-
     def asked(self, node: ir.Apply, primitive: Primitive, rule: Callable[..., Any], words: Sequence[Any]) -> Any:
-        """What a rule says; one of a stranger may fail, and that is theirs to see."""
+        """Call a rule; report the failure of a user's own rule as such."""
         try:
             return rule(*words)
         except Exception as error:
@@ -365,13 +312,11 @@ class Body:
 
     def call(self, node: ir.Call, state: State) -> Value | None:
         called = node.kernel
-        names: dict[str, Any] = {}
         written: Written = {}
-        for name, argument in zip(called.parameters, node.arguments, strict=True):
-            if isinstance(argument, ir.Whole):
-                names[name] = state.names[argument.array]
-            else:
-                names[name] = self.value(argument, state)
+        names: dict[str, Any] = {
+            name: state.names[argument.array] if isinstance(argument, ir.Whole) else self.value(argument, state)
+            for name, argument in zip(called.parameters, node.arguments, strict=True)
+        }
         for (name, kind), argument in zip(called.parameters.items(), node.arguments, strict=True):
             if isinstance(argument, ir.Whole):
                 self.passed(node, called, name, names)
@@ -392,7 +337,7 @@ class Body:
         return result
 
     def ask(self, node: ir.Ask, state: State) -> Span:
-        """The board may answer anything that its contract allows, and write the part it is given."""
+        """Return the answer of the board: anything that its contract allows. It may write the part it is given."""
         port = node.port
         for argument, kind in zip(node.arguments, port.takes, strict=True):
             span = as_word(self.value(argument, state))
@@ -401,15 +346,15 @@ class Body:
             assert port.buffer is not None
             cells = state.names[node.array]
             assert isinstance(cells, Cells)
-            first, last = Polynomial.constant(node.first), Polynomial.constant(node.last)
-            if self.check.bounds.lowest(cells.size - last) < 0:
+            part = Polynomial.constant(node.first), Polynomial.constant(node.last)
+            if self.check.bounds.lowest(cells.size - part[1]) < 0:
                 raise self.error(node, f"`{ir.shown(node)}` reaches behind {node.array}, which has {cells.size} cells")
             allowed = self.check.declared(port.buffer.element, state.names)
             facts = state.written.get(cells.owner)
             if port.buffer.written:
                 self.within(node, f"what {port.name} writes", allowed, cells.kind.element, cells.element)
                 if facts is not None:
-                    state.written[cells.owner] = facts.and_also(Facts(((first, last),)))
+                    state.written[cells.owner] = facts.and_also(part)
             else:
                 self.within(node, f"an element of {cells.owner}", cells.element, port.buffer.element, allowed)
                 if facts is not None and not facts.cover(Span(node.first, node.last - 1), self.check.bounds):
@@ -417,7 +362,7 @@ class Body:
         return self.check.declared(port.result, state.names)
 
     def passed(self, node: ir.Call, called: "Kernel", name: str, names: dict[str, Any]) -> None:
-        """An array argument must be as long as the kernel declares, and hold and take what it declares."""
+        """Check that an array argument is as long as the kernel declares, and holds what it declares."""
         cells: Cells = names[name]
         kind = called.parameters[name]
         assert isinstance(kind, Array)
@@ -435,27 +380,22 @@ class Body:
         if not kind.written:
             self.within(node, f"an element of {cells.owner}", cells.element, kind.element, own)
 
-    # arrays
-
     def cells(self, node: ir.Node, array: str, index: ir.Expression, state: State) -> tuple[Cells, Span]:
-        """The array and the place in it, after a check that it is inside."""
+        """Return the array and the place in it, after a check that it is inside."""
         cells, at = state.names[array], as_word(self.value(index, state))
         assert isinstance(cells, Cells)
-        inside = at.lo >= 0 and self.check.at_most(at, cells.size - 1)
-        if not inside:
-            raise self.error(node, self.outside(array, index, at, cells))
-        return cells, at
-
-    def outside(self, array: str, index: ir.Expression, at: Span, cells: Cells) -> str:
-        text = f"the index `{ir.shown(index)}` of {array} can be {at}, and its length is {_plain(cells.size)}"
+        if at.lo >= 0 and self.check.at_most(at, cells.size - 1):
+            return cells, at
+        size = str(cells.size) if cells.size.number is None else power_of_two(int(cells.size.number))
+        text = f"the index `{ir.shown(index)}` of {array} can be {at}, and its length is {size}"
         if at.exact is None:
-            return f"{text}; compare it with the length first, as in `if ltu(i, n):`"
+            raise self.error(node, f"{text}; compare it with the length first, as in `if ltu(i, n):`")
         for short in (cells.size - 1 - at.exact, at.exact):
             least = self.check.bounds.least(short)
             if least.value < 0 and least.at:
                 where = ", ".join(f"{name} = {value}" for name, value in sorted(least.at.items()) if "#" not in name)
-                return f"{text}; it is not inside for {where}" if where else text
-        return text
+                raise self.error(node, f"{text}; it is not inside for {where}" if where else text)
+        raise self.error(node, text)
 
     def load(self, node: ir.Load, array: str, index: ir.Expression, state: State) -> Span:
         cells, at = self.cells(node, array, index, state)
@@ -468,34 +408,24 @@ class Body:
         return Span(cells.element.lo, cells.element.hi, None, cells.element.above, self.cell(array, cells, at))
 
     def cell(self, array: str, cells: Cells, at: Span) -> int | None:
-        """The origin of an element: the same for each read of a place, where the kernel does not write the array."""
+        """Return the origin of an element: one for all reads of a place, where the kernel does not write the array."""
         if array in self.kernel.written:
             return None
         place = (cells.owner, at.exact) if at.exact is not None else (cells.owner, at.origin, at.moved)
         return self.cells_read.setdefault(place, Span(0, 0).origin)
 
-    def write(self, cells: Cells, at: Span, state: State) -> None:
-        if cells.owner in state.written and at.exact is not None:
-            state.written[cells.owner] = state.written[cells.owner].with_cell(at.exact)
-
-    # checks
-
     def fits(self, node: ir.Node, value: Value, kind: str, what: str = "") -> Any:
-        """The value, after a check that it is a word of this type."""
+        """Return the value, after a check that it is a word of this type."""
         if isinstance(value, Flag):
             return value
         span, (least, most) = as_word(value), LIMITS[kind]
         if not (least <= span.lo and span.hi <= most):
-            told = (
-                f"{what} {span}, which is not all {kind}"
-                if what
-                else f"`{ir.shown(node)}` can be {span}, outside {kind}"
-            )
-            raise self.error(node, told)
+            text = f"`{ir.shown(node)}` can be {span}, outside {kind}"
+            raise self.error(node, f"{what} {span}, which is not all {kind}" if what else text)
         return value
 
     def within(self, node: ir.Node, what: str, span: Span, kind: Kind, declared: Span) -> None:
-        """A value where a format is declared."""
+        """Check a value where a format is declared."""
         inside = declared.lo <= span.lo and span.hi <= declared.hi
         if isinstance(kind, Below):
             inside = span.lo >= 0 and (inside if not declared.above else self.check.at_most(span, declared.above[0]))
@@ -506,43 +436,3 @@ class Body:
 
     def error(self, node: ir.Node, what: str) -> RangeError:
         return RangeError(node.at, f"in {self.kernel.name}, {what}")
-
-
-def _parts(span: Span, kind: Kind) -> Iterator[Span]:
-    """A word one bit length at a time, an index one value at a time."""
-    if isinstance(kind, Below | Length):
-        yield from (number(value) for value in range(span.lo, span.hi + 1))
-        return
-    if span.lo < 0:
-        yield Span(span.lo, min(span.hi, -1))
-    for bits in range(33):
-        lo, hi = (0, 0) if bits == 0 else (1 << (bits - 1), (1 << bits) - 1)
-        if span.lo <= hi and lo <= span.hi:
-            yield Span(max(lo, span.lo), min(hi, span.hi))
-
-
-def _plain(size: Polynomial) -> str:
-    return power_of_two(int(size.number)) if size.number is not None else str(size)
-
-
-def _rounded_down(node: ir.Expression) -> ir.Expression | None:
-    """The a where the node is (a / b) · b."""
-    match node:
-        case ir.Apply(primitive=times, operands=(ir.Apply(primitive=by, operands=(a, b)), factor)):
-            fits = times.interval is intervals.mul and by.interval is intervals.truncated
-            return a if fits and ir.same(b, factor) else None
-    return None
-
-
-def _at_most(node: ir.Apply) -> bool:
-    """Whether the node is a - min(a, …), which is not negative."""
-    whole, less = node.operands
-    is_least = isinstance(less, ir.Apply) and less.primitive.interval is intervals.smaller
-    return is_least and any(ir.same(whole, part) for part in ir.parts(less))
-
-
-def _remainder(node: ir.Apply) -> ir.Expression | None:
-    """The b where the node is a - (a / b) · b, what is left of a division."""
-    whole, product = node.operands
-    a = _rounded_down(product)
-    return product.operands[1] if isinstance(product, ir.Apply) and a is not None and ir.same(whole, a) else None

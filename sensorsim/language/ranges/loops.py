@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import intervals, ir
 from sensorsim.language.intervals import Flag, Mask, Masked, Span, Value, as_word
-from sensorsim.language.polynomial import Polynomial
-from sensorsim.language.polynomial_bounds import Bounds, Range
-from sensorsim.language.ranges.states import Cells, RangeError, State
-from sensorsim.language.ranges.written import Written
+from sensorsim.language.polynomial import Bounds, Polynomial, Range
+from sensorsim.language.ranges.facts import Cells, Facts, RangeError, State, Written, common_writes
 
 if TYPE_CHECKING:
     from sensorsim.language.ranges.body import Body
@@ -35,7 +33,13 @@ class Loop:
 
     def run(self, entry: State) -> State:
         """Return the state after any number of rounds."""
-        entry = State(self.unrelated(entry.names), entry.written)
+        # names that a round may change lose the relations of their first value to other values
+        names = dict(entry.names)
+        for name in self.changed & names.keys():
+            if not isinstance(value := names[name], Flag):
+                span = as_word(value)
+                names[name] = Span(span.lo, span.hi, span.exact, span.above, under=span.under)
+        entry = State(names, entry.written)
         before, self.check.lenient = self.check.lenient, True
         kept = len(self.body.returned)
         try:
@@ -47,15 +51,11 @@ class Loop:
             self.body.left[-1].clear()
         for _ in self.rounds_from(State(inside, during)):
             pass  # once more, now that it is known which cells are written when they are read
-        self.body.left[-1] = [self.leave(self.without_counter(state), entry) for state in self.body.left[-1]]
+        self.body.left[-1] = [
+            self.leave(State(names, {owner: facts.without(self.counter) for owner, facts in written.items()}), entry)
+            for names, written in self.body.left[-1]
+        ]
         return self.leave(State(last, after), entry)
-
-    def unrelated(self, names: dict[str, Any]) -> dict[str, Any]:
-        """Return the names; those that a round may change lose the relations of their first value to other values."""
-        return {
-            name: _alone(as_word(value)) if name in self.changed and not isinstance(value, Flag) else value
-            for name, value in names.items()
-        }
 
     def settle(self, entry: State) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the names at the start of any round, and after the last."""
@@ -249,14 +249,12 @@ class Loop:
 
     def with_round(self, value: Any, now: Any) -> Any:
         """Join a value before a round with the value after it."""
-        return (
-            value
-            if isinstance(value, Cells)
-            else loosened(self.check.join(value, now), self.counter, self.check.bounds)
-        )
+        if isinstance(value, Cells):
+            return value
+        return loosened(self.check.join(value, now), self.counter, self.check.bounds)
 
     def settled(self, before: State, now: State) -> bool:
-        return all(_says(value) == _says(now.names[name]) for name, value in before.names.items())
+        return all(_content(value) == _content(now.names[name]) for name, value in before.names.items())
 
     def cells_written(self, entry: State, inside: dict[str, Any]) -> tuple[Written, Written]:
         """Return which cells are written at the start of a round, and which after the last."""
@@ -265,16 +263,16 @@ class Loop:
             return dict(entry.written), dict(entry.written)
         now = rounds[0]
         for other in rounds[1:]:
-            now = State(now.names, {owner: facts.both(other.written[owner]) for owner, facts in now.written.items()})
+            now = State(now.names, common_writes(now.written, other.written))
         bounds, counter = self.check.bounds, Polynomial.variable(self.counter)
         first, last = self.certain
         during, after = {}, {}
         for owner, facts in entry.written.items():
-            new = now.written[owner].since(facts)
-            during[owner] = facts.and_also(new.swept(self.counter, first, counter, bounds))
-            after[owner] = facts.and_also(new.swept(self.counter, first, last, bounds))
+            new = Facts(tuple(run for run in now.written[owner].runs if run not in facts.runs))
+            during[owner] = facts.and_also(*new.swept(self.counter, first, counter, bounds).runs)
+            after[owner] = facts.and_also(*new.swept(self.counter, first, last, bounds).runs)
             if bounds.lowest(last - first) >= 1:
-                after[owner] = after[owner].and_also(new.without(self.counter))
+                after[owner] = after[owner].and_also(*new.without(self.counter).runs)
         return during, after
 
     def grown(self, entry: State, state: State) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -308,10 +306,7 @@ class Loop:
         return None
 
     def same_after(self, value: Value, now: Value) -> bool:
-        joined = self.with_round(value, now)
-        if isinstance(value, Span) and isinstance(joined, Span):
-            return value.known() == joined.known()
-        return bool(value == joined)
+        return bool(_content(value) == _content(self.with_round(value, now)))
 
     def stretched(self, start: Value, step: tuple[int, int], inside: bool) -> Span:
         """Return a name that a round moves by `step` at most: at the start of any round, or after the last."""
@@ -356,9 +351,6 @@ class Loop:
             raise self.body.error(self.node, f"{text}; bound them with min_ or max_, or shorten it")
         return before.names, state.names
 
-    def without_counter(self, state: State) -> State:
-        return State(state.names, {owner: facts.without(self.counter) for owner, facts in state.written.items()})
-
     def leave(self, state: State, entry: State) -> State:
         names = {
             name: loosened(state.names[name], self.counter, self.check.bounds) if name in self.changed else value
@@ -367,13 +359,9 @@ class Loop:
         return State(names, state.written)
 
 
-def _says(value: Any) -> Any:
+def _content(value: Any) -> Any:
     """Return what two values must share to say the same."""
     return value.known() if isinstance(value, Span) else value
-
-
-def _alone(span: Span) -> Span:
-    return Span(span.lo, span.hi, span.exact, span.above, under=span.under)
 
 
 def _under(value: Span, ceiling: Span, wider: bool = False) -> Span:
@@ -409,17 +397,12 @@ def loosened(value: Any, counter: str, bounds: Bounds) -> Any:
         return value
     exact = value.exact if value.exact is None or counter not in value.exact.names() else None
     above = [bound if counter not in bound.names() else bounds.without(bound, counter) for bound in value.uppers()]
-    under = [bound if counter not in bound.names() else _least(bounds, bound, counter) for bound in value.lowers()]
+    negated = [bounds.without(-bound, counter) if counter in bound.names() else -bound for bound in value.lowers()]
+    under = [None if bound is None else -bound for bound in negated]
     view = loosened(value.view, counter, bounds) if value.view is not None else None
     kept = [tuple(dict.fromkeys(bound for bound in found if bound is not None and bound != exact
                                 and bound.number is None)) for found in (above, under)]  # fmt: skip
     return Span(value.lo, value.hi, exact, kept[0], view=view, under=kept[1])
-
-
-def _least(bounds: Bounds, bound: Polynomial, counter: str) -> Polynomial | None:
-    """Return a polynomial that is never above this one and does not contain a counter, or None."""
-    found = bounds.without(-bound, counter)
-    return None if found is None else -found
 
 
 def _speaks(span: Span, counter: str) -> bool:
