@@ -128,30 +128,20 @@ def read_capture(path: str | os.PathLike[str]) -> "np.ndarray[Any, Any]":
     """Read the packets of a file, one row of bytes each, in order."""
     import numpy as np
 
-    name = brief_path(path)
+    name, form = brief_path(path), "give a file with one packet a line in hex, as 01fe9a, all of one length"
     try:
         lines = read_bounded(path, MOST_BYTES).decode("ascii").split()
+        content = [bytes.fromhex(line) for line in lines]
     except OSError as error:
-        raise InputError(f"cannot read {name}: {error.strerror}; give a file with one packet a line in hex.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{name} is no text; give a file with one packet a line in hex, as 01fe9a.") from None
+        raise InputError(f"cannot read {name}: {error.strerror}; {form}.") from None
     except ValueError:
-        raise InputError(f"{name!r} is no path; give a file with one packet a line in hex, as 01fe9a.") from None
+        raise InputError(f"{name!r} is no path of a file of hexadecimal lines; {form}.") from None
     if len(lines) < FEWEST:
         raise InputError(f"{name} has {len(lines)} packets; an audit needs at least {FEWEST} of each record.")
-    length = len(lines[0])
-    for number, line in enumerate(lines, 1):
-        if len(line) != length:
-            raise InputError(
-                f"packet {number} of {name} has {len(line)} digits and the first {length}; give packets of one length."
-            )
-    try:
-        content = bytes.fromhex("".join(lines)) if length % 2 == 0 else b""
-    except ValueError:
-        content = b""
-    if not content:
-        raise InputError(f"{name} has a line that is no hexadecimal bytes; give one packet a line, as 01fe9a.")
-    return np.frombuffer(content, np.uint8).reshape(len(lines), length // 2)
+    for number, packet in enumerate(content, 1):
+        if len(packet) != len(content[0]):
+            raise InputError(f"packet {number} of {name} has {len(packet)} bytes, the first {len(content[0])}; {form}.")
+    return np.frombuffer(b"".join(content), np.uint8).reshape(len(lines), -1)
 
 
 def capture_source(packets: Sequence["np.ndarray[Any, Any]"], names: Sequence[str], claimed: float) -> Source:

@@ -5,6 +5,7 @@ secret draw for each feature; `spof` is as printed, with secret strides. Two fau
 correct: `prefetch` reads the table in a fixed order, `shared` reuses a draw.
 """
 
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,12 +29,8 @@ def make_source(table: "NoiseTable", mechanism: str | None = None, words: Words 
         mechanism = "lean" if not table.for_releases else "sampled" if table.sampled else "release"
     if mechanism in SPOF_VARIANTS:
         return SPOF_VARIANTS[mechanism](table, words)
-    source: Source = find(mechanism).observed(table, words)
+    source: Source = find(mechanism).observed(sys.modules[__name__], table, words)
     return source
-
-
-def _budget(table: "NoiseTable") -> float:
-    return float(table.epsilon) / table.release
 
 
 # ---- the certified kernels
@@ -52,7 +49,8 @@ class Certified(NamedTuple):
 def certified(table: "NoiseTable", sampled: bool) -> Certified:
     """Return what the certificate of a table claims of one draw, at most its share of the budget."""
     proved = table.certificate and table.certificate.epsilon_release
-    share = min(_budget(table), float(proved)) if proved else _budget(table)
+    share = float(table.epsilon) / table.release
+    share = min(share, float(proved)) if proved else share
     features = table.features if sampled else table.release
 
     @lru_cache(maxsize=32)
@@ -173,7 +171,7 @@ def spof(table: "NoiseTable", words: Words | None) -> Source:
             strides = np.random.default_rng(seed).integers(0, len(noise), (count, 2), np.uint32)
         else:
             strides = words(seed, count, 2) % np.uint32(len(noise))
-        return np.stack(_spof_in_order(repeat(x, count, seed), noise, strides), axis=1)
+        return _spof_in_order(repeat(x, count, seed), noise, strides)
 
     return _one_feature_source(table, "spof", "alpha2 and alpha3 of a feature", ("alpha2", "alpha3"), draw)
 
@@ -184,9 +182,8 @@ def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
-        alpha2 = _spof_in_order(repeat(x, count, seed), noise, np.ones((count, 2), np.uint32))[0]
-        known = noise[np.arange(1, count + 1) % len(noise)]
-        return np.stack([alpha2, alpha2 - known], axis=1)
+        alpha2 = _spof_in_order(repeat(x, count, seed), noise, np.ones((count, 2), np.uint32))[:, 0]
+        return np.stack([alpha2, alpha2 - noise[np.arange(1, count + 1) % len(noise)]], axis=1)
 
     sees = "alpha2, and alpha2 less the noise that the fixed order of reading gives away"
     names = "alpha2", "alpha2 less the noise that a fixed order gives away"
@@ -200,8 +197,8 @@ def _shared(table: "NoiseTable", words: Words | None) -> Source:
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
         one = np.random.default_rng(seed).integers(0, len(noise), (count, 1), np.uint32)
-        alpha2, alpha3 = _spof_in_order(repeat(x, count, seed), noise, np.repeat(one, 2, axis=1))
-        return np.stack([alpha2, alpha2 - alpha3], axis=1)
+        made = _spof_in_order(repeat(x, count, seed), noise, np.repeat(one, 2, axis=1))
+        return np.stack([made[:, 0], made[:, 0] - made[:, 1]], axis=1)
 
     sees = "alpha2, and alpha2 - alpha3 where one draw served both"
     return _one_feature_source(table, "shared", sees, ("alpha2", "alpha2 - alpha3, where one draw served both"), draw)
@@ -216,7 +213,7 @@ SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = {  # 
 
 def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, names: tuple[str, str], draw: Any) -> Source:
     """Return a source of SPOF's: records of one feature, alpha2 first."""
-    claimed, expected = _budget(table), _alpha2_distribution(table.samples())
+    claimed, expected = float(table.epsilon) / table.release, _alpha2_distribution(table.samples())
     return Source(
         mechanism, sees, claimed, 1, tuple(Field(name, claimed) for name in names), usual_inputs(1), draw,
         lambda x, column: None if column else expected(x[..., 0]),
@@ -225,10 +222,10 @@ def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, names: t
     )  # fmt: skip
 
 
-def _spof_in_order(x: Any, noise: Any, strides: Any) -> tuple[Any, Any]:
+def _spof_in_order(x: Any, noise: Any, strides: Any) -> Any:
     """Run the kernel `spof` on records of one feature with these strides, both pointers starting at 0.
 
-    A pointer is the sum of the strides before it, so that every record can be given its own.
+    A pointer is the sum of the strides before it, so that every record can be given its own. Return alpha2 and alpha3.
     """
     import numpy as np
 
@@ -239,7 +236,7 @@ def _spof_in_order(x: Any, noise: Any, strides: Any) -> tuple[Any, Any]:
         x=x, weights=np.zeros(1, np.int32), constant=0, noise=noise, stride=strides, cursor=cursor,
         out={"stabilized": None},
     )  # fmt: skip
-    return made["alpha2"].reshape(-1), made["alpha3"].reshape(-1)
+    return np.stack([made["alpha2"].reshape(-1), made["alpha3"].reshape(-1)], axis=1)
 
 
 def _alpha2_distribution(noise: Any) -> Callable[[Any], Any]:
@@ -247,10 +244,9 @@ def _alpha2_distribution(noise: Any) -> Callable[[Any], Any]:
     import numpy as np
 
     values, counts = np.unique(noise, return_counts=True)
-    share = counts / counts.sum()
 
     @lru_cache(maxsize=32)
     def mixture(given: tuple[int, ...]) -> Any:
-        return mix([(values.astype(np.int64) + ONE // 2 - one, share) for one in given])
+        return mix([(values.astype(np.int64) + ONE // 2 - one, counts / counts.sum()) for one in given])
 
     return lambda x: mixture(tuple(np.minimum(x, ONE).ravel().tolist()))

@@ -94,7 +94,7 @@ def fine_sd(epsilon: float) -> float:
     """
     import numpy as np
 
-    from sensorsim.noise.rows_program import Program
+    from sensorsim.noise.rows_design import Program
 
     s = math.exp(epsilon / 2)
     knots = 33 if epsilon <= 2 else 65 if epsilon <= 4 else 129

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sensorsim.noise.baseline import Peers
-    from sensorsim.noise.kinds.counted_table import CountedTable
     from sensorsim.noise.kinds.rows_table import RowsTable
-    from sensorsim.noise.kinds.sample_table import SampleTable
+    from sensorsim.noise.kinds.sample_table import CountedTable, SampleTable
     from sensorsim.noise.kinds.stairs_table import StairsTable
 
 BLUE, RED, GREY, LIGHT = "#1f5fa8", "#c0392b", "#888888", "#d0d0d0"

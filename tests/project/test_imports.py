@@ -11,12 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-# The first two ask the mechanism that is named; the third composes the delta of a table of samples; the fourth prints
-# and locks as the other commands do; the last three look for the kernels that ship, inside functions.
+# The first prints and locks as the other commands do; the others look for the kernels that ship, inside functions.
 UPWARD = {
-    ("accounting/__init__.py", "mechanisms"),
-    ("auditing/table_sources.py", "mechanisms"),
-    ("noise/certificate.py", "accounting"),
     ("commands/shell.py", "cli"),
     ("language/load.py", "kernels"),
     ("language/c/comments.py", "kernels"),
