@@ -51,6 +51,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from scipy.special import betainc, betaincc, betaln, logsumexp, ndtr
+from scipy.stats import binom, norm
+
 from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import CELLS, ReleaseTable, compose, from_cells, prove
 
@@ -117,8 +121,6 @@ def poisson_epsilon(
     relation: tuple[tuple[int, int], ...] = REPLACED,
 ) -> float:
     """Return a close upper bound of the epsilon at delta of `steps` noisy sums."""
-    from scipy.stats import binom, norm
-
     if not 0 < rate <= 1:
         raise InputError(f"a sampling rate of {rate}; give a probability above 0 and at most 1.")
     # How many of a person's records meet in one sum at most, but for a probability that counts as truncated.
@@ -157,15 +159,11 @@ class _Pair:
     """The mixtures P and Q of one sum: normals around 0, 1, 2 … times the sign, with these weights."""
 
     def __init__(self, multiplier: float, weights: Any, signs: tuple[int, int]) -> None:
-        import numpy as np
-
         self.multiplier, self.weights, self.signs = multiplier, weights, signs
         self.joined = np.arange(len(weights))
 
     def loss(self, x: Any) -> Any:
         """Return log(P/Q) at x. It grows with x, since the normals of P are to the right of those of Q."""
-        import numpy as np
-        from scipy.special import logsumexp
 
         def log_density(sign: int) -> Any:  # against a normal at zero
             moved = sign * self.joined / self.multiplier
@@ -176,9 +174,6 @@ class _Pair:
 
     def distribution(self, low: float, high: float, step: float) -> Any:
         """Return the losses between x = low and x = high on a grid; the mass outside counts as infinite."""
-        import numpy as np
-        from scipy.special import ndtr
-
         first, last = math.floor(self.loss(low) / step), math.ceil(self.loss(high) / step)
         losses = np.arange(first, last + 1) * step
         left, edges = np.full(len(losses), low), np.full(len(losses), high)
@@ -258,9 +253,6 @@ def _divergence(epsilon0: float, epsilon: float, starts: Any, masses: Any) -> fl
     Given c, P(a) - exp(epsilon)·Q(a) is positive from a threshold on: above it P is u·b(a-1) - v·b(a), b the
     probabilities of Bin(c, 1/2), with u - v = 1 - exp(epsilon). The sum is u·b(t-1) - (exp(epsilon) - 1)·P(Bin >= t).
     """
-    import numpy as np
-    from scipy.special import betainc
-
     top = 1 / (1 + math.exp(-epsilon0))  # probability of D = 1
     u = -math.expm1(epsilon - epsilon0) * top
     v = u + math.expm1(epsilon)
@@ -275,8 +267,6 @@ def _divergence(epsilon0: float, epsilon: float, starts: Any, masses: Any) -> fl
 
 def _heads(c: Any, k: Any) -> Any:
     """Return the probability of k heads among c tosses; in the form of Loader (2000) where c is large."""
-    import numpy as np
-    from scipy.special import betaln
 
     def stirling(k: Any) -> Any:
         """Return log(k!) less Stirling's formula, to 10^-12 from 15 on; below, next to FEW_TOSSES, all is 0 anyway."""
@@ -296,9 +286,6 @@ def _heads(c: Any, k: Any) -> Any:
 
 def _clones(others: int, clone: float) -> tuple[Any, Any]:
     """Return runs of numbers of clones: the smallest number of each, and an upper bound of its probability."""
-    import numpy as np
-    from scipy.special import betainc, betaincc
-
     mean, spread = others * clone, math.sqrt(others * clone * (1 - clone))
     low = max(0, math.floor(mean - TAIL_SDS * spread - TAIL_SDS))
     high = min(others, math.ceil(mean + TAIL_SDS * spread + TAIL_SDS))

@@ -19,15 +19,14 @@ or in one and the next.
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
-    from sensorsim.auditing.packet_source import Source
+from sensorsim.auditing.packet_source import Source
+from sensorsim.language.numba_backend.jit import jit
 
-    Array = np.ndarray[Any, Any]
-
+Array = np.ndarray[Any, Any]
 PLACES = 1024  # steps between the smallest and the largest value of a column
 CELLS = 256  # of one column: all its values, or QUANTILES times LOW
 QUANTILES = 32
@@ -50,29 +49,25 @@ assert LOW == GROUPS
 class Cells(NamedTuple):
     """The cells of the values of each column; `_count_packets` reads them."""
 
-    base: "Array"
-    scale: "Array"  # a place is (value - base) >> scale
-    shift: "Array"  # the column's values are multiples of 2^shift
-    exact: "Array"  # whether a cell is a place
-    quantile: "Array"  # of a place, columns × places
-    group: "Array"  # of a place, inputs × columns × places: quantiles for each input by itself
-    pooled: "Array"  # the columns that are counted value by value, all together
+    base: Array
+    scale: Array  # a place is (value - base) >> scale
+    shift: Array  # the column's values are multiples of 2^shift
+    exact: Array  # whether a cell is a place
+    quantile: Array  # of a place, columns × places
+    group: Array  # of a place, inputs × columns × places: quantiles for each input by itself
+    pooled: Array  # the columns that are counted value by value, all together
     bits: int  # of those values
 
-    def of(self, values: "Array", column: int) -> "Array":
+    def of(self, values: Array, column: int) -> Array:
         """Return the cells of values of a column, as `count_packets` does."""
-        import numpy as np
-
         places: Array = np.clip((values - self.base[column]) >> self.scale[column], 0, PLACES - 1)
         low = (values >> self.shift[column]) & (LOW - 1)
         cut: Array = self.quantile[column, places].astype(np.int64) * LOW + low
         return places if self.exact[column] else cut
 
 
-def make_cells(source: "Source", pilot: Sequence["Array"]) -> Cells:
+def make_cells(source: Source, pilot: Sequence[Array]) -> Cells:
     """Make the cells from some packets of each input."""
-    import numpy as np
-
     width = len(source.fields)
     drawn = np.concatenate(pilot).astype(np.int64)
     known = [_support(source, column) for column in range(width)]
@@ -107,22 +102,18 @@ def make_cells(source: "Source", pilot: Sequence["Array"]) -> Cells:
 class Expected:
     """The expected probabilities of the cells, cached; None where they are unknown."""
 
-    def __init__(self, source: "Source", cells: Cells) -> None:
+    def __init__(self, source: Source, cells: Cells) -> None:
         self.source, self.layout = source, cells
         self.cells = cache(self._cells)  # of a column at an input
         self.values = cache(self._values)  # of all values of the pooled columns together at an input
 
     def _cells(self, number: int, column: int) -> Any:
-        import numpy as np
-
         expected = self.source.expected(self.source.inputs[number].record, column)
         if expected is None:
             return None
         return np.bincount(self.layout.of(np.asarray(expected[0], np.int64), column), expected[1], CELLS)
 
     def _values(self, number: int) -> Any:
-        import numpy as np
-
         pooled, record = self.layout.pooled, self.source.inputs[number].record
         total = np.zeros(1 << self.layout.bits)
         for column in pooled:
@@ -134,10 +125,8 @@ class Expected:
         return total
 
 
-def _support(source: "Source", column: int) -> "Array":
+def _support(source: Source, column: int) -> Array:
     """Return ends and lattice of the expected values of a column at any input; empty if unknown."""
-    import numpy as np
-
     ends = [np.zeros(0, np.int64)]
     for one in source.inputs:
         expected = source.expected(one.record, column)
@@ -148,10 +137,8 @@ def _support(source: "Source", column: int) -> "Array":
     return np.concatenate(ends)
 
 
-def _zeros(values: "Array") -> int:
+def _zeros(values: Array) -> int:
     """Return how many low bits are 0 in all values."""
-    import numpy as np
-
     every = int(np.bitwise_or.reduce(values))
     return (every & -every).bit_length() - 1 if every else 0
 
@@ -162,8 +149,8 @@ def _zeros(values: "Array") -> int:
 class Pairs(NamedTuple):
     """Pairs of columns that are counted together: within a packet, and across packets with their distance."""
 
-    within: "Array"
-    across: "Array"
+    within: Array
+    across: Array
 
     @property
     def tables(self) -> int:
@@ -181,8 +168,6 @@ class Pairs(NamedTuple):
 
 def column_pairs(width: int) -> Pairs:
     """Return all pairs of few columns; of many, the nearest."""
-    import numpy as np
-
     within = ((a, a + d) for d in range(1, width) for a in range(width - d))
     apart = sorted(range(1 - width, width), key=abs)
     across = ((a, a + d, 1) for d in apart for a in range(max(0, -d), min(width, width - d)))
@@ -196,15 +181,13 @@ def column_pairs(width: int) -> Pairs:
 class Counts(NamedTuple):
     """The counts of the packets of one input."""
 
-    cells: "Array"  # columns × cells
-    joint: "Array"  # groups and low bits × pairs × JOINT
-    ends: "Array"  # columns × smallest and largest value
+    cells: Array  # columns × cells
+    joint: Array  # groups and low bits × pairs × JOINT
+    ends: Array  # columns × smallest and largest value
 
 
 def empty_counts(width: int, pairs: Pairs, bits: int = 64) -> Counts:
     """Return zero counts; those of a block need 32 bits, and stay in the cache."""
-    import numpy as np
-
     kind = f"int{bits}"
     ends = np.tile(np.array([np.iinfo(np.int64).max, np.iinfo(np.int64).min]), (width, 1))
     return Counts(np.zeros((width, CELLS), np.int64), np.zeros((2, pairs.tables, JOINT), kind), ends)
@@ -212,15 +195,13 @@ def empty_counts(width: int, pairs: Pairs, bits: int = 64) -> Counts:
 
 def add_counts(to: Counts, more: Counts) -> None:
     """Add counts to others, in place."""
-    import numpy as np
-
     to.cells[:] += more.cells
     to.joint[:] += more.joint
     to.ends[:, 0] = np.minimum(to.ends[:, 0], more.ends[:, 0])
     to.ends[:, 1] = np.maximum(to.ends[:, 1], more.ends[:, 1])
 
 
-def count_packets(packets: "Array", cells: Cells, number: int, pairs: Pairs) -> Counts:
+def count_packets(packets: Array, cells: Cells, number: int, pairs: Pairs) -> Counts:
     """Count a block of packets of one input."""
     counts = empty_counts(packets.shape[1], pairs, 32)
     layout = cells.base, cells.scale, cells.shift, cells.exact, cells.quantile, cells.group[number]
@@ -228,15 +209,13 @@ def count_packets(packets: "Array", cells: Cells, number: int, pairs: Pairs) -> 
     return counts
 
 
-def count_values(packets: "Array", cells: Cells, counts: "Array") -> None:
+def count_values(packets: Array, cells: Cells, counts: Array) -> None:
     """Count the values of the pooled columns, one by one."""
     _count_values()(packets, cells.pooled, cells.shift[cells.pooled].min(), counts)
 
 
 @cache
 def _count_values() -> Callable[..., None]:
-    from sensorsim.language.numba_backend.jit import jit
-
     def values(packets, columns, shift, counts):  # type: ignore[no-untyped-def]
         mask = counts.shape[0] - 1
         for t in range(packets.shape[0]):
@@ -248,9 +227,6 @@ def _count_values() -> Callable[..., None]:
 
 @cache
 def _count_packets() -> Callable[..., None]:
-    import numpy as np
-
-    from sensorsim.language.numba_backend.jit import jit
 
     def packets_(y, base, scale, shift, exact, quantile, group, within, across, cells, joint, ends):  # type: ignore[no-untyped-def]
         width = y.shape[1]
@@ -308,7 +284,7 @@ class Statistic(NamedTuple):
     a: int
     b: int = 0
 
-    def of(self, windows: "Array") -> "Array":
+    def of(self, windows: Array) -> Array:
         made: Array = FORMULAS[self.what](windows[:, self.a], windows[:, self.b])
         return made
 
@@ -320,7 +296,7 @@ class LearnedEvent(NamedTuple):
     statistics: tuple[Statistic, ...]
     edges: "tuple[Array, ...]"
     odds: "tuple[Array, ...]"
-    cuts: "Array"
+    cuts: Array
 
     def name(self, names: Sequence[str]) -> str:
         """Name the statistics that the event uses first."""
@@ -329,34 +305,26 @@ class LearnedEvent(NamedTuple):
         of = "two packets that follow each other" if self.window == 2 else "a whole packet"
         return f"learnt from {of}, by {' and by '.join(list(used)[:2])}"
 
-    def tally(self, packets: "Array") -> "Array":
+    def tally(self, packets: Array) -> Array:
         """Count the windows of a block between the cuts."""
-        import numpy as np
-
         score = self.score(windows_of(packets, self.window))
         return np.bincount(np.searchsorted(self.cuts, score, side="right"), minlength=len(self.cuts) + 1)
 
-    def score(self, windows: "Array") -> "Array":
-        import numpy as np
-
+    def score(self, windows: Array) -> Array:
         total = np.zeros(len(windows))
         for statistic, edges, odds in zip(self.statistics, self.edges, self.odds, strict=True):
             total += odds[np.searchsorted(edges, statistic.of(windows), side="right")]
         return total
 
 
-def windows_of(packets: "Array", window: int) -> "Array":
+def windows_of(packets: Array, window: int) -> Array:
     """Return packets side by side, each used once; an incomplete window is left out."""
-    import numpy as np
-
     whole = len(packets) // window * window
     return np.ascontiguousarray(packets[:whole]).reshape(-1, window * packets.shape[1]).astype(np.int64)
 
 
-def learn(first: "Array", second: "Array", window: int) -> LearnedEvent | None:
+def learn(first: Array, second: Array, window: int) -> LearnedEvent | None:
     """Learn from packets of two inputs; None if there are too few."""
-    import numpy as np
-
     width = first.shape[1]
     samples = [windows_of(packets, window)[:MOST_WINDOWS] for packets in (first, second)]
     sizes = [len(sample) for sample in samples]
@@ -394,10 +362,8 @@ def learn(first: "Array", second: "Array", window: int) -> LearnedEvent | None:
     return made._replace(cuts=np.unique(np.quantile(made.score(both), RATES)))
 
 
-def _edges(values: "Array") -> "Array":
+def _edges(values: Array) -> Array:
     """Return quantiles as edges of bins; a value that fills more than a bin gets its own."""
-    import numpy as np
-
     ordered = np.sort(values)
     cuts = ordered[np.arange(1, BINS) * len(ordered) // BINS]
     often = cuts[1:][cuts[1:] == cuts[:-1]]
@@ -407,9 +373,6 @@ def _edges(values: "Array") -> "Array":
 @cache
 def _weights() -> Callable[..., Any]:
     """Compile a function that sums the weights in each bin of each statistic."""
-    import numpy as np
-
-    from sensorsim.language.numba_backend.jit import jit
 
     def weights(bins, weight):  # type: ignore[no-untyped-def]
         made = np.zeros((bins.shape[0], 2 * BINS))

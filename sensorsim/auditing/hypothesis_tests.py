@@ -9,16 +9,15 @@ known distribution, and whether two columns are independent.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv, chdtrc, chndtr
 
 from sensorsim.auditing.cell_counts import GROUPS, LOW, Cells, Counts, Expected, LearnedEvent, Pairs
 from sensorsim.auditing.packet_source import Source
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-
+Array = np.ndarray[Any, Any]
 EXPECTED = 50.0  # draws that a group of cells should have in a chi-square test
 FEW_GROUPS = 256
 SCALES, STEP = 3, LOW.bit_length() - 1  # single cells, cells without their low bits, quarters of the range
@@ -45,26 +44,20 @@ def bound(hits: int, trials: int, misses: int, others: int, error: float) -> Bou
 
 def at_least(hits: int, trials: int, error: float) -> float:
     """Return the Clopper–Pearson lower bound: the probability is lower with probability `error` at most."""
-    from scipy.special import betaincinv
-
     return float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
 
 
 def at_most(hits: int, trials: int, error: float) -> float:
     """Return the Clopper–Pearson upper bound: the probability is higher with probability `error` at most."""
-    from scipy.special import betaincinv
-
     return float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
 
 
-def best_bound(choose: "Array", test: "Array", scales: int, step: int, error: float) -> Bound:
+def best_bound(choose: Array, test: Array, scales: int, step: int, error: float) -> Bound:
     """Return the largest bound over sets of cells: rows are the two inputs, columns the cells.
 
     It measures 2·scales events: at each scale the cells are merged in runs, 1, 2^step, 4^step … long. `error` is that
     of each bound.
     """
-    import numpy as np
-
     best = NOTHING
     places = np.flatnonzero(choose.any(axis=0) | test.any(axis=0))
     coarse, again = (counts[:, places].astype(np.int64) for counts in (choose, test))
@@ -84,10 +77,8 @@ def best_bound(choose: "Array", test: "Array", scales: int, step: int, error: fl
     return best
 
 
-def _best_event(p: "Array", q: "Array") -> "Array":
+def _best_event(p: Array, q: Array) -> Array:
     """Return the cells, largest likelihood ratio first, up to where their approximate bound is largest."""
-    import numpy as np
-
     cells = np.flatnonzero(p)
     order = cells[np.argsort((q[cells] + 0.5) / (p[cells] + 0.5), kind="stable")]
     hits, misses = np.cumsum(p[order]), np.cumsum(q[order])
@@ -106,8 +97,6 @@ def rarest(trials: int, claimed: float, error: float, confidence: float) -> floa
     only if p is at least the h-th smallest root of the binomial: betaincinv(h, trials - h + 1, confidence). A rarer
     event is beyond these draws; others may still be missed, if the audit did not learn which event to look at.
     """
-    from scipy.special import betaincinv
-
     high = math.exp(min(claimed, 700.0)) * at_most(0, trials, error)
     least, most = 1, trials + 1
     while least < most:
@@ -122,10 +111,8 @@ def rarest(trials: int, claimed: float, error: float, confidence: float) -> floa
 # ---- chi-square tests
 
 
-def chi_square(found: "Array", expected: "Array", least: float = EXPECTED) -> tuple[float, int]:
+def chi_square(found: Array, expected: Array, least: float = EXPECTED) -> tuple[float, int]:
     """Return the statistic over groups of neighbouring cells, each with enough expected, and the number of groups."""
-    import numpy as np
-
     found, expected = found[expected > 0], expected[expected > 0]
     level = ((np.cumsum(expected) - expected) * (1 / least)).astype(np.int64)
     first = np.flatnonzero(np.diff(level, prepend=-1) > 0)
@@ -139,8 +126,6 @@ def chi_square(found: "Array", expected: "Array", least: float = EXPECTED) -> tu
 
 def p_value(statistic: float, degrees: int, shift: float = 0.0) -> float:
     """Return the p-value of a statistic. `shift` is the noncentrality that known errors of the cells may cause."""
-    from scipy.special import chdtrc, chndtr
-
     if degrees < 1:
         return 1.0
     central = float(chdtrc(degrees, statistic))
@@ -149,13 +134,11 @@ def p_value(statistic: float, degrees: int, shift: float = 0.0) -> float:
     return max(central, float(1 - chndtr(statistic, degrees, shift)))
 
 
-def independence(joint: "Array") -> tuple["Array", "Array", "Array"]:
+def independence(joint: Array) -> tuple[Array, Array, Array]:
     """Return statistic, degrees of freedom and p-value for each table of counts, an array of tables × rows × columns.
 
     If a table has too few counts for its cells, rows and columns are merged two by two.
     """
-    import numpy as np
-
     statistic, degrees, p, enough = _independence(joint)
     if joint.shape[1] > 2 and not enough.all():
         thin = ~enough
@@ -166,14 +149,11 @@ def independence(joint: "Array") -> tuple["Array", "Array", "Array"]:
     return statistic, degrees, p
 
 
-def _independence(joint: "Array") -> tuple["Array", "Array", "Array", "Array"]:
+def _independence(joint: Array) -> tuple[Array, Array, Array, Array]:
     """Test independence without merging cells, and say whether there are enough counts for that.
 
     Rows and columns so rare that their cells would expect less than EXPECTED are left out.
     """
-    import numpy as np
-    from scipy.special import chdtrc
-
     total = joint.sum(axis=(1, 2))
     occupied = [(joint.sum(axis=axis) > 0).sum(axis=1) for axis in (1, 2)]
     needed = np.maximum(np.sqrt(EXPECTED * total), 1)[:, None]
@@ -276,8 +256,8 @@ class Counted(NamedTuple):
     input_pairs: Sequence[tuple[int, int]]
     seen: Sequence[Counts]
     fresh: Sequence[Counts]
-    seen_values: "Array"  # inputs × values, of all pooled columns together
-    fresh_values: "Array"
+    seen_values: Array  # inputs × values, of all pooled columns together
+    fresh_values: Array
     expected: Expected
     learned: Sequence[tuple[tuple[int, int], LearnedEvent]]
     scores: "Sequence[Array]"  # for each learned event, its two inputs × the intervals between cuts
@@ -329,7 +309,7 @@ def _distributions(counted: Counted) -> Iterator[tuple[int, Check]]:
                 yield 1, _compare(values, wanted, least, slack, POOLED, one.name)
 
 
-def _compare(found: "Array", wanted: "Array", least: float, slack: float, of: str, name: str) -> Check:
+def _compare(found: Array, wanted: Array, least: float, slack: float, of: str, name: str) -> Check:
     total = found.sum()
     if found[wanted == 0].any():
         return Check(of, name, math.inf, 0, 0.0)  # an impossible value
@@ -339,8 +319,6 @@ def _compare(found: "Array", wanted: "Array", least: float, slack: float, of: st
 
 def _dependences(counted: Counted) -> Iterator[tuple[int, Check]]:
     """Test every pair of columns at every input, by size and by low bits; yield (tests, the worst) of each group."""
-    import numpy as np
-
     source, pairs = counted.source, counted.pairs
     if source.independent is None:
         return
@@ -369,8 +347,6 @@ def count_events(counted: Counted) -> int:
 
 def _events(counted: Counted, error: float) -> Iterator[Event]:
     """Yield the best event of each kind; `error` is that of each bound."""
-    import numpy as np
-
     source, pooled = counted.source, counted.cells.pooled
 
     def event(of: str, pair: tuple[int, int], best: Bound, claimed: float) -> Event:
@@ -394,7 +370,7 @@ def _events(counted: Counted, error: float) -> Iterator[Event]:
         yield event(learned.name([field.name for field in source.fields]), pair, best, learned.window * source.claimed)
 
 
-def _best_cut(scores: "Array", error: float) -> Bound:
+def _best_cut(scores: Array, error: float) -> Bound:
     """Return the best bound of the events of a score: at or above a cut, or below it."""
     sums = scores.sum(axis=1)
     if not sums.all():

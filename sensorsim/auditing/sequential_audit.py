@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sensorsim._util.errors import InputError
 from sensorsim._util.results import Result, bars
 from sensorsim.auditing import cell_counts
@@ -215,8 +217,6 @@ class _Work:
 
     def pilot(self, batch: Batch) -> None:
         """Make the cells from the first packets, and count these."""
-        import numpy as np
-
         numbers = range(len(self.source.inputs))
         first = [np.concatenate([self.packets_of(*block[:3]) for block in self.blocks(batch, k)]) for k in numbers]
         self.cells = cell_counts.make_cells(self.source, first)
@@ -232,8 +232,6 @@ class _Work:
 
     def draw(self, batch: Batch) -> None:
         """Learn from the packets so far, then draw a batch and count it."""
-        import numpy as np
-
         self.learn()
         self.scores = [np.zeros((2, len(event.cuts) + 1), np.int64) for _, event in self.learned]
         work = [block for which in range(len(self.source.inputs)) for block in self.blocks(batch, which)]
@@ -273,8 +271,6 @@ class _Work:
 
     def learn(self) -> None:
         """Learn again while there are more samples: the two ends, and two inputs between them."""
-        import numpy as np
-
         most, ready = 2 * cell_counts.MOST_WINDOWS, min(sum(map(len, blocks)) for blocks in self.samples)
         if ready <= self.learned_from:
             return
@@ -289,8 +285,6 @@ class _Work:
 
     def packets_of(self, which: int, start: int, size: int) -> Any:
         """Draw a block of packets of an input."""
-        import numpy as np
-
         made = self.source.draw(self.source.inputs[which].record, size, (self.seed, which, start))
         self.progress(size * self.source.per_record)
         return np.ascontiguousarray(made, np.int32)
@@ -311,8 +305,6 @@ class _Work:
 
     def recovered(self) -> bool:
         """Return whether some field has one value for each of the two ends, and these differ."""
-        import numpy as np
-
         ends = [np.stack([seen.ends, fresh.ends]) for seen, fresh in zip(self.seen[:2], self.fresh[:2], strict=True)]
         least, most = ([function(end[..., e], axis=0) for end in ends] for e, function in ((0, np.min), (1, np.max)))
         alone = (least[0] == most[0]) & (least[1] == most[1])

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from sensorsim._util.errors import InputError
 from sensorsim.auditing.packet_source import ONE, Field, Seed, Source, Words, is_even, mix, repeat, usual_inputs
 from sensorsim.kernels.formats import FRAC
+from sensorsim.kernels.spof_lean import spof_lean
 from sensorsim.mechanisms import find
+from sensorsim.noise.batch_release import release_records, sampled_records
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
@@ -64,8 +68,6 @@ def certified(table: "NoiseTable", sampled: bool) -> Certified:
 
 def certified_source(table: "NoiseTable", sampled: bool, words: Words | None) -> Source:
     """Return the source of the certified kernel: every feature of a record, or some that are picked at random."""
-    from sensorsim.noise.batch_release import release_records, sampled_records
-
     table.arguments()  # refuses a table that the kernels cannot draw from
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -79,8 +81,6 @@ def certified_source(table: "NoiseTable", sampled: bool, words: Words | None) ->
 
 def release_source(certified: Certified, draw: Callable[[Any, int, Seed], Any], words: str) -> Source:
     """Return the source of the packets of a certified kernel, with what is claimed and expected of them."""
-    import numpy as np
-
     n, k, share = certified.features, certified.release, certified.share
     distribution = certified.distribution
     if certified.sampled:
@@ -122,8 +122,6 @@ def interleaved(chosen: Any, y: Any) -> Any:
 
     The rank carries the same information, and is uniform and independent of earlier choices if these ignore x.
     """
-    import numpy as np
-
     made = np.empty((len(y), 2 * y.shape[1]), np.int32)
     for j in range(y.shape[1]):
         earlier = (chosen[:, :j] < chosen[:, j : j + 1]).sum(axis=1) if j else 0
@@ -136,8 +134,6 @@ def interleaved(chosen: Any, y: Any) -> Any:
 
 
 def _lean(table: "NoiseTable", words: Words | None) -> Source:
-    from sensorsim.kernels.spof_lean import spof_lean
-
     if table.for_releases:
         raise InputError(
             f"lean reads whole samples and this is a {table.kind} table; audit it with release or sampled."
@@ -162,8 +158,6 @@ def _lean(table: "NoiseTable", words: Words | None) -> Source:
 
 def spof(table: "NoiseTable", words: Words | None) -> Source:
     """Return the source of both coefficients as printed. Only the budget of the record bounds their joint cost."""
-    import numpy as np
-
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -177,8 +171,6 @@ def spof(table: "NoiseTable", words: Words | None) -> Source:
 
 
 def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
-    import numpy as np
-
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -191,8 +183,6 @@ def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
 
 
 def _shared(table: "NoiseTable", words: Words | None) -> Source:
-    import numpy as np
-
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -227,8 +217,6 @@ def _spof_in_order(x: Any, noise: Any, strides: Any) -> Any:
 
     A pointer is the sum of the strides before it, so that every record can be given its own. Return alpha2 and alpha3.
     """
-    import numpy as np
-
     from sensorsim.kernels.spof import spof
 
     cursor = (np.cumsum(strides, axis=0, dtype=np.int64) - strides) % len(noise)
@@ -241,8 +229,6 @@ def _spof_in_order(x: Any, noise: Any, strides: Any) -> Any:
 
 def _alpha2_distribution(noise: Any) -> Callable[[Any], Any]:
     """Return the exact distribution of alpha2 = 1/2 - x + noise, where x is one of these values."""
-    import numpy as np
-
     values, counts = np.unique(noise, return_counts=True)
 
     @lru_cache(maxsize=32)

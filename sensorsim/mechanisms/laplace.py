@@ -11,7 +11,6 @@ from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import Covers, Part, Spent, Use, check, composed, unbounded
 from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Mechanism, Tensor
-from sensorsim.noise.host_noise import LARGEST_T
 
 FINE = 1 << 20  # lattice steps of one scale, where the scale is private and nothing is promised
 
@@ -42,6 +41,8 @@ def lattice_scale(scale: float, frac_bits: int = FRAC) -> int:
     sensitivity, the curve of discrete noise at scale t touches that of continuous noise at losses 2/t apart and lies
     above it between them by at most 1/(2t²); a scale of one step more lowers it by about d/(2t²), and d is above 1.
     """
+    from sensorsim.noise.host_noise import LARGEST_T
+
     steps = scale * (1 << frac_bits)
     if not steps < LARGEST_T - 1:
         raise InputError(f"this epsilon asks for noise of scale {scale:.3g}, too much to draw; give a larger one.")

@@ -23,6 +23,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy import optimize, sparse
+from scipy.optimize import linprog
+
 from sensorsim._util.errors import InputError
 from sensorsim.noise.baseline import EPSILONS, best_known_sd, one_bit_sd
 from sensorsim.noise.certificate import exp_bounds
@@ -144,8 +148,6 @@ def _settled(epsilon: Fraction, knots: int, symbols: int) -> tuple[float, tuple[
 
     Starts are evenly spread values, and denser ones outside, to the end of the piecewise mechanism.
     """
-    import numpy as np
-
     program = Program(float(exp_bounds(epsilon)[0]), knots, symbols, 1 << 16)
     s = math.exp(float(epsilon) / 2)
     end = (s + 1) / (s - 1)
@@ -193,9 +195,6 @@ class Program:
     def __init__(
         self, ratio: float, knots: int, symbols: int, total: int, mixtures: tuple[float, ...] = MIXTURES
     ) -> None:
-        import numpy as np
-        from scipy import sparse
-
         self.symbols, self.total = symbols, total
         self.rows, self.pairs = (knots + 1) // 2, (symbols + 1) // 2  # a symbol and its mirror image share a column
         self.cells = self.rows * symbols
@@ -216,8 +215,6 @@ class Program:
 
     def values(self, half: Any) -> Any:
         """Return all values from the positive ones; an odd symbol has the value 0."""
-        import numpy as np
-
         return np.concatenate([-half[::-1], np.zeros(self.symbols % 2), half])
 
     def solve(self, half: Any, least: Any = None, margin: int = 0) -> Solution | None:
@@ -233,8 +230,6 @@ class Program:
 
     def whole_minima(self, half: Any) -> list[int] | None:
         """Round the smallest count of every column, one after the other, the smaller first, to the better side."""
-        import numpy as np
-
         at = self.solve(half)
         if at is None:
             return None
@@ -252,8 +247,6 @@ class Program:
 
     def move(self, half: Any, counts: Any, reach: float) -> tuple[Any, float] | None:
         """Return values moved by at most `reach`, and the variance that the tangent at these counts predicts."""
-        import numpy as np
-
         answer = self._run(half, counts, reach, None, 0)
         if answer is None:
             return None
@@ -265,9 +258,6 @@ class Program:
 
         The variance is in the units of the cells: the solver's tolerances are absolute.
         """
-        import numpy as np
-        from scipy import optimize, sparse
-
         moves, pairs, mixing = 0 if counts is None else len(half), self.pairs, self._mixing
         values, every = self.values(half), sparse.identity(self.rows)
         means, seconds = sparse.kron(every, values[None]), sparse.kron(every, values[None] ** 2)
@@ -307,8 +297,6 @@ def whole_table(program: Program, half: Sequence[float], e: Fraction, mirrored: 
     Either the values are put on a lattice and every row is rounded with its mean exact; or the counts are rounded
     and the values follow. The first needs slack in the end rows, the second about as many symbols as knots.
     """
-    import numpy as np
-
     if not half:
         return None
     values = np.array(half)
@@ -356,9 +344,6 @@ def _table(
     program: Program, half: Any, lattice: int | None, e: Fraction, mirrored: bool, minima: list[int]
 ) -> Rows | None:
     """Return whole counts within the limits of their columns: unbiased for these values on a lattice, or just near."""
-    import numpy as np
-    from scipy.optimize import linprog
-
     limits = [(m, int(e * m)) for m in minima + minima[: program.symbols // 2][::-1]]
     values, total = program.values(half), program.total
     ends = np.array([np.ones(len(values)), values])
@@ -420,8 +405,6 @@ def unbiased_row(
     Three cells are moved: the first by up to _REACH counts, the other two by what the two sums then require. Of all
     that fit, take the move with the smallest second moment.
     """
-    import numpy as np
-
     counts = _floor(wanted, limits)
     left, short = total - sum(counts), mean - sum(c * v for c, v in zip(counts, steps, strict=True))
     values, slack = np.array(steps), np.array(limits) - np.array(counts)[:, None]

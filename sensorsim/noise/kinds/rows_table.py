@@ -28,15 +28,14 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.noise.certificate import Certificate, pure_certificate
 from sensorsim.noise.noise_table import NoiseTable, StoredCounts
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Counts = tuple[tuple[int, ...], ...]
 THRESHOLDS, MIRRORED, LOOKUP, BIT = "thresholds", "half of the thresholds", "lookup", "one bit"
@@ -304,8 +303,6 @@ class RowsTable(NoiseTable):
         return FORMS[self.form][0]
 
     def arguments(self) -> dict[str, Any]:
-        import numpy as np
-
         known = super().arguments()
         name, values = self.c_array()
         kind = np.uint8 if self.form == LOOKUP else np.uint16
@@ -364,9 +361,7 @@ class RowsTable(NoiseTable):
         values = ", ".join(f"{float(value):.9g}" for value in self.rows.values())
         return ["An unbiased estimate of x in 0 ... 1 is, for symbol 0, 1, ...:", *wrap(values, 90)]
 
-    def distribution(self, x_q: int) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
-        import numpy as np
-
+    def distribution(self, x_q: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         counts = self.rows.distribution(x_q, self.frac_bits)
         return np.arange(len(counts)), np.array(counts, np.int64)
 
@@ -376,8 +371,6 @@ class RowsTable(NoiseTable):
         A mirrored table is read at 1 - x where x is above 1/2, and its symbols backwards. One bit is 1 for the lowest
         words, as many as its count at x.
         """
-        import numpy as np
-
         if self.form == BIT:
             counts = self.rows.distribution(x_q, self.frac_bits)
             return ((top << low_bits) + low < (counts[1] << 16 + low_bits) // sum(counts)).astype("int64")
@@ -400,8 +393,6 @@ class RowsTable(NoiseTable):
         return None if self.form == BIT else StoredCounts(self.counts, sums=self.form != LOOKUP)
 
     def estimate(self, y: Any) -> Any:
-        import numpy as np
-
         return np.array([float(value) for value in self.rows.values()])[y]
 
     @cached_property

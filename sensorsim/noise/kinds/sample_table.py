@@ -12,14 +12,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import FRAC
 from sensorsim.noise.certificate import Certificate, certify_samples
 from sensorsim.noise.noise_table import WORD_BITS, NoiseTable
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sensorsim.language.kernel import Kernel
 
 Counts = tuple[tuple[int, int], ...]
@@ -85,16 +85,12 @@ class CountedTable(NoiseTable):
         return self.entries.bit_length() - 1
 
     @property
-    def values(self) -> "np.ndarray[Any, Any]":
+    def values(self) -> np.ndarray[Any, Any]:
         """Return the entries in ascending order, in the smallest signed type; only the index is secret."""
-        import numpy as np
-
         values = np.repeat([v for v, _ in self.counts], [c for _, c in self.counts])
         return values.astype(np.min_scalar_type(-int(abs(values).max()) - 1))
 
-    def samples(self) -> "np.ndarray[Any, Any]":
-        import numpy as np
-
+    def samples(self) -> np.ndarray[Any, Any]:
         if self.frac_bits > FRAC or self.entries > 1 << 16:
             raise InputError(
                 f"this table has {self.frac_bits} fraction bits and {self.entries} entries; SPOF's kernels take at "
@@ -124,9 +120,7 @@ class CountedTable(NoiseTable):
     def table_bytes(self) -> int:
         return self.entries * int(self.values.dtype.itemsize)
 
-    def distribution(self, x_q: int) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
-        import numpy as np
-
+    def distribution(self, x_q: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         drawn = [(value, count) for value, count in self.counts if count]
         stair = 1 << self.stair_bits
         if len(drawn) * stair > MOST_OUTPUTS:
@@ -144,8 +138,6 @@ class CountedTable(NoiseTable):
 
     def draw(self, x_q: int, top: Any, low: Any, low_bits: int) -> Any:
         """Add the noise of the top part's stair and the low part's place on it to x about its middle, and clamp."""
-        import numpy as np
-
         assert self.limit is not None
         stair = 1 << self.stair_bits
         noisy = x_q - (1 << self.frac_bits) // 2 - stair // 2 + stair * self.values.astype(np.int64)[top] + low
@@ -246,7 +238,7 @@ class SampleTable(CountedTable):
     def certify(self) -> Certificate:
         return certify_samples(self)
 
-    def samples(self) -> "np.ndarray[Any, Any]":
+    def samples(self) -> np.ndarray[Any, Any]:
         if self.limit is not None:
             raise InputError("no kernel clamps the output of a naive or quantile table; make it without --limit.")
         return super().samples()

@@ -25,6 +25,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+
 from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import DROP, FRAC, HALF, LIMIT, STAIR_BITS
 from sensorsim.noise.certificate import Certificate, exp_bounds, pure_certificate
@@ -60,8 +62,6 @@ class Stairs:
 
     def variances(self, distances: Sequence[float]) -> list[float]:
         """Return variances of the unbiased estimate y/gain, for x at these distances from the middle of its range."""
-        import numpy as np
-
         counts, r = self.counts, self.per_range
         K = len(counts) - 1
         limit = (K - (r + 1) / 2) / r
