@@ -167,7 +167,7 @@ def spof(table: "NoiseTable", words: Words | None) -> Source:
             strides = words(seed, count, 2) % np.uint32(len(noise))
         return _spof_in_order(repeat(x, count, seed), noise, strides)
 
-    return _one_feature_source(table, "spof", "alpha2 and alpha3 of a feature", ("alpha2", "alpha3"), draw)
+    return _one_feature_source(table, "spof", "alpha2 and alpha3 of a feature", "alpha3", draw)
 
 
 def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
@@ -178,8 +178,7 @@ def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
         return np.stack([alpha2, alpha2 - noise[np.arange(1, count + 1) % len(noise)]], axis=1)
 
     sees = "alpha2, and alpha2 less the noise that the fixed order of reading gives away"
-    names = "alpha2", "alpha2 less the noise that a fixed order gives away"
-    return _one_feature_source(table, "prefetch", sees, names, draw)
+    return _one_feature_source(table, "prefetch", sees, "alpha2 less the noise that a fixed order gives away", draw)
 
 
 def _shared(table: "NoiseTable", words: Words | None) -> Source:
@@ -191,7 +190,7 @@ def _shared(table: "NoiseTable", words: Words | None) -> Source:
         return np.stack([made[:, 0], made[:, 0] - made[:, 1]], axis=1)
 
     sees = "alpha2, and alpha2 - alpha3 where one draw served both"
-    return _one_feature_source(table, "shared", sees, ("alpha2", "alpha2 - alpha3, where one draw served both"), draw)
+    return _one_feature_source(table, "shared", sees, "alpha2 - alpha3, where one draw served both", draw)
 
 
 SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = {  # beside the printed one
@@ -201,11 +200,11 @@ SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = {  # 
 }
 
 
-def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, names: tuple[str, str], draw: Any) -> Source:
-    """Return a source of SPOF's: records of one feature, alpha2 first."""
+def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, second: str, draw: Any) -> Source:
+    """Return a source of SPOF's: records of one feature, alpha2 and a second column."""
     claimed, expected = float(table.epsilon) / table.release, _alpha2_distribution(table.samples())
     return Source(
-        mechanism, sees, claimed, 1, tuple(Field(name, claimed) for name in names), usual_inputs(1), draw,
+        mechanism, sees, claimed, 1, (Field("alpha2", claimed), Field(second, claimed)), usual_inputs(1), draw,
         lambda x, column: None if column else expected(x[..., 0]),
         lambda x: x.ndim == 1,  # both columns show the same feature, so they depend on each other where it varies
         NUMPY,

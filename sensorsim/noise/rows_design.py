@@ -24,8 +24,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
-from scipy.optimize import linprog
 
 from sensorsim._util.errors import InputError
 from sensorsim.noise.baseline import EPSILONS, best_known_sd, one_bit_sd
@@ -195,6 +193,8 @@ class Program:
     def __init__(
         self, ratio: float, knots: int, symbols: int, total: int, mixtures: tuple[float, ...] = MIXTURES
     ) -> None:
+        from scipy import sparse
+
         self.symbols, self.total = symbols, total
         self.rows, self.pairs = (knots + 1) // 2, (symbols + 1) // 2  # a symbol and its mirror image share a column
         self.cells = self.rows * symbols
@@ -258,6 +258,8 @@ class Program:
 
         The variance is in the units of the cells: the solver's tolerances are absolute.
         """
+        from scipy import optimize, sparse
+
         moves, pairs, mixing = 0 if counts is None else len(half), self.pairs, self._mixing
         values, every = self.values(half), sparse.identity(self.rows)
         means, seconds = sparse.kron(every, values[None]), sparse.kron(every, values[None] ** 2)
@@ -344,6 +346,8 @@ def _table(
     program: Program, half: Any, lattice: int | None, e: Fraction, mirrored: bool, minima: list[int]
 ) -> Rows | None:
     """Return whole counts within the limits of their columns: unbiased for these values on a lattice, or just near."""
+    from scipy.optimize import linprog
+
     limits = [(m, int(e * m)) for m in minima + minima[: program.symbols // 2][::-1]]
     values, total = program.values(half), program.total
     ends = np.array([np.ones(len(values)), values])
