@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sensorsim.accounting import pld
+from sensorsim.accounting import composition as pld
 from sensorsim.noise.certificate import certify
 from sensorsim.noise.noise_table import make_table
 

@@ -1,4 +1,4 @@
-"""Privacy amplification: Gaussian sums with Poisson sampling, and packets that are shuffled.
+"""Privacy amplification: Gaussian sums, with and without Poisson sampling, and packets that are shuffled.
 
 Poisson sampling
 ----------------
@@ -46,23 +46,24 @@ one in 10^10 (tests/accounting/test_shuffle.py). The result is an upper bound, a
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc, betaincc, betaln, logsumexp, ndtr
+from scipy.stats import binom, norm
 
 from sensorsim._util.errors import InputError
-from sensorsim.accounting import pld
-from sensorsim.noise.certificate import certify
-
-if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.accounting.composition import CELLS, ReleaseTable, compose, from_cells, prove
 
 REPLACED = ((1, -1),)  # direction of the sums under P and under Q
 REMOVED = ((1, 0), (0, -1))  # removing a record, and adding one
 MOST_TOGETHER = 256  # records of a person in one sum; above, no amplification is claimed
 TRUNCATED = 1e-4  # share of delta for the truncated tails of all steps
 BISECTIONS = 48
-GRID_POINTS = 2 * pld.CELLS  # of a composition: many steps with a small loss each need a finer grid
+GRID_POINTS = 2 * CELLS  # of a composition: many steps with a small loss each need a finer grid
 MOST_CELLS = 1 << 13  # of one step
 
 MOST_PACKETS = 10**8
@@ -73,6 +74,42 @@ TAIL_SDS = 11.0  # standard deviations of C on either side that are summed; the 
 RUNS = 1500  # number of runs of c
 FEW_TOSSES = 1100  # 2^-FEW_TOSSES is no float
 TOLERANCE = 1e-6  # of epsilon, relative to epsilon0; rounded up
+
+
+# ---- Gaussian noise, which composes in closed form: k draws moved by mu are one moved by mu·sqrt(k)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return the delta of Gaussian noise moved by mu standard deviations (Balle and Wang 2018)."""
+    first = 0.5 * math.erfc(-(mu / 2 - epsilon / mu) / math.sqrt(2))
+    second = 0.5 * math.erfc((mu / 2 + epsilon / mu) / math.sqrt(2))
+    return max(0.0, first - math.exp(epsilon) * second) if second > 0 else first
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the epsilon at delta of Gaussian noise moved by mu standard deviations."""
+    return _least(lambda e: gaussian_delta(mu, e) <= delta)
+
+
+@lru_cache(maxsize=64)
+def noise_multiplier_for(epsilon: float, delta: float, draws: int) -> float:
+    """Return the sd over C with which `draws` noisy clipped sums of a record are (epsilon, delta)-private."""
+    return 2 * math.sqrt(draws) * _least(lambda inverse: inverse > 0 and gaussian_delta(1 / inverse, epsilon) <= delta)
+
+
+def _least(enough: Callable[[float], bool]) -> float:
+    """Return the smallest positive number that is enough, to 1e-12 of itself, on the safe side."""
+    low, high = 0.0, 1.0
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > 1e6:
+            return math.inf
+    if enough(0.0):
+        return 0.0
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def poisson_epsilon(
@@ -86,17 +123,27 @@ def poisson_epsilon(
     """Return a close upper bound of the epsilon at delta of `steps` noisy sums."""
     if not 0 < rate <= 1:
         raise InputError(f"a sampling rate of {rate}; give a probability above 0 and at most 1.")
-    together = _together(records, rate, steps, delta)
+    # How many of a person's records meet in one sum at most, but for a probability that counts as truncated.
+    together = min(records, int(binom.isf(TRUNCATED * delta / steps, records, rate)) + 1)
     if rate == 1 or together > MOST_TOGETHER:  # count as if everyone always joined, an upper bound
         moved = max(p - q for p, q in relation)
-        return pld.gaussian_epsilon(moved * records * math.sqrt(steps) / multiplier, delta)
-    return max(_composed(multiplier, rate, steps, delta, records, signs).epsilon(delta) for signs in relation)
+        return gaussian_epsilon(moved * records * math.sqrt(steps) / multiplier, delta)
+    weights = binom.pmf(range(together + 1), records, rate)
+    reach = float(norm.isf(TRUNCATED * delta / steps)) * multiplier
+    found = []
+    for signs in relation:
+        pair = _Pair(multiplier, weights, signs)
+        low, high = min(signs) * together - reach, max(signs) * together + reach
+        span = float(pair.loss(high) - pair.loss(low))
+        step = max(span * steps / GRID_POINTS, span / MOST_CELLS)
+        found.append(compose([(pair.distribution(low, high, step), steps)]).epsilon(delta))
+    return max(found)
 
 
 @lru_cache(maxsize=64)
 def poisson_multiplier(wanted: float, delta: float, steps: int, rate: float) -> float:
     """Return the sd over C with which a record that may be replaced spends `wanted`, to 1e-3 on the safe side."""
-    high = pld.noise_multiplier_for(wanted, delta, steps)
+    high = noise_multiplier_for(wanted, delta, steps)
     if rate == 1:
         return high
     low = high * rate
@@ -108,82 +155,41 @@ def poisson_multiplier(wanted: float, delta: float, steps: int, rate: float) -> 
     return high
 
 
-def _together(records: int, rate: float, steps: int, delta: float) -> int:
-    """Return how many of a person's records meet in one sum at most, but for a probability that counts as truncated."""
-    from scipy.stats import binom
-
-    return min(records, int(binom.isf(TRUNCATED * delta / steps, records, rate)) + 1)
-
-
-def _composed(
-    multiplier: float, rate: float, steps: int, delta: float, records: int, signs: tuple[int, int]
-) -> pld.PLD:
-    from scipy.stats import norm
-
-    pair = _Pair(multiplier, rate, records, _together(records, rate, steps, delta), signs)
-    reach = float(norm.isf(TRUNCATED * delta / steps)) * multiplier
-    low, high = min(signs) * pair.together - reach, max(signs) * pair.together + reach
-    span = float(pair.loss(high) - pair.loss(low))
-    step = max(span * steps / GRID_POINTS, span / MOST_CELLS)
-    return pld.compose([(pair.distribution(low, high, step), steps)])
-
-
 class _Pair:
-    """The mixtures P and Q of one sum."""
+    """The mixtures P and Q of one sum: normals around 0, 1, 2 … times the sign, with these weights."""
 
-    def __init__(self, multiplier: float, rate: float, records: int, together: int, signs: tuple[int, int]) -> None:
-        import numpy as np
-        from scipy.stats import binom
-
-        self.multiplier, self.together, self.signs = multiplier, together, signs
-        self.joined = np.arange(together + 1)
-        self.weights = binom.pmf(self.joined, records, rate)
+    def __init__(self, multiplier: float, weights: Any, signs: tuple[int, int]) -> None:
+        self.multiplier, self.weights, self.signs = multiplier, weights, signs
+        self.joined = np.arange(len(weights))
 
     def loss(self, x: Any) -> Any:
         """Return log(P/Q) at x. It grows with x, since the normals of P are to the right of those of Q."""
-        return self._log_density(x, self.signs[0]) - self._log_density(x, self.signs[1])
 
-    def distribution(self, low: float, high: float, step: float) -> pld.PLD:
+        def log_density(sign: int) -> Any:  # against a normal at zero
+            moved = sign * self.joined / self.multiplier
+            exponent = np.asarray(x)[..., None] / self.multiplier * moved - moved**2 / 2
+            return logsumexp(exponent, axis=-1, b=self.weights)
+
+        return log_density(self.signs[0]) - log_density(self.signs[1])
+
+    def distribution(self, low: float, high: float, step: float) -> Any:
         """Return the losses between x = low and x = high on a grid; the mass outside counts as infinite."""
-        import numpy as np
-
         first, last = math.floor(self.loss(low) / step), math.ceil(self.loss(high) / step)
-        edges = self._invert(np.arange(first, last + 1) * step, low, high)
-        cells_p, cells_q = (self._masses(edges, sign) for sign in self.signs)
-        # What rounding may take from each cell is added to the mass that counts as infinite.
-        infinite = max(0.0, 1 - float(cells_p.sum())) + len(cells_p) * 2.0**-52
-        return pld.from_cells(np.append(cells_p, 0.0), np.append(cells_q, 0.0), step, first, infinite)
-
-    def _invert(self, losses: Any, low: float, high: float) -> Any:
-        """Return the x of each loss, by bisection."""
-        import numpy as np
-
-        left, right = np.full(len(losses), low), np.full(len(losses), high)
-        for _ in range(BISECTIONS):
-            middle = (left + right) / 2
+        losses = np.arange(first, last + 1) * step
+        left, edges = np.full(len(losses), low), np.full(len(losses), high)
+        for _ in range(BISECTIONS):  # for the x of each loss
+            middle = (left + edges) / 2
             less = self.loss(middle) < losses
-            left, right = np.where(less, middle, left), np.where(less, right, middle)
-        right[0], right[-1] = low, high
-        return right
-
-    def _masses(self, edges: Any, sign: int) -> Any:
-        """Return the masses of the cells between edges, each computed from the nearer tail."""
-        import numpy as np
-        from scipy.special import ndtr
-
-        z = (edges[:, None] - sign * self.joined) / self.multiplier
-        a, b = z[:-1], z[1:]
-        masses = np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
-        return masses @ self.weights
-
-    def _log_density(self, x: Any, sign: int) -> Any:
-        """Return the log density of a mixture against a normal at zero."""
-        import numpy as np
-        from scipy.special import logsumexp
-
-        moved = sign * self.joined / self.multiplier
-        exponent = np.asarray(x)[..., None] / self.multiplier * moved - moved**2 / 2
-        return logsumexp(exponent, axis=-1, b=self.weights)
+            left, edges = np.where(less, middle, left), np.where(less, edges, middle)
+        edges[0], edges[-1] = low, high
+        cells = []
+        for sign in self.signs:  # the masses between edges, each computed from the nearer tail
+            z = (edges[:, None] - sign * self.joined) / self.multiplier
+            a, b = z[:-1], z[1:]
+            cells.append(np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)) @ self.weights)
+        # What rounding may take from each cell is added to the mass that counts as infinite.
+        infinite = max(0.0, 1 - float(cells[0].sum())) + len(cells[0]) * 2.0**-52
+        return from_cells(*(np.append(masses, 0.0) for masses in cells), step, first, infinite)
 
 
 # ---- shuffling
@@ -223,7 +229,7 @@ def shuffled_epsilon(epsilon0: float, n: int, delta: float, clone: float | None 
     return high
 
 
-def clone_probability(table: "NoiseTable") -> float:
+def clone_probability(table: ReleaseTable) -> float:
     """Return the probability that a packet through this table is a clone, for `shuffled_epsilon`.
 
     For two symbols of one feature, from the table's counts: let A and B be the releases at the knots where symbol 1 is
@@ -235,7 +241,7 @@ def clone_probability(table: "NoiseTable") -> float:
     if table.features == 1 and table.symbols == 2:
         pairs = [(min(column), max(column)) for column in zip(*table.extremes(), strict=True)]
         return math.nextafter(float(min(Fraction(2 * least, least + most) for least, most in pairs)), 0.0)
-    proved = certify(table).epsilon_record
+    proved = prove(table).epsilon_record
     if proved is None:
         raise InputError(f"this {table.kind} table proves no epsilon, so nothing is said of its shuffling; use rows.")
     return math.exp(-float(proved)) * (1 - PMF_ERROR)
@@ -247,9 +253,6 @@ def _divergence(epsilon0: float, epsilon: float, starts: Any, masses: Any) -> fl
     Given c, P(a) - exp(epsilon)·Q(a) is positive from a threshold on: above it P is u·b(a-1) - v·b(a), b the
     probabilities of Bin(c, 1/2), with u - v = 1 - exp(epsilon). The sum is u·b(t-1) - (exp(epsilon) - 1)·P(Bin >= t).
     """
-    import numpy as np
-    from scipy.special import betainc
-
     top = 1 / (1 + math.exp(-epsilon0))  # probability of D = 1
     u = -math.expm1(epsilon - epsilon0) * top
     v = u + math.expm1(epsilon)
@@ -264,8 +267,11 @@ def _divergence(epsilon0: float, epsilon: float, starts: Any, masses: Any) -> fl
 
 def _heads(c: Any, k: Any) -> Any:
     """Return the probability of k heads among c tosses; in the form of Loader (2000) where c is large."""
-    import numpy as np
-    from scipy.special import betaln
+
+    def stirling(k: Any) -> Any:
+        """Return log(k!) less Stirling's formula, to 10^-12 from 15 on; below, next to FEW_TOSSES, all is 0 anyway."""
+        square = 1.0 / (k * k)
+        return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / k
 
     few = np.minimum(c, FEW_TOSSES)
     exact = np.exp(-betaln(np.minimum(k, few) + 1, np.maximum(few - k, 0) + 1) - np.log1p(few) - few * math.log(2))
@@ -273,22 +279,13 @@ def _heads(c: Any, k: Any) -> Any:
     inner = np.clip(k, 1, many - 1)  # beyond, the probability is below 2^-FEW_TOSSES·FEW_TOSSES
     d = (2 * inner - many) / many
     exponent = many / 2 * ((1 + d) * np.log1p(d) + (1 - d) * np.log1p(-d))
-    beyond = _stirling(many) - _stirling(inner) - _stirling(many - inner) - exponent
+    beyond = stirling(many) - stirling(inner) - stirling(many - inner) - exponent
     large = np.exp(beyond) * np.sqrt(many / (2 * math.pi * inner * (many - inner)))
     return np.where(c < FEW_TOSSES, exact, large)
 
 
-def _stirling(k: Any) -> Any:
-    """Return log(k!) less Stirling's formula, to 10^-12 from 15 on; below, next to FEW_TOSSES, all is 0 anyway."""
-    square = 1.0 / (k * k)
-    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / k
-
-
 def _clones(others: int, clone: float) -> tuple[Any, Any]:
     """Return runs of numbers of clones: the smallest number of each, and an upper bound of its probability."""
-    import numpy as np
-    from scipy.special import betainc, betaincc
-
     mean, spread = others * clone, math.sqrt(others * clone * (1 - clone))
     low = max(0, math.floor(mean - TAIL_SDS * spread - TAIL_SDS))
     high = min(others, math.ceil(mean + TAIL_SDS * spread + TAIL_SDS))

@@ -6,14 +6,13 @@ cost, chosen or learned on some draws and measured on others: a lower bound on e
 leak. No leak found is no proof: that is what the certificate is for.
 
 packet_source.py       what is audited; table_sources.py makes a source of a table
-sequential_audit.py    draws in growing batches; interim_tests.py tests after each
-cell_counts.py, learned_event.py    counting, and learning an event
-hypothesis_tests.py    the statistics
+sequential_audit.py    draws in growing batches, and the result
+cell_counts.py         counting, and learning an event; hypothesis_tests.py tests the counts
 """
 
-from sensorsim.auditing.audit_result import Audit, Check, Event, Look
+from sensorsim.auditing.hypothesis_tests import Check, Event, Look
 from sensorsim.auditing.packet_source import Field, Input, Source
-from sensorsim.auditing.sequential_audit import examine
+from sensorsim.auditing.sequential_audit import Audit, examine
 from sensorsim.auditing.table_sources import make_source
 
 __all__ = ["Audit", "Check", "Event", "Field", "Input", "Look", "Source", "examine", "make_source"]

@@ -8,19 +8,17 @@ a leak, so they must differ in x alone: capture them alternately, and leave out 
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.kernels.formats import FRAC
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Record = np.ndarray[Any, Any]  # whole numbers in Q15, one for each feature; or rows of them to draw features from
-    Packets = np.ndarray[Any, Any]  # whole numbers, one row for each record, one column for each field
-    Distribution = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # values, and their probabilities
-
+Record = np.ndarray[Any, Any]  # whole numbers in Q15, one for each feature; or rows of them to draw features from
+Packets = np.ndarray[Any, Any]  # whole numbers, one row for each record, one column for each field
+Distribution = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # values, and their probabilities
 ONE = 1 << FRAC
 PARTS, VALUES = 8, 16  # parts of the range, and values drawn from each
 Seed = Sequence[int]
@@ -41,7 +39,7 @@ class Input(NamedTuple):
     """A record to draw with, and its weight in the number of draws."""
 
     name: str
-    record: "Record"
+    record: Record
     weight: int = 1
 
 
@@ -54,9 +52,9 @@ class Source(NamedTuple):
     per_record: int  # released values in a packet, counted as draws
     fields: tuple[Field, ...]
     inputs: tuple[Input, ...]  # the first two are the easiest pair to distinguish
-    draw: "Callable[[Record, int, Seed], Packets]"
-    expected: "Callable[[Record, int], Distribution | None]"  # of a column; None if unknown
-    independent: "Callable[[Record], bool] | None"  # of the columns at x; None: not even packets are, as in a capture
+    draw: Callable[[Record, int, Seed], Packets]
+    expected: Callable[[Record, int], Distribution | None]  # of a column; None if unknown
+    independent: Callable[[Record], bool] | None  # of the columns at x; None: not even packets are, as in a capture
     words: str = "given"  # their generator
 
 
@@ -66,9 +64,8 @@ def usual_inputs(features: int) -> tuple[Input, ...]:
     The last ones cover the whole range: in each of its parts every feature of every record is one of several values,
     picked at random.
     """
-    import numpy as np
 
-    def alike(value: int) -> "Record":
+    def alike(value: int) -> Record:
         return np.full(features, value, np.uint16)
 
     odd = (np.arange(1, features + 1) * 10923 % ONE | 1).astype(np.uint16)
@@ -86,25 +83,21 @@ def usual_inputs(features: int) -> tuple[Input, ...]:
     )
 
 
-def repeat(x: "Record", count: int, seed: Seed) -> "Record":
+def repeat(x: Record, count: int, seed: Seed) -> Record:
     """Return `count` records: all x, or where x has rows, each feature from one of them, picked at random."""
-    import numpy as np
-
     if x.ndim == 1:
         return np.tile(x, (count, 1))
     rows = np.random.default_rng((*seed, 1)).integers(0, len(x), (count, x.shape[1]))
     return x[rows, np.arange(x.shape[1])]
 
 
-def is_even(record: "Record") -> bool:
+def is_even(record: Record) -> bool:
     """Return whether every feature has the same value, or is picked from the same values."""
     return bool((record.T[0] == record.T).all())
 
 
-def mix(parts: "Sequence[Distribution]") -> "Distribution":
+def mix(parts: Sequence[Distribution]) -> Distribution:
     """Return the mean of some distributions: that of one of them, picked at random."""
-    import numpy as np
-
     if all(part is parts[0] for part in parts):
         return parts[0]
     every, places = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
@@ -124,40 +117,26 @@ def input_pairs(inputs: Sequence[Input]) -> list[tuple[int, int]]:
 # ---- captures of a real board
 
 
-def read_capture(path: str | os.PathLike[str]) -> "np.ndarray[Any, Any]":
+def read_capture(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
     """Read the packets of a file, one row of bytes each, in order."""
-    import numpy as np
-
-    name = brief_path(path)
+    name, form = brief_path(path), "give a file with one packet a line in hex, as 01fe9a, all of one length"
     try:
         lines = read_bounded(path, MOST_BYTES).decode("ascii").split()
+        content = [bytes.fromhex(line) for line in lines]
     except OSError as error:
-        raise InputError(f"cannot read {name}: {error.strerror}; give a file with one packet a line in hex.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{name} is no text; give a file with one packet a line in hex, as 01fe9a.") from None
+        raise InputError(f"cannot read {name}: {error.strerror}; {form}.") from None
     except ValueError:
-        raise InputError(f"{name!r} is no path; give a file with one packet a line in hex, as 01fe9a.") from None
+        raise InputError(f"{name!r} is no path of a file of hexadecimal lines; {form}.") from None
     if len(lines) < FEWEST:
         raise InputError(f"{name} has {len(lines)} packets; an audit needs at least {FEWEST} of each record.")
-    length = len(lines[0])
-    for number, line in enumerate(lines, 1):
-        if len(line) != length:
-            raise InputError(
-                f"packet {number} of {name} has {len(line)} digits and the first {length}; give packets of one length."
-            )
-    try:
-        content = bytes.fromhex("".join(lines)) if length % 2 == 0 else b""
-    except ValueError:
-        content = b""
-    if not content:
-        raise InputError(f"{name} has a line that is no hexadecimal bytes; give one packet a line, as 01fe9a.")
-    return np.frombuffer(content, np.uint8).reshape(len(lines), length // 2)
+    for number, packet in enumerate(content, 1):
+        if len(packet) != len(content[0]):
+            raise InputError(f"packet {number} of {name} has {len(packet)} bytes, the first {len(content[0])}; {form}.")
+    return np.frombuffer(b"".join(content), np.uint8).reshape(len(lines), -1)
 
 
-def capture_source(packets: Sequence["np.ndarray[Any, Any]"], names: Sequence[str], claimed: float) -> Source:
+def capture_source(packets: Sequence[Packets], names: Sequence[str], claimed: float) -> Source:
     """Return a source of two captures; the shorter one limits the number of packets."""
-    import numpy as np
-
     widths = [captured.shape[1] for captured in packets]
     if widths[0] != widths[1]:
         raise InputError(f"{names[0]} has packets of {widths[0]} bytes and {names[1]} of {widths[1]}; give one length.")

@@ -9,39 +9,146 @@ probability of a false alarm over all looks is then at most 1 - confidence.
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sensorsim._util.errors import InputError
-from sensorsim.auditing.audit_result import Audit, Look
-from sensorsim.auditing.cell_counts import (
-    Cells,
-    Expected,
-    Pairs,
-    add_counts,
-    column_pairs,
-    count_packets,
-    count_values,
-    empty_counts,
-    make_cells,
-)
-from sensorsim.auditing.hypothesis_tests import rarest
-from sensorsim.auditing.interim_tests import Counted, count_events, interim_look
-from sensorsim.auditing.learned_event import MOST_WINDOWS, LearnedEvent, learn
+from sensorsim._util.results import Result, bars
+from sensorsim.auditing import cell_counts
+from sensorsim.auditing.hypothesis_tests import Counted, Look, count_events, interim_look, rarest
 from sensorsim.auditing.packet_source import Source, input_pairs
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA = 2
 CHUNK = 1 << 19  # values drawn at once
 FEWEST_DRAWS = 1000
 FEWEST_PACKETS = 64
 PILOT = 128  # packets of an input of weight 1 from which the cells are made, if there are enough
 Progress = Callable[[int], None]
+Batch = tuple[int, int]  # first packet and end, of each input, per unit of weight
 
 
-class Batch(NamedTuple):
-    """A range of packets of each input, per unit of weight."""
+@dataclass(frozen=True, repr=False)
+class Audit(Result):
+    """All looks, in order. The last one decides: a look that finds something ends the audit."""
 
-    first: int
-    last: int
+    mechanism: str
+    sees: str
+    words: str  # their generator
+    seed: int
+    confidence: float
+    asked: int  # draws
+    per_record: int  # draws in a packet
+    claimed: float  # epsilon of a packet
+    inputs: tuple[str, ...]
+    looks: tuple[Look, ...]
+    recovered: bool  # some field has one value for each of the first two inputs: it reveals x exactly
+    rarest: float  # a leak in one field of a smaller share of the packets is beyond these draws
+
+    name: str = ""  # of what was audited
+
+    @property
+    def verdict(self) -> str:
+        """Say in one line whether there is a leak, a dependence, a mismatch, or nothing."""
+        last, event = self.last, self.last.event
+        if event.leaks and self.recovered:
+            return "LEAK: every packet gives x away exactly."
+        if event.leaks:
+            return f"LEAK: {event.of} costs more than {event.bound:.4g}, {event.claimed:.4g} was claimed."
+        if last.dependence is not None and not last.independent:
+            return f"DEPENDENT: {last.dependence.of} are not independent, so what they cost together is not certified."
+        if last.distribution is not None and not last.matches:
+            return f"MISMATCH: {last.distribution.of} does not follow the distribution that the certificate is about."
+        return "No leak found. That is no proof; the proof is the certificate (sensorsim noise check)."
+
+    def title(self) -> str:
+        return f"{self.name or self.mechanism}: {self.verdict}"
+
+    def facts(self) -> dict[str, str]:
+        event = self.last.event
+        return {
+            "draws": f"{self.draws:,} of {self.asked:,}, in {len(self.looks)} looks, seed {self.seed}",
+            "observed": self.sees,
+            "claimed": f"epsilon {self.claimed:.6g} for a packet",
+            "measured": f"more than {event.bound:.6g} with confidence {self.confidence:g}; claimed {event.claimed:.6g}",
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA,
+            "file": self.name,
+            "mechanism": self.mechanism,
+            "sees": self.sees,
+            "words": self.words,
+            "seed": self.seed,
+            "words_are_secret": False,
+            "inputs": list(self.inputs),
+            "confidence": self.confidence,
+            "draws_asked": self.asked,
+            "draws": self.draws,
+            "packets": self.last.packets,
+            "per_record": self.per_record,
+            "epsilon_claimed": self.claimed,
+            "looks": [look.to_dict() for look in self.looks],
+            "recovered": self.recovered,
+            "rarest_leak_seen": self.rarest,
+            **{name: getattr(self, name) for name in ("matches", "independent", "leaks", "passed")},
+            "verdict": self.verdict,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each look, for CSV."""
+        return [
+            {
+                "file": self.name,
+                "mechanism": self.mechanism,
+                "draws": look.draws,
+                "packets": look.packets,
+                "p_distribution": look.distribution and look.distribution.p_value,
+                "p_dependence": look.dependence and look.dependence.p_value,
+                "event": look.event.of,
+                **{key: value for key, value in look.event.to_dict().items() if key not in ("of", "inputs")},
+                "passed": look.passed,
+                "verdict": self.verdict if look is self.last else "",
+            }
+            for look in self.looks
+        ]
+
+    def figure(self) -> "Figure":
+        """Draw the lower bound after each look, and the claim."""
+        found: dict[str, float | None] = {f"{look.draws:,} draws": look.event.bound for look in self.looks}
+        axis = f"lower bound of epsilon by the worst event, confidence {self.confidence:g}"
+        title = f"{self.name or self.mechanism}, {self.draws:,} draws, seed {self.seed}: {self.verdict}"
+        return bars(title, found, axis, line=(self.last.event.claimed, "claimed"))
+
+    @property
+    def last(self) -> Look:
+        return self.looks[-1]
+
+    @property
+    def draws(self) -> int:
+        return self.last.draws
+
+    @property
+    def matches(self) -> bool:
+        return self.last.matches
+
+    @property
+    def independent(self) -> bool:
+        return self.last.independent
+
+    @property
+    def leaks(self) -> bool:
+        return self.last.leaks
+
+    @property
+    def passed(self) -> bool:
+        return self.last.passed
 
 
 def plan_batches(source: Source, draws: int) -> list[Batch]:
@@ -52,7 +159,7 @@ def plan_batches(source: Source, draws: int) -> list[Batch]:
     each = draws // source.per_record // sum(one.weight for one in source.inputs)
     looks = max(1, (each // PILOT).bit_length() - 1)
     ends = [0, *(each >> (looks - k) for k in range(looks + 1))]
-    return [Batch(first, last) for first, last in pairwise(ends)]
+    return list(pairwise(ends))
 
 
 def examine(
@@ -78,7 +185,7 @@ def examine(
             break
         work.merge()
     error = share / 3 / (2 * count_events(work.counted()))
-    trials = (batch.last - batch.first) * source.inputs[0].weight
+    trials = (batch[1] - batch[0]) * source.inputs[0].weight
     return Audit(
         source.mechanism,
         source.sees,
@@ -98,28 +205,24 @@ def examine(
 class _Work:
     """The state of an audit: counts of earlier batches (`seen`) and of the batch just drawn (`fresh`)."""
 
-    cells: Cells
-
     def __init__(self, source: Source, seed: int, threads: int, progress: Progress) -> None:
         self.source, self.seed, self.threads, self.progress = source, seed, max(1, threads), progress
-        self.pairs: Pairs = column_pairs(len(source.fields))
-        self.input_pairs = input_pairs(source.inputs)
+        self.pairs = cell_counts.column_pairs(len(source.fields))
         self.lock = threading.Lock()
         self.samples: list[list[Any]] = [[] for _ in source.inputs]
-        self.learned: list[tuple[tuple[int, int], LearnedEvent]] = []
+        self.learned: list[tuple[tuple[int, int], cell_counts.LearnedEvent]] = []
+        self.scores: list[Any] = []
         self.learned_from = 0
         self.packets = 0
 
     def pilot(self, batch: Batch) -> None:
         """Make the cells from the first packets, and count these."""
-        import numpy as np
-
-        first = [np.concatenate([self.packets_of(*block) for block in self.blocks(batch, which)])
-                for which in range(len(self.source.inputs))]  # fmt: skip
-        self.cells = make_cells(self.source, first)
-        self.expected = Expected(self.source, self.cells)
+        numbers = range(len(self.source.inputs))
+        first = [np.concatenate([self.packets_of(*block[:3]) for block in self.blocks(batch, k)]) for k in numbers]
+        self.cells = cell_counts.make_cells(self.source, first)
+        self.expected = cell_counts.Expected(self.source, self.cells)
         width = len(self.source.fields)
-        self.seen, self.fresh = ([empty_counts(width, self.pairs) for _ in first] for _ in range(2))
+        self.seen, self.fresh = ([cell_counts.empty_counts(width, self.pairs) for _ in first] for _ in range(2))
         size = 1 << self.cells.bits if len(self.cells.pooled) else 1
         self.seen_values, self.fresh_values = (np.zeros((len(first), size), np.uint32) for _ in range(2))
         for which, packets in enumerate(first):
@@ -129,17 +232,15 @@ class _Work:
 
     def draw(self, batch: Batch) -> None:
         """Learn from the packets so far, then draw a batch and count it."""
-        import numpy as np
-
         self.learn()
         self.scores = [np.zeros((2, len(event.cuts) + 1), np.int64) for _, event in self.learned]
         work = [block for which in range(len(self.source.inputs)) for block in self.blocks(batch, which)]
         with ThreadPoolExecutor(self.threads) as pool:
-            for _ in pool.map(lambda block: self.take(*block), work):
-                pass
+            list(pool.map(lambda block: self.take(*block), work))
 
     def take(self, which: int, start: int, size: int, first: bool) -> None:
-        packets = self.packets_of(which, start, size, first)
+        """Draw a block of packets of an input and count it."""
+        packets = self.packets_of(which, start, size)
         self.count(which, packets)
         for number, (pair, event) in enumerate(self.learned):
             if which in pair:
@@ -148,20 +249,21 @@ class _Work:
                     self.scores[number][pair.index(which)] += more
         if first:
             with self.lock:
-                self.samples[which].append(packets[: 2 * MOST_WINDOWS].copy())
+                self.samples[which].append(packets[: 2 * cell_counts.MOST_WINDOWS].copy())
 
     def count(self, which: int, packets: Any) -> None:
-        more = count_packets(packets, self.cells, which, self.pairs)
+        """Add packets to the fresh counts."""
+        more = cell_counts.count_packets(packets, self.cells, which, self.pairs)
         with self.lock:
-            add_counts(self.fresh[which], more)
+            cell_counts.add_counts(self.fresh[which], more)
             if len(self.cells.pooled):
-                count_values(packets, self.cells, self.fresh_values[which])
+                cell_counts.count_values(packets, self.cells, self.fresh_values[which])
             self.packets += len(packets)
 
     def merge(self) -> None:
         """Add the fresh counts, which were tested, to those on which the next events are chosen."""
         for seen, fresh in zip(self.seen, self.fresh, strict=True):
-            add_counts(seen, fresh)
+            cell_counts.add_counts(seen, fresh)
             fresh.cells[:] = 0
             fresh.joint[:] = 0
         self.seen_values += self.fresh_values
@@ -169,48 +271,41 @@ class _Work:
 
     def learn(self) -> None:
         """Learn again while there are more samples: the two ends, and two inputs between them."""
-        import numpy as np
-
-        ready = min(sum(map(len, blocks)) for blocks in self.samples)
+        most, ready = 2 * cell_counts.MOST_WINDOWS, min(sum(map(len, blocks)) for blocks in self.samples)
         if ready <= self.learned_from:
             return
-        self.learned_from = ready if ready < 2 * MOST_WINDOWS else 1 << 62
-        known = [np.concatenate(blocks[::-1])[: 2 * MOST_WINDOWS] for blocks in self.samples]
-        between = [(2, 4)] if len(known) > 4 else []
+        self.learned_from = ready if ready < most else 1 << 62
+        known = [np.concatenate(blocks[::-1])[:most] for blocks in self.samples]
         self.learned = []
-        for pair in [(0, 1), *between]:
+        for a, b in [(0, 1), (2, 4)] if len(known) > 4 else [(0, 1)]:
             for window in (1, 2):
-                event = learn(known[pair[0]], known[pair[1]], window)
+                event = cell_counts.learn(known[a], known[b], window)
                 if event is not None:
-                    self.learned.append((pair, event))
+                    self.learned.append(((a, b), event))
 
-    def packets_of(self, which: int, start: int, size: int, first: bool) -> Any:
-        import numpy as np
-
+    def packets_of(self, which: int, start: int, size: int) -> Any:
+        """Draw a block of packets of an input."""
         made = self.source.draw(self.source.inputs[which].record, size, (self.seed, which, start))
         self.progress(size * self.source.per_record)
         return np.ascontiguousarray(made, np.int32)
 
     def blocks(self, batch: Batch, which: int) -> Iterator[tuple[int, int, int, bool]]:
         """Yield input, first packet, number of packets, and whether it is the first block of the batch."""
-        weight = self.source.inputs[which].weight
         rows = max(2, CHUNK // len(self.source.fields) // 2 * 2)
-        first, last = batch.first * weight, batch.last * weight
+        first, last = (end * self.source.inputs[which].weight for end in batch)
         for start in range(first, last, rows):
             yield which, start, min(rows, last - start), start == first
 
     def counted(self) -> Counted:
+        """Return what a look tests."""
         return Counted(
-            self.source, self.cells, self.pairs, self.input_pairs, self.seen, self.fresh, self.seen_values,
-            self.fresh_values, self.expected, self.learned, self.scores, self.packets,
+            self.source, self.cells, self.pairs, input_pairs(self.source.inputs), self.seen, self.fresh,
+            self.seen_values, self.fresh_values, self.expected, self.learned, self.scores, self.packets,
         )  # fmt: skip
 
     def recovered(self) -> bool:
         """Return whether some field has one value for each of the two ends, and these differ."""
-        import numpy as np
-
-        low, high = (np.stack([np.stack([seen.ends[:, e], fresh.ends[:, e]]) for seen, fresh in
-                               zip(self.seen[:2], self.fresh[:2], strict=True)]) for e in (0, 1))  # fmt: skip
-        least, most = low.min(axis=1), high.max(axis=1)
-        alone = (least == most).all(axis=0)
+        ends = [np.stack([seen.ends, fresh.ends]) for seen, fresh in zip(self.seen[:2], self.fresh[:2], strict=True)]
+        least, most = ([function(end[..., e], axis=0) for end in ends] for e, function in ((0, np.min), (1, np.max)))
+        alone = (least[0] == most[0]) & (least[1] == most[1])
         return bool((alone & (least[0] != least[1])).any())

@@ -5,14 +5,19 @@ secret draw for each feature; `spof` is as printed, with secret strides. Two fau
 correct: `prefetch` reads the table in a fixed order, `shared` reuses a draw.
 """
 
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from sensorsim._util.errors import InputError
 from sensorsim.auditing.packet_source import ONE, Field, Seed, Source, Words, is_even, mix, repeat, usual_inputs
 from sensorsim.kernels.formats import FRAC
+from sensorsim.kernels.spof_lean import spof_lean
 from sensorsim.mechanisms import find
+from sensorsim.noise.batch_release import release_records, sampled_records
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
@@ -28,12 +33,8 @@ def make_source(table: "NoiseTable", mechanism: str | None = None, words: Words 
         mechanism = "lean" if not table.for_releases else "sampled" if table.sampled else "release"
     if mechanism in SPOF_VARIANTS:
         return SPOF_VARIANTS[mechanism](table, words)
-    source: Source = find(mechanism).observed(table, words)
+    source: Source = find(mechanism).observed(sys.modules[__name__], table, words)
     return source
-
-
-def _budget(table: "NoiseTable") -> float:
-    return float(table.epsilon) / table.release
 
 
 # ---- the certified kernels
@@ -52,7 +53,8 @@ class Certified(NamedTuple):
 def certified(table: "NoiseTable", sampled: bool) -> Certified:
     """Return what the certificate of a table claims of one draw, at most its share of the budget."""
     proved = table.certificate and table.certificate.epsilon_release
-    share = min(_budget(table), float(proved)) if proved else _budget(table)
+    share = float(table.epsilon) / table.release
+    share = min(share, float(proved)) if proved else share
     features = table.features if sampled else table.release
 
     @lru_cache(maxsize=32)
@@ -66,8 +68,6 @@ def certified(table: "NoiseTable", sampled: bool) -> Certified:
 
 def certified_source(table: "NoiseTable", sampled: bool, words: Words | None) -> Source:
     """Return the source of the certified kernel: every feature of a record, or some that are picked at random."""
-    from sensorsim.noise.batch_release import release_records, sampled_records
-
     table.arguments()  # refuses a table that the kernels cannot draw from
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -81,8 +81,6 @@ def certified_source(table: "NoiseTable", sampled: bool, words: Words | None) ->
 
 def release_source(certified: Certified, draw: Callable[[Any, int, Seed], Any], words: str) -> Source:
     """Return the source of the packets of a certified kernel, with what is claimed and expected of them."""
-    import numpy as np
-
     n, k, share = certified.features, certified.release, certified.share
     distribution = certified.distribution
     if certified.sampled:
@@ -124,8 +122,6 @@ def interleaved(chosen: Any, y: Any) -> Any:
 
     The rank carries the same information, and is uniform and independent of earlier choices if these ignore x.
     """
-    import numpy as np
-
     made = np.empty((len(y), 2 * y.shape[1]), np.int32)
     for j in range(y.shape[1]):
         earlier = (chosen[:, :j] < chosen[:, j : j + 1]).sum(axis=1) if j else 0
@@ -138,8 +134,6 @@ def interleaved(chosen: Any, y: Any) -> Any:
 
 
 def _lean(table: "NoiseTable", words: Words | None) -> Source:
-    from sensorsim.kernels.spof_lean import spof_lean
-
     if table.for_releases:
         raise InputError(
             f"lean reads whole samples and this is a {table.kind} table; audit it with release or sampled."
@@ -164,8 +158,6 @@ def _lean(table: "NoiseTable", words: Words | None) -> Source:
 
 def spof(table: "NoiseTable", words: Words | None) -> Source:
     """Return the source of both coefficients as printed. Only the budget of the record bounds their joint cost."""
-    import numpy as np
-
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -173,38 +165,32 @@ def spof(table: "NoiseTable", words: Words | None) -> Source:
             strides = np.random.default_rng(seed).integers(0, len(noise), (count, 2), np.uint32)
         else:
             strides = words(seed, count, 2) % np.uint32(len(noise))
-        return np.stack(_spof_in_order(repeat(x, count, seed), noise, strides), axis=1)
+        return _spof_in_order(repeat(x, count, seed), noise, strides)
 
-    return _one_feature_source(table, "spof", "alpha2 and alpha3 of a feature", ("alpha2", "alpha3"), draw)
+    return _one_feature_source(table, "spof", "alpha2 and alpha3 of a feature", "alpha3", draw)
 
 
 def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
-    import numpy as np
-
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
-        alpha2 = _spof_in_order(repeat(x, count, seed), noise, np.ones((count, 2), np.uint32))[0]
-        known = noise[np.arange(1, count + 1) % len(noise)]
-        return np.stack([alpha2, alpha2 - known], axis=1)
+        alpha2 = _spof_in_order(repeat(x, count, seed), noise, np.ones((count, 2), np.uint32))[:, 0]
+        return np.stack([alpha2, alpha2 - noise[np.arange(1, count + 1) % len(noise)]], axis=1)
 
     sees = "alpha2, and alpha2 less the noise that the fixed order of reading gives away"
-    names = "alpha2", "alpha2 less the noise that a fixed order gives away"
-    return _one_feature_source(table, "prefetch", sees, names, draw)
+    return _one_feature_source(table, "prefetch", sees, "alpha2 less the noise that a fixed order gives away", draw)
 
 
 def _shared(table: "NoiseTable", words: Words | None) -> Source:
-    import numpy as np
-
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
         one = np.random.default_rng(seed).integers(0, len(noise), (count, 1), np.uint32)
-        alpha2, alpha3 = _spof_in_order(repeat(x, count, seed), noise, np.repeat(one, 2, axis=1))
-        return np.stack([alpha2, alpha2 - alpha3], axis=1)
+        made = _spof_in_order(repeat(x, count, seed), noise, np.repeat(one, 2, axis=1))
+        return np.stack([made[:, 0], made[:, 0] - made[:, 1]], axis=1)
 
     sees = "alpha2, and alpha2 - alpha3 where one draw served both"
-    return _one_feature_source(table, "shared", sees, ("alpha2", "alpha2 - alpha3, where one draw served both"), draw)
+    return _one_feature_source(table, "shared", sees, "alpha2 - alpha3, where one draw served both", draw)
 
 
 SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = {  # beside the printed one
@@ -214,24 +200,22 @@ SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = {  # 
 }
 
 
-def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, names: tuple[str, str], draw: Any) -> Source:
-    """Return a source of SPOF's: records of one feature, alpha2 first."""
-    claimed, expected = _budget(table), _alpha2_distribution(table.samples())
+def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, second: str, draw: Any) -> Source:
+    """Return a source of SPOF's: records of one feature, alpha2 and a second column."""
+    claimed, expected = float(table.epsilon) / table.release, _alpha2_distribution(table.samples())
     return Source(
-        mechanism, sees, claimed, 1, tuple(Field(name, claimed) for name in names), usual_inputs(1), draw,
+        mechanism, sees, claimed, 1, (Field("alpha2", claimed), Field(second, claimed)), usual_inputs(1), draw,
         lambda x, column: None if column else expected(x[..., 0]),
         lambda x: x.ndim == 1,  # both columns show the same feature, so they depend on each other where it varies
         NUMPY,
     )  # fmt: skip
 
 
-def _spof_in_order(x: Any, noise: Any, strides: Any) -> tuple[Any, Any]:
+def _spof_in_order(x: Any, noise: Any, strides: Any) -> Any:
     """Run the kernel `spof` on records of one feature with these strides, both pointers starting at 0.
 
-    A pointer is the sum of the strides before it, so that every record can be given its own.
+    A pointer is the sum of the strides before it, so that every record can be given its own. Return alpha2 and alpha3.
     """
-    import numpy as np
-
     from sensorsim.kernels.spof import spof
 
     cursor = (np.cumsum(strides, axis=0, dtype=np.int64) - strides) % len(noise)
@@ -239,18 +223,15 @@ def _spof_in_order(x: Any, noise: Any, strides: Any) -> tuple[Any, Any]:
         x=x, weights=np.zeros(1, np.int32), constant=0, noise=noise, stride=strides, cursor=cursor,
         out={"stabilized": None},
     )  # fmt: skip
-    return made["alpha2"].reshape(-1), made["alpha3"].reshape(-1)
+    return np.stack([made["alpha2"].reshape(-1), made["alpha3"].reshape(-1)], axis=1)
 
 
 def _alpha2_distribution(noise: Any) -> Callable[[Any], Any]:
     """Return the exact distribution of alpha2 = 1/2 - x + noise, where x is one of these values."""
-    import numpy as np
-
     values, counts = np.unique(noise, return_counts=True)
-    share = counts / counts.sum()
 
     @lru_cache(maxsize=32)
     def mixture(given: tuple[int, ...]) -> Any:
-        return mix([(values.astype(np.int64) + ONE // 2 - one, share) for one in given])
+        return mix([(values.astype(np.int64) + ONE // 2 - one, counts / counts.sum()) for one in given])
 
     return lambda x: mixture(tuple(np.minimum(x, ONE).ravel().tolist()))

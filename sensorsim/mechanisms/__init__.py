@@ -7,32 +7,39 @@ release, sampled, sketch    certified releases: all features, a few picked at ra
 
 import warnings
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
+from sensorsim.accounting.composition import Spent, Use
 from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style
 from sensorsim.mechanisms.form import Form
 
-__all__ = ["Form", "Mechanism", "Sensitivity", "Style", "every", "find", "known", "names", "register", "resolve"]
+__all__ = ["Form", "Mechanism", "Sensitivity", "Style", "every", "find", "known", "names", "nominal_scale", "register",
+           "resolve", "spent"]  # fmt: skip
 GROUP = "sensorsim.mechanisms"  # of entry points, for mechanisms of other packages
+OURS = ("nothing", "spof", "fm", "dpsgd", "dpsgd_weights", "dp_zo", "release", "sampled", "sketch")
 
 _known: dict[str, Mechanism] = {}
 
 
 def register(mechanism: Mechanism) -> Mechanism:
     """Make a mechanism known under its name; its name and older names must be free."""
-    _ours()
+    every()
     return _add(mechanism)
 
 
 def every() -> tuple[Mechanism, ...]:
-    """All mechanisms that are known, in the order in which tables and figures show them."""
-    _ours()
+    """Return all known mechanisms, in the order in which tables and figures show them."""
+    if not _known:
+        for module in OURS:
+            _add(import_module(f"sensorsim.mechanisms.{module}").MECHANISM)
     return tuple(_known.values())
 
 
 def find(name: str) -> Mechanism:
-    """The mechanism of that name; an older name is understood, with a warning that says the new one."""
+    """Return the mechanism of that name; warn if the name is an older one."""
     mechanism, hint = resolve(name)
     if hint:
         warnings.warn(hint, FutureWarning, stacklevel=3)
@@ -40,7 +47,7 @@ def find(name: str) -> Mechanism:
 
 
 def known(name: str) -> Mechanism | None:
-    """The mechanism of that name, or None."""
+    """Return the mechanism of that name, or None."""
     try:
         return resolve(name)[0]
     except InputError:
@@ -48,10 +55,18 @@ def known(name: str) -> Mechanism | None:
 
 
 def resolve(name: str) -> tuple[Mechanism, str]:
-    """The mechanism of that name, and a hint where the name is an older one."""
-    _ours()
+    """Return the mechanism of that name, and a hint where the name is an older one.
+
+    Other packages declare theirs as entry points. These are loaded when a name is not known, since that takes time.
+    """
+    from importlib.metadata import entry_points
+
+    every()
     if name not in _known:
-        _from_other_packages()
+        for entry in entry_points(group=GROUP):
+            mechanism = entry.load()
+            if mechanism.name not in _known:
+                _add(mechanism)
     if name in _known:
         return _known[name], ""
     for mechanism in _known.values():
@@ -61,7 +76,7 @@ def resolve(name: str) -> tuple[Mechanism, str]:
 
 
 def names(mechanisms: Iterable[Mechanism] | None = None) -> str:
-    """Their names, for a sentence."""
+    """Return their names, for a sentence."""
     return ", ".join(mechanism.name for mechanism in (every() if mechanisms is None else mechanisms))
 
 
@@ -74,20 +89,25 @@ def _add(mechanism: Mechanism) -> Mechanism:
     return mechanism
 
 
-def _ours() -> None:
-    if _known:
-        return
-    from sensorsim.mechanisms import dp_zo, dpsgd, dpsgd_weights, fm, nothing, release, sampled, sketch, spof
-
-    for module in (nothing, spof, fm, dpsgd, dpsgd_weights, dp_zo, release, sampled, sketch):
-        _add(module.MECHANISM)
+# ---- accounting by name
 
 
-def _from_other_packages() -> None:
-    """Those that other packages declare; looked for when a name is not known, because looking takes time."""
-    from importlib.metadata import entry_points
+def spent(mechanism: str, epsilon: float | None = None, **use: Any) -> Spent:
+    """Return the privacy spent on one record, or on one person with `records` records. `Use` lists what else counts.
 
-    for entry in entry_points(group=GROUP):
-        mechanism = entry.load()
-        if mechanism.name not in _known:
-            _add(mechanism)
+    For `release`, `sampled` and `sketch` give the `table` that they draw from: its counts are composed exactly. With
+    an epsilon alone they count as the worst mechanism of that epsilon. The result is an upper bound.
+
+    The forward pass reads what the mechanism usually does, unless `forward` says otherwise.
+    """
+    from sensorsim.noise.noise_table import NoiseTable
+
+    found = find(mechanism)
+    if use.get("table") is not None and not (found.releases and isinstance(use["table"], NoiseTable)):
+        raise InputError(f"{found.name} takes no such table; give a noise table to release, sampled or sketch.")
+    return found.spend(Use(epsilon=epsilon, **{"forward": found.reads, **use}))
+
+
+def nominal_scale(mechanism: str, epsilon: float, features: int = 14, release: int = 1, C: float = 4.0) -> float:
+    """Return the Laplace scale of a nominal epsilon, as printed for the mechanisms of the paper."""
+    return find(mechanism).nominal_scale(Use(epsilon=epsilon, features=features, release=release, C=C))

@@ -12,12 +12,11 @@ methods.
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sensorsim._util.errors import InputError
-from sensorsim.mechanisms.form import PAPER
+from sensorsim.accounting.composition import Spent, Use
+from sensorsim.mechanisms.form import PAPER, Form
 
 if TYPE_CHECKING:
-    from sensorsim.accounting.composition import Spent, Use
     from sensorsim.language.kernel import Kernel
-    from sensorsim.mechanisms.form import Form
     from sensorsim.noise.noise_table import NoiseTable
 
 Tensor = Any  # torch is not imported for a type
@@ -38,7 +37,7 @@ LINEAR, SIGMOID = "linear", "sigmoid"  # what is learnt: a linear map in closed 
 
 
 class Style(NamedTuple):
-    """In figures: the marker alone tells mechanisms apart, as does the colour, so that grey print does too."""
+    """The look in figures: marker and colour each tell mechanisms apart, so that grey print does too."""
 
     line: str
     marker: str
@@ -46,7 +45,7 @@ class Style(NamedTuple):
 
 
 class Sensitivity(NamedTuple):
-    """L1, of what a record releases: as printed by the paper (None: not printed), and what holds."""
+    """L1 sensitivity of what a record releases: as printed by the paper (None: not printed), and what holds."""
 
     printed: float | None
     true: float
@@ -60,7 +59,7 @@ class Mechanism:
     about: ClassVar[str]  # one line, for --help and the README
     style: ClassVar[Style]
     aliases: ClassVar[tuple[str, ...]] = ()  # older names: understood, with a hint
-    forms: ClassVar[tuple["Form", ...]] = ()
+    forms: ClassVar[tuple[Form, ...]] = ()
     as_printed: ClassVar[str] = ""  # the name of the form that the paper prints, and that stands for it in figures
     as_shipped: ClassVar[str] = ""  # and of the one that a firmware engineer would take
     options: ClassVar[tuple[str, ...]] = ()  # of a training configuration
@@ -68,67 +67,70 @@ class Mechanism:
     trust: ClassVar[str] = "local"  # raw records stay on the body (`local`), or reach the hospital (`central`); `none`
     own_settings: ClassVar[str] = "as printed"  # what its own settings are: `as printed`, or `tuned`
     releases: ClassVar[bool] = False  # whether it draws from a certified table, and all else is post-processing
-    reads: ClassVar[str] = "raw"  # what its forward pass reads unless told otherwise
+    reads: ClassVar[str] = "raw"  # what its forward pass reads by default
     may_read: ClassVar[tuple[str, ...]] = ("raw", "released")
     on_noisy_inputs: ClassVar[bool] = False  # whether it treats noisy inputs by the paper's factor b_j
     fresh_environment: ClassVar[bool] = False  # whether the environment's noise on a record is drawn in every epoch
-    draws_each_epoch: ClassVar[bool] = False  # whether a record's noise is fresh in every epoch, whatever is asked for
+    draws_each_epoch: ClassVar[bool] = False  # whether a record's noise is fresh in every epoch, for any `redraw`
     audited: ClassVar[bool] = False  # whether `observed` says what an observer of a sensor sees
     gaussian: ClassVar[bool] = False  # whether its noise is given by a multiplier of C
 
-    # ---- what it spends
+    # ---- accounting
 
-    def sensitivity(self, use: "Use") -> Sensitivity | None:
-        """How far another record moves what is released."""
+    def sensitivity(self, use: Use) -> Sensitivity | None:
+        """Return how far another record moves what is released."""
         return None
 
-    def nominal_scale(self, use: "Use") -> float:
-        """The Laplace scale that its nominal epsilon means."""
+    def nominal_scale(self, use: Use) -> float:
+        """Return the Laplace scale that the nominal epsilon means."""
         raise InputError(f"{self.name} has no Laplace scale.")
 
-    def no_bound(self, use: "Use") -> str:
-        """Why no epsilon holds, or "" where one does. A scale that is given is public, and nothing else."""
+    def no_bound(self, use: Use) -> str:
+        """Return why no epsilon holds, or "" where one does. A scale that is given is public, and nothing else."""
         return ""
 
-    def spend(self, use: "Use") -> "Spent":
-        """Epsilon, delta and what they cover."""
+    def spend(self, use: Use) -> Spent:
+        """Return epsilon, delta and what they cover."""
         raise NotImplementedError
 
     # ---- on the body
 
     def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
-        """The kernel to export, as printed or lean."""
+        """Return the kernel to export, as printed or lean."""
         wanted = self.as_printed if variant == PAPER and self.as_printed else self.as_shipped
         for form in self.forms:
             if form.name == wanted:
                 return form.kernel
         raise InputError(f"{self.name} has no kernel of its own for a sensor; it runs where the weights are.")
 
-    def cost_form(self) -> "Form | None":
-        """The form whose cost stands for the mechanism in figures: as printed where there is one."""
+    def cost_form(self) -> Form | None:
+        """Return the form whose cost stands for the mechanism in figures: as printed where there is one."""
         wanted = self.as_printed or self.as_shipped
         return next((form for form in self.forms if form.name == wanted), None)
 
-    def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        """What an observer of a sensor sees of it, for an audit; `words` stand in for the generator's."""
+    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+        """Return what an observer of a sensor sees, as a packet source of an audit.
+
+        `sources` is the module that makes them (sensorsim.auditing.table_sources); `words` replace the generator's.
+        """
         raise InputError(f"{self.name} puts out nothing that comes from a table; audit release, sampled or spof.")
 
     # ---- in training
 
     def own(self, config: Any) -> dict[str, Any]:
-        """The settings of the loop that a configuration has where none are given."""
+        """Return the settings of the loop that a configuration has where none are given."""
         return AUTHORS
 
     def own_map(self, config: Any) -> str:
-        """What it learns where nothing is said; the settings of the loop are those given, or None."""
+        """Return the kind of map that is learnt by default; the settings of the loop are those given, or None."""
         return SIGMOID
 
     def used(self, config: Any) -> tuple[str, ...]:
-        """The fields of the configuration that change what it does: the same run then always has the same key."""
+        """Return the fields of the configuration that have an effect: the same run then always has the same key."""
         return (*self.options, *LOOP)
 
     def idle(self, config: Any) -> dict[str, str]:
-        """Of what it may read: what has no effect beside these settings, and why."""
+        """Return the options that have no effect beside these settings, and why."""
         found = {}
         if not config.sigma:
             found["release_sees"] = "it is about noisy inputs, and sigma is 0"
@@ -143,48 +145,40 @@ class Mechanism:
         return found
 
     def adjusted(self, config: Any, n: int) -> dict[str, Any]:
-        """What the configuration becomes for this mechanism, or an InputError; called when all else was checked."""
+        """Return changes of the configuration, or raise InputError; called after all other checks."""
         return {}
 
-    def use_of(self, config: Any, n: int) -> "Use":
-        """The use that a training configuration makes of the mechanism."""
-        from sensorsim.accounting.composition import Use
-
-        fresh = config.redraw or self.draws_each_epoch
-        by_chance = config.sampling == "poisson"  # every step is then a draw that any record may join
-        steps = -(-config.records // config.batch) if by_chance else 1
+    def use_of(self, config: Any, n: int) -> Use:
+        """Return the use that a training configuration makes of the mechanism."""
+        poisson = config.sampling == "poisson"  # every step is then a draw that any record may join
+        steps = -(-config.records // config.batch) if poisson else 1
         return Use(
             epsilon=config.epsilon,
-            draws=max(config.epochs, 1) * steps if fresh else 1,
+            draws=max(config.epochs, 1) * steps if config.redraw or self.draws_each_epoch else 1,
             batch=config.batch,
-            rate=min(1.0, config.batch / config.records) if by_chance else 1.0,
+            rate=min(1.0, config.batch / config.records) if poisson else 1.0,
             features=n,
             hidden=config.l,
-            C=config.C,
-            c=config.c,
-            sigma=config.sigma,
-            point=config.point,
-            noise=config.noise,
             forward=config.reads,
-            delta=config.delta,
+            **{name: getattr(config, name) for name in ("C", "c", "sigma", "point", "noise", "delta")},
         )
 
     def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
-        """The noise of records x (…, n): once for each, or at each step. `source` gives words, normals and seeds."""
+        """Draw the noise of records x (…, n): once for each, or at each step. `source` gives words, normals, seeds."""
         return {}
 
     def prepare(self, setting: Any) -> dict[str, Tensor]:
-        """What is fixed for every record when the first weights are known."""
+        """Return what is fixed for every record when the first weights are known."""
         return {}
 
     def step(self, step: Any) -> None:
-        """Fill `step.gradient` for one batch. `step` (train/step.py) has forward and backward passes ready."""
+        """Fill `step.gradient` for one batch. `step` has forward and backward passes ready."""
         raise NotImplementedError
 
     def decoder_constant(self, config: Any) -> float:
-        """What is added to every decoder weight when the trained model is used."""
+        """Return what is added to every decoder weight when the trained model is used."""
         return 0.0
 
     def learner(self, config: Any) -> str:
-        """How a model comes of it: by the plain `loop` over records, or from one `release` of every record."""
+        """Return how a model comes of it: by the plain `loop` over records, or from one `release` of every record."""
         return "loop"

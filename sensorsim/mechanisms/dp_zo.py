@@ -7,16 +7,15 @@ Gaussian noise, or Laplace noise for a pure epsilon. The paper on SPOF names it 
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
+from sensorsim.accounting import composition as accounting
+from sensorsim.accounting.composition import Covers, Spent, Use
 from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.central import Central
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import lattice_scale
-
-if TYPE_CHECKING:
-    from sensorsim.accounting.composition import Spent, Use
 
 MU = 2.0**-7  # how far each pass goes along the direction, as in the kernel
 WHY = "replacing a record moves a sum of clipped slopes by 2C"
@@ -29,30 +28,25 @@ class DpZo(Central):
     title = "dp-zo"
     about = "zeroth-order steps: the clipped slope of a record's loss along a public direction, with noise"
     style = Style("--", "P", "#e69f00")
-    forms: ClassVar[tuple[Form, ...]] = (
-        Form("dp-zo", "DP-ZO, one direction", LEAN, "zeroth_order.dpzo", random="word", sends=lambda n: 32),
-    )
+    forms = (Form("dp-zo", "DP-ZO, one direction", LEAN, "zeroth_order.dpzo", sends=lambda n: 32),)
     as_shipped = "dp-zo"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "C", "noise", "delta", "sampling", "records", "features")
+    options = ("epsilon", "C", "noise", "delta", "sampling", "records", "features")
 
-    def sensitivity(self, use: "Use") -> Sensitivity:
+    def sensitivity(self, use: Use) -> Sensitivity:
         return Sensitivity(None, 2 * use.C)
 
-    def nominal_scale(self, use: "Use") -> float:
-        """Of Laplace noise: every epoch gets its share of the budget, by basic composition."""
+    def nominal_scale(self, use: Use) -> float:
+        """Return the scale of Laplace noise: every epoch gets its share of the budget, by basic composition."""
         assert use.epsilon is not None
         return use.draws * 2 * use.C / use.epsilon
 
-    def spend(self, use: "Use") -> "Spent":
-        from sensorsim.accounting import pld
-        from sensorsim.accounting.composition import Covers, check, composed, gaussian, multiplier_of, shared_sums
-
-        check(self.name, use, gaussian_noise=use.noise == "gaussian", needs_budget=True)
+    def spend(self, use: Use) -> Spent:
+        accounting.check(self.name, use, gaussian_noise=use.noise == "gaussian", needs_budget=True)
         if use.noise == "gaussian":
-            return gaussian(multiplier_of(use), use, Covers.REAL_STEPS, WHY)
-        sums = shared_sums(use.records, use.batch)
+            return accounting.gaussian(accounting.multiplier_of(use), use, Covers.REAL_STEPS, WHY)
+        sums = accounting.shared_sums(use.records, use.batch)
         loss = 2 * use.C * sums[0] / (use.scale or self.nominal_scale(use))
-        return composed([(loss, pld.laplace, 1)], replace(use, records=len(sums)), Covers.STEPS, WHY)
+        return accounting.composed([(loss, accounting.laplace, 1)], replace(use, records=len(sums)), Covers.STEPS, WHY)
 
     def step(self, step: Any) -> None:
         config, flat = step.config, step.weights.flat
@@ -65,7 +59,7 @@ class DpZo(Central):
         step.gradient.flat.copy_(signs * (noisy if step.weights.units_inside else noisy[:, None]))
 
     def slopes(self, step: Any, signs: Tensor) -> Tensor:
-        """Of the loss of every record along the direction, (U, B, 1); the weights are as before afterwards."""
+        """Return the slope of every record's loss along the direction, (U, B, 1); the weights stay as they are."""
         flat, reads = step.weights.flat, step.seen
         start, losses = flat.clone(), []
         for way in (MU, -MU):
@@ -76,17 +70,15 @@ class DpZo(Central):
         return (losses[0] - losses[1]) / (2 * MU)
 
     def perturbed(self, slopes: Tensor, step: Any) -> Tensor:
-        """The batch's sums with noise, (U,); Laplace noise on whole numbers, so that its epsilon holds to the last bit.
+        """Return the batch's sums with noise, (U,); Laplace noise is on whole numbers: epsilon holds to the last bit.
 
         The slopes themselves become whole numbers, not their sum: a sum of floats depends on all of them by rounding.
         """
-        from sensorsim.accounting.composition import multiplier_of
-
         config = step.config
         use = step.remember("use", lambda: self.use_of(config, step.batch.x.shape[2]))
         if config.noise == "gaussian":
             sums = slopes.sum((1, 2))
-            return (sums + config.C * multiplier_of(use) * step.source.normal(sums.shape)).float()
+            return (sums + config.C * accounting.multiplier_of(use) * step.source.normal(sums.shape)).float()
         steps = (slopes * (1 << FRAC)).round().long().sum((1, 2))
         # Rounding can move two records apart by one step more than 2C.
         scale = lattice_scale(self.nominal_scale(use) * (1 + 2.0**-FRAC / (2 * config.C)))

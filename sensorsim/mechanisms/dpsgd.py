@@ -1,15 +1,13 @@
 """`dpsgd`: Algorithm 2 as printed. Laplace noise on the clipped gradient with respect to z."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from sensorsim.accounting import sensitivities as sensitivity
+from sensorsim.accounting.composition import Covers, Part, Use, laplace, pure
 from sensorsim.kernels.formats import CLIP, FRAC, HALF
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, PAPER, Form
 from sensorsim.mechanisms.laplace import FINE, LaplaceMechanism, lattice_scale, on_lattice
-
-if TYPE_CHECKING:
-    from sensorsim.accounting.composition import Part, Use
 
 PAPER_C = {"clip": 4 << CLIP.frac_bits}  # the clipping threshold of the paper's experiment
 NEVER_CLIPS = {"clip": CLIP.hi, "sigma": HALF}
@@ -23,39 +21,36 @@ class Dpsgd(LaplaceMechanism):
     title = "dpsgd as printed"
     about = "Algorithm 2 as printed: Laplace noise on the clipped z-gradient"
     style = Style("-.", "o", "#0072b2")
-    forms: ClassVar[tuple[Form, ...]] = (
+    forms = (
         Form(
             *("dpsgd", "DP-SGD (Algorithm 2)", PAPER, "dpsgd.dpsgd", PAPER_C), random="stride", sends=lambda n: 32 * n
         ),
         Form(
-            *("dpsgd-lean", "DP-SGD, not clipped", LEAN, "dpsgd_lean.dpsgd_lean", NEVER_CLIPS),
-            random="word",
-            sends=lambda n: 32 * n,
+            *("dpsgd-lean", "DP-SGD, not clipped", LEAN, "dpsgd_lean.dpsgd_lean", NEVER_CLIPS), sends=lambda n: 32 * n
         ),
         Form(
             *("dpsgd-lean-clipped", "DP-SGD, clipped", LEAN, "dpsgd_lean.dpsgd_lean", ALWAYS_CLIPS, True),
-            random="word",
             sends=lambda n: 32 * n,
         ),
     )
     as_printed = "dpsgd"
     as_shipped = "dpsgd-lean"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "C", "point", "redraw", "forward")
+    options = ("epsilon", "C", "point", "redraw", "forward")
     on_noisy_inputs = True
 
-    def sensitivity(self, use: "Use") -> Sensitivity:
+    def sensitivity(self, use: Use) -> Sensitivity:
         clips = not never_clips(use)
         printed = sensitivity.dpsgd_clipped_printed(use.C, use.features) if clips else float(use.features)
         return Sensitivity(printed, sensitivity.dpsgd(use.C, use.features))
 
-    def nominal_scale(self, use: "Use") -> float:
-        """n/eps where nothing is clipped, 2nC/eps where something is: as printed."""
+    def nominal_scale(self, use: Use) -> float:
+        """Return n/eps where nothing is clipped, 2nC/eps where something is: as printed."""
         assert use.epsilon is not None
         printed = self.sensitivity(use).printed
         assert printed is not None
         return printed / use.epsilon
 
-    def no_bound(self, use: "Use") -> str:
+    def no_bound(self, use: Use) -> str:
         if not never_clips(use) and not use.scale:
             return "the printed scale is n or 2nC by whether the private gradient clipped"
         if use.forward == "raw" and use.point == "prediction":
@@ -66,23 +61,19 @@ class Dpsgd(LaplaceMechanism):
             return "for noisy inputs the printed factor b_j depends on private data"
         return ""
 
-    def parts(self, use: "Use", scale: float) -> "list[Part]":
-        from sensorsim.accounting import pld
-
+    def parts(self, use: Use, scale: float) -> list[Part]:
         bound = sensitivity.dpsgd(use.C, use.features)
         if bound < use.features:
             # Where clipping keeps the L1 norm below n, a gradient moves in no fixed direction: the bound is all.
-            return [(bound / scale, pld.pure, 1)]
-        return [(1 / scale, pld.laplace, use.features)]
+            return [(bound / scale, pure, 1)]
+        return [(1 / scale, laplace, use.features)]
 
-    def covers(self, use: "Use") -> Any:
-        """Reading released values, the gradient is sigma(z) less the release: all of it is post-processing."""
-        from sensorsim.accounting.composition import Covers
-
+    def covers(self, use: Use) -> Covers:
+        """Return RELEASE for released values: the gradient is sigma(z) less the release, so all is post-processing."""
         return Covers.RELEASE if use.forward == "released" else Covers.GRADIENTS
 
     def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
-        """noise - x where the scale is public; unit noise where it depends on whether the gradient clipped."""
+        """Draw noise - x where the scale is public; unit noise where it depends on whether the gradient clipped."""
         use = self.use_of(config, x.shape[-1])
         if not never_clips(use):
             noise = source.laplace(x.shape, FINE)
@@ -95,7 +86,7 @@ class Dpsgd(LaplaceMechanism):
         return drawn | ({"released": seen.clamp(0, 1)} if config.reads == "released" else {})
 
     def step(self, step: Any) -> None:
-        """Algorithm 2, steps 3 to 6: clip the z-gradient, then Lap(Δ/eps) with Δ = n, or 2nC where it clipped."""
+        """Run Algorithm 2, steps 3 to 6: clip the z-gradient, then Lap(Δ/eps) with Δ = n, or 2nC where it clipped."""
         reads = step.record
         h, z = step.forward(reads)
         b, _ = step.noise_factor(h)
@@ -104,7 +95,7 @@ class Dpsgd(LaplaceMechanism):
 
 
 def gradient(config: Any, batch: Any, z: Tensor) -> Tensor:
-    """The noisy gradient with respect to z."""
+    """Return the noisy gradient with respect to z."""
     import torch
 
     slope = torch.sigmoid(z) if config.point == "prediction" else 0.5
@@ -117,8 +108,8 @@ def gradient(config: Any, batch: Any, z: Tensor) -> Tensor:
     return exact / (norm / config.C).clamp(min=1.0) + batch.drawn["noise2"] * moved / config.epsilon
 
 
-def never_clips(use: "Use") -> bool:
-    """Whether no gradient is ever longer than C, at the point where it is taken."""
+def never_clips(use: Use) -> bool:
+    """Return whether no gradient is ever longer than C, at the point where it is taken."""
     return sensitivity.never_clips(use.features, use.C, anywhere=use.point == "prediction")
 
 

@@ -1,6 +1,6 @@
 """`fm`: the functional mechanism, which is Algorithm 1 with one user and no constant."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from sensorsim.mechanisms.base import Style
 from sensorsim.mechanisms.form import LEAN, Form
@@ -14,15 +14,9 @@ class FunctionalMechanism(Spof):
     title = "fm (m = 1, c = 0)"
     about = "the functional mechanism: Algorithm 1 with one user and no constant"
     style = Style(":", "^", "#cc79a7")
-    forms: ClassVar[tuple[Form, ...]] = (
-        Form(
-            *("fm", "functional mechanism, no constant", LEAN, "spof.fm"),
-            random="stride",
-            sends=lambda n: 64 * n,
-        ),
-    )
+    forms = (Form("fm", "functional mechanism, no constant", LEAN, "spof.fm", random="stride", sends=lambda n: 64 * n),)
     as_printed = as_shipped = "fm"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "redraw", "forward")
+    options = ("epsilon", "redraw", "forward")
 
     def idle(self, config: Any) -> dict[str, str]:
         return super().idle(config) | {"m": "it has one user"}

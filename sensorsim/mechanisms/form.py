@@ -27,7 +27,7 @@ class Form(NamedTuple):
     source: str
     values: Mapping[str, int] = MappingProxyType({})
     otherwise: bool = False
-    random: str = ""  # the parameters that bring the secret random words; none for a generator
+    random: str = ""  # the parameters that bring the secret random words; by default `word`, where there is one
     lengths: Mapping[str, int] = MappingProxyType({})  # lengths that do not follow n and l, such as k
     sends: Callable[[int], int] | None = None  # bits on the air for a record of n features; None: nothing leaves
 
@@ -36,40 +36,40 @@ class Form(NamedTuple):
         return _kernel(self.source)
 
     def lengths_at(self, n: int, l: int) -> dict[str, int]:
-        """Every length of the kernel: n and l, and the typical value of those that do not follow them."""
+        """Return every length of the kernel: n and l, and the typical value of those that do not follow them."""
         given = {"n": n, "l": l, **self.lengths}
         return self.kernel.lengths_at({name: value for name, value in given.items() if name in self.kernel.lengths})
 
     def record(self, n: int, l: int) -> dict[str, Any]:
-        """The arguments of the one record that is counted."""
+        """Return the arguments of the one record that is counted."""
         from sensorsim.language.arguments import arguments
 
         return arguments(self.kernel, self.lengths_at(n, l), lambda name, lo, hi: self.values.get(name, lo))
 
     def traced(self, n: int, l: int) -> "Counts":
-        """Operations counted by running the kernel on one record."""
+        """Count operations by running the kernel on one record."""
         from sensorsim.language.count import count
 
         return count(self.kernel, self.record(n, l))
 
     def symbolic(self) -> "Formula":
-        """Operations counted by reading the kernel's source."""
+        """Count operations by reading the kernel's source."""
         return self.kernel.formula(self.otherwise, **self.lengths)
 
     def random_bits(self, n: int, l: int) -> int:
-        """Secret random bits that one record takes: a whole word for each draw, as firmware fetches them."""
+        """Return the secret random bits of one record: a whole word for each draw, as firmware fetches them."""
         from sensorsim.language.arguments import array_length
 
-        lengths = self.lengths_at(n, l)
-        return WORD_BITS * sum(array_length(self.kernel, name, lengths) for name in self.random.split())
+        lengths, drawn = self.lengths_at(n, l), self.random.split() or {"word"} & self.kernel.parameters.keys()
+        return WORD_BITS * sum(array_length(self.kernel, name, lengths) for name in drawn)
 
     def bits_sent(self, n: int) -> int:
-        """Bits that one record takes on the air."""
+        """Return the bits that one record takes on the air."""
         return self.sends(n) if self.sends else 0
 
 
 def which(n: int) -> int:
-    """Bits that name one of n features."""
+    """Return the bits that name one of n features."""
     return (n - 1).bit_length()
 
 

@@ -1,14 +1,15 @@
-"""`none`: raw records, no noise. What privacy is compared with.
+"""`none`: raw records, no noise: the baseline of privacy.
 
-The linear map of the records' own mean and covariance, which no linear way through l numbers can beat; with `--map
-sigmoid`, or where settings of the loop are given, the paper's net, trained until it stands still.
+It learns the linear map of the records' own mean and covariance, which no linear map through l numbers can beat; with
+`--map sigmoid`, or where settings of the loop are given, the paper's net, trained until it stands still.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
+from sensorsim.accounting.composition import Spent, Use, unbounded
 from sensorsim.mechanisms.base import AUTHORS, LINEAR, LOOP, SIGMOID, Mechanism, Style
+from sensorsim.mechanisms.central import RECORDS, rate_for
 from sensorsim.mechanisms.dpsgd_weights import slope
-from sensorsim.mechanisms.tuned import RECORDS, rate_for
 
 # Chosen by hand in a few trials on the generator and variants of it, with the Fitbit file of March 2016 beside them:
 # more steps, other rates, cross-entropy or larger batches gave less, or 0.01 points more. Tried with 14 features.
@@ -25,17 +26,15 @@ class Nothing(Mechanism):
     private = False
     trust = "none"
     own_settings = "tuned"
-    options: ClassVar[tuple[str, ...]] = ("loss", "records", "features", "map")
+    options = ("loss", "records", "features", "map")
     may_read = ("raw",)
     fresh_environment = True
 
-    def spend(self, use: Any) -> Any:
-        from sensorsim.accounting.composition import unbounded
-
+    def spend(self, use: Use) -> Spent:
         return unbounded("no noise is added")
 
     def own(self, config: Any) -> dict[str, Any]:
-        """As many steps for few records as for many; squared error, since that is what accuracy measures."""
+        """Return settings with as many steps for few records as for many, and squared error, as accuracy measures."""
         steps = -(-(config.records or RECORDS) // (config.batch or BATCH))  # in an epoch
         return AUTHORS | {
             "lr": rate_for(LR, config.features),
@@ -46,7 +45,7 @@ class Nothing(Mechanism):
         }
 
     def own_map(self, config: Any) -> str:
-        """In closed form, unless settings of the loop are given."""
+        """Return the map in closed form, unless settings of the loop are given."""
         return SIGMOID if any(getattr(config, name) is not None for name in (*LOOP, "loss")) else LINEAR
 
     def used(self, config: Any) -> tuple[str, ...]:

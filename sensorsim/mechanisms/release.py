@@ -1,15 +1,16 @@
 """`release`: every feature of a record through a certified table, once; everything after it is post-processing."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim._util.errors import InputError
+from sensorsim.accounting.composition import Covers, Spent, Use, check, released
 from sensorsim.mechanisms.base import LINEAR, Mechanism, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import on_lattice
 
 if TYPE_CHECKING:
-    from sensorsim.accounting.composition import Spent, Use
     from sensorsim.language.kernel import Kernel
     from sensorsim.noise.noise_table import NoiseTable
 
@@ -26,42 +27,30 @@ class Release(Mechanism):
     about = "one certified release of every feature, drawn once per record; everything after it is post-processing"
     style = Style("-", "D", "#009e73")
     aliases: ClassVar[tuple[str, ...]] = ("exact",)
-    forms: ClassVar[tuple[Form, ...]] = (
-        Form(
-            *("release", "release, all features, one bit", LEAN, "rows_bit.release_rows_bit"),
-            random="word",
-            sends=lambda n: n,
-        ),
+    forms = (
+        Form("release", "release, all features, one bit", LEAN, "rows_bit.release_rows_bit", sends=lambda n: n),
         Form(
             *("release-rows", "release, rows by thresholds", LEAN, "rows_search.release_rows_search"),
-            random="word",
             lengths=SIZE,
             sends=lambda n: 3 * n,
         ),
         Form(
             *("release-lookup", "release, rows by one load", LEAN, "rows_lookup.release_rows_lookup"),
-            random="word",
             lengths={"knot_bits": 2},
             sends=lambda n: 3 * n,
         ),
-        Form(
-            *("release-stairs", "release, stairs", LEAN, "stairs.release_stairs"),
-            random="word",
-            sends=lambda n: 24 * n,
-        ),
+        Form("release-stairs", "release, stairs", LEAN, "stairs.release_stairs", sends=lambda n: 24 * n),
     )
     as_shipped = "release-rows"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
+    options = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
     releases = True
     audited = True
     reads = "released"
     own_settings = "tuned"  # on synthetic sets: see hospital/column_prior.py
     sketches: ClassVar[bool] = False  # whether some records release a square in place of features
 
-    def spend(self, use: "Use") -> "Spent":
+    def spend(self, use: Use) -> Spent:
         """Count by the table that is given; by the worst one of an epsilon where no table is."""
-        from sensorsim.accounting.composition import Covers, check, released
-
         check(self.name, use, gaussian_noise=False, needs_budget=False)
         if use.scale is not None or (use.epsilon is None) == (use.table is None):
             raise InputError(f"{self.name} draws from a table; give the table, or its epsilon, and no scale.")
@@ -69,23 +58,21 @@ class Release(Mechanism):
         return released(use, covers, f"the forward pass reads {use.forward} values")
 
     def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
-        """The kernel that draws from this table; without one, rows by thresholds."""
+        """Return the kernel that draws from this table; without one, rows by thresholds."""
         return table.kernel(self.name) if table and table.for_releases else super().kernel(variant)
 
-    def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        from sensorsim.auditing.table_sources import certified_source
-
-        return certified_source(table, self.name == "sampled", words)
+    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+        return sources.certified_source(table, self.name == "sampled", words)
 
     def features_per_record(self, config: Any, n: int) -> int:
         return n
 
     def table(self, config: Any, n: int) -> "NoiseTable":
-        """The table of a training configuration."""
+        """Return the table of a training configuration."""
         return table_for(config.kind, config.epsilon, n, self.features_per_record(config, n))
 
     def used(self, config: Any) -> tuple[str, ...]:
-        """The estimator of moments reads the release once, and has settings of its own in place of the loop's."""
+        """Return the options that have an effect: the estimator of moments has settings in place of the loop's."""
         if config.estimator == "moments":
             return tuple(name for name in self.options if name not in ("redraw", "forward"))
         return tuple(name for name in super().used(config) if name not in ("map", "release_sees", "share"))
@@ -98,13 +85,11 @@ class Release(Mechanism):
         self.table(config, n).arguments()  # refuses a kind that no kernel draws from
         return {}
 
-    def use_of(self, config: Any, n: int) -> "Use":
-        from dataclasses import replace
-
+    def use_of(self, config: Any, n: int) -> Use:
         return replace(super().use_of(config, n), epsilon=None, table=self.table(config, n))
 
     def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
-        """Records x (…, n) through the firmware's own kernels: unbiased values of the features that were released.
+        """Release records x (…, n) by the firmware's own kernels: unbiased values of the features that were released.
 
         A feature that is not released has the value 0.5, which says nothing of x, and the weight 0; others n/k.
         """
@@ -122,7 +107,7 @@ class Release(Mechanism):
         return drawn
 
     def records(self, x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
-        """Unbiased estimates, and which features they are of."""
+        """Return unbiased estimates, and which features they are of."""
         import numpy as np
 
         from sensorsim.noise.batch_release import release_records
@@ -131,7 +116,7 @@ class Release(Mechanism):
         return values, np.ones(values.shape, np.bool_)
 
     def step(self, step: Any) -> None:
-        """alpha2 from the release, alpha3 = 1/8, public. What is released is weighed by n/k: unbiased."""
+        """Take alpha2 from the release, alpha3 = 1/8, public. What is released is weighed by n/k: unbiased."""
         reads = step.record
         h, z = step.forward(reads)
         drawn = step.batch.drawn
@@ -149,24 +134,19 @@ class Release(Mechanism):
 
 @lru_cache(maxsize=64)
 def table_for(kind: str, epsilon: float, n: int, k: int) -> "NoiseTable":
-    """The table of a record that releases k of n features: the one that ships, or one made for it."""
+    """Return the table of a record that releases k of n features: the one that ships, or one made for it.
+
+    A table for one feature of a record is the same for any number of features.
+    """
     from sensorsim.noise.kinds import kind_of
     from sensorsim.noise.noise_table import budget_of, certified, ready_table
 
     if k == 1 or k == n == 14:
         try:
-            ready = ready_table(epsilon, "all" if k > 1 else 1, kind)
-            return ready if ready.features == n else _for_features(ready, n)
+            return replace(ready_table(epsilon, "all" if k > 1 else 1, kind), features=n)
         except InputError:
             pass  # no table ships for this epsilon
     return certified(kind_of(kind).fitting(budget_of(epsilon), n, k))
-
-
-def _for_features(table: "NoiseTable", n: int) -> "NoiseTable":
-    """A table for one feature of a record is the same for any number of features."""
-    from dataclasses import replace
-
-    return replace(table, features=n)
 
 
 MECHANISM = Release()

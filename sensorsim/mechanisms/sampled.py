@@ -20,38 +20,25 @@ class Sampled(Release):
     about = "the same on k of the n features, picked at random, with the whole epsilon on them (k = 1 below epsilon 12)"
     style = Style("-", "*", "#117733")
     aliases: ClassVar[tuple[str, ...]] = ("release_sampled",)
-    forms: ClassVar[tuple[Form, ...]] = (
+    forms = (
         Form(
             *("sampled", "1 feature, rows by thresholds", LEAN, "rows_search.sampled_rows_search_one"),
-            random="word",
             lengths=SIZE,
             sends=lambda n: 3 + which(n),
         ),
         Form(
             *("sampled-lookup", "1 feature, rows by one load", LEAN, "rows_lookup.sampled_rows_lookup_one"),
-            random="word",
             lengths={"knot_bits": 2},
             sends=lambda n: 3 + which(n),
         ),
-        Form(
-            *("sampled-bit", "1 feature, one bit", LEAN, "rows_bit.sampled_rows_bit_one"),
-            random="word",
-            sends=lambda n: 1 + which(n),
-        ),
-        Form(
-            *("sampled-stairs", "1 feature, stairs", LEAN, "stairs.sampled_stairs_one"),
-            random="word",
-            sends=lambda n: 24 + which(n),
-        ),
+        Form("sampled-bit", "1 feature, one bit", LEAN, "rows_bit.sampled_rows_bit_one", sends=lambda n: 1 + which(n)),
+        Form("sampled-stairs", "1 feature, stairs", LEAN, "stairs.sampled_stairs_one", sends=lambda n: 24 + which(n)),
     )
     as_shipped = "sampled"
-    options: ClassVar[tuple[str, ...]] = (
-        *("epsilon", "estimator", "k", "redraw", "forward", "kind"),
-        *("map", "release_sees"),
-    )
+    options = ("epsilon", "estimator", "k", "redraw", "forward", "kind", "map", "release_sees")
 
     def features_per_record(self, config: Any, n: int) -> int:
-        """One while the noise dominates, about one for every 8 of epsilon after that."""
+        """Return one while the noise dominates, about one for every 8 of epsilon after that."""
         return int(config.k or min(n, max(1, round(config.epsilon / ONE_MORE_EVERY))))
 
     def records(self, x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:

@@ -27,10 +27,9 @@ class Sketch(Sampled):
     about = "part of the records release one feature; the others one noisy square along a public direction (covariance)"
     style = Style("-", "h", "#332288")
     aliases: ClassVar[tuple[str, ...]] = ()
-    forms: ClassVar[tuple[Form, ...]] = (
+    forms = (
         Form(
             *("sketch", "1 square along a direction", LEAN, "sketch.sketch_rows_search"),
-            random="word",
             lengths={**SIZE, "direction_bits": DIRECTION_BITS},
             sends=lambda n: 3 + DIRECTION_BITS,
         ),
@@ -38,14 +37,14 @@ class Sketch(Sampled):
     as_shipped = "sketch"
     sketches = True
     audited = False
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "kind", "map", "release_sees", "share")
+    options = ("epsilon", "estimator", "kind", "map", "release_sees", "share")
 
     def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
-        """The sketch with the draw of a table of thresholds; a sensor package takes any certified table."""
+        """Return the sketch with the draw of thresholds; a sensor package takes any certified table."""
         return self.forms[0].kernel
 
-    def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        """What an observer sees is one release of one number, as of a record of one feature."""
+    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+        """Refuse: an observer sees one release of one number, as of a record of one feature."""
         raise InputError("a sketch is released as one feature is; audit sampled with the same table.")
 
     def features_per_record(self, config: Any, n: int) -> int:

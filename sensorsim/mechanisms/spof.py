@@ -4,16 +4,16 @@
 alpha3 = 0.5x - 0.25; what holds is 1/8 for every x, and `release` uses that.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.accounting import sensitivities as sensitivity
+from sensorsim.accounting.composition import Part, Use, laplace
 from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, PAPER, Form
 from sensorsim.mechanisms.laplace import FINE, LaplaceMechanism, lattice_scale, on_lattice
 
 if TYPE_CHECKING:
-    from sensorsim.accounting.composition import Part, Use
     from sensorsim.noise.noise_table import NoiseTable
 
 
@@ -24,48 +24,40 @@ class Spof(LaplaceMechanism):
     title = "spof as printed"
     about = "Algorithm 1 as printed: Laplace noise on both coefficients, a stabilization constant c"
     style = Style("--", "s", "#d55e00")
-    forms: ClassVar[tuple[Form, ...]] = (
+    forms = (
         Form("spof", "SPOF (Algorithm 1)", PAPER, "spof.spof", random="stride", sends=lambda n: 64 * n),
-        Form(
-            *("spof-lean", "SPOF, one draw per feature", LEAN, "spof_lean.spof_lean"),
-            random="word",
-            sends=lambda n: 32 * n,
-        ),
+        Form("spof-lean", "SPOF, one draw per feature", LEAN, "spof_lean.spof_lean", sends=lambda n: 32 * n),
     )
     as_printed = "spof"
     as_shipped = "spof-lean"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "c", "decode_c", "redraw", "forward")
+    options = ("epsilon", "c", "decode_c", "redraw", "forward")
     on_noisy_inputs = True
     audited = True
 
-    def sensitivity(self, use: "Use") -> Sensitivity:
+    def sensitivity(self, use: Use) -> Sensitivity:
         return Sensitivity(sensitivity.spof(use.features), sensitivity.spof(use.features))
 
-    def nominal_scale(self, use: "Use") -> float:
-        """Δ/(sqrt(2)·eps) as printed; with a constant c, Δ with the public bound c·l in place of the private c·h."""
+    def nominal_scale(self, use: Use) -> float:
+        """Return Δ/(sqrt(2)·eps) as printed; with a constant c, Δ has the public bound c·l for the private c·h."""
         assert use.epsilon is not None
         bound = sensitivity.stabilized(use.c, use.hidden, use.features)
         return bound / (sensitivity.JOINT_RELEASE_FACTOR * use.epsilon)
 
-    def no_bound(self, use: "Use") -> str:
+    def no_bound(self, use: Use) -> str:
         if use.forward == "raw" and use.c and not use.scale:
             return "the printed scale with c > 0 depends on private data"
         if use.forward == "raw" and use.sigma:
             return "for noisy inputs the printed factor b_j depends on private data"
         return ""
 
-    def parts(self, use: "Use", scale: float) -> "list[Part]":
-        from sensorsim.accounting import pld
+    def parts(self, use: Use, scale: float) -> list[Part]:
+        return [(1 / scale, laplace, use.features), (0.5 / scale, laplace, use.features)]
 
-        return [(1 / scale, pld.laplace, use.features), (0.5 / scale, pld.laplace, use.features)]
-
-    def observed(self, table: "NoiseTable", words: Any = None) -> Any:
-        from sensorsim.auditing.table_sources import spof
-
-        return spof(table, words)
+    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+        return sources.spof(table, words)
 
     def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:
-        """The noisy coefficients where their scale is public, else unit noise for a scale that only a step knows."""
+        """Draw the noisy coefficients where their scale is public, else unit noise: only a step knows the scale."""
         if config.c and config.reads == "raw":
             return {name: source.laplace(x.shape, FINE) for name in ("noise2", "noise3")}
         scale = self.nominal_scale(self.use_of(config, x.shape[-1]))
@@ -81,14 +73,14 @@ class Spof(LaplaceMechanism):
         return drawn
 
     def prepare(self, setting: Any) -> dict[str, Tensor]:
-        """A private scale is frozen at the first weights: the same noise under two scales gives the record away."""
+        """Freeze a private scale at the first weights: the same noise under two scales gives the record away."""
         config = setting.config
         if not config.c or config.reads != "raw" or config.redraw:
             return {}
         return {"scale": setting.for_every_record(lambda h, b: printed_scale(config, setting.n, h, b))}
 
     def step(self, step: Any) -> None:
-        """Algorithm 1, steps 3 to 6. For noisy inputs z - t/b is ẑ/b, and both coefficients carry b_j as printed."""
+        """Run Algorithm 1, steps 3 to 6. For noisy inputs z - t/b is ẑ/b, and both coefficients carry b_j."""
         config, reads = step.config, step.record
         h, z = step.forward(reads)
         b, z_noisy = step.noise_factor(h)
@@ -102,7 +94,7 @@ class Spof(LaplaceMechanism):
 
 
 def coefficients(config: Any, batch: Any, h: Tensor, b: Tensor | None) -> tuple[Tensor, Tensor]:
-    """alpha2 and alpha3 with their noise: as drawn, or with the printed scale that depends on private data."""
+    """Return alpha2 and alpha3 with their noise: as drawn, or with the printed scale that depends on private data."""
     drawn = batch.drawn
     if "alpha2" in drawn:
         return drawn["alpha2"], drawn["alpha3"]
@@ -113,7 +105,7 @@ def coefficients(config: Any, batch: Any, h: Tensor, b: Tensor | None) -> tuple[
 
 
 def printed_scale(config: Any, n: int, h: Tensor, b: Tensor | None) -> Tensor:
-    """The printed scale, (Δ̄·b_j + n·c_j(c_j/2 + 2)) / (sqrt(2)·eps) with Δ̄ = 3n/2, in units of b_j."""
+    """Return the printed scale, (Δ̄·b_j + n·c_j(c_j/2 + 2)) / (sqrt(2)·eps) with Δ̄ = 3n/2, in units of b_j."""
     c_j = config.c * h.sum(2, keepdim=True)
     bound = sensitivity.spof(n)
     extra = sensitivity.stabilized_printed(c_j, n) - bound

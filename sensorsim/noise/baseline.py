@@ -94,7 +94,7 @@ def fine_sd(epsilon: float) -> float:
     """
     import numpy as np
 
-    from sensorsim.noise.rows_program import Program
+    from sensorsim.noise.rows_design import Program
 
     s = math.exp(epsilon / 2)
     knots = 33 if epsilon <= 2 else 65 if epsilon <= 4 else 129
@@ -151,34 +151,17 @@ class Peers:
 
 def peers() -> list[Peers]:
     """Compare tables and baselines at each budget for which tables are ready."""
-    from sensorsim.noise.noise_table import READY_EPSILONS
+    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
-    return [_peers_at(epsilon) for epsilon in READY_EPSILONS]
-
-
-def _peers_at(text: str) -> Peers:
-    from sensorsim.noise.noise_table import ready_table
-
-    epsilon, rows = float(text), ready_table(text, 1)
-    tenth, rows_sd, shape = _sd_of(mostly_unclamped(text)), _sd_of(rows), rows.details()
-    return Peers(
-        epsilon=epsilon,
-        stairs_tenth_sd=tenth,
-        stairs_sd=_sd_of(ready_table(text, 1, "stairs")),
-        rows_sd=rows_sd,
-        knots=shape["knots"],
-        symbols=shape["symbols"],
-        rows_bytes=rows.table_bytes,
-        rows_bits=rows.value_bits,
-        records=(tenth / rows_sd) ** 2,
-        **baseline_sds(epsilon),
-    )
-
-
-def _sd_of(table: "NoiseTable") -> float:
-    """Return the standard deviation of the estimate at the worst x."""
-    assert table.estimate_sd is not None
-    return table.estimate_sd
+    found = []
+    for text in READY_EPSILONS:
+        rows, stairs, tenth = ready_table(text, 1), ready_table(text, 1, "stairs"), mostly_unclamped(text)
+        rows_sd, stairs_sd, tenth_sd = (table.estimate_sd or math.inf for table in (rows, stairs, tenth))
+        sizes = {name: rows.details()[name] for name in ("knots", "symbols")}
+        sizes |= {"rows_bytes": rows.table_bytes, "rows_bits": rows.value_bits}
+        sds = baseline_sds(float(text)) | {"rows_sd": rows_sd, "stairs_sd": stairs_sd, "stairs_tenth_sd": tenth_sd}
+        found.append(Peers(epsilon=float(text), records=(tenth_sd / rows_sd) ** 2, **sizes, **sds))
+    return found
 
 
 @functools.lru_cache(maxsize=16)

@@ -47,9 +47,10 @@ def release_records(
             f"the table is certified for {table.release} released features and these records have {n}; make it with "
             f"--release {n}, or release fewer."
         )
-    _prove(table, unproved)
-    made = _run(table, "release", {"x": x}, {"y": out}, word, generator, seed, threads)
-    y: Values = made["y"]
+    given = {"x": x} if word is None else {"x": x, "word": word}
+    y: Values = _run(table, "release", unproved, given, {"y": out}, generator=generator, seed=seed, threads=threads)[
+        "y"
+    ]
     return y
 
 
@@ -68,38 +69,25 @@ def sampled_records(
     n, k = x.shape[1], table.release
     if k > n:
         raise InputError(f"the table releases {k} features of a record and these records have {n}; make it for them.")
-    given: dict[str, Any] = {"x": x}
+    given: dict[str, Any] = {"x": x} if word is None else {"x": x, "word": word}
     if "order" in table.kernel("sampled").parameters:  # one feature of a record needs no order
         given |= {"k": k, "order": np.arange(n, dtype=np.uint32)}
-    _prove(table, unproved)
-    chosen, y = out or (None, None)
-    made = _run(table, "sampled", given, {"chosen": chosen, "y": y}, word, generator, seed, threads)
+    buffers = dict(zip(("chosen", "y"), out or (None, None), strict=True))
+    made = _run(table, "sampled", unproved, given, buffers, generator=generator, seed=seed, threads=threads)
     return made["chosen"], made["y"]
 
 
 def _run(
-    table: "NoiseTable",
-    mechanism: str,
-    given: dict[str, Any],
-    buffers: dict[str, Any],
-    word: Any,
-    generator: str,
-    seed: "Seed",
-    threads: int,
+    table: "NoiseTable", mechanism: str, unproved: bool, given: dict[str, Any], buffers: dict[str, Any], **how: Any
 ) -> dict[str, Any]:
-    given |= table.arguments() | ({} if word is None else {"word": word})
-    own = {name: array for name, array in buffers.items() if array is not None}
-    return table.kernel(mechanism).batch(generator=generator, seed=seed, threads=threads, out=own, **given)
-
-
-def _prove(table: "NoiseTable", unproved: bool) -> None:
-    if unproved or not table.for_releases:
-        return  # a table without a kernel is refused later
-    if not certify(table).holds(table.epsilon):
+    """Prove a table and run its kernel; a table without a kernel is refused by `arguments`."""
+    if not unproved and table.for_releases and not certify(table).holds(table.epsilon):
         raise InputError(
             f"this {table.kind} table does not keep its epsilon {table.epsilon}: nothing is released with it; make it "
             "again, and see `sensorsim noise check`."
         )
+    own = {name: array for name, array in buffers.items() if array is not None}
+    return table.kernel(mechanism).batch(out=own, **how, **given, **table.arguments())
 
 
 def _records(x: Any) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Certificates: what a noise table protects, proved in integers, and how an epsilon is bounded and printed.
+"""Certificates: what a noise table protects, proved in integers.
 
 Neighbours are any two records. A rows or stairs table has delta = 0 and the epsilon of its worst likelihood ratio,
 exactly. A naive or quantile table has a support mismatch: outputs that one input can give and another cannot. Its
@@ -9,13 +9,16 @@ privacy-loss distributions. No floating-point number decides whether a table is 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sensorsim.accounting.composition import CELLS, compose, dominating, from_counts, prove
+from sensorsim.accounting.composition import format_epsilon as format_epsilon
+from sensorsim.accounting.composition import format_epsilon_column as format_epsilon_column
+
 if TYPE_CHECKING:
-    from sensorsim.noise.kinds.counted_table import CountedTable
+    from sensorsim.noise.kinds.sample_table import CountedTable
     from sensorsim.noise.noise_table import NoiseTable
 
 EVERY_PAIR = "every pair of records"
@@ -23,8 +26,6 @@ THE_ENDS = "every feature 0 against every feature 1"
 
 BITS = 192  # the bounds of exp lie within 2^-180 of each other for exponents up to 64
 _GUARD = 64
-_SIGNIFICANT = 12  # digits of a float that belong to an epsilon, as many as a certificate has; later ones are rounding
-_WHOLE_FROM = 1000  # from here on, a whole number is printed in full
 _PAIR_WORK = 1 << 22  # values of the table times pairs of inputs up to which every pair is examined
 
 
@@ -46,10 +47,10 @@ class Certificate:
         return self.neighbours == EVERY_PAIR and (pure or self.delta_record <= delta)
 
 
-@lru_cache(maxsize=64)
 def certify(table: "NoiseTable") -> Certificate:
     """Prove what a table protects, from its counts alone; once for each table."""
-    return table.certify()
+    found: Certificate = prove(table)
+    return found
 
 
 def pure_certificate(ratio: Fraction | None, epsilon: Decimal, release: int) -> Certificate:
@@ -102,35 +103,6 @@ def _series(x: int, one: int, up: bool) -> int:
     return total + 2 * term if up else total  # for x <= 1 the remainder is less than twice its first term
 
 
-# ---- an epsilon in few digits: rounded up, so that it is never less than what was proved or accounted
-
-
-def format_epsilon(value: float | Decimal | Fraction, digits: int = 4) -> str:
-    """Format an epsilon with `digits` significant digits, rounded up."""
-    exact = _to_decimal(value)
-    if not exact.is_finite():
-        return "no bound"
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).plus(exact)
-    whole = rounded >= _WHOLE_FROM and rounded == rounded.to_integral_value()
-    return f"{rounded:f}" if whole else f"{float(rounded):.{digits}g}"
-
-
-def format_epsilon_column(value: float | Decimal | Fraction | None, decimals: int) -> str:
-    """Format an epsilon with `decimals` digits after the point, rounded up, for a column; a dash for no bound."""
-    if value is None or not _to_decimal(value).is_finite():
-        return "–"
-    return f"{_to_decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING):f}"
-
-
-def _to_decimal(value: float | Decimal | Fraction) -> Decimal:
-    if isinstance(value, Decimal):
-        return value
-    if isinstance(value, Fraction):
-        context = Context(prec=_SIGNIFICANT, rounding=ROUND_CEILING)
-        return context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return Context(prec=_SIGNIFICANT, rounding=ROUND_HALF_EVEN).create_decimal(repr(float(value)))
-
-
 # ---- tables of samples: the delta of their support mismatch
 
 
@@ -142,14 +114,20 @@ def certify_samples(table: "CountedTable") -> Certificate:
     D = 1 << table.frac_bits
     spans = [D, D // 2][: table.coefficients]
     every = (D + 1) ** 2 * len(values) <= _PAIR_WORK
-    shares = [Fraction(span, D) / table.scale for span in spans]
     pairs = [list(_output_pairs(values, counts, span, table.limit, every)) for span in spans]
-    ratio = _worst_ratio([pair for some in pairs for pair in some])
+    ratio: Fraction | None = Fraction(1)
+    for p, q in (pair for some in pairs for pair in some):
+        if ratio is None or ((p > 0) & (q == 0)).any():
+            ratio = None  # an output that only one of the two inputs can give
+        else:
+            at = (p[q > 0] / q[q > 0]).argmax()
+            ratio = max(ratio, Fraction(int(p[q > 0][at]), int(q[q > 0][at])))
+    shares = [Fraction(span, D) / table.scale for span in spans]
     delta_release = max(_exact_delta(p, q, share) for some, share in zip(pairs, shares, strict=True) for p, q in some)
     above, below = _composed_delta(pairs, table.release, float(table.epsilon), every)
     release = None if ratio is None else log_above(ratio)
     record = None if release is None else release * table.release * table.coefficients
-    deltas = _round_up(delta_release), _round_up(above), Decimal(repr(below))
+    deltas = _round_up(delta_release), _round_up(Fraction(above)), Decimal(repr(below))
     return Certificate(ratio, release, record, *deltas, EVERY_PAIR if every else THE_ENDS)
 
 
@@ -167,21 +145,10 @@ def _output_pairs(values: Any, counts: Any, span: int, limit: int | None, every:
         if limit is not None:
             outputs = np.clip(outputs, -limit, limit)
         cells, where = np.unique(outputs, return_inverse=True)
-        p = np.bincount(where[: len(values)], counts, len(cells)).astype(np.int64)
-        q = np.bincount(where[len(values) :], counts, len(cells)).astype(np.int64)
+        halves = where[: len(values)], where[len(values) :]
+        p, q = (np.bincount(half, counts, len(cells)).astype(np.int64) for half in halves)
         yield p, q
         yield q, p
-
-
-def _worst_ratio(pairs: list[tuple[Any, Any]]) -> Fraction | None:
-    """Return the largest likelihood ratio, or None where an output has probability 0 under one input only."""
-    worst = Fraction(1)
-    for p, q in pairs:
-        if ((p > 0) & (q == 0)).any():
-            return None
-        at = (p[q > 0] / q[q > 0]).argmax()
-        worst = max(worst, Fraction(int(p[q > 0][at]), int(q[q > 0][at])))
-    return worst
 
 
 def _exact_delta(p: Any, q: Any, epsilon: Fraction) -> Fraction:
@@ -190,9 +157,8 @@ def _exact_delta(p: Any, q: Any, epsilon: Fraction) -> Fraction:
 
     e = exp_bounds(epsilon)[0]
     distinct, times = np.unique(np.stack([p, q]), axis=1, return_counts=True)
-    over = 0
-    for a, b, k in zip(*distinct.tolist(), times.tolist(), strict=True):
-        over += k * max(0, a * e.denominator - b * e.numerator)
+    lots = zip(*distinct.tolist(), times.tolist(), strict=True)
+    over = sum(k * max(0, a * e.denominator - b * e.numerator) for a, b, k in lots)
     return Fraction(over, int(p.sum()) * e.denominator)
 
 
@@ -200,24 +166,21 @@ def _composed_delta(pairs: list[list[tuple[Any, Any]]], times: int, epsilon: flo
     """Return an upper and a lower bound of the record's delta."""
     import numpy as np
 
-    from sensorsim.accounting import pld
-
     finite = [(p[both], q[both]) for some in pairs for p, q in some for both in [(p > 0) & (q > 0)]]
     span = max(float(abs(np.log(p / q)).max(initial=1e-3)) for p, q in finite)
-    step = max(pld.step_for(span, times * len(pairs)), 1e-3 if every else 0.0)
-    ends = []
-    for order in (0, 1):  # x = 0 against x = 1, and the reverse: the two ends are the last pair
-        # alpha3 falls where alpha2 rises
-        parts = [(pld.from_counts(*some[-2 + (order + i) % 2], step), times) for i, some in enumerate(pairs)]
-        ends.append(pld.compose(parts))
+    step = max(2 * span * times * len(pairs) / CELLS, 1e-6, 1e-3 if every else 0.0)
+    # x = 0 against x = 1, and the reverse: the two ends are the last pair. alpha3 falls where alpha2 rises.
+    ends = [
+        compose([(from_counts(*some[-2 + (order + i) % 2], step), times) for i, some in enumerate(pairs)])
+        for order in (0, 1)
+    ]
     below = max(end.delta_below(epsilon) for end in ends)
     if not every:
         return max(end.delta(epsilon) for end in ends), below
-    return pld.compose([(pld.from_counts(*pld.dominating(some), step), times) for some in pairs]).delta(epsilon), below
+    return compose([(from_counts(*dominating(some), step), times) for some in pairs]).delta(epsilon), below
 
 
-def _round_up(x: Fraction | float) -> Decimal:
+def _round_up(exact: Fraction) -> Decimal:
     """Round up to twelve decimals."""
-    exact = Fraction(x)
     scaled = -(-exact.numerator * 10**12 // exact.denominator)
     return (Decimal(scaled) / 10**12).quantize(Decimal("1e-12"), rounding=ROUND_CEILING)

@@ -31,13 +31,13 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from sensorsim._util.errors import InputError
 from sensorsim._util.uncopyable import Single, process
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from sensorsim.language.numba_backend.generators import Seed
 
 BLOCK = 1 << 13  # words generated at once: 64 KB, which stay in the cache
@@ -56,8 +56,6 @@ class Words(Single):
     instead = "make a stream of its own instead"
 
     def __init__(self, seed: "Seed" = None) -> None:
-        import numpy as np
-
         from sensorsim.language.numba_backend.generators import generator_fill
 
         self.private = seed is None
@@ -67,10 +65,8 @@ class Words(Single):
         self._number = 0
         self._key()
 
-    def take(self, count: int) -> "npt.NDArray[np.uint64]":
+    def take(self, count: int) -> npt.NDArray[np.uint64]:
         """Return the next words of the stream: 3 and then 5 are the same words as 8."""
-        import numpy as np
-
         if count < 0:
             raise InputError(f"{count} words were requested; request 0 or more.")
         taken = np.empty(count, np.uint64)
@@ -87,19 +83,15 @@ class Words(Single):
                 done += some
         return taken
 
-    def uniform(self, shape: Shape) -> "npt.NDArray[np.float64]":
+    def uniform(self, shape: Shape) -> npt.NDArray[np.float64]:
         """Return numbers in (0, 1): 53 bits of a word over 2^53. A 0 is drawn again, so logarithms are finite."""
-        import numpy as np
-
         bits = self.take(_size(shape)) >> np.uint64(11)
         while (zero := bits == 0).any():
             bits[zero] = self.take(int(zero.sum())) >> np.uint64(11)
         return (bits.astype(np.float64) * 2.0**-53).reshape(shape)
 
-    def normal(self, shape: Shape) -> "npt.NDArray[np.float64]":
+    def normal(self, shape: Shape) -> npt.NDArray[np.float64]:
         """Return standard normal numbers, two from two uniform ones (Box and Muller); none is beyond 8.58."""
-        import numpy as np
-
         size = _size(shape)
         u, v = self.uniform((2, (size + 1) // 2))
         length, turn = np.sqrt(-2 * np.log(u)), 2 * np.pi * v
@@ -113,8 +105,6 @@ class Words(Single):
         self._used = BLOCK  # of the block: it is filled when the first word is taken
 
     def _refill(self) -> None:
-        import numpy as np
-
         self._fill(self._block.view(np.uint32), self._state, self._number)
         self._number += 1
         self._used = 0
@@ -127,10 +117,8 @@ def _size(shape: Shape) -> int:
 # ---- discrete Laplace noise
 
 
-def discrete_laplace(shape: Shape, t: int, words: Words) -> "npt.NDArray[np.int64]":
+def discrete_laplace(shape: Shape, t: int, words: Words) -> npt.NDArray[np.int64]:
     """Draw independent numbers with P(z) ∝ exp(-|z|/t)."""
-    import numpy as np
-
     if isinstance(t, bool) or not isinstance(t, int | np.integer) or not 1 <= t <= LARGEST_T:
         raise InputError(f"t is {t!r}; give a scale that is a whole number from 1 to 2^40.")
     draws = np.empty(shape, np.int64)
@@ -149,8 +137,6 @@ def discrete_laplace(shape: Shape, t: int, words: Words) -> "npt.NDArray[np.int6
 @cache
 def _compiled() -> Callable[..., Any]:
     """Compile `fill(draws, words, t)`, which returns the number of finished draws and of words that they took."""
-    import numpy as np
-
     from sensorsim.language.numba_backend.jit import jit
 
     u64 = np.uint64

@@ -4,11 +4,12 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from sensorsim.noise.baseline import Peers
-    from sensorsim.noise.kinds.counted_table import CountedTable
     from sensorsim.noise.kinds.rows_table import RowsTable
-    from sensorsim.noise.kinds.sample_table import SampleTable
+    from sensorsim.noise.kinds.sample_table import CountedTable, SampleTable
     from sensorsim.noise.kinds.stairs_table import StairsTable
 
 BLUE, RED, GREY, LIGHT = "#1f5fa8", "#c0392b", "#888888", "#d0d0d0"
@@ -57,7 +58,6 @@ def samples_figure(table: "SampleTable") -> Any:
 
 def rows_figure(table: "RowsTable") -> Any:
     """Draw three panels: probability of each symbol against x, its largest privacy loss, sd of the estimate."""
-    import numpy as np
     from matplotlib import colormaps
 
     figure, axes = canvas(3, width=13)
@@ -165,8 +165,6 @@ def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 20
 
 def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
     """Return outputs in units of the range, and the number of draws that give each at x = 0 and at x = 1."""
-    import numpy as np
-
     D = 1 << table.frac_bits
     (values0, counts0), (values1, counts1) = table.distribution(0), table.distribution(D)
     values = np.union1d(values0, values1)
@@ -178,15 +176,11 @@ def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
 
 def _shares(table: "CountedTable", width: float) -> tuple[Any, Any]:
     """Return the noise values in ranges of x, and their density."""
-    import numpy as np
-
     values = np.array([v for v, _ in table.counts]) * width
     return values, np.array([c for _, c in table.counts]) / table.entries / width
 
 
 def _against_laplace(axis: Any, scale: float) -> None:
-    import numpy as np
-
     low, high = axis.get_xlim()
     grid = np.linspace(low, high, 401)
     axis.plot(grid, np.exp(-abs(grid) / scale) / (2 * scale), color="black", linewidth=1, label="Laplace")
@@ -196,8 +190,6 @@ def _against_laplace(axis: Any, scale: float) -> None:
 
 
 def _loss_panel(axis: Any, allowed: float, outputs: Any, from_0: Any, from_1: Any, line: str) -> None:
-    import numpy as np
-
     seen, both = (from_0 > 0) | (from_1 > 0), (from_0 > 0) & (from_1 > 0)
     loss = np.log(from_0[both] / from_1[both])
     top = max(2 * allowed, 1.2 * float(abs(loss).max(initial=0)))

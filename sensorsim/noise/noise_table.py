@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -21,6 +22,7 @@ from sensorsim.noise.kinds import DEFAULT, KINDS, kind_of
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from sensorsim.language.kernel import Kernel
 
@@ -51,6 +53,7 @@ class NoiseTable(Shown):
     kind: ClassVar[str]
     for_releases: ClassVar[bool] = True  # whether `release` and `sampled` draw from it
     file_version: ClassVar[int]
+    figure_function: ClassVar[str]  # of noise_figures.py
     options: ClassVar[tuple[str, ...]]  # of `make_table`, beyond the common ones
     parameters: ClassVar[dict[str, Any]]  # of its file, before the certificate, and their readers
 
@@ -88,13 +91,25 @@ class NoiseTable(Shown):
         """
         raise InputError(f"a {self.kind} table proves no epsilon, so nothing adds up; use --kind rows.")
 
+    @property
+    def kernels(self) -> str:
+        """Return the module of the kernels that draw from this table."""
+        raise InputError(f"a release needs a rows or stairs table, not a {self.kind} one; make it with --kind rows.")
+
     def kernel(self, mechanism: str) -> "Kernel":
         """Return the kernel by which a mechanism, `release` or `sampled`, draws from this table."""
-        raise InputError(f"{mechanism} needs a rows or stairs table, not a {self.kind} one; make it with --kind rows.")
+        module, one = self.kernels, "_one" if mechanism == "sampled" and self.release == 1 else ""
+        found: Kernel = getattr(import_module(f"sensorsim.kernels.{module}"), f"{mechanism}_{module}{one}")
+        return found
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of those kernels; raise InputError if they cannot draw from this table."""
-        raise InputError(f"a release needs a rows or stairs table, not a {self.kind} one; make it with --kind rows.")
+        if self.kernels and self.frac_bits != FRAC:
+            raise InputError(
+                f"this table has {self.frac_bits} fraction bits and the kernels' x has {FRAC}; make it with "
+                f"--frac-bits {FRAC} (the {self.kind} stay the same)."
+            )
+        return self.bound_constants()
 
     def samples(self) -> "np.ndarray[Any, Any]":
         """Return the table as SPOF's kernels take it: 32-bit noise in Q15, no clamp, no place on a stair."""
@@ -214,6 +229,13 @@ class NoiseTable(Shown):
         """Draw the table in the terminal."""
         raise NotImplementedError
 
+    def figure(self) -> "Figure":
+        """Draw the table."""
+        from sensorsim.noise import noise_figures
+
+        made: Figure = getattr(noise_figures, self.figure_function)(self)
+        return made
+
     def title(self) -> str:
         return f"{self.kind} table: {self.release} of {counted(self.features, 'feature')} of a record"
 
@@ -267,7 +289,15 @@ def make_table(
 ) -> NoiseTable:
     """Make and certify a table. The options depend on the kind: see its `make`."""
     made = kind_of(kind)
-    budget, released = budget_of(epsilon), _released(features, release)
+    budget = budget_of(epsilon)
+    if not 1 <= features <= MOST_FEATURES:
+        raise InputError(f"features is {features}; give 1 to {MOST_FEATURES}, the most that the kernels take.")
+    number = isinstance(release, str) and release.isdecimal() and len(release) < 10
+    released = features if release == "all" else int(release) if number else release
+    if not isinstance(released, int) or not 1 <= released <= features:
+        raise InputError(
+            f"release is {release}; give `all` or a number from 1 to {features}, the features of a record."
+        )
     if not 2 <= frac_bits <= WORD_BITS - 1:
         raise InputError(f"frac-bits is {frac_bits}; a 32-bit word allows 2 to {WORD_BITS - 1}.")
     given = {name: value for name, value in options.items() if value is not None}
@@ -310,17 +340,3 @@ def budget_of(epsilon: float | str | Decimal, name: str = "epsilon") -> Decimal:
         raise InputError(f"{name} is {epsilon}; a privacy budget is a number above 0, from 0.000001 to 1000.")
     exact = budget.normalize()
     return exact.quantize(Decimal(1)) if exact == exact.to_integral() else exact
-
-
-def _released(features: int, release: int | str) -> int:
-    if not 1 <= features <= MOST_FEATURES:
-        raise InputError(
-            f"features is {features}; a record has at least 1, and at most {MOST_FEATURES} in the kernels."
-        )
-    number = isinstance(release, str) and release.isdecimal() and len(release) < 10
-    released = features if release == "all" else int(release) if number else release
-    if not isinstance(released, int) or not 1 <= released <= features:
-        raise InputError(
-            f"release is {release}; give `all` or a number from 1 to {features}, the features of a record."
-        )
-    return released

@@ -130,33 +130,24 @@ def _parse(version: int, lines: list[str]) -> NoiseTable:
     certificate = Certificate(**{name: found.pop(name) for name in _CERTIFICATE})
     if found["release"] > found["features"]:
         raise MalformedError(3 + list(readers).index("release"), "release is larger than features")
-    _check_epsilon(found["epsilon"], 3 + list(readers).index("epsilon"))
+    try:
+        in_normal_form = found["epsilon"] is not None and budget_of(found["epsilon"]) == found["epsilon"]
+    except InputError:
+        in_normal_form = False
+    if not in_normal_form:
+        number = 3 + list(readers).index("epsilon")
+        raise MalformedError(number, "an epsilon above 0, from 0.000001 to 1000, is expected")
     start = 2 + len(readers)
-    _check_whole_numbers(lines[start:], start)
+    if len(lines) <= start:
+        raise MalformedError(start + 1, "the counts are missing")
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        words = line.split()
+        if not words or not all(word.removeprefix("-").isdecimal() and len(word) <= 12 for word in words):
+            raise MalformedError(number, "whole numbers with spaces between them are expected")
     try:
         return made.parse(found | {"certificate": certificate}, lines[start:])
     except (ValueError, KeyError, IndexError, ArithmeticError, TypeError):
         raise MalformedError(start + 1, "what begins here does not fit itself or the lines above") from None
-
-
-def _check_epsilon(epsilon: Decimal | None, number: int) -> None:
-    """Check that epsilon is a privacy budget in its normal form."""
-    try:
-        if epsilon is not None and budget_of(epsilon) == epsilon:
-            return
-    except InputError:
-        pass
-    raise MalformedError(number, "an epsilon above 0, from 0.000001 to 1000, is expected")
-
-
-def _check_whole_numbers(lines: list[str], start: int) -> None:
-    """Check that every line of the body but the first is made of whole numbers."""
-    if not lines:
-        raise MalformedError(start + 1, "the counts are missing")
-    for number, line in enumerate(lines[1:], start + 2):
-        words = line.split()
-        if not words or not all(word.removeprefix("-").isdecimal() and len(word) <= 12 for word in words):
-            raise MalformedError(number, "whole numbers with spaces between them are expected")
 
 
 def _line(name: str, value: object) -> str:

@@ -91,8 +91,8 @@ def own_sampled() -> Found:
 def own_release() -> Found:
     """by the accounting, from the certificate of the shipped table at epsilon 1.6, proved now; noise is drawn once a
     record"""
-    from sensorsim.accounting import spent
     from sensorsim.accounting.composition import Covers
+    from sensorsim.mechanisms import spent
     from sensorsim.noise.noise_table import ready_table
 
     found = spent("sampled", table=ready_table("1.6", 1))

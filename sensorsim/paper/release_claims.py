@@ -4,8 +4,8 @@ import math
 import random
 from collections.abc import Sequence
 
-from sensorsim.accounting import nominal_scale, spent
 from sensorsim.accounting import sensitivities as sensitivity
+from sensorsim.mechanisms import nominal_scale, spent
 from sensorsim.paper.claim import CONSTANT, Found, L, N, claim, verdict, verdict_over
 
 EPSILON, EPOCHS, RECORDS = 1.0, 10, 31

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim.accounting import nominal_scale, spent
+from sensorsim.accounting.amplification import gaussian_epsilon, noise_multiplier_for
 from sensorsim.accounting.composition import Covers
-from sensorsim.accounting.pld import gaussian_epsilon, noise_multiplier_for
+from sensorsim.mechanisms import nominal_scale, spent
 
 
 def test_fresh_noise_in_each_epoch() -> None:

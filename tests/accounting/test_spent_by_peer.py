@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim.accounting import nominal_scale, spent
 from sensorsim.accounting.composition import worst_pair
-from sensorsim.mechanisms import every
+from sensorsim.mechanisms import every, nominal_scale, spent
 from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import NoiseTable, make_table, ready_table
 

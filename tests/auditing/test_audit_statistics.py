@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from sensorsim.auditing import Field, Input, Source, examine
-from sensorsim.auditing.cell_counts import GROUPS, LOW, column_pairs, count_packets, count_values, make_cells
+from sensorsim.auditing.cell_counts import GROUPS, LOW, column_pairs, count_packets, count_values, learn, make_cells
 from sensorsim.auditing.hypothesis_tests import at_least, at_most, best_bound, chi_square, independence, p_value, rarest
-from sensorsim.auditing.learned_event import learn
 
 TRUTH = 0.75  # of randomised response: three true answers for each false one
 
@@ -194,7 +193,7 @@ def test_what_is_learnt_tells_apart_what_no_single_value_does() -> None:
     event = learn(packets(0, 3000), packets(90, 3000), 1)
     assert event is not None
     first, second = (event.score(packets(x, 20_000)) for x in (0, 90))
-    assert event.statistics[0].what == "xor" and {event.statistics[0].a, event.statistics[0].b} == {0, 1}
+    assert event.statistics[0].what == "{} xor {}" and {event.statistics[0].a, event.statistics[0].b} == {0, 1}
     assert (first > event.cuts[-3]).mean() > 20 * (second > event.cuts[-3]).mean()
     alike = learn(packets(0, 3000), packets(0, 3000), 1)
     assert alike is not None

@@ -176,7 +176,6 @@ def test_what_ships_can_be_kept(own):
     from sensorsim.kernels.rows_search import sampled_rows_search_one
 
     from sensorsim.auditing import cell_counts as tally
-    from sensorsim.auditing import learned_event as learn
     from sensorsim.device.firmware import Firmware
     from sensorsim.fleets.draw import draw_of
     from sensorsim.fleets.loop import loop
@@ -186,7 +185,7 @@ def test_what_ships_can_be_kept(own):
     from sensorsim.noise.noise_table import ready_table
 
     live = loop(draw_of(Firmware(ready_table(1.6, 1))))
-    found = [live, outer(sampled_rows_search_one), _compiled(), learn._weights(), tally._count_values()]
+    found = [live, outer(sampled_rows_search_one), _compiled(), tally._weights(), tally._count_values()]
     found += [avr_core.interpreter(), msp430_core.interpreter()]
     assert all(one.stats.cache_path for one in found)
 

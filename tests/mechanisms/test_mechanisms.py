@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from sensorsim import accounting
+from sensorsim import mechanisms
 from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import Covers
 from sensorsim.codegen.package_options import choose
@@ -158,4 +158,4 @@ def by_hand(mechanism, config):
     if mechanism.name in ("release", "sampled", "sketch"):
         epsilon, use["table"] = None, mechanism.table(config, 14)
     draws = config.epochs if fresh else 1
-    return accounting.spent(mechanism.name, epsilon, draws=draws, features=14, hidden=7, forward=config.reads, **use)
+    return mechanisms.spent(mechanism.name, epsilon, draws=draws, features=14, hidden=7, forward=config.reads, **use)

@@ -10,10 +10,7 @@ torch = pytest.importorskip("torch")
 
 import outside_mechanism  # noqa: E402
 
-from sensorsim import (  # noqa: E402
-    accounting,
-    mechanisms,
-)
+from sensorsim import mechanisms  # noqa: E402
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim.accounting.composition import Covers  # noqa: E402
 from sensorsim.codegen.package_options import choose  # noqa: E402
@@ -55,12 +52,12 @@ def test_it_is_counted_exported_and_accounted(outside, capsys):
     main(["cost"])
     assert "a record with noise" in capsys.readouterr().out
     assert choose(["outside"], "lean") == choose(["formerly-outside"], "paper") == [outside_mechanism.noisy_record]
-    once = accounting.spent("outside", 0.9, forward="released")
+    once = mechanisms.spent("outside", 0.9, forward="released")
     assert (once.epsilon, once.delta, once.covers) == (pytest.approx(0.9), 0.0, Covers.RELEASE)
     with pytest.warns(FutureWarning, match="is now called outside"):
-        assert accounting.spent("formerly-outside", 0.9).covers is Covers.RELEASE  # as it trains by default
-    assert accounting.spent("outside", 0.9, forward="raw").covers is Covers.COEFFICIENTS
-    assert accounting.nominal_scale("outside", 0.5) == 28
+        assert mechanisms.spent("formerly-outside", 0.9).covers is Covers.RELEASE  # as it trains by default
+    assert mechanisms.spent("outside", 0.9, forward="raw").covers is Covers.COEFFICIENTS
+    assert mechanisms.nominal_scale("outside", 0.5) == 28
 
 
 def test_it_trains_and_says_what_it_spent(outside, small):
@@ -111,7 +108,7 @@ def test_it_is_found_by_its_entry_point(monkeypatch, small):
     monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
     assert find("spof").name == "spof" and not asked  # nobody looks without need: it takes time
     with pytest.warns(FutureWarning):
-        assert accounting.spent("formerly-outside", 0.9).epsilon == pytest.approx(0.9)
+        assert mechanisms.spent("formerly-outside", 0.9).epsilon == pytest.approx(0.9)
     assert asked == ["sensorsim.mechanisms"] and every()[-1] is outside_mechanism.MECHANISM
     assert checked(Config("outside", 1.0, l=2), small.n).object is outside_mechanism.MECHANISM
     with pytest.raises(InputError, match=r"choose from .*outside"):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensorsim.accounting import pld
+from sensorsim.accounting import composition as pld
 from sensorsim.noise.certificate import (
     EVERY_PAIR,
     certify,

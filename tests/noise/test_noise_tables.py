@@ -12,8 +12,8 @@ import pytest
 
 from sensorsim._util.errors import InputError
 from sensorsim.commands.program import main
+from sensorsim.noise.kinds.stairs_table import best_sd, staircase_sd
 from sensorsim.noise.noise_table import READY_EPSILONS, make_table, ready_table
-from sensorsim.noise.stairs_counts import best_sd, staircase_sd
 from sensorsim.noise.table_file import parse_table, read_table, table_bytes, write_table
 from sensorsim.noise.table_report import delivered
 

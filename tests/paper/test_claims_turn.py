@@ -140,7 +140,7 @@ OTHER_QUANTITIES = [
     ("exp-unaffected", {"mechanisms.dpsgd.Dpsgd.options": ("epsilon", "C", "c", "point", "redraw", "forward")}, NOT),
     ("own-certificates", {"noise.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
     ("own-sampled", {"noise.kinds.rows_table.RowsTable.estimate_sd": 1.0}, NOT),
-    ("own-release", {"accounting.spent": spends(2.0)}, NOT),
+    ("own-release", {"mechanisms.spent": spends(2.0)}, NOT),
     ("own-time", {"language.secrecy.Secrecy.same_path": False}, NOT),
     ("own-ranges", {"language.load.shipped": lambda: {"a.kernel": SimpleNamespace(prove=unproved)}}, NOT),
     ("own-rtl", {"costing.prices.cpu_names": lambda: ["ibex", "avr"]}, HOLDS),

@@ -7,6 +7,7 @@ from sensorsim.kernels.formats import CACHED, MASK, NOISE, NOISY, RANDOM, N, X
 from sensorsim.kernels.spof import feature, perturb
 from sensorsim.kernels.spof_lean import pick
 
+from sensorsim.accounting.composition import laplace
 from sensorsim.language import kernel, out
 from sensorsim.mechanisms import Form, Sensitivity, Style
 from sensorsim.mechanisms.form import LEAN
@@ -49,9 +50,7 @@ class Outside(LaplaceMechanism):
         return use.features / use.epsilon
 
     def parts(self, use, scale):
-        from sensorsim.accounting import pld
-
-        return [(1 / scale, pld.laplace, use.features)]
+        return [(1 / scale, laplace, use.features)]
 
     def draw(self, x, config, source):
         scale = lattice_scale(self.nominal_scale(self.use_of(config, x.shape[-1])))

@@ -22,7 +22,7 @@ DEFAULT = "rows"
 
 
 def kind_of(name: str) -> "type[NoiseTable]":
-    """The class of a kind, by its name."""
+    """Return the class of a kind."""
     if name not in KINDS:
         raise InputError(f"kind is {name}{did_you_mean(name, KINDS)}; the kinds of table are {', '.join(KINDS)}.")
     found: type[NoiseTable] = import_module(f"sensorsim.noise.kinds.{KINDS[name]}").KINDS[name]

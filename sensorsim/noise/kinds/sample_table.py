@@ -1,4 +1,7 @@
-"""Naive and quantile tables: Laplace noise as samples. Built to be refused: both have a support mismatch."""
+"""Tables that are a list of noise values with their counts: what stairs share with them, and Laplace samples.
+
+Naive and quantile tables are Laplace noise as samples. They are built to be refused: both have a support mismatch.
+"""
 
 import math
 import random
@@ -7,19 +10,192 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from sensorsim._util.errors import InputError
-from sensorsim.noise.certificate import Certificate
-from sensorsim.noise.kinds.counted_table import CountedTable, check_word, checked_entries, counted, noise_scale
+from sensorsim.kernels.formats import FRAC
+from sensorsim.noise.certificate import Certificate, certify_samples
+from sensorsim.noise.noise_table import WORD_BITS, NoiseTable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.figure import Figure
-
     from sensorsim.language.kernel import Kernel
 
 Counts = tuple[tuple[int, int], ...]
+MOST_ENTRIES_BITS = 24
+USUAL_ENTRIES = 1 << 14
+MOST_OUTPUTS = 1 << 26  # of one input, that are listed
+
+
+@dataclass(frozen=True, repr=False)
+class CountedTable(NoiseTable):
+    """A table of 2^k noise values, stored as (value, count) runs in ascending order.
+
+    A release is y = clamp(x_q - D/2 + 2^stair_bits*A + U, ±limit), D = 2^frac_bits, A an entry picked by k secret
+    uniform bits, U stair_bits secret uniform bits less half their range. All in 32-bit integers.
+    """
+
+    coefficients: int  # noisy numbers per released feature: 2 for the paper's alpha2 and alpha3
+    stair_bits: int  # 0: no U
+    limit: int | None  # of the output, in lattice steps
+    seed: int | None
+    counts: Counts
+
+    file_version = 1
+    parameters: ClassVar[dict[str, Any]] = {
+        "epsilon": Decimal,
+        **dict.fromkeys(("features", "release", "coefficients", "frac_bits", "stair_bits", "limit", "seed"), int),
+    }
+
+    @classmethod
+    def parse(cls, found: dict[str, Any], lines: list[str]) -> Self:
+        pairs = [line.split() for line in lines[1:]]
+        counts = tuple((int(value), int(count)) for value, count in pairs)
+        values = [value for value, _ in counts]
+        if not counts or max(len(word) for pair in pairs for word in pair) > 12:
+            raise ValueError("counts")
+        if lines[0] != f"counts {len(counts)}" or values != sorted(set(values)):
+            raise ValueError("counts")
+        table = cls(**found, counts=counts)
+        entries = table.entries
+        sound = (
+            table.coefficients in (1, 2)
+            and 0 <= table.stair_bits <= table.frac_bits
+            and min(count for _, count in counts) >= 0
+            and 2 <= entries <= 1 << MOST_ENTRIES_BITS
+            and entries & (entries - 1) == 0
+            and max(abs(value) for value in values) < 1 << WORD_BITS
+            and (table.limit is None or 0 < table.limit < 1 << WORD_BITS)
+        )
+        if not sound:
+            raise ValueError("parameters")
+        return table
+
+    def body(self) -> list[str]:
+        return [f"counts {len(self.counts)}", *(f"{value} {count}" for value, count in self.counts)]
+
+    @property
+    def entries(self) -> int:
+        return sum(count for _, count in self.counts)
+
+    @property
+    def index_bits(self) -> int:
+        """Return the number of secret bits that pick an entry."""
+        return self.entries.bit_length() - 1
+
+    @property
+    def values(self) -> np.ndarray[Any, Any]:
+        """Return the entries in ascending order, in the smallest signed type; only the index is secret."""
+        values = np.repeat([v for v, _ in self.counts], [c for _, c in self.counts])
+        return values.astype(np.min_scalar_type(-int(abs(values).max()) - 1))
+
+    def samples(self) -> np.ndarray[Any, Any]:
+        if self.frac_bits > FRAC or self.entries > 1 << 16:
+            raise InputError(
+                f"this table has {self.frac_bits} fraction bits and {self.entries} entries; SPOF's kernels take at "
+                f"most {FRAC} and 2^16."
+            )
+        noise = self.values.astype(np.int64) << (self.stair_bits + FRAC - self.frac_bits)
+        if abs(noise).max() > 1 << 30:
+            raise InputError("this table's noise is beyond ±32768, what the kernels take; give a larger epsilon.")
+        return noise.astype(np.int32)
+
+    @property
+    def scale(self) -> Fraction:
+        """Return the Laplace scale that the nominal epsilon asks for, in units of the range of x."""
+        return noise_scale(self.epsilon, self.release, self.coefficients)
+
+    @property
+    def secret_bits(self) -> int:
+        return self.index_bits + self.stair_bits
+
+    @property
+    def value_bits(self) -> int:
+        far = self.limit or max(-self.counts[0][0], self.counts[-1][0]) + (1 << self.frac_bits)
+        width: int = int(2 * far)
+        return width.bit_length()
+
+    @property
+    def table_bytes(self) -> int:
+        return self.entries * int(self.values.dtype.itemsize)
+
+    def distribution(self, x_q: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        drawn = [(value, count) for value, count in self.counts if count]
+        stair = 1 << self.stair_bits
+        if len(drawn) * stair > MOST_OUTPUTS:
+            raise InputError(
+                f"this table has {len(drawn) * stair} outputs, and at most {MOST_OUTPUTS} are listed; make it with "
+                "fewer --frac-bits."
+            )
+        starts = np.array([value for value, _ in drawn], np.int64) * stair + x_q - (1 << self.frac_bits) // 2
+        outputs = (starts[:, None] - stair // 2 + np.arange(stair)).ravel()
+        counts = np.repeat([count for _, count in drawn], stair)
+        if self.limit is None:
+            return outputs, counts
+        kept, place = np.unique(np.clip(outputs, -self.limit, self.limit), return_inverse=True)
+        return kept, np.bincount(place, counts).astype(np.int64)
+
+    def draw(self, x_q: int, top: Any, low: Any, low_bits: int) -> Any:
+        """Add the noise of the top part's stair and the low part's place on it to x about its middle, and clamp."""
+        assert self.limit is not None
+        stair = 1 << self.stair_bits
+        noisy = x_q - (1 << self.frac_bits) // 2 - stair // 2 + stair * self.values.astype(np.int64)[top] + low
+        return np.clip(noisy, -self.limit, self.limit)
+
+    def picture(self) -> str:
+        """Draw shares of the table in equal ranges of noise; the outermost rows hold all that lies beyond."""
+        rows, width = 15, 48
+        stair = 2.0 ** (self.stair_bits - self.frac_bits)
+        reach = min(4 * float(self.scale), self.counts[-1][0] * stair)
+        step = 2 * reach / rows
+        bins = [0.0] * rows
+        for value, count in self.counts:  # a stair is as wide as it is, a sample is a point
+            left = (value * stair + reach) / step - (stair / step / 2 if self.stair_bits else 0.0)
+            parts = max(1, round(8 * stair / step)) if self.stair_bits else 1
+            for part in range(parts):
+                place = left + (part + 0.5) * stair / step / parts if self.stair_bits else left
+                bins[min(rows - 1, max(0, int(place)))] += count / parts
+        most = max(bins)
+        lines = ["  noise (ranges of x)   share"]
+        for i, height in enumerate(bins):
+            low = -reach + i * step
+            bar = "█" * round(width * height / most)
+            lines.append(f"  {low:+9.2f} {low + step:+9.2f}  {height / self.entries:6.3f}  {bar}")
+        return "\n".join(lines)
+
+
+def noise_scale(epsilon: Decimal, release: int, coefficients: int) -> Fraction:
+    """L1 sensitivity over epsilon: a feature moves alpha2 by 1, and alpha3 = -alpha2/2 by 1/2 where it is released."""
+    sensitivity = Fraction(3, 2) * release if coefficients == 2 else Fraction(release)
+    return sensitivity / Fraction(epsilon)
+
+
+def counted(values: Sequence[int]) -> Counts:
+    """Return the entries of a table as runs."""
+    return tuple(sorted(Counter(map(int, values)).items()))
+
+
+def checked_entries(entries: int | None) -> int:
+    """Return the requested number of entries, or the usual one."""
+    entries = USUAL_ENTRIES if entries is None else entries
+    if entries < 2 or entries & (entries - 1) or entries > 1 << MOST_ENTRIES_BITS:
+        raise InputError(
+            f"entries is {entries}; an index of secret bits needs a power of two from 2 to 2^{MOST_ENTRIES_BITS}."
+        )
+    return entries
+
+
+def check_word(table: CountedTable) -> None:
+    """Refuse a table whose outputs would not fit a word."""
+    largest = max(-table.counts[0][0], table.counts[-1][0])
+    D = 1 << table.frac_bits
+    if (largest << table.stair_bits) + D >= 1 << WORD_BITS:
+        fits = (((1 << WORD_BITS) - 1) * D // ((largest << table.stair_bits) + D)).bit_length() - 1
+        raise InputError(
+            f"{table.frac_bits} fraction bits overflow a 32-bit word at this noise; "
+            f"give --frac-bits {max(fits, 1)} or fewer."
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,10 +204,11 @@ class SampleTable(CountedTable):
 
     options = ("entries", "seed", "coefficients", "limit_scales")
     for_releases = False
+    figure_function = "samples_figure"
 
     @classmethod
     def make(cls, epsilon: Decimal, features: int, release: int, frac_bits: int, **options: Any) -> Self:
-        """`limit_scales` clamps the output to so many noise scales; `seed` is for the samples of a naive table."""
+        """Make a table; `limit_scales` clamps the output to that many noise scales, `seed` is for naive samples."""
         entries = checked_entries(options["entries"])
         limit_scales, seed = options["limit_scales"], options["seed"] or 0
         if limit_scales is not None and not 0 < limit_scales < math.inf:
@@ -55,15 +232,13 @@ class SampleTable(CountedTable):
 
     @staticmethod
     def fill(scale: Fraction, entries: int, seed: int) -> tuple[Counts, int | None]:
-        """The values and their counts, and the seed if it was used."""
+        """Return the values with their counts, and the seed if it was used."""
         raise NotImplementedError
 
     def certify(self) -> Certificate:
-        from sensorsim.noise.certificate import certify_samples
-
         return certify_samples(self)
 
-    def samples(self) -> "np.ndarray[Any, Any]":
+    def samples(self) -> np.ndarray[Any, Any]:
         if self.limit is not None:
             raise InputError("no kernel clamps the output of a naive or quantile table; make it without --limit.")
         return super().samples()
@@ -105,12 +280,6 @@ class SampleTable(CountedTable):
             f"one draw {deltas[2]:.6g}",
         ]
 
-    def figure(self) -> "Figure":
-        from sensorsim.noise.noise_figures import samples_figure
-
-        made: Figure = samples_figure(self)
-        return made
-
 
 class NaiveTable(SampleTable):
     """Laplace samples rounded to the lattice."""
@@ -119,7 +288,7 @@ class NaiveTable(SampleTable):
 
     @staticmethod
     def fill(scale: Fraction, entries: int, seed: int) -> tuple[Counts, int | None]:
-        """As the obvious script draws them. random.Random gives the same numbers in every version of Python."""
+        """Draw as the obvious script does. random.Random gives the same numbers in every version of Python."""
         rng = random.Random(seed)
         width = float(scale)
         samples = Counter[int]()
