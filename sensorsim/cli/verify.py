@@ -20,7 +20,7 @@ COUNTS = (
 DROPPED = ("instr. min", "instr. mean", "cost mean", "ram")  # where a line is too short; --format json and csv have all
 
 if TYPE_CHECKING:
-    from sensorsim.verification.findings import KernelResult
+    from sensorsim.verification.kernel_timing import KernelResult
     from sensorsim.verification.verification import Verification
 
 option = options_of(verify)

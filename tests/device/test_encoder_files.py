@@ -11,7 +11,7 @@ import pytest
 from sensorsim import encoders
 from sensorsim._util.errors import InputError
 from sensorsim.cli import main
-from sensorsim.codegen.encoder import encoder_file
+from sensorsim.codegen.package_tables import encoder_file
 from sensorsim.encoders import read_encoder
 
 DEFAULT = Path(__file__).parents[2] / "tables" / "encoders" / "default.json"

@@ -13,7 +13,7 @@ from pages import PAGES, ROOT, run_page
 import sensorsim
 from sensorsim.cli import group
 from sensorsim.cli.ending import CODES
-from sensorsim.codegen.sbom import licence_text
+from sensorsim.codegen.compliance import licence_text
 
 TEXTS = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in PAGES}
 README = TEXTS["README.md"]
