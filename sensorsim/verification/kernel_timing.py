@@ -125,6 +125,11 @@ class KernelResult:
         return None if self.addresses_by_secret is None else self.addresses_by_secret == 1
 
     @property
+    def same_time(self) -> bool | None:
+        """Return whether no operation ran on secrets whose time depends on its operands."""
+        return None if self.sequences is None else not any(operation.on_data for operation in self.operations)
+
+    @property
     def leaks(self) -> tuple[str, ...]:
         """Name what changed with a secret in this machine code and is not declared, whatever the source proves."""
         if not self.secrets:
@@ -165,7 +170,7 @@ class KernelResult:
             "same_path_proved": self.proved_same_path if ran else None,
             "same_addresses": self.same_addresses,
             "same_addresses_proved": self.proved_same_addresses if ran else None,
-            "same_time": not any(operation.on_data for operation in self.operations) if ran else None,
+            "same_time": self.same_time,
             "timed_operations": "; ".join(operation.text(self.unit) for operation in self.operations),
         }
 
