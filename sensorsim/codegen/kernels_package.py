@@ -7,13 +7,21 @@ from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
-from sensorsim.codegen.encoder import ENCODER, encoder_file, encoder_record, encoder_tables
-from sensorsim.codegen.golden import golden_json, golden_vectors, selftest_header, selftest_source
-from sensorsim.codegen.kernel_sources import kernel_sources
-from sensorsim.codegen.misra import misra_report
-from sensorsim.codegen.noise_constants import NOISE, UNCERTIFIED, Noise, for_package, read_noise
+from sensorsim.codegen.compliance import misra_report
+from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest
 from sensorsim.codegen.package_options import Load, Options, choose
-from sensorsim.codegen.write import SCHEMA, facts, in_temporary_folder, json_text, template, with_manifest
+from sensorsim.codegen.package_tables import (
+    ENCODER,
+    NOISE,
+    UNCERTIFIED,
+    Noise,
+    encoder_file,
+    encoder_record,
+    encoder_tables,
+    for_package,
+    read_noise,
+)
+from sensorsim.codegen.write import SCHEMA, facts, json_text, kernel_sources, template, with_manifest
 from sensorsim.encoders import read_encoder
 from sensorsim.language.arguments import array_length
 from sensorsim.language.c.comments import C_TYPES, comment, fold
@@ -27,6 +35,60 @@ from sensorsim.machine.targets import SHOWN, SHOWN_FLAGS, TARGETS, compile_objec
 from sensorsim.noise.table_file import table_bytes
 
 Sizes = dict[str, dict[str, dict[str, object]]]  # by C function and core: code_bytes, runtime
+
+
+def make_package(options: Options, load: Load | None = None, as_data: bool = True) -> dict[str, str]:
+    """Return every file of the package by its path; the manifest lists the hashes of all the others.
+
+    `load` gives the kernels of a file; without it the file is run. A package of sensorsim 0.2.0 carries its own kernels
+    not `as_data`.
+    """
+    options.check()
+    if not options.kernels:
+        from sensorsim.codegen.sensor_package import sensor_package
+
+        return sensor_package(options)
+    source = read_noise(options.noise, options.allow_uncertified) if options.noise else None
+    kernels, prefix = choose(options.kernels, options.variant, source, load), options.prefix
+    noise = for_package(options.noise.name, source, kernels, prefix) if options.noise and source else None
+    names = Names(kernels, prefix)
+    warning = [] if noise is None or noise.certified else [UNCERTIFIED]
+    mark_json = {"warning": UNCERTIFIED} if warning else {}
+    encoder = read_encoder(options.encoder) if options.encoder else None
+    tables = known_tables(kernels, prefix) + ([noise.table] if noise else [])
+    if encoder is not None:
+        if not any(kernel.name == "encoder" for kernel in kernels):
+            raise InputError("--encoder needs the kernel encoder; add it to --kernels.")
+        tables += encoder_tables(encoder, prefix)
+    lines = [options.command, f"SPDX-License-Identifier: {options.spdx}", *warning]
+    banner = "".join(comment([line]) + "\n" for line in lines)
+    vectors = golden_vectors(kernels)
+    texts = c_sources(kernels, prefix, tables, banner) | kernel_selftest(vectors, names, banner)
+    texts["test/main.c"] = banner + template("main.c", prefix)
+    golden = {"schema_version": SCHEMA, "vectors": golden_json(vectors, names)}
+    texts["test/golden.json"] = json_text(mark_json | golden)
+    texts |= _build_files(sorted(p for p in texts if p.startswith("src/") and p.endswith(".c")), options, lines)
+    with temporary_folder() as folder:
+        fill(Path(folder), texts)
+        misra, findings = misra_report(Path(folder))
+    mark = f"<!-- {options.command} -->\n"
+    texts["MISRA.md"] = mark + "".join(f"**{line}**\n\n" for line in warning) + misra
+    sizes = code_sizes(texts, names)
+    texts["README.md"] = mark + readme(names, len(vectors), sizes, noise, warning)
+    if source is not None:
+        texts[NOISE] = table_bytes(source).decode("ascii")
+    if encoder is not None:
+        texts[ENCODER] = encoder_file(encoder)
+    sources = kernel_sources(kernels, names, as_data)
+    texts |= sources.copies
+    data = mark_json | facts(kernels, options, tables, sources)
+    data |= {
+        "noise_table": noise.record if noise else None,
+        "encoder": encoder_record(encoder) if encoder else None,
+        "sizes": {"compiler": compiler_version(), "flags": SHOWN_FLAGS, "by_function": sizes},
+        "misra_findings": findings,
+    }
+    return with_manifest(texts, data, options, f"{prefix}kernels", "".join(f". {line}" for line in warning))
 
 
 def code_sizes(texts: Mapping[str, str], names: Names) -> Sizes:
@@ -53,14 +115,7 @@ def code_sizes(texts: Mapping[str, str], names: Names) -> Sizes:
     return sizes
 
 
-def readme(
-    names: Names,
-    options: Options,
-    vectors: int,
-    sizes: Mapping[str, Any],
-    noise: Noise | None,
-    warning: Sequence[str],
-) -> str:
+def readme(names: Names, vectors: int, sizes: Mapping[str, Any], noise: Noise | None, warning: Sequence[str]) -> str:
     """Return the README of a package of kernels, with an example that compiles."""
     prefix, kernels, functions = names.prefix, names.entries, names.functions
     cores = list(next(iter(sizes.values())))
@@ -79,7 +134,7 @@ def readme(
         "EXAMPLE": example(kernels[0], names, noise),
         "PREFIX": prefix,
         "MACRO": prefix.upper(),
-        "VECTORS": str(vectors),
+        "VECTORS": vectors,
         "COMPILER": f"{compiler_version()}, {SHOWN_FLAGS}",
         "SIZES": "\n".join(rows),
     }
@@ -88,7 +143,7 @@ def readme(
 
 def example(kernel: Kernel, names: Names, noise: Noise | None) -> str:
     """Return C that calls the kernel as firmware does, complete enough to compile."""
-    given = noise.arguments(kernel, names.prefix) if noise else {}  # what the noise table fixes
+    given = noise.arguments(kernel) if noise else {}  # what the noise table fixes
     lengths = kernel.lengths_at({k: v for k, v in noise.lengths.items() if k in given} if noise else {})
     lines = [f'#include "{names.prefix}kernels.h"', ""]
     passed = []
@@ -97,79 +152,20 @@ def example(kernel: Kernel, names: Names, noise: Noise | None) -> str:
             passed.append(given[name])
         elif isinstance(kind, Array) and kind.contents:
             passed.append(names.tables[kernel, name])
+        elif isinstance(kind, Length):
+            passed.append(f"{lengths[name]}U")
         elif isinstance(kind, Array):
             kept = "set up by you once, kept by the kernel" if name in kernel.written else "filled by you"
             about = "filled by the kernel" if kind.written else kept
             size = array_length(kernel, name, lengths)
             lines.append(f"static {C_TYPES[kind.storage]} {name}[{size}]; /* {about} */")
             passed.append(name)
-        elif isinstance(kind, Length):
-            passed.append(f"{lengths[name]}U")
         else:
             lines.append(f"static {C_TYPES[kind.storage]} {name}; /* set by you */")
             passed.append(name)
     ignored = "(void)" if kernel.result is not None else ""
     call = fold(f"    {ignored}{names.functions[kernel]}({', '.join(passed)});")
     return "\n".join([*lines, "", "void on_record(void);", "void on_record(void)", "{", call, "}"])
-
-
-def make_package(options: Options, load: Load | None = None, as_data: bool = True) -> dict[str, str]:
-    """Return every file of the package by its path; the manifest lists the hashes of all the others.
-
-    `load` gives the kernels of a file; without it the file is run. A package of sensorsim 0.2.0 carries its own kernels
-    not `as_data`.
-    """
-    options.check()
-    if options.kernels:
-        return _kernels_package(options, load, as_data)
-    from sensorsim.codegen.sensor_package import sensor_package
-
-    return sensor_package(options)
-
-
-def _kernels_package(options: Options, load: Load | None, as_data: bool) -> dict[str, str]:
-    """Return the files of single kernels, for teams that build a sensor of their own."""
-    source = read_noise(options.noise, options.allow_uncertified) if options.noise else None
-    kernels, prefix = choose(options.kernels, options.variant, source, load), options.prefix
-    noise = for_package(options.noise.name, source, kernels, prefix) if options.noise and source else None
-    names = Names(kernels, prefix)
-    warning = [] if noise is None or noise.certified else [UNCERTIFIED]
-    encoder = read_encoder(options.encoder) if options.encoder else None
-    tables = known_tables(kernels, prefix) + ([noise.table] if noise else [])
-    if encoder is not None:
-        if not any(kernel.name == "encoder" for kernel in kernels):
-            raise InputError("--encoder needs the kernel encoder; add it to --kernels.")
-        tables += encoder_tables(encoder, prefix)
-    lines = [options.command, f"SPDX-License-Identifier: {options.spdx}", *warning]
-    banner = "".join(comment([line]) + "\n" for line in lines)
-    vectors = golden_vectors(kernels)
-    texts = c_sources(kernels, prefix, tables, banner)
-    texts[f"test/{prefix}selftest.c"] = banner + selftest_source(vectors, names)
-    texts[f"test/{prefix}selftest.h"] = banner + selftest_header(prefix)
-    texts["test/main.c"] = banner + template("main.c", prefix)
-    golden = {"schema_version": SCHEMA, "vectors": golden_json(vectors, names)}
-    texts["test/golden.json"] = json_text(_with_warning(golden, warning))
-    texts |= _build_files(sorted(p for p in texts if p.startswith("src/") and p.endswith(".c")), options, lines)
-    misra, findings = in_temporary_folder(texts, misra_report)
-    mark = f"<!-- {options.command} -->\n"
-    texts["MISRA.md"] = mark + _marked(misra, warning)
-    sizes = code_sizes(texts, names)
-    texts["README.md"] = mark + readme(names, options, len(vectors), sizes, noise, warning)
-    if source is not None:
-        texts[NOISE] = table_bytes(source).decode("ascii")
-    if encoder is not None:
-        texts[ENCODER] = encoder_file(encoder)
-    sources = kernel_sources(kernels, names, as_data)
-    texts |= sources.copies
-    data = facts(kernels, options, tables, sources)
-    data |= {
-        "noise_table": noise.record if noise else None,
-        "encoder": encoder_record(encoder) if encoder else None,
-        "sizes": {"compiler": compiler_version(), "flags": SHOWN_FLAGS, "by_function": sizes},
-        "misra_findings": findings,
-    }
-    remark = "".join(f". {line}" for line in warning)
-    return with_manifest(texts, _with_warning(data, warning), options, f"{prefix}kernels", remark)
 
 
 def _build_files(sources: Sequence[str], options: Options, lines: Sequence[str]) -> dict[str, str]:
@@ -193,11 +189,3 @@ def _build_files(sources: Sequence[str], options: Options, lines: Sequence[str])
         "zephyr/module.yml": remark + f"name: {name}\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n",
         "library.json": json_text(library),
     }
-
-
-def _with_warning(data: dict[str, Any], warning: Sequence[str]) -> dict[str, Any]:
-    return {"warning": warning[0], **data} if warning else data
-
-
-def _marked(markdown: str, warning: Sequence[str]) -> str:
-    return "".join(f"**{line}**\n\n" for line in warning) + markdown

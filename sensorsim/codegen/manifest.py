@@ -1,4 +1,9 @@
-"""Opening a package: is it one, is it unaltered, and which kernels is it made of."""
+"""Open a package: check that it is one, that nothing in it was altered, and load the kernels that it is made of.
+
+Opening a package runs none of its Python files, unless a kernel uses a primitive that is declared in one and the user
+trusts the package. A package of sensorsim 0.2.0 carries its own kernels as Python only; these files are then read as
+far as they can be without being run.
+"""
 
 import json
 import os
@@ -13,23 +18,28 @@ from typing import Any
 
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import brief_path, read_bounded
-from sensorsim.codegen.encoder import ENCODER
-from sensorsim.codegen.kernel_sources import package_kernels, sha256
-from sensorsim.codegen.noise_constants import NOISE
-from sensorsim.codegen.sketch import SKETCH
-from sensorsim.codegen.write import MANIFEST, OWN_HASH, SCHEMA, json_text
+from sensorsim.codegen.package_tables import ENCODER, NOISE, SENSOR_NOISE, SKETCH
+from sensorsim.codegen.write import DATA, FOLDER, MANIFEST, MOST_BYTES, OWN_HASH, SCHEMA, files_in, json_text, sha256
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import entries_source
+from sensorsim.language.ir_reader import MOST_BYTES as MOST_IR_BYTES
+from sensorsim.language.ir_reader import read_kernels
 from sensorsim.language.kernel import Kernel
+from sensorsim.language.load import kernels_of, load_file, shipped
+from sensorsim.language.primitive import Primitive
+from sensorsim.language.static_reader import declared_kernels
 
 GOLDEN = "test/golden.json"
-HOSPITAL = "hospital/table.txt"
 SHOWN = 5  # files that one message names
 AGAIN = "; export the package again."
 BUILT = "build/"  # where the package's Makefile puts what it builds
 BUILT_TOO = "holds what `make` built, which is no part of the package; `make clean` in the package removes it"
-MOST_BYTES = 1 << 26  # of any file of a package
-NUMBER = re.compile(r"[0-9.]+")  # of a version: nothing else of a stranger's goes into a command that we recommend
+NUMBER = re.compile(r"[0-9.]+")  # of a version: nothing else of an untrusted file goes into a command we recommend
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # raised by data of a wrong shape
+
+
+class NeedsTrustError(InputError):
+    """To read the package, Python of it would have to be run."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +76,15 @@ class Package:
     @property
     def table_file(self) -> Path | None:
         """Return the noise table that it was made with."""
-        path = self.folder / (HOSPITAL if self.private else NOISE)
+        path = self.folder / (SENSOR_NOISE if self.private else NOISE)
         return path if self.manifest.get("noise_table") else None
 
     @property
     def encoder_file(self) -> Path | None:
-        """Return the encoder that it was made with."""
         return self.folder / ENCODER if self.manifest.get("encoder") else None
 
     @property
     def sketch_file(self) -> Path | None:
-        """Return the sketch that it was made with."""
         return self.folder / SKETCH if self.manifest.get("sketch") else None
 
     @cached_property
@@ -101,7 +109,7 @@ class Package:
     def _vectors(self) -> list[dict[str, Any]]:
         try:
             vectors: list[dict[str, Any]] = json.loads(read_regular(self.folder / GOLDEN))["vectors"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, *UNREADABLE):
             raise FailedProofError(f"{self.folder / GOLDEN} holds no vectors; export the package again.") from None
         return vectors
 
@@ -116,47 +124,42 @@ def open_package(folder: Path, trust: bool = False) -> Package:
     InputError where the folder is no package of this sensorsim; FailedProofError, which names the files, where it is
     one and something in it was altered, added or taken away.
     """
-    text, manifest = _read(folder)
-    _check_schema(folder, manifest)
-    _check_shape(folder, manifest)
-    _check_own_hash(folder, text, manifest)
+    manifest = _read_manifest(folder)
     altered = list(_altered(folder, manifest["files"]))
     if altered:
         more = f" (and {len(altered) - SHOWN} more)" if len(altered) > SHOWN else ""
         built_only = len(altered) == 1 and BUILT_TOO in altered[0]
         raise FailedProofError(f"{'; '.join(altered[:SHOWN])}{more}{'.' if built_only else AGAIN}")
-    _check_version(folder, manifest)
+    made_by, here = manifest.get("sensorsim"), version("sensorsim")
+    if made_by != here:
+        if f"(sensorsim {made_by})" not in str(manifest.get("command")):
+            raise _broken(folder, f"it names sensorsim {made_by}, and its command another")
+        install = f"run `pip install sensorsim=={made_by}`, or " if NUMBER.fullmatch(str(made_by)) else ""
+        raise InputError(
+            f"{folder} was made by sensorsim {made_by} and this is {here}; {install}export the package again."
+        )
     try:
         kernels, carried = package_kernels(folder, manifest, trust)
         return Package(folder, manifest, tuple(kernels), carried)
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except UNREADABLE as error:
         raise _broken(folder, f"its kernels cannot be read, {type(error).__name__}") from None
-
-
-def files_in(folder: Path) -> Iterator[str]:
-    """Yield the path in the package of every file and link below the folder, hidden ones too."""
-    for where, folders, names in os.walk(folder):
-        links = [name for name in folders if (Path(where) / name).is_symlink()]
-        for name in (*names, *links):
-            yield (Path(where) / name).relative_to(folder).as_posix()
 
 
 def read_regular(path: Path) -> bytes:
     """Read an ordinary file; FailedProofError for a link, a pipe, a device and what is far too large."""
     mode = os.lstat(path).st_mode
-    if stat.S_ISLNK(mode):
-        raise FailedProofError(f"{path} is a link{AGAIN}")
     if not stat.S_ISREG(mode):
-        raise FailedProofError(f"{path} is no ordinary file{AGAIN}")
+        raise FailedProofError(f"{path} is {'a link' if stat.S_ISLNK(mode) else 'no ordinary file'}{AGAIN}")
     try:
         return read_bounded(path, MOST_BYTES)
     except InputError:
         raise FailedProofError(f"{path} is larger than any file of a package{AGAIN}") from None
 
 
-def _read(folder: Path) -> tuple[str, dict[str, Any]]:
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest, and refuse one of another version, of a wrong shape, or whose own hash does not hold."""
     none = InputError(
         f"{brief_path(folder)} is no package of sensorsim export (no {MANIFEST} of one in it); export one."
     )
@@ -172,24 +175,15 @@ def _read(folder: Path) -> tuple[str, dict[str, Any]]:
         raise _broken(folder, "it is no JSON") from None
     if not isinstance(manifest, dict) or not manifest.keys() & {"files", "sensorsim", "kernel_sources"}:
         raise none
-    return text, manifest
-
-
-def _check_schema(folder: Path, manifest: dict[str, Any]) -> None:
-    """Refuse another version: an older or newer package if all of it says so, else an altered one."""
-    found = manifest.get("schema_version")
-    if found == SCHEMA and type(found) is int:
-        return
-    try:
-        beside = json.loads(read_regular(folder / GOLDEN))["schema_version"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        beside = None
-    if type(found) is not int or beside != found:
-        raise _broken(folder, f"it is of version {found}, and {GOLDEN} of {beside}")
-    raise InputError(f"{brief_path(folder)} has a manifest of version {found}, not {SCHEMA}; export again.")
-
-
-def _check_shape(folder: Path, manifest: dict[str, Any]) -> None:
+    schema = manifest.get("schema_version")
+    if schema != SCHEMA or type(schema) is not int:  # another version where all files say so, else altered
+        try:
+            beside = json.loads(read_regular(folder / GOLDEN))["schema_version"]
+        except (OSError, *UNREADABLE):
+            beside = None
+        if type(schema) is not int or beside != schema:
+            raise _broken(folder, f"it is of version {schema}, and {GOLDEN} of {beside}")
+        raise InputError(f"{brief_path(folder)} has a manifest of version {schema}, not {SCHEMA}; export again.")
     files, parameters = manifest.get("files"), manifest.get("parameters")
     if not isinstance(files, dict) or not isinstance(parameters, dict):
         raise _broken(folder, "its `files` or `parameters` are missing")
@@ -199,19 +193,16 @@ def _check_shape(folder: Path, manifest: dict[str, Any]) -> None:
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts or "__pycache__" in parts.parts or not path.isprintable():
             raise _broken(folder, f"it lists {path!r}, which no export writes")
-
-
-def _check_own_hash(folder: Path, text: str, manifest: dict[str, Any]) -> None:
-    """Compare the bytes with those that export writes for the same values, and the hash in them with theirs."""
-    rest = {key: value for key, value in manifest.items() if key != OWN_HASH}
     try:
-        same, own = text == json_text(manifest), sha256(json_text(rest))
+        same = text == json_text(manifest)
+        own = sha256(json_text({key: value for key, value in manifest.items() if key != OWN_HASH}))
     except RecursionError:
         raise _broken(folder, "it is nested too deeply") from None
     if own != manifest.get(OWN_HASH):
         raise _broken(folder, "its own hash does not match")
     if not same:
         raise _broken(folder, "its bytes are not those that export writes for its values")
+    return manifest
 
 
 def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
@@ -228,21 +219,71 @@ def _altered(folder: Path, listed: dict[str, Any]) -> Iterator[str]:
     foreign = sorted(set(files_in(folder)) - listed.keys() - {MANIFEST})
     if any(path.startswith(BUILT) for path in foreign):
         yield f"{folder / BUILT} {BUILT_TOO}"
-    for path in foreign:
-        if not path.startswith(BUILT):
-            yield f"{folder / path} does not belong to the package"
-
-
-def _check_version(folder: Path, manifest: dict[str, Any]) -> None:
-    """Refuse a package of another sensorsim; one that names two of them was altered."""
-    made_by, here = manifest.get("sensorsim"), version("sensorsim")
-    if made_by == here:
-        return
-    if f"(sensorsim {made_by})" not in str(manifest.get("command")):
-        raise _broken(folder, f"it names sensorsim {made_by}, and its command another")
-    install = f"run `pip install sensorsim=={made_by}`, or " if NUMBER.fullmatch(str(made_by)) else ""
-    raise InputError(f"{folder} was made by sensorsim {made_by} and this is {here}; {install}export the package again.")
+    yield from (f"{folder / path} does not belong to the package" for path in foreign if not path.startswith(BUILT))
 
 
 def _broken(folder: Path, why: str) -> FailedProofError:
     return FailedProofError(f"{folder / MANIFEST} was altered: {why}; export the package again.")
+
+
+def package_kernels(
+    folder: Path, manifest: dict[str, Any], trust: bool
+) -> tuple[list[Kernel], dict[Path, dict[str, Kernel]]]:
+    """Return the kernels of a package, and those that it carries by the path of their file and their name."""
+    import sensorsim.kernels as ours
+
+    for record in manifest["kernel_sources"]:  # the shipped kernels must be the same here; none is imported for it
+        if record["module"].startswith("sensorsim.kernels."):
+            path = Path(ours.__path__[0], f"{record['module'].rpartition('.')[2]}.py")
+            if not path.is_file() or sha256(path.read_text("utf-8")) != record["sha256"]:
+                raise FailedProofError(
+                    f"{record['file']} is not what {folder} was made from: its hash is not the manifest's; export the "
+                    "package again."
+                )
+    as_data = DATA in manifest["files"]
+    carried = _from_data(folder, trust) if as_data else {}
+    found = []
+    for origin in manifest["functions"].values():
+        name, file = origin["kernel"], origin.get("file")
+        if file and (file not in manifest["files"] or not file.startswith(f"{FOLDER}/")):
+            raise FailedProofError(f"the manifest names no file {file!r}, where {name} is to be; export again.")
+        if file and not as_data and folder / file not in carried:
+            path = folder / file
+            carried[path] = kernels_of(load_file(path)) if trust else declared_kernels(path)
+        known = carried.get(folder / file, {}) if file else shipped()
+        if name not in known:
+            raise FailedProofError(f"{folder} has the kernel {name}, which is not there; export the package again.")
+        found.append(known[name])
+    return found, carried
+
+
+def _from_data(folder: Path, trust: bool) -> dict[Path, dict[str, Kernel]]:
+    """Read the kernels that a package carries as data."""
+
+    def place(file: str) -> Path:
+        if not file.startswith(f"{FOLDER}/") or ".." in Path(file).parts or not (folder / file).is_file():
+            raise InputError(f"the kernels' data name {file!r}, which is no source in the package; export it again.")
+        return folder / file
+
+    def primitive(file: str, name: str) -> Primitive:
+        if not trust:
+            raise NeedsTrustError(
+                f"{Path(file).name} brings the primitive {name} with Python and C of its own, and to load it is to run "
+                "it; give --trust if you know where it is from."
+            )
+        own = [one for one in vars(load_file(place(file))).values() if isinstance(one, Primitive) and one.name == name]
+        if not own:
+            raise InputError(f"{file} declares no primitive {name}; export the package again.")
+        return own[0]
+
+    try:
+        kernels = read_kernels(read_bounded(folder / DATA, MOST_IR_BYTES), place, shipped(), primitive)
+    except NeedsTrustError:
+        raise
+    except InputError as error:
+        raise FailedProofError(f"{folder / DATA} was altered: {error}") from None
+    found: dict[Path, dict[str, Kernel]] = {}
+    for key, kernel in kernels.items():
+        if "#" not in key:
+            found.setdefault(kernel.path, {})[kernel.name] = kernel
+    return found

@@ -1,4 +1,4 @@
-"""The options of an export: which kernels a package is made of, the command that makes it, and both in a manifest."""
+"""Options of an export: their checks, the command line that repeats it, and the kernels that they select."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from sensorsim.ranges import brief
 Load = Callable[[Path], dict[str, Kernel]]  # the kernels of a file by name
 MOST_PREFIX, MOST_SPDX = 31, 200  # C compares 31 characters of a name
 SPDX = re.compile(r"\(*[A-Za-z0-9][A-Za-z0-9.+() -]*")
-OF_A_SENSOR = ("sketch", "budget_epsilon", "budget_days", "reserve", "packet_numbers")
+SENSOR_ONLY = ("sketch", "budget_epsilon", "budget_days", "reserve", "packet_numbers")
 NONE = type(None)
 IN_JSON: dict[Any, tuple[type, ...]] = {  # the types that a field of an option has in a manifest
     **{str: (str,), bool: (bool,), tuple[str, ...]: (list,)},
@@ -51,6 +51,13 @@ class Options:
     @property
     def command(self) -> str:
         """Return the command that makes the package: options other than the defaults, files without their folders."""
+
+        def without_folder(spec: str) -> str:
+            match = FILE.fullmatch(spec)
+            return (
+                spec if match is None else Path(match["path"]).name + (f":{match['names']}" if match["names"] else "")
+            )
+
         words = ["sensorsim", "export"]
         for field in fields(self):
             value = getattr(self, field.name)
@@ -58,14 +65,14 @@ class Options:
                 continue
             words.append("--" + field.name.replace("_", "-"))
             if isinstance(value, tuple):
-                words.append(",".join(map(_without_folder, value)))
+                words.append(",".join(map(without_folder, value)))
             elif not isinstance(value, bool):
                 words.append(value.name if isinstance(value, Path) else str(value))
         plain = "".join(character if character.isprintable() else "?" for character in ascii_text(" ".join(words)))
         return plain + f" (sensorsim {version('sensorsim')})"
 
     def parameters(self, asked: Sequence[str]) -> dict[str, Any]:
-        """Return the options for a manifest, with the kernels as they were asked for."""
+        """Return the options for a manifest; `asked` are the requested kernels."""
         found: dict[str, Any] = {"asked": list(asked)}
         for field in fields(self)[1:]:
             value = getattr(self, field.name)
@@ -75,7 +82,8 @@ class Options:
 
     def check(self) -> None:
         """Refuse options that no package can be made of, or that do not go together."""
-        name, flags = self.prefix.rstrip("_"), [f"--{one.replace('_', '-')}" for one in OF_A_SENSOR if self._gives(one)]
+        name = self.prefix.rstrip("_")
+        flags = [f"--{one.replace('_', '-')}" for one in SENSOR_ONLY if getattr(self, one) not in (None, ())]
         if not (name.isidentifier() and name.islower() and self.prefix.isascii() and len(self.prefix) <= MOST_PREFIX):
             allowed = f"at most {MOST_PREFIX} lower-case letters, as ss_"
             raise InputError(f"prefix {brief(self.prefix)!r} cannot begin a C name; give {allowed}.")
@@ -89,9 +97,6 @@ class Options:
             raise InputError("a sensor is made of a certified table only; --allow-uncertified goes with --kernels.")
         if not self.kernels and self.variant != "lean":
             raise InputError("a sensor has one form; --variant goes with --kernels.")
-
-    def _gives(self, name: str) -> bool:
-        return getattr(self, name) not in (None, ())
 
 
 def wrong_parameter(given: Mapping[str, Any]) -> str | None:
@@ -119,10 +124,3 @@ def choose(
     others = [kernel for name, kernel in wanted.items() if name not in ours]  # of mechanisms from other packages
     left = [ours.get(name, name) for name in names if name in ours or name not in wanted]
     return [*(find(left if load else ",".join(left), load) if left or not others else []), *others]
-
-
-def _without_folder(spec: str) -> str:
-    match = FILE.fullmatch(spec)
-    if match is None:
-        return spec
-    return Path(match["path"]).name + (f":{match['names']}" if match["names"] else "")

@@ -1,45 +1,51 @@
-"""Write a package: templates, JSON, the manifest that lists all files, and the folder, whole or not at all."""
+"""Write a package: templates, kernel sources, the manifest that lists all files, and the folder, whole or not at all.
 
+A package carries kernels that are not sensorsim's own as data (`kernel_sources/kernels.json`, see
+`sensorsim.language.ir_json`), and the Python files beside it say where they come from.
+"""
+
+import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.files import (
-    cannot_write,
-    check_folder_target,
-    check_takes_files,
-    fill,
-    read_bounded,
-    temporary_folder,
-)
-from sensorsim.codegen.kernel_sources import KernelSources, sha256
-from sensorsim.codegen.misra import tool_version
+from sensorsim._util.files import cannot_write, check_folder_target, check_takes_files, fill, read_bounded
+from sensorsim.codegen.compliance import MANIFEST, licence_text, sbom, tool_version
 from sensorsim.codegen.package_options import Options
-from sensorsim.codegen.sbom import licence_text, sbom
 from sensorsim.language.c.comments import with_prefix
 from sensorsim.language.c.declarations import Table
-from sensorsim.language.kernel import Kernel
-from sensorsim.language.load import FILE
+from sensorsim.language.c.identifiers import Names
+from sensorsim.language.ir import Apply
+from sensorsim.language.ir_json import SHIPPED, kernels_json
+from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.language.load import FILE, files_behind, shipped
 from sensorsim.language.parse import LanguageError
+from sensorsim.language.primitive import Primitive
 from sensorsim.machine.targets import compiler_version
 
 SCHEMA = 4
-MANIFEST = "MANIFEST.json"
 OWN_HASH = "sha256_of_this_file_without_this_line"
+MOST_BYTES = 1 << 26  # of any file of a package
+FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
+DATA = f"{FOLDER}/kernels.json"
+LANGUAGE = ("ir", "parse", "parse_values", "types", "primitive", "primitives", "c.helpers")  # give a kernel its meaning
+OWN = "sensorsim."
 
 
-def template(name: str, prefix: str = "ss_", fill: Mapping[str, str] | None = None) -> str:
+def template(name: str, prefix: str = "ss_", fill: Mapping[str, object] | None = None) -> str:
     """Return a template with its names under the package's prefix and each @KEY@ replaced."""
     text = with_prefix((files("sensorsim.codegen") / "templates" / name).read_text("utf-8"), prefix)
     for key, value in (fill or {}).items():
-        text = text.replace(f"@{key}@", value)
+        text = text.replace(f"@{key}@", str(value))
     return text
 
 
@@ -48,10 +54,94 @@ def json_text(data: Any) -> str:
     return json.dumps(data, indent=1, ensure_ascii=True) + "\n"
 
 
+def sha256(content: str | bytes) -> str:
+    """Return the SHA-256 in hexadecimal."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+@dataclass(frozen=True)
+class KernelSources:
+    """Where the kernels of a package come from."""
+
+    records: list[dict[str, str]]  # for the manifest: module, file and hash of each source
+    copies: dict[str, str]  # the files that the package carries
+    functions: dict[str, dict[str, str]]  # by C function: its kernel, and the file of one that is carried
+    places: dict[Path, str]  # the sources that are carried, and their names in the package
+
+
+def kernel_sources(kernels: Sequence[Kernel], names: Names, as_data: bool = True) -> KernelSources:
+    """Collect the sources of the kernels and of all that they call; `as_data` carries the kernels as data too."""
+    places = _carried(kernels)
+    modules = {name: Path(str(import_module(name).__file__)) for name in (f"{OWN}language.{one}" for one in LANGUAGE)}
+    modules |= {
+        one.declared.__module__: one.path for one in reachable(list(kernels)) if one.path.resolve() not in places
+    }
+    if any(name.startswith(f"{OWN}kernels.") for name in modules):
+        from sensorsim.kernels import formats
+
+        modules[formats.__name__] = Path(str(formats.__file__))
+    texts = {name: path.read_text("utf-8") for path, name in places.items()}
+    sources = [(name, path.name, path.read_text("utf-8")) for name, path in sorted(modules.items())]
+    sources += [(Path(name).stem, name, text) for name, text in sorted(texts.items())]
+    records = [{"module": module, "file": file, "sha256": sha256(text)} for module, file, text in sources]
+    functions = {}
+    for kernel in kernels:
+        copy = places.get(kernel.home.resolve())
+        functions[names.functions[kernel]] = (
+            {"kernel": kernel.name, "file": copy} if copy else {"kernel": kernel.qualified}
+        )
+    if places and as_data:
+        homes = {one.at.file: places[_home(one)] for one in _own_parts(kernels)}
+        own = [kernel for kernel in kernels if kernel.home.resolve() in places]
+        texts[DATA] = kernels_json(own, homes, shipped())
+    return KernelSources(records, texts, functions, places)
+
+
+def _carried(kernels: Sequence[Kernel]) -> dict[Path, str]:
+    """Return the sources that a package carries, and their names in it: all that are not sensorsim's own."""
+    places: dict[Path, str] = {}
+    folders: list[Path] = []
+    for one in (*kernels, *_own_parts(kernels)):
+        path = _home(one)
+        if path in places or (isinstance(one, Kernel) and one.module.startswith(OWN)):
+            continue
+        if not path.is_file():
+            raise InputError(f"kernel {one.name} is in no file, so a package cannot carry it; write it to one.")
+        if path.parent not in folders:
+            folders.append(path.parent)
+        place = folders.index(path.parent)
+        home = FOLDER if place == 0 else f"{FOLDER}/folder{place + 1}"
+        for file in files_behind(path):
+            places.setdefault(file, f"{home}/{file.relative_to(path.parent).as_posix()}")
+    return places
+
+
+def _home(one: Kernel | Primitive) -> Path:
+    """Return the file whose module declares a kernel or primitive."""
+    return (one.home if isinstance(one, Kernel) else Path(one.at.file)).resolve()
+
+
+def _own_parts(kernels: Iterable[Kernel]) -> Iterator[Kernel | Primitive]:
+    """Yield the kernels and primitives that these are made of and that are not sensorsim's own."""
+    for kernel in reachable(list(kernels)):
+        if not kernel.module.startswith(OWN):
+            yield kernel
+            for node in kernel.nodes:
+                if isinstance(node, Apply) and SHIPPED.get(node.primitive.name) is not node.primitive:
+                    yield node.primitive
+
+
 def facts(
     kernels: Sequence[Kernel], options: Options, tables: Sequence[Table], sources: KernelSources
 ) -> dict[str, Any]:
     """Return the part of a manifest that every package has: all that is needed to make it again."""
+
+    def in_package(name: str) -> str:
+        """Name a requested kernel of a file by the copy of the file in the package."""
+        match = FILE.fullmatch(name)
+        place = match and sources.places.get(Path(match["path"]).resolve())
+        return name if not match or not place else place + (f":{match['names']}" if match["names"] else "")
+
     return {
         "schema_version": SCHEMA,
         "sensorsim": version("sensorsim"),
@@ -59,7 +149,7 @@ def facts(
         "command": options.command,
         "parameters": {
             "kernels": [kernel.name for kernel in kernels],
-            **options.parameters([_in_package(name, sources) for name in options.kernels]),
+            **options.parameters([in_package(name) for name in options.kernels]),
         },
         "functions": sources.functions,
         "kernel_sources": sources.records,
@@ -67,6 +157,18 @@ def facts(
         "operations": {kernel.name: _operations(kernel) for kernel in kernels},
         "proved": {kernel.name: kernel.secrecy().verdict for kernel in kernels},
     }
+
+
+def _operations(kernel: Kernel) -> dict[str, str]:
+    """Return the number of operations of each class in one call, as polynomials in its lengths."""
+    totals: dict[str, Any] = {}
+    try:
+        formula = kernel.formula()
+    except LanguageError as error:  # rounds that depend on data have no polynomial
+        return {"unknown": str(error)}
+    for (_, operation), count in formula.items():
+        totals[operation] = totals[operation] + count if operation in totals else count
+    return {operation: str(count) for operation, count in sorted(totals.items())}
 
 
 def with_manifest(
@@ -84,30 +186,6 @@ def signed_manifest(data: Mapping[str, Any]) -> str:
     """Return the text of a manifest, which ends with the hash of all that is before it."""
     rest = {key: value for key, value in data.items() if key != OWN_HASH}
     return json_text({**rest, OWN_HASH: sha256(json_text(rest))})
-
-
-def _in_package(name: str, sources: KernelSources) -> str:
-    """Return a kernel as it was asked for; one of a file by the copy of the file in the package."""
-    match = FILE.fullmatch(name)
-    if match is None:
-        return name
-    place = sources.places.get(Path(match["path"]).resolve())
-    return name if place is None else place + (f":{match['names']}" if match["names"] else "")
-
-
-def _operations(kernel: Kernel) -> dict[str, str]:
-    """Return the number of operations of each class in one call, as polynomials in its lengths."""
-    totals: dict[str, Any] = {}
-    try:
-        formula = kernel.formula()
-    except LanguageError as error:  # rounds that depend on data have no polynomial
-        return {"unknown": str(error)}
-    for (_, operation), count in formula.items():
-        totals[operation] = totals[operation] + count if operation in totals else count
-    return {operation: str(count) for operation, count in sorted(totals.items())}
-
-
-T = TypeVar("T")
 
 
 def write_folder(out: Path, texts: Mapping[str, str]) -> None:
@@ -136,13 +214,6 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def in_temporary_folder(texts: Mapping[str, str], use: Callable[[Path], T]) -> T:
-    """Write the files to a temporary folder and return the result of `use` on it."""
-    with temporary_folder() as name:
-        fill(Path(name), texts)
-        return use(Path(name))
-
-
 def check_folder(out: Path) -> None:
     """Refuse a place that no package can be written to, before anything is made.
 
@@ -151,19 +222,22 @@ def check_folder(out: Path) -> None:
     check_folder_target(out)
     if out.is_symlink():
         raise InputError(f"{out} is a link; give the folder itself.")
-    if not out.exists():
-        parent = out.absolute().parent
-        if not parent.is_dir():
-            why = "Not a directory" if parent.exists() else "there is no such place to write to"
-            raise InputError(f"cannot write {out}: {why}; give a folder in a place you can write to.")
-    check_takes_files(out.absolute().parent, out)
+    parent = out.absolute().parent
+    if not out.exists() and not parent.is_dir():
+        why = "Not a directory" if parent.exists() else "there is no such place to write to"
+        raise InputError(f"cannot write {out}: {why}; give a folder in a place you can write to.")
+    check_takes_files(parent, out)
     if not out.exists():
         return
-    hashes = _earlier(out)
+    try:
+        manifest = json.loads(read_bounded(out / MANIFEST, MOST_BYTES))
+        hashes = dict(manifest["files"].items()) if manifest["sensorsim"] else {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # no manifest of a package
+        hashes = {}
     known = {*hashes, MANIFEST} if hashes else set()
     present = []
     try:
-        for path in _files_in(out):  # up to the first that is none of ours: a folder of others may have no end
+        for path in files_in(out, _raise):  # up to the first other file: a folder of others may have no end
             if path not in known and not (known and path.startswith("build/")):
                 raise InputError(f"{out} has other files in it ({path}); give a new or empty folder.")
             present.append(path)
@@ -176,21 +250,13 @@ def check_folder(out: Path) -> None:
         )
 
 
-def _earlier(out: Path) -> dict[str, str]:
-    """Return the files of the package that is in the folder, with their hashes; none where there is none."""
-    from sensorsim.codegen.manifest import MOST_BYTES
-
-    try:
-        manifest = json.loads(read_bounded(out / MANIFEST, MOST_BYTES))
-        return dict(manifest["files"].items()) if manifest["sensorsim"] else {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # which is none of ours
-        return {}
+def files_in(folder: Path, onerror: Callable[[OSError], object] | None = None) -> Iterator[str]:
+    """Yield the path in the package of every file and link below the folder, hidden ones too."""
+    for where, folders, names in os.walk(folder, onerror=onerror):
+        links = [name for name in folders if (Path(where) / name).is_symlink()]
+        for name in sorted((*names, *links)):
+            yield (Path(where) / name).relative_to(folder).as_posix()
 
 
-def _files_in(folder: Path) -> Iterator[str]:
-    """Yield the paths of all that is no folder below it, as they are found; OSError where one cannot be read."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.is_dir(follow_symlinks=False):
-            yield from (f"{entry.name}/{path}" for path in _files_in(Path(entry.path)))
-        else:
-            yield entry.name
+def _raise(error: OSError) -> None:
+    raise error

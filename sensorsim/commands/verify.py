@@ -25,7 +25,7 @@ from sensorsim.commands.declare import Command, option
 if TYPE_CHECKING:
     from sensorsim.commands.locks import Locks
     from sensorsim.verification.binary import BinaryReport
-    from sensorsim.verification.findings import KernelResult
+    from sensorsim.verification.kernel_timing import KernelResult
     from sensorsim.verification.verification import Verification
 
 Path_ = str | os.PathLike[str]

@@ -107,8 +107,8 @@ class InputReader:
 
     def package(self, folder: PathName | None) -> PackageFacts | None:
         """Read a C package; raise InputError if it is none, if a file was altered, or if its table proves otherwise."""
+        from sensorsim.codegen.compliance import MANIFEST
         from sensorsim.codegen.manifest import open_package
-        from sensorsim.codegen.sbom import MANIFEST
 
         if folder is None:
             return None

@@ -28,9 +28,9 @@ from sensorsim.codegen.manifest import Package
 from sensorsim.kernels.formats import FRAC
 from sensorsim.language.kernel import Kernel
 from sensorsim.noise.certificate import log_above
-from sensorsim.verification.compiled_release import Parts, Release, whole_words
-from sensorsim.verification.findings import Proof
-from sensorsim.verification.table_in_code import PackageTables, noise_macros, read_tables
+from sensorsim.verification.audited_package import Parts, Release
+from sensorsim.verification.kernel_timing import Proof
+from sensorsim.verification.package_checks import PackageTables, noise_macros, read_tables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ MOST_DRAWS = 1 << 29  # draws of all features at all x together; beyond, fewer x
 FLIPPED, MOST_UNUSED = 64, 10  # words whose unused bits are flipped, and how many of these in all combinations
 
 
-def every_feature(release: Release, places: Sequence[int]) -> str:
+def every_feature(release: Release, table: "NoiseTable", places: Sequence[int]) -> str:
     """Check each feature at each x, with all values of the top part and as many random ones of the low part."""
     parts, n, k = release.parts, release.n, release.k
     each = 1 << max(parts.high, parts.low)
@@ -69,7 +69,7 @@ def every_feature(release: Release, places: Sequence[int]) -> str:
     per_feature = min(len(places), max(1, room // n))
     words = each if room >= n else max(1 << 8, each * room // n)
     for looked_at in _together(release, places, per_feature):
-        _one(release, looked_at, words)
+        _one(release, table, looked_at, words)
     which = f"at {'all of them' if per_feature == len(places) else f'{per_feature} of them'}"
     how = "all values of each part" if words == each else f"{words} random words"
     return f"each of {n} features {which}, {how} among other features that change"
@@ -102,7 +102,7 @@ def _together(release: Release, places: Sequence[int], per_feature: int) -> Iter
             yield [(f, places[(f * per_feature + turn) % len(places)]) for f in some]
 
 
-def _one(release: Release, looked_at: list[tuple[int, int]], count: int) -> None:
+def _one(release: Release, table: "NoiseTable", looked_at: list[tuple[int, int]], count: int) -> None:
     """Check one x of each of some features with `count` words."""
     import numpy as np
 
@@ -111,10 +111,10 @@ def _one(release: Release, looked_at: list[tuple[int, int]], count: int) -> None
     drawn = {turn: _some_words(release, count) for turn in at}
     words = release.rng.integers(0, 1 << 32, (count, release.k), np.uint32)
     for turn, (top, low) in drawn.items():
-        words[:, turn] = whole_words(top, low, release.parts, release.rng)
+        words[:, turn] = release.parts.words(top, low, release.rng)
     got = release.released(features, at, words)
     for turn, (top, low) in drawn.items():
-        wrong = got[:, turn] != output_of(release.known.table, at[turn], top, low, release.parts.low)
+        wrong = got[:, turn] != output_of(table, at[turn], top, low, release.parts.low)
         if wrong.any():
             raise FailedProofError(
                 f"{release.function} as compiled gives {got[:, turn][wrong][0]} for feature {features[turn]} at x = "
@@ -163,8 +163,8 @@ def releases(package: Package, known: PackageTables) -> list[Kernel]:
 
 
 def _release(package: Package, known: PackageTables, kernel: Kernel, build: Path, seed: int) -> str:
-    release = Release(package, known, kernel, build, seed)
-    parts, places, rng = release.parts, places_of(release), release.rng
+    release = Release(package, kernel, build, seed)
+    parts, places, rng = release.parts, places_of(release, known.table), release.rng
     how = f"all values of both parts ({parts.high} and {parts.low} bits) of a word, pairs of them tried, not exhausted,"
     if parts.bits <= MOST_BITS:
         found = [_every_word(release.draw, parts, x, rng) for x in places]
@@ -175,7 +175,7 @@ def _release(package: Package, known: PackageTables, kernel: Kernel, build: Path
         found = [_by_places(release.draw, parts, x, rng) for x in places]
     told = _compared(known, found, release.function)
     _counted(known, parts, places, found, release.function)
-    features = every_feature(release, places)
+    features = every_feature(release, known.table, places)
     unused = without_unused_bits(release, places)
     return (
         f"{release.function}: {how} at {len(places)} x, each output as often as by the table, {told}; "
@@ -183,9 +183,9 @@ def _release(package: Package, known: PackageTables, kernel: Kernel, build: Path
     )
 
 
-def places_of(release: Release) -> list[int]:
+def places_of(release: Release, table: "NoiseTable") -> list[int]:
     """Return the x that are tried."""
-    marks = {k * ONE // 8 for k in range(9)} | set(release.known.table.worst_inputs())
+    marks = {k * ONE // 8 for k in range(9)} | set(table.worst_inputs())
     beside = {mark + off for mark in marks for off in (-1, 0, 1)} | {release.most}
     some = release.rng.integers(0, ONE, RANDOM_X).tolist()
     return sorted(x for x in beside | set(some) if release.least <= x <= release.most)
@@ -233,7 +233,7 @@ def _every_word(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
     counts: dict[int, int] = {}
     for start in range(0, 1 << parts.bits, CHUNK):
         at = np.arange(start, min(start + CHUNK, 1 << parts.bits), dtype=np.uint32)
-        words = whole_words(at >> parts.low, at & ((1 << parts.low) - 1), parts, rng)
+        words = parts.words(at >> parts.low, at & ((1 << parts.low) - 1), rng)
         for y, count in _tally(draw(words, x)):
             counts[y] = counts.get(y, 0) + count
     return counts
@@ -245,14 +245,14 @@ def _by_classes(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
     some = np.unique(np.concatenate([lows[[0, 1, -2, -1]], rng.choice(lows, 4)]))
-    seen = np.array([draw(whole_words(tops, low, parts, rng), x) for low in some])
+    seen = np.array([draw(parts.words(tops, low, rng), x) for low in some])
     changes = np.flatnonzero((seen[:, 1:] != seen[:, :-1]).any(axis=0)) + 1
     if len(changes) > MOST_CHANGES:  # two rows of thresholds make a few dozen; chance makes thousands
         raise FailedProofError(f"the compiled draw at x = {x} depends on more than its word and x")
     unlike = np.flatnonzero((seen != seen[0]).any(axis=0))
     unlike = np.concatenate([unlike[[0, -1]], rng.choice(unlike, PLACES)]) if len(unlike) else unlike
     places = np.unique(np.concatenate([changes - 1, changes, unlike, tops[[0, -1]], rng.choice(tops, RANDOM)]))
-    behaviour = np.array([draw(whole_words(np.uint32(top), lows, parts, rng), x) for top in places]).T.astype(np.uint8)
+    behaviour = np.array([draw(parts.words(np.uint32(top), lows, rng), x) for top in places]).T.astype(np.uint8)
     classes: dict[bytes, list[int]] = {}
     for low, row in enumerate(np.ascontiguousarray(behaviour)):
         classes.setdefault(row.tobytes(), []).append(low)
@@ -261,7 +261,7 @@ def _by_classes(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") ->
         raise FailedProofError(f"the compiled draw at x = {x} depends on more than its word and x")
     for members in classes.values():
         tried = {int(members[0]), int(members[-1]), int(rng.choice(members))}
-        drawn = [draw(whole_words(tops, np.uint32(low), parts, rng), x) for low in sorted(tried)]
+        drawn = [draw(parts.words(tops, np.uint32(low), rng), x) for low in sorted(tried)]
         if any(not np.array_equal(other, drawn[0]) for other in drawn):
             raise FailedProofError(f"the compiled draw at x = {x} depends on the low bits of its word in no way known")
         for y, count in _tally(drawn[0]):
@@ -275,7 +275,7 @@ def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> 
 
     tops, lows = np.arange(1 << parts.high, dtype=np.uint32), np.arange(1 << parts.low, dtype=np.uint32)
     last = len(lows) - 1
-    first, end = draw(whole_words(tops, lows[0], parts, rng), x), draw(whole_words(tops, lows[-1], parts, rng), x)
+    first, end = draw(parts.words(tops, lows[0], rng), x), draw(parts.words(tops, lows[-1], rng), x)
     least, most = int(first.min()), int(end.max())
     a = np.where(first > least, first, end - last).astype(np.int64)  # clamped below: seen from its other end
 
@@ -284,9 +284,9 @@ def _by_places(draw: Draw, parts: Parts, x: int, rng: "np.random.Generator") -> 
 
     places = np.unique(np.concatenate([[0, len(tops) - 1], np.flatnonzero(np.diff(a)), np.flatnonzero(np.diff(a)) + 1]))
     for low in rng.integers(0, last + 1, RANDOM):
-        _same(draw(whole_words(tops, np.uint32(low), parts, rng), x), expected(tops, low), x)
+        _same(draw(parts.words(tops, np.uint32(low), rng), x), expected(tops, low), x)
     for top in np.unique(np.concatenate([places[:: max(1, len(places) // PLACES)], rng.choice(tops, RANDOM)])):
-        _same(draw(whole_words(np.uint32(top), lows, parts, rng), x), expected(int(top), lows.astype(np.int64)), x)
+        _same(draw(parts.words(np.uint32(top), lows, rng), x), expected(int(top), lows.astype(np.int64)), x)
     totals = np.zeros(most - least + 1, np.int64)
     for place, count in zip(*np.unique(a, return_counts=True), strict=True):
         low_end, high_end = int(place), int(place) + last

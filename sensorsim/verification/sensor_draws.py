@@ -26,7 +26,7 @@ from sensorsim.kernels.chacha20 import CONSTANTS
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS, KEY_WORDS
 from sensorsim.machine.emulated_sensor import ROOM
-from sensorsim.verification.findings import Proof
+from sensorsim.verification.kernel_timing import Proof
 from sensorsim.verification.sensor_life import FIRST_EPOCH, Board, SensorBuild, record
 
 TRIES = 1 << 20  # words that are looked through; each value of 16 bits is among them sixteen times on average

@@ -39,43 +39,87 @@ class Board:
         return self.entropy(count)
 
 
-Step = Callable[[Board, Any], Answer]
+Step = tuple[Any, ...]  # a kind and its arguments, for `take_step`
 
 
 def steps_of(firmware: Firmware, releases: int, closes: bool, seed: int) -> Iterator[tuple[str, Step]]:
     """Yield the steps of a life: a reset, then releases; now and then something goes wrong."""
     chance = random.Random(seed)
-    yield "reset on blank memory", _reset(SeededEntropy, chance.getrandbits(64))
+    yield "reset on blank memory", ("reset", SeededEntropy, chance.getrandbits(64))
     for number in range(releases):
         if chance.random() < 0.9 / firmware.releases or chance.random() < 0.2:
-            yield "a new epoch", _later(chance.choice((1, 1, 1, 2, 1000)))
-        yield f"release {number + 1}", _release(record(firmware.n, chance))
+            yield "a new epoch", ("later", chance.choice((1, 1, 1, 2, 1000)))
+        yield f"release {number + 1}", ("release", record(firmware.n, chance))
         event = chance.random()
         if event < 0.08:
-            yield "reset", _reset(SeededEntropy, chance.getrandbits(64))
+            yield "reset", ("reset", SeededEntropy, chance.getrandbits(64))
         elif event < 0.18:
             mode, after = chance.choice(MODES), chance.randrange(2 * SLOT_BYTES)
-            yield f"cut after {after} bytes ({mode})", _cut(after, mode, record(firmware.n, chance))
-            yield "reset after it", _reset(SeededEntropy, chance.getrandbits(64))
+            yield f"cut after {after} bytes ({mode})", ("cut", record(firmware.n, chance), after, mode)
+            yield "reset after it", ("reset", SeededEntropy, chance.getrandbits(64))
         elif event < 0.36:
-            yield from _trouble(firmware, closes, chance)
+            yield _trouble(firmware, closes, chance)
+            yield "reset after it", ("reset", SeededEntropy, chance.getrandbits(64))
 
 
-def _trouble(firmware: Firmware, closes: bool, chance: random.Random) -> Iterator[tuple[str, Step]]:
+def _trouble(firmware: Firmware, closes: bool, chance: random.Random) -> tuple[str, Step]:
+    """Choose one thing that goes wrong."""
     x, kinds = record(firmware.n, chance), ["worn", "deaf", "stuck", "fails", "clock", *(["closed"] * closes)]
     kind = chance.choice([*kinds, *["journal"] * len(kinds)])
-    if kind in ("worn", "deaf"):
-        yield f"release on {kind} flash", _bad_flash(x, "wear" if kind == "worn" else "fail_load")
-    elif kind == "clock":
-        yield "release before the journal's epoch", _back(x)
-    elif kind == "closed":
-        yield "release of a closed sensor", _release_closed(x)
-    elif kind == "journal":
-        yield "reset with a damaged journal", _reset_damaged(_damage(chance))
-    else:
-        make: Any = StuckEntropy if kind == "stuck" else FailingEntropy
-        yield f"reset with entropy that {'is stuck' if kind == 'stuck' else 'fails'}", _reset(make, 7)
-    yield "reset after it", _reset(SeededEntropy, chance.getrandbits(64))
+    if kind == "journal":
+        return "reset with a damaged journal", ("damaged", _damage(chance))
+    return {
+        "worn": ("release on worn flash", ("wear", x)),
+        "deaf": ("release on deaf flash", ("fail_load", x)),
+        "clock": ("release before the journal's epoch", ("back", x)),
+        "closed": ("release of a closed sensor", ("closed", x)),
+        "stuck": ("reset with entropy that is stuck", ("reset", StuckEntropy, 7)),
+        "fails": ("reset with entropy that fails", ("reset", FailingEntropy, 7)),
+    }[kind]
+
+
+def take_step(board: Board, sensor: Any, kind: str, *given: Any) -> Answer:
+    """Do one step on a board; return the answers of the sensor, and the journal that is left."""
+    flash, now = board.flash, board.clock.epoch
+    if kind == "cut":
+        x, after, mode = given
+        board.clock.epoch += 1  # so that something is stored
+        flash.cut(after, mode)
+        said = [str(answer(sensor.release, x)) for _ in range(2)]
+        flash.never_cut()
+        return {"release": said[0], "release after it": said[1], "journal": flash.image}
+    if kind == "damaged":  # later counts stay: a sensor that opened on one good slot goes on from there
+        whole = flash.image
+        flash.restore(bytes(a ^ b for a, b in zip(whole, given[0], strict=True)))
+        found = take_step(board, sensor, "reset", SeededEntropy, 5)
+        if found["open"] != Status.OK:
+            flash.restore(whole)
+        return found
+    found = {}
+    if kind == "later":
+        board.clock.epoch += given[0]
+    elif kind == "reset":
+        make, seed = given
+        board.entropy = make(seed)
+        sensor.reset() if isinstance(sensor, EmulatedSensor) else sensor.close()
+        found = {"open": answer(sensor.open)}
+    else:  # a release, which may be in trouble
+        if kind == "closed":
+            sensor.close()
+        elif kind == "back":
+            board.clock.epoch = 1
+        elif kind != "release":
+            board.clock.epoch += 1
+            setattr(flash, kind, True)
+        made = answer(sensor.release, given[0])
+        found = {"status": made[0], "packet": made[1]} if isinstance(made, tuple) else {"status": made}
+    left = {"left": answer(sensor.left)} if board.asks else {}
+    found = {**found, **left, "journal": flash.image}
+    if kind == "back":
+        board.clock.epoch = now
+    elif kind in ("wear", "fail_load"):
+        setattr(flash, kind, False)
+    return found
 
 
 def record(n: int, chance: random.Random) -> list[int]:
@@ -93,77 +137,6 @@ def answer(call: Callable[..., Any], *arguments: Any) -> Any:
         return str(error)
 
 
-def _after(board: Board, sensor: Any, told: Answer) -> Answer:
-    left = {"left": answer(sensor.left)} if board.asks else {}
-    return {**told, **left, "journal": board.flash.image}
-
-
-def _release(x: list[int]) -> Step:
-    def step(board: Board, sensor: Any) -> Answer:
-        given = answer(sensor.release, x)
-        told = {"status": given[0], "packet": given[1]} if isinstance(given, tuple) else {"status": given}
-        return _after(board, sensor, told)
-
-    return step
-
-
-def _reset(entropy: Callable[[int], Entropy], seed: int) -> Step:
-    def step(board: Board, sensor: Any) -> Answer:
-        board.entropy = entropy(seed)
-        sensor.reset() if isinstance(sensor, EmulatedSensor) else sensor.close()
-        return _after(board, sensor, {"open": answer(sensor.open)})
-
-    return step
-
-
-def _later(epochs: int) -> Step:
-    def step(board: Board, sensor: Any) -> Answer:
-        board.clock.epoch += epochs
-        return _after(board, sensor, {})
-
-    return step
-
-
-def _cut(after: int, mode: str, x: list[int]) -> Step:
-    def step(board: Board, sensor: Any) -> Answer:
-        board.clock.epoch += 1  # so that something is stored
-        board.flash.cut(after, mode)
-        told = [str(answer(sensor.release, x)) for _ in range(2)]
-        board.flash.never_cut()
-        return {"release": told[0], "release after it": told[1], "journal": board.flash.image}
-
-    return step
-
-
-def _bad_flash(x: list[int], fault: str) -> Step:
-    def step(board: Board, sensor: Any) -> Answer:
-        board.clock.epoch += 1
-        setattr(board.flash, fault, True)
-        told = _release(x)(board, sensor)
-        setattr(board.flash, fault, False)
-        return told
-
-    return step
-
-
-def _back(x: list[int]) -> Step:
-    def step(board: Board, sensor: Any) -> Answer:
-        now, board.clock.epoch = board.clock.epoch, 1
-        told = _release(x)(board, sensor)
-        board.clock.epoch = now
-        return told
-
-    return step
-
-
-def _release_closed(x: list[int]) -> Step:
-    def step(board: Board, sensor: Any) -> Answer:
-        sensor.close()
-        return _release(x)(board, sensor)
-
-    return step
-
-
 def _damage(chance: random.Random) -> bytes:
     """Choose the bits to flip in both slots: a bit or a byte of one, of both, or a whole slot."""
     slots = chance.choice(((0,), (1,), (0, 1)))
@@ -174,20 +147,6 @@ def _damage(chance: random.Random) -> bytes:
         if chance.random() < 0.2:
             turned[slot * SLOT_BYTES : (slot + 1) * SLOT_BYTES] = chance.randbytes(SLOT_BYTES)
     return bytes(turned)
-
-
-def _reset_damaged(turned: bytes) -> Step:
-    """Reset with a damaged journal. Later counts stay: a sensor that opened on one good slot goes on from there."""
-
-    def step(board: Board, sensor: Any) -> Answer:
-        kept = board.flash.image
-        board.flash.restore(bytes(a ^ b for a, b in zip(kept, turned, strict=True)))
-        told = _reset(SeededEntropy, 5)(board, sensor)
-        if told["open"] != Status.OK:
-            board.flash.restore(kept)
-        return told
-
-    return step
 
 
 MOST_TRIED = 1000
@@ -278,7 +237,7 @@ def run_life(build: SensorBuild, releases: int, seed: int = 1) -> Life:
     model = Sensor(firmware, boards[0].flash, boards[0].draw, boards[0].clock)
     done = {"release": 0, "reset": 0, "cut": 0}
     for number, (what, step) in enumerate(steps_of(firmware, releases, closes, seed)):
-        answers = [step(board, sensor) for board, sensor in zip(boards, (model, core), strict=True)]
+        answers = [take_step(board, sensor, *step) for board, sensor in zip(boards, (model, core), strict=True)]
         if answers[0] != answers[1]:
             text = f"step {number + 1}, {what}: {_difference(firmware, answers[0], answers[1])}"
             return Life(done["release"], done["reset"], done["cut"], number + 1, text)

@@ -17,8 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
@@ -26,18 +25,29 @@ from typing import Any
 from sensorsim._util import progress
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import FULL, name_temporary, no_room
+from sensorsim._util.interrupts import delay_interrupts
 from sensorsim.machine import tools
-from sensorsim.verification.reproduce import compare_files
-from sensorsim.verification.verification_steps import SELFTEST_SECONDS, Contents, Setup, Step, Steps, groups
+from sensorsim.verification.kernel_timing import KernelResult
+from sensorsim.verification.package_checks import compare_files
+from sensorsim.verification.verification import (
+    BY_NAME,
+    CONTENTS,
+    NOT_RUN,
+    Contents,
+    Progress,
+    Setup,
+    Step,
+    Workspace,
+    groups,
+)
 
-SECONDS = 1200  # that one step may take
+HERE = os.name == "posix"  # elsewhere no process of its own can be started
 ANSWERS = {
     "builtins": {"RuntimeError"},
     "sensorsim._util.errors": {"InputError", "FailedProofError"},
     "sensorsim.machine.counting": {"Spread"},
-    "sensorsim.verification.findings": {"Proof", "KernelResult"},
-    "sensorsim.verification.verification_steps": {"Contents"},
-    "sensorsim.verification.kernel_timing": {"TimedOperation"},
+    "sensorsim.verification.kernel_timing": {"Proof", "KernelResult", "TimedOperation"},
+    "sensorsim.verification.verification": {"Contents"},
 }
 
 
@@ -52,7 +62,7 @@ class Worker:
         """Return the answer of the step, or raise its error."""
         if self.process is None:
             self._start()
-        limit = SELFTEST_SECONDS + 30 if step.what == "selftest" else SECONDS  # to compile it takes some seconds
+        limit = BY_NAME[step.check].seconds if step.check in BY_NAME else BY_NAME["files"].seconds
         try:
             self.ours.send(step)
             if not self.ours.poll(limit):
@@ -90,20 +100,14 @@ class Worker:
     def _start(self) -> None:
         self.started += 1
         self.ours, theirs = Pipe()
-        command = [sys.executable, "-m", "sensorsim.verification.step_runner", str(theirs.fileno())]
         temporary = self.setup.build / f"{self.name}-{self.started}-temporary"  # goes with the folder it is in
         temporary.mkdir()
-        environment = {
-            **os.environ,
-            **tools.environment(),
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            "TMPDIR": str(temporary),
-        }
+        path = os.pathsep.join(filter(None, sys.path))
         self.process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "sensorsim.verification.step_runner", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             start_new_session=True,
-            env=environment,
+            env={**os.environ, **tools.environment(), "PYTHONPATH": path, "TMPDIR": str(temporary)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # the report is written by the process that asks, and by no other
         )
@@ -126,23 +130,21 @@ def serve(connection: Connection) -> None:
     tools.stay_in_group()
     name_temporary(setup.build.parent)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    steps: Steps | None = None
+    space: Workspace | None = None
     while True:
         try:
             step = connection.recv()
         except EOFError:
             return
         try:
-            steps = steps or Steps(setup, name)
-            answer: tuple[bool, Any] = (True, steps.do(step))
-        except OSError as error:
-            full = error.errno in FULL
-            told = InputError(str(no_room(error))) if full else RuntimeError(f"{step.about}: {error!r}")
-            answer = (False, told)
+            space = space or Workspace(setup, name)
+            answer: tuple[bool, Any] = (True, space.do(step))
         except InputError as error:
             answer = (False, (FailedProofError if isinstance(error, FailedProofError) else InputError)(str(error)))
-        except Exception as error:  # named by the other side, which knows whether the package was altered
-            answer = (False, RuntimeError(f"{step.about}: {type(error).__name__}: {error}"))
+        except Exception as error:  # the other side knows whether the package was altered
+            full = isinstance(error, OSError) and error.errno in FULL
+            said = f"{error!r}" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            answer = (False, InputError(str(no_room(error))) if full else RuntimeError(f"{step.about}: {said}"))
         connection.send(answer)
 
 
@@ -151,12 +153,6 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
     os.killpg(0, signal.SIGKILL)
-
-
-Progress = Callable[[str, int, int], None]  # what is done, step, of how many
-
-HERE = os.name == "posix"  # elsewhere no process of its own can be started
-NOT_RUN = "not run: the files differ"
 
 
 class Run:
@@ -170,61 +166,79 @@ class Run:
         self.shared = bool(jobs) and HERE
         # Python of a trusted package runs here only where it ran before: the caller made the package of it.
         self.runs_python = HERE and setup.trust and setup.made is None
-        self.own: Steps | None = None
+        self.own: Workspace | None = None
         self.waiting: list[list[Step]] = []
         self.groups: list[list[Step]] = []
 
-    def all(self) -> Contents:
-        """Do everything; what the package holds."""
+    def all(self) -> None:
+        """Do everything."""
         try:
-            opener: Steps | Worker = self.workers[0] if self.runs_python else self._own()
-            contents: Contents = opener.do(Step("contents", "the manifest"))
-            self.groups = groups(contents, self.setup)
+            opener: Workspace | Worker = self.workers[0] if self.runs_python else self._own()
+            self.contents: Contents = opener.do(Step(CONTENTS, "the manifest"))
+            self.groups = groups(self.contents, self.setup)
             self.waiting = [list(group) for group in self.groups]
-            if self.shared:
-                self._in_processes()
-            else:
+            if not self.shared:
                 self._serve(None)
-            return contents
+                return
+            threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in self.workers]
+            for thread in threads:
+                thread.start()
+            while any(thread.is_alive() for thread in threads):  # so that Ctrl-C is heard
+                for thread in threads:
+                    thread.join(0.2)
         finally:
             self.stopped.set()
             for worker in self.workers:
                 worker.end()
 
-    def of(self, what: str) -> list[Step]:
-        """Return the steps of one sort, in the order of the question."""
-        steps = [step for group in self.groups for step in group if step.what == what]
+    def of(self, check: str) -> list[Step]:
+        """Return the steps of a check, in the order of the kernels and targets that were given."""
+        steps = [step for group in self.groups for step in group if step.check == check]
         targets = self.setup.targets
         return sorted(steps, key=lambda step: (step.kernel, step.target in targets and targets.index(step.target)))
+
+    def answers(self, check: str) -> list[Any]:
+        """Return the answers of a check in the same order."""
+        return [self.found.get(step) for step in self.of(check)]
+
+    def errors(self, check: str) -> list[str]:
+        """Return the failures of a check in words, each once."""
+        return list(dict.fromkeys(str(answer).rstrip(".") for answer in self.answers(check) if is_failure(answer)))
+
+    @property
+    def results(self) -> tuple[KernelResult, ...]:
+        return tuple(answer for answer in self.answers("bits") if isinstance(answer, KernelResult))
+
+    @property
+    def ubsan_vectors(self) -> int:
+        return sum(number for number in self.answers("UBSan") if isinstance(number, int))
+
+    @property
+    def tested_targets(self) -> list[str]:
+        """Return the targets on which the self-test ran."""
+        return [step.target for step in self.of("self-test") if str(self.found.get(step)) != NOT_RUN]
 
     @property
     def whole(self) -> bool:
         """Return whether every file is known to be as export writes it."""
-        return self.found.get(self.of("anew")[0]) == []
+        return self.answers("files") == [[]]
 
     @property
     def altered(self) -> bool:
         """Return whether the package is not what export writes: then whatever goes wrong is its own fault."""
-        answer = self.found.get(self.of("anew")[0])
+        (answer,) = self.answers("files")
         return isinstance(answer, FailedProofError) or (isinstance(answer, list) and bool(answer))
 
-    def _own(self) -> Steps:
-        self.own = self.own or Steps(self.setup, "here")
+    def _own(self) -> Workspace:
+        self.own = self.own or Workspace(self.setup, "here")
         return self.own
-
-    def _in_processes(self) -> None:
-        threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in self.workers]
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads):  # so that Ctrl-C is heard
-            for thread in threads:
-                thread.join(0.2)
 
     def _serve(self, worker: Worker | None) -> None:
         try:
             while group := self._take_steps():
                 for step in group:
-                    self._step(step, worker or self._doer(step))
+                    if not self.stopped.is_set():
+                        self._step(step, worker or self._doer(step))
         except BaseException:
             self.stopped.set()  # wakes waiting threads on failure
             raise
@@ -243,22 +257,20 @@ class Run:
         return []
 
     def _ready(self, step: Step) -> bool:
-        """Return whether a step may begin: host code waits for the files, kernels for the self-tests."""
-        needs = self.of("anew") if step.on_host else []
-        if step.what in ("bits", "ubsan"):
-            tests = self.of("selftest")
-            cores = [test for test in tests if not test.on_host] or tests
-            needs += [test for test in tests if test.target == step.target] if step.target else cores
+        """Return whether a step may begin: host code waits for the files, each check for those that it needs."""
+        needs = self.of("files") if step.on_host else []
+        for name in BY_NAME[step.check].needs:
+            others = self.of(name)
+            cores = [other for other in others if not other.on_host] or others
+            needs += [other for other in others if other.target == step.target] if step.target else cores
         return all(need in self.found for need in needs)
 
-    def _doer(self, step: Step) -> "Steps | Worker":
+    def _doer(self, step: Step) -> Workspace | Worker:
         """Choose who does a step where nothing is shared."""
-        safe = self.whole and not step.on_host and step.what not in ("anew", "selftest")  # those two can be ended
+        safe = self.whole and not step.on_host and step.check not in ("files", "self-test")  # those two can be ended
         return self._own() if not self.workers or (safe and not self.runs_python) else self.workers[0]
 
-    def _step(self, step: Step, doer: "Steps | Worker") -> None:
-        if self.stopped.is_set():
-            return
+    def _step(self, step: Step, doer: Workspace | Worker) -> None:
         if self.progress:
             with self.changed:
                 self.progress(step.about, len(self.found), sum(map(len, self.groups)))
@@ -268,47 +280,30 @@ class Run:
             self.found[step] = answer
             self.changed.notify_all()
 
-    def _answer(self, step: Step, doer: "Steps | Worker") -> Any:
-        if step.what in ("bits", "ubsan") and self._fails_selftest(step.target):
+    def _answer(self, step: Step, doer: Workspace | Worker) -> Any:
+        needs = BY_NAME[step.check].needs
+        if any(
+            is_failure(answer) and step.target in ("", other.target)
+            for other, answer in self.found.items()
+            if other.check in needs
+        ):
             return None
         if step.on_host and not self.whole:
-            if step.what != "table":
+            if step.check != "table":
                 return FailedProofError(NOT_RUN)
             step = Step("table", step.about)  # it is read from the code for the cores alone
         try:
-            with _delay_interrupt() if doer is self.own else nullcontext():
+            with delay_interrupts() if doer is self.own else nullcontext():
                 answer = doer.do(step)
-            return self._differences(answer) if step.what == "anew" else answer
         except InputError as error:
             return error
         except Exception as error:
             if doer is self.own and not self.altered:
                 raise  # a mistake of ours, not of the package
             return error if isinstance(error, RuntimeError) else RuntimeError(f"{step.about}: {error!r}")
-
-    def _differences(self, made: Any) -> list[str]:
-        """Compare the package's files with those that export makes; say why it makes none, if so."""
-        return compare_files(self.setup.folder, made) if isinstance(made, dict) else [str(reason) for reason in made]
-
-    def _fails_selftest(self, target: str) -> bool:
-        """Return whether the target's self-test failed; for a step without a target, any of them that ran."""
-        tests = [(step, answer) for step, answer in self.found.items() if step.what == "selftest"]
-        return any(is_failure(answer) for step, answer in tests if target in ("", step.target))
-
-
-@contextmanager
-def _delay_interrupt() -> Iterator[None]:
-    """Delay Ctrl-C until a step is done: raised inside a callback of the emulator it is lost, or ends the process."""
-    seen: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, lambda number, _: seen.append(number)) if main else None
-    try:
-        yield
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, before)
-        if seen:
-            raise KeyboardInterrupt
+        if step.check != "files":
+            return answer
+        return compare_files(self.setup.folder, answer) if isinstance(answer, dict) else [str(why) for why in answer]
 
 
 def is_failure(answer: Any) -> bool:

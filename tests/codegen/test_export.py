@@ -10,13 +10,12 @@ import pytest
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill
+from sensorsim.codegen.compliance import unexplained
 from sensorsim.codegen.golden import golden_vectors, small_lengths
-from sensorsim.codegen.kernel_sources import sha256
 from sensorsim.codegen.kernels_package import example, make_package
 from sensorsim.codegen.manifest import open_package
-from sensorsim.codegen.misra import unexplained
 from sensorsim.codegen.package_options import Options, choose
-from sensorsim.codegen.write import write_folder
+from sensorsim.codegen.write import sha256, write_folder
 from sensorsim.commands.program import main
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.load import find, load_file, shipped

@@ -7,7 +7,7 @@ from importlib.metadata import files
 
 import pytest
 
-from sensorsim.codegen.sbom import COPYRIGHT, KNOWN, licence_text, sbom
+from sensorsim.codegen.compliance import COPYRIGHT, KNOWN, licence_text, sbom
 
 COMMAND = "sensorsim export --out box (sensorsim 0.1.0)"
 TEXTS = {

@@ -238,7 +238,7 @@ def test_platformio_s_manifest_names_what_is_there(original):
 
 
 def test_every_misra_finding_has_a_reason(box):
-    from sensorsim.codegen.misra import unexplained
+    from sensorsim.codegen.compliance import unexplained
 
     findings = json.loads((box / "MANIFEST.json").read_text())["misra_findings"]
     assert findings and unexplained(findings) == []

@@ -8,7 +8,7 @@ import pytest
 from sensorsim.kernels.journal import SLOT_BYTES
 
 from sensorsim._util.files import fill
-from sensorsim.codegen.sensor import SensorCode
+from sensorsim.codegen.sensor_package import SensorCode
 from sensorsim.device.entropy import BiasedEntropy, FailingEntropy, SeededEntropy, StuckEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash, PowerCut
@@ -21,8 +21,7 @@ from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.verification.sensor_life import SensorBuild
-from sensorsim.verification.sensor_timing import watch_calls
-from sensorsim.verification.wiped import words_to_come
+from sensorsim.verification.sensor_timing import watch_calls, words_to_come
 
 ENCODER = Path(__file__).parents[2] / "tables" / "encoders" / "default.json"
 FIRST = 100

@@ -8,9 +8,8 @@ import pytest
 from test_sensor_c import NAMES, SLOW, firmware
 
 from sensorsim._util.files import fill
-from sensorsim.codegen.golden import golden_vectors, kernel_selftest_header, kernel_selftest_source
-from sensorsim.codegen.sensor import SensorCode
-from sensorsim.codegen.sensor_test import sensor_selftest
+from sensorsim.codegen.golden import golden_vectors, kernel_selftest, sensor_selftest
+from sensorsim.codegen.sensor_package import SensorCode
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.targets import TARGETS, compile_elf
@@ -23,10 +22,7 @@ Change = Callable[[dict[str, str]], None]
 def files(name: str) -> dict[str, str]:
     code = SensorCode(firmware(name))
     vectors = golden_vectors(code.kernels)
-    return code.sources("") | sensor_selftest(code, "") | {
-        "test/ss_selftest_kernels.c": kernel_selftest_source(vectors, code.names),
-        "test/ss_selftest_kernels.h": kernel_selftest_header("ss_", vectors),
-    }  # fmt: skip
+    return code.sources("") | sensor_selftest(code) | kernel_selftest(vectors, code.names)
 
 
 def selftest(texts: dict[str, str], folder: Path, *options: str) -> int:

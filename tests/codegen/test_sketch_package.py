@@ -16,15 +16,12 @@ from exported import BOARDS, need, run
 
 from sensorsim._util.errors import FailedProofError
 from sensorsim._util.files import fill
-from sensorsim.codegen.encoder import encoder_file, encoder_record, encoder_tables
-from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
+from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest, sensor_selftest
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import Package, open_package
 from sensorsim.codegen.package_options import Options, choose
-from sensorsim.codegen.sensor import SensorCode
-from sensorsim.codegen.sensor_package import firmware_of
-from sensorsim.codegen.sensor_test import sensor_selftest
-from sensorsim.codegen.sensor_words import protects
+from sensorsim.codegen.package_tables import encoder_file, encoder_record, encoder_tables
+from sensorsim.codegen.sensor_package import SensorCode, firmware_of, protects
 from sensorsim.codegen.write import write_folder
 from sensorsim.commands.program import main
 from sensorsim.device.entropy import SeededEntropy
@@ -40,14 +37,12 @@ from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table
-from sensorsim.verification import binary, image
-from sensorsim.verification.bits import Effort, Work
+from sensorsim.verification import binary
+from sensorsim.verification.bits import Effort, Work, fixed_arguments
 from sensorsim.verification.every_draw import draw_proof
-from sensorsim.verification.package_vectors import fixed_arguments
+from sensorsim.verification.package_checks import table_proofs
 from sensorsim.verification.sensor_draws import record_for_sketch
-from sensorsim.verification.table_in_code import table_proofs
-from sensorsim.verification.verification import verify
-from sensorsim.verification.verification_steps import selftest_on_host
+from sensorsim.verification.verification import selftest_on_host, verify
 
 ENCODER = Path(__file__).parents[2] / "tables" / "encoders" / "default.json"
 CLANG_M0 = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m0plus -O2"
@@ -82,8 +77,7 @@ def light_package(folder, firmware, prefix="ss_"):
     code = SensorCode(firmware, prefix, "table.txt")
     vectors = golden_vectors(code.kernels)
     texts = code.sources("") | sensor_selftest(code, "")
-    texts[f"test/{prefix}selftest_kernels.c"] = kernel_selftest_source(vectors, code.names)
-    texts[f"test/{prefix}selftest_kernels.h"] = kernel_selftest_header(prefix, vectors)
+    texts |= kernel_selftest(vectors, code.names)
     texts["test/golden.json"] = json.dumps({"vectors": golden_json(vectors, code.names)})
     texts["hospital/table.txt"] = table_bytes(code.table).decode("ascii")
     texts["hospital/sketch.json"] = sketch_text(firmware.sketch)
@@ -186,11 +180,11 @@ def test_the_table_of_a_sketch_is_for_one_number(package):
     sketch, table = some_sketch(), ready_table(1.6, 1)
     made = [SensorCode(Firmware(replace(table, features=n), sketch=sketch)).sources("") for n in (1, 14)]
     assert made[0] == made[1]
-    own = fixed_arguments(package, next(one for one in package.kernels if one.name == "sketch"))
-    assert own.lengths == {"n": 14, "halvings": sketch.halvings}
-    assert own.values == {"factor": sketch.factor, "centre": list(sketch.centre)}
-    drawn = fixed_arguments(package, next(one for one in package.kernels if one.name.startswith("release")))
-    assert drawn.lengths["n"] == 1
+    lengths, values = fixed_arguments(package, next(one for one in package.kernels if one.name == "sketch"))
+    assert lengths == {"n": 14, "halvings": sketch.halvings}
+    assert values == {"factor": sketch.factor, "centre": list(sketch.centre)}
+    drawn, _ = fixed_arguments(package, next(one for one in package.kernels if one.name.startswith("release")))
+    assert drawn["n"] == 1
 
 
 @pytest.mark.slow
@@ -245,7 +239,7 @@ def test_another_direction_code_is_found(package, tmp_path, old, new):
 @pytest.fixture
 def opened(package, monkeypatch):
     monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: package)
-    monkeypatch.setattr(image, "differences", lambda package: [])
+    monkeypatch.setattr(binary, "differences", lambda package: [])
     monkeypatch.setattr(binary, "PACKETS", 60)
     monkeypatch.setattr(binary, "RELEASES", 40)
     monkeypatch.setattr(binary, "TRIALS", 12)

@@ -372,7 +372,7 @@ def test_a_primitive_that_says_nothing_of_its_time_is_unknown(tmp_path):
 def test_every_proof_that_fails_is_printed(tmp_path, monkeypatch):
     """The C is not compiled here: what a verification may find is made by hand."""
     from sensorsim.verification import verification
-    from sensorsim.verification.findings import KernelResult, Proof
+    from sensorsim.verification.kernel_timing import KernelResult, Proof
     from sensorsim.verification.verification import Verification, paths
 
     leaky = KernelResult(

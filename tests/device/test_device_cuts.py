@@ -18,7 +18,7 @@ import pytest
 from sensorsim._util.errors import InputError
 from sensorsim.device import Clock, Firmware, Flash, ListedEntropy, PowerCut, SeededEntropy, Sensor, Status
 from sensorsim.noise.noise_table import ready_table
-from sensorsim.verification.wiped import words_to_come
+from sensorsim.verification.sensor_timing import words_to_come
 
 ONE = ready_table("1.6", 1)
 X = [2000 * i for i in range(14)]

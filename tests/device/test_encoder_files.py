@@ -10,7 +10,7 @@ import pytest
 
 from sensorsim import encoders
 from sensorsim._util.errors import InputError
-from sensorsim.codegen.encoder import encoder_file
+from sensorsim.codegen.package_tables import encoder_file
 from sensorsim.commands.program import main
 from sensorsim.encoders import read_encoder
 

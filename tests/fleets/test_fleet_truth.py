@@ -15,7 +15,7 @@ from fleet_reference import Core, Told
 from test_device import mirrored, several
 
 from sensorsim._util.files import fill
-from sensorsim.codegen.sensor import SensorCode
+from sensorsim.codegen.sensor_package import SensorCode
 from sensorsim.device import Firmware, Sketch
 from sensorsim.fleets import chance
 from sensorsim.fleets.counts import OUTCOMES, Counts

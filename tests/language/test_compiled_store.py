@@ -5,13 +5,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
 
 from sensorsim._util import disk_cache as store
-from sensorsim.codegen import misra
+from sensorsim.codegen import compliance
 from sensorsim.language.numba_backend.jit import UnknownError, callback, fingerprint, jit
 
 CALLEE = """
@@ -203,16 +204,22 @@ def test_a_callback_comes_from_the_store_and_a_changed_one_does_not(own):
 
 def test_the_checker_of_c_runs_once_for_the_same_text(own, tmp_path, monkeypatch):
     runs = []
-    monkeypatch.setattr(misra, "_checked", lambda texts: runs.append(texts) or "src/a.c:1:misra-c2012-2.3")
+
+    def checker(command, name, **options):
+        runs.append(command)
+        return SimpleNamespace(returncode=0, stderr="src/a.c:1:misra-c2012-2.3")
+
+    compliance.tool_version()
+    monkeypatch.setattr(compliance, "run_tool", checker)
     source = tmp_path / "src" / "a.c"
     source.parent.mkdir()
     for text, expected in (("int a;\n", 1), ("int a;\n", 1), ("int b;\n", 2)):
         source.write_text(text)
-        assert misra.misra_report(tmp_path)[1] == {"2.3": 1}
+        assert compliance.misra_report(tmp_path)[1] == {"2.3": 1}
         assert len(runs) == expected
-    monkeypatch.setattr(misra, "tool_version", lambda: "another")
-    misra.misra_report(tmp_path)
+    monkeypatch.setattr(compliance, "tool_version", lambda: "another")
+    compliance.misra_report(tmp_path)
     assert len(runs) == 3
-    monkeypatch.setattr(misra, "USUAL", "__clang__")  # another way to read the same text
-    misra.misra_report(tmp_path)
+    monkeypatch.setattr(compliance, "USUAL", "__clang__")  # another way to read the same text
+    compliance.misra_report(tmp_path)
     assert len(runs) == 4

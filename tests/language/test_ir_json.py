@@ -7,18 +7,17 @@ from pathlib import Path
 import pytest
 
 from sensorsim._util.errors import FailedProofError, InputError
-from sensorsim.codegen.kernel_sources import DATA, package_kernels
 from sensorsim.codegen.kernels_package import make_package
-from sensorsim.codegen.manifest import open_package
+from sensorsim.codegen.manifest import open_package, package_kernels
 from sensorsim.codegen.package_options import Options
-from sensorsim.codegen.write import write_folder
+from sensorsim.codegen.write import DATA, write_folder
 from sensorsim.language import ir
 from sensorsim.language.ir_json import kernels_json
 from sensorsim.language.ir_reader import read_kernels
 from sensorsim.language.load import find, kernels_of, load_file, shipped
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.static_reader import declared_kernels
-from sensorsim.verification.reproduce import differences
+from sensorsim.verification.package_checks import differences
 
 FILES = {kernel.at.file: kernel.at.name for kernel in shipped().values()}
 KEYS = {kernel: f"{kernel.at.name}:{kernel.name}" for kernel in shipped().values()}

@@ -15,11 +15,11 @@ import pytest
 
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import fill
-from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest_header, kernel_selftest_source
-from sensorsim.codegen.kernel_sources import kernel_sources, sha256
+from sensorsim.codegen.compliance import checked_rules, misra_report, unexplained
+from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest
 from sensorsim.codegen.manifest import MANIFEST, SCHEMA, open_package
-from sensorsim.codegen.misra import checked_rules, misra_report, unexplained
 from sensorsim.codegen.package_options import choose
+from sensorsim.codegen.write import kernel_sources, sha256
 from sensorsim.language.c.declarations import Table, known_tables
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
@@ -70,8 +70,7 @@ def private_package(spec="sampled_rows_one,crc32,encoder", prefix="ss_", change=
         "void ss_one(const uint16_t x[14], const uint32_t word[2])\n{\n"
         f"    {prefix}sampled_rows_one(x, word, ss_place, ss_symbol, 14U, {prefix}noise_table, 5U, 2U);\n}}\n"
     )
-    texts[f"test/{prefix}selftest_kernels.c"] = kernel_selftest_source(vectors, names)
-    texts[f"test/{prefix}selftest_kernels.h"] = kernel_selftest_header(prefix, vectors)
+    texts |= kernel_selftest(vectors, names)
     texts[f"test/{prefix}selftest.c"] = (
         f'#include "{prefix}selftest_kernels.h"\nuint32_t {prefix}selftest(void);\n'
         f"uint32_t {prefix}selftest(void)\n{{\n    return {prefix}selftest_kernels();\n}}\n"

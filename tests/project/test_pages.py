@@ -11,7 +11,7 @@ from page_text import blocks, same
 from pages import PAGES, ROOT, run_page
 
 import sensorsim
-from sensorsim.codegen.sbom import licence_text
+from sensorsim.codegen.compliance import licence_text
 from sensorsim.commands.program import CODES, group
 
 TEXTS = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in PAGES}

@@ -16,9 +16,9 @@ from command import run  # noqa: E402
 
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim.accounting.composition import Covers  # noqa: E402
-from sensorsim.codegen.encoder import encoder_file  # noqa: E402
 from sensorsim.codegen.kernels_package import make_package  # noqa: E402
 from sensorsim.codegen.package_options import Options  # noqa: E402
+from sensorsim.codegen.package_tables import encoder_file  # noqa: E402
 from sensorsim.commands.program import main  # noqa: E402
 from sensorsim.encoders import read_encoder  # noqa: E402
 from sensorsim.training import estimator, metrics, released, save, synthetic, trivial  # noqa: E402

@@ -14,7 +14,7 @@ import pytest
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import check_target, strict_json, write_all
 from sensorsim.accounting.composition import Covers
-from sensorsim.codegen.encoder import trained_line
+from sensorsim.codegen.package_tables import trained_line
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.hospital.learning import nothing_known
 from sensorsim.training import save

@@ -10,10 +10,10 @@ from sensorsim.codegen.write import write_folder
 from sensorsim.noise.noise_table import make_table, ready_table
 from sensorsim.noise.table_file import write_table
 from sensorsim.verification import every_draw
+from sensorsim.verification.audited_package import Release
 from sensorsim.verification.bits import Effort, Work
-from sensorsim.verification.compiled_release import Release
 from sensorsim.verification.every_draw import counts_at, draw_proof, output_of, places_of
-from sensorsim.verification.table_in_code import read_tables
+from sensorsim.verification.package_checks import read_tables
 
 PLAIN = "ss_rows_search(x[picked], word[1U], table, cuts, knot_bits)"
 DRAWS = f"y[0U] = {PLAIN};"
@@ -47,7 +47,7 @@ def altered(made, tmp_path):
 @pytest.fixture
 def few_places(monkeypatch):
     """The knots, where the certificate is attained, and one beside them: a test takes a second."""
-    monkeypatch.setattr(every_draw, "places_of", lambda release: [0, 8192, 8193, 16384, 24576, 32768])
+    monkeypatch.setattr(every_draw, "places_of", lambda release, table: [0, 8192, 8193, 16384, 24576, 32768])
 
 
 def when(condition, otherwise):
@@ -92,8 +92,8 @@ def test_a_draw_that_is_wrong_somewhere_is_seen(altered, few_places, tmp_path, o
 def test_where_it_is_tried(altered, tmp_path):
     """Nine x and every knot, with both neighbours, beyond 1 and at random; nothing is known of x = 12345 otherwise."""
     package = altered(DRAWS, when("x[picked] == 12345U", "0U"))
-    release = Release(package, read_tables(package), package.kernels[0], tmp_path)
-    places = places_of(release)
+    release = Release(package, package.kernels[0], tmp_path)
+    places = places_of(release, read_tables(package).table)
     marks = [k * 4096 for k in range(9)]
     assert {x + off for x in marks for off in (-1, 0, 1) if x + off >= 0} | {65535} <= set(places)
     assert len(places) > 28
@@ -106,7 +106,7 @@ def test_an_x_is_caught_where_it_is_among_those_tried(altered, few_places, tmp_p
     tried = [0, 8192, 12345, 16384, 24576, 32768]
     package = altered(DRAWS, when("x[picked] == 12345U", "0U"))
     assert draw_proof(package, tmp_path)[0].passed  # 12345 is not tried: it cannot be seen
-    monkeypatch.setattr(every_draw, "places_of", lambda release: tried)
+    monkeypatch.setattr(every_draw, "places_of", lambda release, table: tried)
     assert not draw_proof(package, tmp_path)[0].passed
 
 

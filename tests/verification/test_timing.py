@@ -342,7 +342,7 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
 
     from sensorsim.codegen.sensor_package import default_table
     from sensorsim.noise.table_file import write_table
-    from sensorsim.verification.package_vectors import fixed_arguments
+    from sensorsim.verification.bits import fixed_arguments
 
     table = replace(default_table(), features=9)
     path = tmp_path / "table.txt"
@@ -350,12 +350,12 @@ def test_measured_at_the_package_s_own_sizes_and_constants(tmp_path):
     write_folder(tmp_path / "package", make_package(Options(("sampled",), noise=path)))
     package = open_package(tmp_path / "package")
     (kernel,) = package.kernels
-    own = fixed_arguments(package, kernel)
+    lengths, values = fixed_arguments(package, kernel)
     _, entries = table.c_array()
-    assert own.lengths["n"] == 9
-    assert own.values["table"] == list(entries)
+    assert lengths["n"] == 9
+    assert values["table"] == list(entries)
     result = Work(package, tmp_path, FEW, 0).on_core(TARGETS["cortex-m4"], kernel)
-    assert result.lengths == own.lengths
+    assert result.lengths == lengths
     assert result.differing_bits == 0
 
 

@@ -66,7 +66,7 @@ def test_bits_counts_and_memory_on_one_core(package):
 
 def altered(package, folder):
     """A copy whose C is altered together with its hash in the manifest: only running it can tell."""
-    from sensorsim.codegen.kernel_sources import sha256
+    from sensorsim.codegen.write import sha256
 
     copy = shutil.copytree(package, folder / "package")
     source = copy / "src" / "ss_spof_lean.c"
@@ -103,14 +103,14 @@ def test_other_bits_or_a_stop_of_the_build_with_ubsan_is_a_failed_proof(package,
     with pytest.raises(
         FailedProofError, match=r"UBSan fails at vector 1 \(ss_spof_lean\): the C and the kernel differ"
     ):
-        work.without_undefined_behaviour()
+        work.without_undefined_behaviour(work.package.kernels[0])
 
     def stop(self, name, arguments):
         raise InputError(f"{name} stopped on k7.")
 
     monkeypatch.setattr(Machine, "call", stop)
     with pytest.raises(FailedProofError, match="undefined behaviour: ss_spof_lean stopped on k7"):
-        work.without_undefined_behaviour()
+        work.without_undefined_behaviour(work.package.kernels[0])
 
 
 def test_json_has_a_version_and_every_number(package, capsys):

@@ -20,7 +20,7 @@ from sensorsim._util.files import fill
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import Package, open_package
 from sensorsim.codegen.package_options import Options
-from sensorsim.codegen.sensor import SensorCode
+from sensorsim.codegen.sensor_package import SensorCode
 from sensorsim.codegen.write import write_folder
 from sensorsim.commands.verify import Symbol, binary_text
 from sensorsim.costing.prices import load_cpu
@@ -37,12 +37,12 @@ from sensorsim.machine.instructions import Decoder
 from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import table_bytes, write_table
-from sensorsim.verification import binary, image, sensor_draws
+from sensorsim.verification import binary, sensor_draws
 from sensorsim.verification.bits import Effort
+from sensorsim.verification.package_checks import read_tables
 from sensorsim.verification.sensor_draws import draw_proof, packets_differ
 from sensorsim.verification.sensor_life import SensorBuild
-from sensorsim.verification.table_in_code import LETTERS, read_tables
-from sensorsim.verification.wiped import leftovers
+from sensorsim.verification.sensor_timing import leftovers
 
 ENCODER = Path(__file__).parents[2] / "tables" / "encoders" / "default.json"
 ZIG = f"{sys.executable} -m ziglang cc"
@@ -84,7 +84,7 @@ def package(tmp_path_factory):
 def opened(package, monkeypatch):
     """`open_package` gives the light package, which lacks files that export writes."""
     monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: package)
-    monkeypatch.setattr(image, "differences", lambda package: [])
+    monkeypatch.setattr(binary, "differences", lambda package: [])
     return package
 
 
@@ -286,8 +286,8 @@ def changed(package, folder, file, before, after, command=CLANG_M4):
 
 def drawn(elf, package):
     program = read_elf(elf.read_bytes())
-    places = image.table_places(program, package)
-    return draw_proof(SensorBuild(identify_core(program), program, image.firmware_in(package), "ss_"), places)
+    places = binary.table_places(program, package)
+    return draw_proof(SensorBuild(identify_core(program), program, binary.firmware_in(package), "ss_"), places)
 
 
 REACHES = "return ss_geu_near(drawn, cut);"
@@ -313,7 +313,7 @@ def test_a_draw_that_is_off_by_one_fails(opened, tmp_path, file, before, after):
 def test_a_leak_by_one_word_in_a_thousand_fails(opened, tmp_path):
     leak = DRAW.replace("= ss", "= ((word[1U] >> 22U) == 513U) ? (uint8_t)((x[picked] >> 14U) & 3U) : ss")
     program = read_elf(changed(opened, tmp_path, "ss_release_kernels.h", DRAW, leak).read_bytes())
-    found = packets_differ(SensorBuild(identify_core(program), program, image.firmware_in(opened), "ss_"), PACKETS)
+    found = packets_differ(SensorBuild(identify_core(program), program, binary.firmware_in(opened), "ss_"), PACKETS)
     assert PACKETS >= 10_000 and found.startswith("packet ")
 
 
@@ -340,7 +340,7 @@ def test_the_edges_of_other_kinds_of_tables(tmp_path, kind):
 
 def package_table(package):
     known = read_tables(package)
-    return LETTERS[known.noise.table.storage], known.array
+    return {"u16": "H", "i8": "b", "u8": "B"}[known.noise.table.storage], known.array
 
 
 USED = "    ss_draw_release(sensor, x, packet, ss_noise_table,"
@@ -372,11 +372,11 @@ TOP = "(uint16_t)(sensor->word[1] >> 16U)"
 def test_halves_and_records_that_are_kept_are_found(opened, tmp_path, kept, said):
     elf = leaking(CLANG_M4, opened, tmp_path, f"    {kept};\n{WIPED}", WIPED)
     program = read_elf(elf.read_bytes())
-    assert said in leftovers(SensorBuild(identify_core(program), program, image.firmware_in(opened), "ss_"), 8)
+    assert said in leftovers(SensorBuild(identify_core(program), program, binary.firmware_in(opened), "ss_"), 8)
 
 
 def test_files_that_differ_fail_and_what_is_not_proved_is_said(opened, clang, monkeypatch):
-    monkeypatch.setattr(image, "differences", lambda package: ["README.md differs at line 3", "evil.c was added"])
+    monkeypatch.setattr(binary, "differences", lambda package: ["README.md differs at line 3", "evil.c was added"])
     report = binary.verify_elf(clang, opened.folder)
     assert not report.passed and proof(report, "files").detail == "README.md differs at line 3; evil.c was added"
     text, data = binary_text(report), report.to_dict()
@@ -392,8 +392,8 @@ def test_a_comment_of_the_table_that_is_untrue_fails(package, tmp_path, monkeypa
     text = header.read_text()
     header.write_text(text.replace("1.59995", "0.59995"))
     assert header.read_text() != text
-    monkeypatch.setattr(image, "differences", lambda package: [])
-    said = {one.name: one for one in image.package_proofs(replace(package, folder=tmp_path / "package"))}
+    monkeypatch.setattr(binary, "differences", lambda package: [])
+    said = {one.name: one for one in binary.package_proofs(replace(package, folder=tmp_path / "package"))}
     assert said["files"].passed and not said["certificate"].passed
 
 
@@ -731,7 +731,7 @@ def test_the_kernels_of_an_image(tmp_path, monkeypatch, command):
     need(command.split()[0])
     package = kernels_package(tmp_path / "package", "spof_lean", "release_stairs")
     monkeypatch.setattr(binary, "open_package", lambda folder, trust=False: package)
-    monkeypatch.setattr(image, "differences", lambda package: [])
+    monkeypatch.setattr(binary, "differences", lambda package: [])
     (tmp_path / "user.c").write_text(USER)
     elf = link(command, [*package.sources, tmp_path / "user.c"], package.include[:2], tmp_path / "app.elf")
     report = binary.verify_elf(elf, package.folder, effort=SMALL)

@@ -22,15 +22,13 @@ from sensorsim.commands.program import main
 from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import certified, make_table, ready_table
 from sensorsim.noise.table_file import read_table, write_table
-from sensorsim.verification import verification_steps as steps_module
+from sensorsim.verification import verification as steps_module
+from sensorsim.verification.audited_package import Release
 from sensorsim.verification.bits import Effort
-from sensorsim.verification.compiled_release import Release
 from sensorsim.verification.every_draw import draw_proof
-from sensorsim.verification.reproduce import differences
+from sensorsim.verification.package_checks import differences, read_tables, table_in, table_proofs
 from sensorsim.verification.step_runner import Worker
-from sensorsim.verification.table_in_code import read_tables, table_in, table_proofs
-from sensorsim.verification.verification import verify
-from sensorsim.verification.verification_steps import Setup, Step, selftest_on_host
+from sensorsim.verification.verification import Setup, Step, selftest_on_host, verify
 
 OWN = "sha256_of_this_file_without_this_line"
 FEW = ["--random-core", "40", "--random-host", "40"]
@@ -427,7 +425,7 @@ def test_every_draw_of_the_compiled_release(package, tmp_path):
     assert "each of 14 features is picked as often" in proof.detail
     table = ready_table("1.6", 1)
     assert isinstance(table, RowsTable) and naive_ratio(table) == certified(table).certificate.ratio
-    release = Release(opened, read_tables(opened), opened.kernels[0], tmp_path)
+    release = Release(opened, opened.kernels[0], tmp_path)
     words = np.random.default_rng(3).integers(0, 2**32, 300, np.uint32)
     for x in (0, 5000, 16384, 32768):
         want = []
@@ -500,13 +498,13 @@ def looping(sources, include, out):
 def test_a_process_that_is_lost_is_a_failed_proof_and_leaves_nothing(package, tmp_path):
     setup = Setup(package, tmp_path, ("host",), Effort(10, 10, 4), 0, False)
     worker = Worker(setup, "w")
-    assert worker.do(Step("selftest", "self-test on host", "host")) is None
+    assert worker.do(Step("self-test", "self-test on host", "host")) is None
     process = worker.process
     os.killpg(process.pid, 9)
     with pytest.raises(FailedProofError, match="a step: the code ended the process"):
-        worker.do(Step("selftest", "a step", "host"))
+        worker.do(Step("self-test", "a step", "host"))
     assert process.poll() is not None
-    assert worker.do(Step("selftest", "self-test on host", "host")) is None  # started again
+    assert worker.do(Step("self-test", "self-test on host", "host")) is None  # started again
     process = worker.process
     worker.end()
     assert process.poll() is not None

@@ -23,10 +23,9 @@ from sensorsim.noise.noise_table import ready_table
 from sensorsim.noise.table_file import write_table
 from sensorsim.verification import step_runner
 from sensorsim.verification.bits import Effort, Work
-from sensorsim.verification.findings import KernelResult, Proof
+from sensorsim.verification.kernel_timing import KernelResult, Proof
 from sensorsim.verification.step_runner import NOT_RUN, Run, Worker
-from sensorsim.verification.verification import NO_TABLE, NOT_DRAWN, verify
-from sensorsim.verification.verification_steps import Contents, Setup, Step, groups
+from sensorsim.verification.verification import NO_TABLE, NOT_DRAWN, Contents, Setup, Step, groups, verify
 
 FEW = Effort(20, 20, 4, 8)
 OWN = "sha256_of_this_file_without_this_line"
@@ -107,23 +106,23 @@ def asked(monkeypatch, tmp_path):
     steps = []
     answers = {
         "contents": Contents(("one", "two"), True),
-        "anew": {"MANIFEST.json": "{}"},
+        "files": {"MANIFEST.json": "{}"},
         "table": [Proof("table", True, "")],
-        "draw": [Proof("every draw", True, "")],
+        "every draw": [Proof("every draw", True, "")],
         "gcc": "gcc 1",
-        "ubsan": 3,
-        "selftest": None,
+        "UBSan": 3,
+        "self-test": None,
     }
 
     def do(self, step):
         steps.append(step)
-        return KernelResult("k", step.target, 1, 0) if step.what == "bits" else answers[step.what]
+        return KernelResult("k", step.target, 1, 0) if step.check == "bits" else answers[step.check]
 
     def never(*_):
         raise AssertionError("the package is opened in this process")
 
     monkeypatch.setattr(Worker, "do", do)
-    monkeypatch.setattr(step_runner, "Steps", never)
+    monkeypatch.setattr(step_runner, "Workspace", never)
     return folder, steps, answers
 
 
@@ -133,7 +132,7 @@ def test_a_package_whose_python_is_trusted_is_opened_in_other_processes_only(ask
     report = verify(folder, ["host", "k7"], FEW, jobs=jobs, trust=True)
     assert report.passed
     assert [result.target for result in report.results] == ["host", "k7"] * 2
-    assert [step.what for step in steps[:2]] == ["contents", "anew"]
+    assert [step.check for step in steps[:2]] == ["contents", "files"]
     assert len(steps) == 1 + 1 + 2 + 1 + 1 + 1 + 2 * 3
 
 
@@ -159,28 +158,28 @@ def test_without_trust_and_jobs_only_what_runs_nothing_on_the_host_is_done_here(
 
         def do(self, step):
             here.append(step)
-            return KernelResult("k", step.target, 1, 0) if step.what == "bits" else answers[step.what]
+            return KernelResult("k", step.target, 1, 0) if step.check == "bits" else answers[step.check]
 
-    monkeypatch.setattr(step_runner, "Steps", Here)
+    monkeypatch.setattr(step_runner, "Workspace", Here)
     assert verify(folder, ["host", "k7"], FEW).passed
-    assert not any(step.on_host or step.what == "selftest" for step in here)
-    assert {step.what for step in apart if step.on_host} == {"selftest", "table", "draw", "bits"}
+    assert not any(step.on_host or step.check == "self-test" for step in here)
+    assert {step.check for step in apart if step.on_host} == {"self-test", "table", "every draw", "bits"}
     here.clear()
     (folder / "added").write_text("")
     assert not verify(folder, ["host", "k7"], FEW).passed
-    assert {step.what for step in here} == {"contents"}  # an altered one can be ended, whatever it does
+    assert {step.check for step in here} == {"contents"}  # an altered one can be ended, whatever it does
 
 
 @pytest.mark.parametrize("jobs", [0, 2])
 @pytest.mark.parametrize("made", [{"MANIFEST.json": "{ }"}, {}, {"MANIFEST.json": "{}", "a": ""}, ["export refuses"]])
 def test_the_files_are_compared_here_and_nothing_runs_on_the_host_where_they_differ(asked, jobs, made):
     folder, steps, answers = asked
-    answers["anew"] = made
+    answers["files"] = made
     report = verify(folder, ["host", "k7"], FEW, jobs=jobs, trust=True)
     assert not report.passed
     assert not report.proof("files").passed
-    assert not any(step.on_host or step.what == "draw" for step in steps)
-    assert {step.what for step in steps} == {"contents", "anew", "table", "gcc", "selftest", "bits", "ubsan"}
+    assert not any(step.on_host or step.check == "every draw" for step in steps)
+    assert {step.check for step in steps} == {"contents", "files", "table", "gcc", "self-test", "bits", "UBSan"}
 
 
 def test_an_error_in_making_the_files_is_no_leave_to_run_the_code(asked, monkeypatch):
@@ -188,7 +187,7 @@ def test_an_error_in_making_the_files_is_no_leave_to_run_the_code(asked, monkeyp
     known = Worker.do
 
     def do(self, step):
-        if step.what == "anew":
+        if step.check == "files":
             raise FailedProofError("the process is lost")
         return known(self, step)
 
@@ -203,16 +202,16 @@ def test_while_the_files_are_made_emulated_cores_run_and_the_host_waits(tmp_path
     run.groups = groups(Contents(("one", "two"), True), setup)
     run.waiting = [list(group) for group in run.groups]
     first = run._take_steps()
-    assert [step.what for step in first] == ["anew"]
+    assert [step.check for step in first] == ["files"]
     seen = []
     for _ in range(4):
         taken = run._take_steps()
         seen += taken
         run.found |= dict.fromkeys(taken)
-    assert [step.what for step in seen] == ["selftest", "gcc", "bits", "ubsan", "bits", "ubsan"]
+    assert [step.check for step in seen] == ["self-test", "bits", "UBSan", "bits", "UBSan", "gcc"]
     assert not any(step.on_host for step in seen)
     run.found[first[0]] = []
-    assert run._take_steps() == [Step("selftest", "self-test on host", "host")]
+    assert run._take_steps() == [Step("table", "the table in the code", "host")]
 
 
 def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, monkeypatch):
@@ -224,14 +223,14 @@ def test_ctrl_c_in_a_step_that_is_done_here_is_not_lost_in_a_callback(asked, mon
             pass
 
         def do(self, step):
-            if step.what == "contents":
+            if step.check == "contents":
                 return answers["contents"]
             with contextlib.suppress(KeyboardInterrupt):  # as a callback of C does
                 os.kill(os.getpid(), signal.SIGINT)
             done.append(step)
-            return answers[step.what]
+            return answers[step.check]
 
-    monkeypatch.setattr(step_runner, "Steps", Here)
+    monkeypatch.setattr(step_runner, "Workspace", Here)
     with pytest.raises(KeyboardInterrupt):
         verify(folder, ["k7"], FEW)
     assert len(done) == 1
@@ -254,7 +253,7 @@ def test_an_answer_that_is_code_or_none_is_a_failed_proof(answer, tmp_path):
     told = {"code": pickle.dumps((True, Hostile(tmp_path / "made"))), "garbage": b"\x80", "shape": pickle.dumps(3)}
     theirs.send_bytes(told[answer])
     with pytest.raises(FailedProofError, match="a step: what its process answers is no answer"):
-        worker.do(Step("draw", "a step", "host"))
+        worker.do(Step("every draw", "a step", "host"))
     theirs.close()
     assert not (tmp_path / "made").exists()
     assert worker.process is None
@@ -294,14 +293,14 @@ def test_code_that_never_ends_is_a_failed_proof(texts, tmp_path, monkeypatch):
     monkeypatch.setattr(Machine, "limit", 1)
     work = Work(open_package(endless(texts, tmp_path / "p")), tmp_path, FEW, 0)
     with pytest.raises(EndlessError, match="does not end on k7: stopped after 1 s") as caught:
-        work.without_undefined_behaviour()
+        work.without_undefined_behaviour(work.package.kernels[0])
     assert caught.value.exit_code == 1
 
 
 def test_a_call_in_time_is_not_stopped(texts, tmp_path):
     write_folder(tmp_path / "p", texts)
     work = Work(open_package(tmp_path / "p"), tmp_path, FEW, 0)
-    assert work.without_undefined_behaviour() > 0
+    assert work.without_undefined_behaviour(work.package.kernels[0]) > 0
 
 
 @pytest.mark.slow
@@ -333,12 +332,12 @@ def test_an_image_whose_self_test_loops_for_ever_is_told(tmp_path, monkeypatch):
 
     from sensorsim.machine.elf import read_elf
     from sensorsim.machine.targets import TARGETS, Ziglang
-    from sensorsim.verification import image
+    from sensorsim.verification import binary
 
     monkeypatch.setattr(Machine, "limit", 1)
     core, source = TARGETS["cortex-m0plus"], tmp_path / "loop.c"
     source.write_text("unsigned ss_selftest(void); unsigned ss_selftest(void) { for (volatile int k = 0;; k++) { } }\n")
     out = Ziglang().elf(core, [source], [tmp_path], "ss_selftest", tmp_path / "loop.elf")
     program = read_elf((out or tmp_path / "loop.elf").read_bytes())
-    (proof,) = image.selftest_proofs(image.Image(program, core, SimpleNamespace(prefix="ss_")))
+    (proof,) = binary.selftest_proofs(binary.Image(program, core, SimpleNamespace(prefix="ss_")))
     assert not proof.passed and "ss_selftest does not end on cortex-m0plus: stopped after 1 s" in proof.detail
