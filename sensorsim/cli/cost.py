@@ -22,7 +22,7 @@ from sensorsim.costing.record_energy import SOURCES
 from sensorsim.kernels.formats import N
 
 if TYPE_CHECKING:
-    from sensorsim.costing.whole_record import WholeRecord
+    from sensorsim.costing.record_energy import WholeRecord
     from sensorsim.machine.machine_cost import MachineReport
 
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
@@ -140,7 +140,7 @@ def _machine(
     from sensorsim.cli.cost_machine import machine_text
     from sensorsim.codegen.sensor_package import default_sensor_costs
     from sensorsim.costing.cost_text import LEFT_OUT, fold_all, record_panel
-    from sensorsim.costing.whole_record import Choices, resolve_choices
+    from sensorsim.costing.record_energy import Choices, resolve_choices
     from sensorsim.machine.machine_cost import machine_cost
 
     fixed = {"m": 1, "width": None, "signed": False, "accounting": "paper", "metric": None}
@@ -184,8 +184,7 @@ def _machine(
 
 def _machine_record(report: "MachineReport", kernel_level: CostReport) -> "WholeRecord":
     """The whole record from the cycles of the compiled code."""
-    from sensorsim.costing.record_energy import SENSOR
-    from sensorsim.costing.whole_record import price_whole_record
+    from sensorsim.costing.record_energy import SENSOR, price_whole_record
 
     cycles = {case.mechanism: case.machine.total for case in report.cases}
     for sensor in report.sensor:
@@ -202,7 +201,7 @@ def _text(report: CostReport) -> str:
 
 
 def _sweep(text: str, plot: str | None, fmt: str, battery_mah: float | None, choices: dict[str, Any]) -> None:
-    from sensorsim.costing.comparisons import sweep
+    from sensorsim.costing.cost_report import sweep
 
     if battery_mah is not None or choices["records_per_day"] != 1:
         raise InputError("--sweep has the µJ of one record: leave --records-per-day and --battery-mah out.")

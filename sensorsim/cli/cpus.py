@@ -73,7 +73,7 @@ def check(files: tuple[Path, ...]) -> None:
     Example: sensorsim cpus check my-core.csv
     """
     from sensorsim._util.files import check_readable
-    from sensorsim.costing.tablecheck import check_file, table_files
+    from sensorsim.costing.chips import check_file, table_files
     from sensorsim.ranges import brief
 
     for path in files:

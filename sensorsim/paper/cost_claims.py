@@ -9,8 +9,7 @@ from pathlib import Path
 from sensorsim._util.files import temporary_folder
 from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.costing.chips import load_chips
-from sensorsim.costing.comparisons import X87, X87_WIDTH, break_even, price_by_width
-from sensorsim.costing.cost_report import CostReport, cost
+from sensorsim.costing.cost_report import X87, X87_WIDTH, CostReport, break_even, cost, price_by_width
 from sensorsim.costing.prices import cpu_names, load_cpu
 from sensorsim.costing.pricing import PAPER_PRICES
 from sensorsim.paper.claim import DEPENDS, C, Found, L, N, agrees, claim, derived_verdict, verdict, verdict_over

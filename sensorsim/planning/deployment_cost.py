@@ -10,13 +10,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sensorsim._util.terminal import counted
-from sensorsim.costing.record_energy import RecordPricer
-from sensorsim.costing.whole_record import resolve_choices
+from sensorsim.costing.record_energy import RecordPricer, resolve_choices
 from sensorsim.planning.deployment import Line, given
 
 if TYPE_CHECKING:
-    from sensorsim.costing.record_energy import Part
-    from sensorsim.costing.whole_record import WholeRecord
+    from sensorsim.costing.record_energy import Part, WholeRecord
     from sensorsim.planning.solve import Settled
 
 DAYS_PER_YEAR = 365.25
@@ -42,8 +40,7 @@ class Costs:
 
 def costs(settled: "Settled") -> Costs:
     """Compute the costs of a settled deployment."""
-    from sensorsim.costing.record_energy import NANOJOULES_PER_MICROJOULE
-    from sensorsim.costing.whole_record import check_day
+    from sensorsim.costing.record_energy import NANOJOULES_PER_MICROJOULE, check_day
 
     asked, size = settled.asked, settled.firmware.layout.bytes
     record = record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)
@@ -63,8 +60,7 @@ def costs(settled: "Settled") -> Costs:
 @lru_cache(maxsize=8)
 def record_of(n: int, chip: str | None, radio: str, battery_mah: float | None = None) -> "WholeRecord":
     """Return the sensor's record of n features on a chip, by a radio, as in `sensorsim cost`."""
-    from sensorsim.costing.record_energy import SENSOR
-    from sensorsim.costing.whole_record import Choices, WholeRecord
+    from sensorsim.costing.record_energy import SENSOR, Choices, WholeRecord
 
     choices = Choices(chip, radio, battery_mah=battery_mah)
     parts = resolve_choices(choices, "")

@@ -9,7 +9,7 @@ from sensorsim.costing.cost_text import SHOWN, format_short
 from sensorsim.costing.record_energy import NANOJOULES_PER_MICROJOULE, PARTS
 
 if TYPE_CHECKING:
-    from sensorsim.costing.whole_record import WholeRecord
+    from sensorsim.costing.record_energy import WholeRecord
     from sensorsim.reporting.findings import Rival
 
 WIDTH = 340  # as wide as a phone

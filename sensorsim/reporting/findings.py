@@ -13,7 +13,7 @@ from sensorsim.reporting.inputs import InputFile, InputReader
 from sensorsim.reporting.request import ReportRequest
 
 if TYPE_CHECKING:
-    from sensorsim.costing.whole_record import WholeRecord
+    from sensorsim.costing.record_energy import WholeRecord
     from sensorsim.fleets.fleet_result import FleetResult
     from sensorsim.noise.certificate import Certificate
     from sensorsim.noise.noise_table import NoiseTable
@@ -155,7 +155,7 @@ def compute_findings(request: ReportRequest, progress: Progress = lambda text: N
 
 def _record_cost(request: ReportRequest) -> "tuple[WholeRecord, float | None]":
     from sensorsim.costing.cost_report import cost
-    from sensorsim.costing.whole_record import Choices, price_whole_record
+    from sensorsim.costing.record_energy import Choices, price_whole_record
 
     costs = cost(request.n, request.l)
     choices = Choices(request.chip, request.radio, battery_mah=request.battery_mah)
@@ -201,8 +201,7 @@ def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
 def core_costs(n: int, board_cpu: str) -> tuple[Core, ...]:
     """Return the cost of a release on every core with a table, and on the board's own core."""
     from sensorsim.costing.prices import cpu_names, load_cpu
-    from sensorsim.costing.pricing import full_pricing
-    from sensorsim.costing.sensor import sensor_release
+    from sensorsim.costing.pricing import full_pricing, sensor_release
 
     found = []
     for name in dict.fromkeys([*cpu_names(), board_cpu]):

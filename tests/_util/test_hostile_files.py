@@ -16,7 +16,7 @@ from command import run
 from sensorsim._util.errors import InputError
 from sensorsim.codegen.manifest import open_package
 from sensorsim.codegen.write import check_folder
-from sensorsim.costing.tablecheck import check_file
+from sensorsim.costing.chips import check_file
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
 from sensorsim.encoders import read_encoder

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from sensorsim._util.errors import InputError
 from sensorsim.cli import group, main
-from sensorsim.costing.comparisons import break_even, price_by_width
-from sensorsim.costing.cost_report import cost
+from sensorsim.costing.cost_report import break_even, cost, price_by_width
 from sensorsim.costing.cost_text import _full_block, _lean_panel, _printed_block
 from sensorsim.costing.pricing import Total
 
@@ -297,11 +296,11 @@ def test_python_dash_m_and_help_with_an_example():
 def test_a_whole_release_of_the_sensor_is_counted():
     """ChaCha20 is 80 quarter rounds of four rotations; the paper's accounting changes nothing of it, the core does."""
     report = cost(14, 7)
-    parts = {part.name: part for part in report.sensor.parts}
+    parts = report.sensor.steps
     assert list(parts) == ["journal", "random words", "release", "packet", "wiping"]
     assert parts["random words"].operations["ROTATE"] == 320
     assert report.sensor.cost.typical == sum(part.cost.typical for part in parts.values())
     assert report.to_dict()["sensor_release"]["total"] == cost(14, 7, accounting="full").sensor.cost.typical
     assert cost(14, 7, cpu="cortex-m0plus").sensor.cost.typical > report.sensor.cost.typical
     longer = cost(4096, 7).sensor
-    assert longer.parts[3].cost.typical > parts["packet"].cost.typical  # twelve bits name a feature
+    assert longer.steps["packet"].cost.typical > parts["packet"].cost.typical  # twelve bits name a feature

@@ -15,9 +15,8 @@ from sensorsim.cli import group, main
 from sensorsim.costing.chips import load_parts, load_radio
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.cost_text import align_columns
-from sensorsim.costing.record_energy import block_operations
-from sensorsim.costing.sensor import sensor_operations
-from sensorsim.costing.whole_record import Choices, price_whole_record
+from sensorsim.costing.pricing import sensor_operations
+from sensorsim.costing.record_energy import Choices, block_operations, price_whole_record
 
 TABLES = Path(__file__).parents[2] / "tables"
 SLOT, ENTRY = 24, 8  # bytes of a slot of the journal, and what a log adds to them
@@ -424,7 +423,7 @@ BAD = {
         "apollo3",
         "--random",
         "trng",
-    ): "the table of Apollo3 Blue has no figure for a generator of true random words",
+    ): "Apollo3 Blue has no figure for a generator of true random words",
     ("--level", "machine", "--radio", "ble-2m"): "at machine level need a chip; give --chip",
 }
 

@@ -6,10 +6,18 @@ import io
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim.costing.chips import CHIP_SCHEMA, RADIO_SCHEMA, energy_file, radio_files
-from sensorsim.costing.comparisons import PUBLISHED_SCHEMA, published_file
+from sensorsim.costing.chips import (
+    CHIP_SCHEMA,
+    PUBLISHED_SCHEMA,
+    RADIO_SCHEMA,
+    SCHEMAS,
+    check_file,
+    energy_file,
+    published_file,
+    radio_files,
+    table_files,
+)
 from sensorsim.costing.prices import CPU_SCHEMA, Checked, cpu_folder, parse_checked, read_cpu
-from sensorsim.costing.tablecheck import SCHEMAS, check_file, table_files
 
 HEAD = f"# title: Mine\n{','.join(CPU_SCHEMA.names)}\n"
 ADD = 'ADD,"r,r",ADD,32,any,cycles,1,1,1,,1,1/3,manual,confirmed,,'

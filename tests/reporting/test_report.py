@@ -22,8 +22,7 @@ from sensorsim.cli import main
 from sensorsim.cli.report import command
 from sensorsim.costing.chips import energy_file
 from sensorsim.costing.cost_report import cost
-from sensorsim.costing.record_energy import PARTS
-from sensorsim.costing.whole_record import Choices, price_whole_record
+from sensorsim.costing.record_energy import PARTS, Choices, price_whole_record
 from sensorsim.language.secrecy import NOT_PROVED
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.noise.noise_table import make_table, ready_table
