@@ -183,7 +183,7 @@ def _environment() -> "Environment":
 
 
 def _render(template: str, found: Findings) -> str:
-    from sensorsim.paper.claim import MARKS
+    from sensorsim.paper.recompute import MARKS
 
     shown = {name: title for name, title in SECTIONS.items() if name != "claims" or found.claims is not None}
     verdicts = Counter(one.verdict for one in found.claims or ())

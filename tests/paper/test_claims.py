@@ -11,8 +11,7 @@ import pytest
 from claim_verdicts import TRAINED, VERDICT
 from command import run
 
-from sensorsim.paper.claim import VERDICTS, agrees, derived_verdict, verdict_over
-from sensorsim.paper.recompute import claims, statements
+from sensorsim.paper.recompute import VERDICTS, agrees, claims, derived_verdict, statements, verdict_over
 
 LONG = ("own-sd", "own-ranges")  # seconds: a linear program, and every proof of every kernel
 
@@ -159,6 +158,6 @@ def test_the_order_does_not_depend_on_what_was_imported_first():
     code += "print([one.id for one in statements()])"
     said = [
         subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True).stdout
-        for first in ("claim", "loss_claims")
+        for first in ("recompute", "loss_claims")
     ]
     assert said[0] == said[1] and said[0].startswith("['cost-spof'")

@@ -26,8 +26,7 @@ from sensorsim.costing.record_energy import PARTS, Choices, price_whole_record
 from sensorsim.language.secrecy import NOT_PROVED
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.noise.noise_table import make_table, ready_table
-from sensorsim.paper.claim import VERDICTS, Claim
-from sensorsim.paper.recompute import Claims
+from sensorsim.paper.recompute import VERDICTS, Claim, Claims
 from sensorsim.planning import Asked, plan
 from sensorsim.reporting import ReportRequest, report
 from sensorsim.reporting.inputs import CERTIFIED, PackageFacts, _certify_table, package_facts
