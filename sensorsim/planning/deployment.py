@@ -56,89 +56,79 @@ class Asked:
     battery_mah: float | None = None
 
     def __post_init__(self) -> None:
-        self._check_numbers()
-        self._check_features()
-        if self.goal not in GOALS:
-            raise InputError(
-                f"a plan is not for {self.goal!r}{did_you_mean(self.goal, GOALS)}; give one of {', '.join(GOALS)}."
-            )
-        missing = [name for name in SOLVABLE if getattr(self, name) is None]
-        if len(missing) > 1:
-            named = " and ".join(_words(name) for name in missing)
-            raise InputError(f"{named} are open and a plan solves for one of them; give all but one.")
-        if self.goal != MEAN and self.n < 2:
-            raise InputError(
-                f"a {self.goal} needs at least 2 features, for their covariance; give --features 2 or more."
-            )
-        if self.goal == MODEL and (self.accuracy is not None or self.open != "accuracy"):
-            raise InputError("a model is simulated and not solved for; leave --accuracy out and give all the rest.")
-        if self.goal != MEAN and self.noise is not None and self.noise.release != 1:
-            raise InputError(
-                f"a {self.goal} is learnt from one number of a record and this table releases {self.noise.release}; "
-                "make it with --release 1."
-            )
+        from sensorsim.accounting.composition import LEAST_DELTA
+        from sensorsim.noise.noise_table import MOST_FEATURES, budget_of
+        from sensorsim.ranges import ranges_for
 
-    def _check_numbers(self) -> None:
-        for name, most in {**WHOLE, "days": MOST_DAYS}.items():
+        for name, most in {**WHOLE, "days": MOST_DAYS, "features": MOST_FEATURES, "n": MOST_FEATURES}.items():
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not 1 <= value <= most):
-                raise InputError(f"{_words(name)} is {value}; give a whole number from 1 to {most}.")
+                raise InputError(f"{name.replace('_', ' ')} is {value}; give a whole number from 1 to {most}.")
         if self.every is not None and self.every > self.days:
             raise InputError(
                 f"an estimate is made of {self.every} days and the fleet runs for {self.days}; give a smaller --every, "
                 "or more --days."
             )
         if self.budget_epsilon is not None:
-            from sensorsim.noise.noise_table import budget_of
-
             object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon, "budget epsilon"))
-        if self.accuracy is not None and not (_is_real(self.accuracy) and 0 < self.accuracy < 0.5):
+        within = {
+            "accuracy": (
+                self.accuracy is None or 0 < self.accuracy < 0.5,
+                "a share of the range, above 0, below 0.5",
+            ),
+            "expect": (0 <= self.expect <= 1, "the expected mean as a share of the range, from 0 to 1"),
+            "loss": (0 <= self.loss < 1, "the share of packets that are lost, from 0 to below 1"),
+            "delta": (LEAST_DELTA <= self.delta < 1, f"a number from {LEAST_DELTA:g} to below 1"),
+        }
+        for name, (inside, allowed) in within.items():
+            if not inside:
+                raise InputError(f"{name} is {getattr(self, name)}; give {allowed}.")
+        if self.goal not in GOALS:
             raise InputError(
-                f"accuracy is {self.accuracy}; give the half width of an interval as a share of the range, above 0 and "
-                "below 0.5, as in 0.02 for 2 %."
+                f"a plan is not for {self.goal!r}{did_you_mean(self.goal, GOALS)}; give one of {', '.join(GOALS)}."
             )
-        if not (_is_real(self.expect) and 0 <= self.expect <= 1):
-            raise InputError(f"the mean expected is {self.expect}; give it as a share of the range, from 0 to 1.")
-        if self.goal != MEAN and self.expect != type(self).expect:
-            raise InputError(f"--expect is the mean that is planned for, and a {self.goal} has none; leave it out.")
-        if not (_is_real(self.loss) and 0 <= self.loss < 1):
-            raise InputError(f"loss is {self.loss}; give the share of packets that are lost, from 0 to below 1.")
-        from sensorsim.accounting.composition import LEAST_DELTA
-
-        if not (_is_real(self.delta) and LEAST_DELTA <= self.delta < 1):
-            raise InputError(f"delta is {self.delta}; give a number from {LEAST_DELTA:g} to below 1.")
-
-    def _check_features(self) -> None:
-        from sensorsim.noise.noise_table import MOST_FEATURES
-        from sensorsim.ranges import ranges_for
-
-        known = {"--features": self.features, "the columns": len(self.columns) or None}
-        known["the noise table"] = None if self.noise is None else self.noise.features
+        missing = [name for name in SOLVABLE if getattr(self, name) is None]
+        if len(missing) > 1:
+            named = " and ".join(missing).replace("_", " ")
+            raise InputError(f"{named} are open and a plan solves for one of them; give all but one.")
+        table = None if self.noise is None else self.noise.features
+        known = {"--features": self.features, "the columns": len(self.columns) or None, "the noise table": table}
         numbers = {name: count for name, count in known.items() if count is not None}
         if len(set(numbers.values())) > 1:
-            listed = " and ".join(
-                f"{name} {'are' if name == 'the columns' else 'is'} {n}" for name, n in numbers.items()
-            )
+            listed = " and ".join(f"{name}: {count}" for name, count in numbers.items())
             raise InputError(f"{listed}: a record has one number of features; give a table made for them.")
-        if not (type(self.n) is int and 1 <= self.n <= MOST_FEATURES):
-            raise InputError(f"features is {self.n}; give a whole number from 1 to {MOST_FEATURES}.")
-        if self.goal != MEAN and self.ranges is not None:
-            raise InputError(f"--ranges give a mean its unit, and a {self.goal} has none; leave them out.")
         if self.goal == MEAN and self.columns and self.ranges is None:
             object.__setattr__(self, "ranges", ranges_for(self.columns))
-        if self.ranges is not None and len(self.ranges) != self.n:
+        if self.goal == MEAN and self.ranges is not None and len(self.ranges) != self.n:
             raise InputError(f"{self.n} features meet {len(self.ranges)} ranges; give one range for each.")
+        if self.goal != MEAN:
+            self._check_other_goal()
+
+    def _check_other_goal(self) -> None:
+        """Refuse what a covariance or a model cannot have."""
+        for name, default in {"expect": type(self).expect, "ranges": None}.items():
+            if getattr(self, name) != default:
+                raise InputError(f"--{name} is for a mean, and a {self.goal} has none; leave it out.")
+        if self.n < 2:
+            raise InputError(
+                f"a {self.goal} needs at least 2 features, for their covariance; give --features 2 or more."
+            )
+        if self.goal == MODEL and (self.accuracy is not None or self.open != "accuracy"):
+            raise InputError("a model is simulated and not solved for; leave --accuracy out and give all the rest.")
+        if self.noise is not None and self.noise.release != 1:
+            raise InputError(
+                f"a {self.goal} is learnt from one number of a record and this table releases {self.noise.release}; "
+                "make it with --release 1."
+            )
 
     @property
     def n(self) -> int:
-        """Number of features of a record."""
-        if self.features is not None:
-            return self.features
-        return len(self.columns) or (FEATURES if self.noise is None else self.noise.features)
+        """Return the number of features of a record."""
+        return self.features or len(self.columns) or (FEATURES if self.noise is None else self.noise.features)
 
     @property
     def open(self) -> str | None:
-        """Name of the number that the plan solves for; None where all are given, the accuracy too."""
+        """Return the name of the number that the plan solves for; None where all are given, the accuracy too."""
         return next((name for name in SOLVABLE if getattr(self, name) is None), None)
 
     @property
@@ -164,11 +154,3 @@ def given(value: Any) -> Any:
 def span(days: int) -> str:
     """Return how often an estimate comes, in words."""
     return {1: "a day", 7: "a week", 30: "a month", 365: "a year"}.get(days, f"in {days:,} days")
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _is_real(value: object) -> bool:
-    return type(value) in (int, float)

@@ -24,7 +24,7 @@ from sensorsim.planning.deployment import COVARIANCE, MEAN, MODEL, Asked, given
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.planning.design import Design
+    from sensorsim.planning.solve import Design
     from sensorsim.planning.synthetic_people import Reach
 
 NORMAL_95 = 1.959964  # standard normal quantile of 97.5 %

@@ -10,9 +10,8 @@ from sensorsim._util import drawing
 from sensorsim._util.errors import InputError
 from sensorsim._util.terminal import counted
 from sensorsim.planning.deployment import MODEL, Asked, given, span
-from sensorsim.planning.design import choose_design
 from sensorsim.planning.estimands import ESTIMANDS, packets
-from sensorsim.planning.solve import settle
+from sensorsim.planning.solve import choose_design, settle
 from sensorsim.planning.study_plan import Plan
 
 TIMES = ("0.25", "0.5", "1", "2", "4")  # the budget asked for
