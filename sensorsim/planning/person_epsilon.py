@@ -202,18 +202,11 @@ def privacy_lines(settled: "Settled", found: Protects) -> list[Line]:
             made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))
             unit = f"epsilon at delta {found.delta:g}"
             made.append(Line(f"epsilon {of}, by distributions", at_delta, unit, f"{how}[1]"))
-    return [*made, *_shuffled_lines(found.shuffled, found.delta)]
-
-
-def _shuffled_lines(found: Shuffled, delta: float) -> list[Line]:
-    unit = f"epsilon at delta {delta:g}, {WITHOUT_IDENTITY}"
-    spans = {
-        "in the days of an estimate, begun anywhere": (found.of_a_person, found.epsilon),
-        "in the days of an estimate, aligned": (found.aligned_of_a_person, found.aligned_epsilon),
-    }
-    made = []
-    for when, (packets, epsilon) in spans.items():
+    shuffled, delta = found.shuffled, found.delta
+    anywhere = "begun anywhere", shuffled.of_a_person, shuffled.epsilon
+    for when, packets, epsilon in (anywhere, ("aligned", shuffled.aligned_of_a_person, shuffled.aligned_epsilon)):
         if epsilon is not None:
-            how = f"sensorsim.planning.group_epsilon(float({CERTIFIED}), {found.packets}, {delta!r}, {packets})"
-            made.append(Line(f"epsilon of a person {when}, shuffled", epsilon, unit, how))
+            name = f"epsilon of a person in the days of an estimate, {when}, shuffled"
+            how = f"sensorsim.planning.group_epsilon(float({CERTIFIED}), {shuffled.packets}, {delta!r}, {packets})"
+            made.append(Line(name, epsilon, f"epsilon at delta {delta:g}, {WITHOUT_IDENTITY}", how))
     return made
