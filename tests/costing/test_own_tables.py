@@ -180,8 +180,7 @@ def test_plan_and_fleet_count_a_board_of_ones_own(capsys):
 
 
 def test_a_page_names_the_files_of_a_board():
-    from sensorsim.reporting.findings import core_costs
-    from sensorsim.reporting.inputs import InputReader
+    from sensorsim.reporting.findings import InputReader, core_costs
 
     reader, other = InputReader(), InputReader()
     reader.board("board.csv"), other.board(None)

@@ -29,7 +29,7 @@ from sensorsim.noise.noise_table import make_table, ready_table
 from sensorsim.paper.recompute import VERDICTS, Claim, Claims
 from sensorsim.planning import Asked, plan
 from sensorsim.reporting import ReportRequest, report
-from sensorsim.reporting.inputs import CERTIFIED, PackageFacts, _certify_table, package_facts
+from sensorsim.reporting.findings import CERTIFIED, PackageFacts, _certify_table, package_facts
 from sensorsim.reporting.page import headlines, printable, render_page
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=//x.example onerror=a>&amp;"
