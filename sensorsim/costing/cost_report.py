@@ -346,8 +346,8 @@ def _x87_total(name: str, report: CostReport) -> Number:
     """Price the printed list in floating point: values on x87, the noise pointer on integers, the root one FSQRT."""
     metric = "latency" if report.pricing.metric == "latency" else "native"
 
-    def price(operation: str, *width: Any) -> Number:
-        return report.pricing.cpu.price(operation, *width, metric).typical
+    def price(operation: str, width: int, signed: bool) -> Number:
+        return report.pricing.cpu.price(operation, width, signed, metric).typical
 
     def entry_price(entry: Entry) -> Number:
         pointer = entry.on == "pointer"

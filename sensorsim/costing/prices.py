@@ -19,6 +19,7 @@ from sensorsim.costing.csv_schema import (
     Column,
     Lines,
     Number,
+    Reader,
     Schema,
     Span,
     UnreadableTableError,
@@ -217,7 +218,10 @@ def read_cpu(path: Path) -> Cpu:
         if tuple(columns) != CPU_SCHEMA.names:
             raise ValueError("it does not have the columns of a processor table")
         own = tuple(Row(path, line, *CPU_SCHEMA.values(cells)) for line, cells in lines)
-        checked, configuration = parse_checked(header.get("checked", "")), parse_configuration(header)
+        checked, configuration = (
+            parse_checked(header.get("checked", "")),
+            parse_configuration(header.get("configuration", "")),
+        )
     except ValueError as error:
         raise InputError(f"{path.name} cannot be read ({error}); run `sensorsim cpus check` for the line.") from None
     base = base_file(path, base_name(header))
@@ -257,10 +261,9 @@ def parse_checked(text: str) -> Checked | None:
     return Checked(match["against"], int(match["kernels"]), match["largest"], match["worst"] or "", match["mean"])
 
 
-def parse_configuration(header: Mapping[str, str]) -> str:
+def parse_configuration(text: str) -> str:
     """Parse a `configuration` line: a few words, or "" where there is none; ValueError for another form."""
-    text = header.get("configuration", "")
-    if "configuration" in header and (not text or len(text) > 120 or text[-1] in ".;"):
+    if len(text) > 120 or text.endswith((".", ";")):
         raise ValueError(f"{text!r} is not a few words such as `single-cycle multiplier`, without a stop behind them")
     return text
 
@@ -308,10 +311,10 @@ def _check_table(path: Path, header: dict[str, str], lines: Lines) -> Iterator[t
         yield 1, wrong
     if all(how in header for how in BASES):
         yield 1, "extends one table and alters another; a table does one of them"
-    for name, parse, value in (("checked", parse_checked, header.get("checked", "")),
-                               ("configuration", parse_configuration, header)):  # fmt: skip
+    readers: dict[str, Reader] = {"checked": parse_checked, "configuration": parse_configuration}
+    for name, parse in readers.items():
         try:
-            parse(value)  # type: ignore[operator]
+            parse(header.get(name, ""))
         except ValueError as error:
             yield 1, f"{name}: {error}"
     own = tuple(Row(path, line, *CPU_SCHEMA.values(cells)) for line, cells in lines)

@@ -140,20 +140,11 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     return Difference(mean(first) - mean(second), error)
 
 
-def gains(experiment: Experiment, sigma: float) -> Differences:
-    """Return the accuracy of SPOF less that of DP-SGD, by epsilon."""
-    return {
-        e: difference(experiment.accuracy("spof", e, sigma=sigma), experiment.accuracy("dpsgd", e, sigma=sigma))
-        for e in EPSILONS
-    }
-
-
-def noise_effects(experiment: Experiment, mechanism: str) -> Differences:
-    """Return the effect of environmental noise on a mechanism's accuracy, by epsilon."""
-    return {
-        e: difference(experiment.accuracy(mechanism, e, sigma=SIGMA), experiment.accuracy(mechanism, e))
-        for e in EPSILONS
-    }
+def compare(experiment: Experiment, first: str, second: str, sigma: float = 0.0, than: float = 0.0) -> Differences:
+    """Return the accuracy of `first` at this environmental noise less that of `second` at `than`, by epsilon."""
+    at, other = ({"sigma": value} if value else {} for value in (sigma, than))
+    accuracy = experiment.accuracy
+    return {e: difference(accuracy(first, e, **at), accuracy(second, e, **other)) for e in EPSILONS}
 
 
 def mean_difference(found: Differences) -> Difference:
@@ -221,7 +212,7 @@ def exp_unaffected(experiment: Experiment) -> Found:
 @claim("exp-gain", FIGURE, "SPOF is {} % more accurate than DP-SGD on average, noiseless inputs", "2.90", full=True)
 def exp_gain(experiment: Experiment, printed: str) -> Found:
     """mean accuracy, 1 - MSE in per cent, of {trained}; SPOF decodes without c"""
-    found = mean_difference(gains(experiment, 0.0))
+    found = mean_difference(compare(experiment, "spof", "dpsgd"))
     kept = mean(experiment.mean("spof", e, decode_c=True) for e in EPSILONS)
     text = f"{found} points; decoding with c, SPOF's mean accuracy is {kept:.1f}"
     return text, abs(found.points - float(printed)) <= 2 * found.error
@@ -230,14 +221,14 @@ def exp_gain(experiment: Experiment, printed: str) -> Found:
 @claim("exp-gain-noise", FIGURE, "SPOF is {} % more accurate than DP-SGD on average, sigma = 5", "3.52", full=True)
 def exp_gain_noise(experiment: Experiment, printed: str) -> Found:
     """as exp-gain, with environmental noise of sigma = 5; {trained}"""
-    found = mean_difference(gains(experiment, SIGMA))
+    found = mean_difference(compare(experiment, "spof", "dpsgd", SIGMA, SIGMA))
     return f"{found} points", abs(found.points - float(printed)) <= 2 * found.error
 
 
 @claim("exp-order", FIGURE, "SPOF is more accurate than DP-SGD", full=True)
 def exp_order(experiment: Experiment) -> Found:
     """difference of mean accuracies at each epsilon, with and without environmental noise; {trained}"""
-    clean, noisy = gains(experiment, 0.0), gains(experiment, SIGMA)
+    clean, noisy = (compare(experiment, "spof", "dpsgd", sigma, sigma) for sigma in (0.0, SIGMA))
     text = f"points, noiseless: {by_epsilon(clean)}; sigma = 5: {by_epsilon(noisy)}"
     return text, verdict_on_signs(gain.sign for gain in (*clean.values(), *noisy.values()))
 
@@ -255,10 +246,7 @@ def exp_trivial(experiment: Experiment) -> Found:
 @claim("exp-fm", FIGURE, "FM has a worse trade-off than SPOF and DP-SGD", full=True)
 def exp_fm(experiment: Experiment) -> Found:
     """mean accuracy of SPOF and of DP-SGD less that of FM, which has one user and no constant; {trained}"""
-    found = {
-        name: {e: difference(experiment.accuracy(name, e), experiment.accuracy("fm", e)) for e in EPSILONS}
-        for name in ("spof", "dpsgd")
-    }
+    found = {name: compare(experiment, name, "fm") for name in ("spof", "dpsgd")}
     text = f"points above FM, SPOF: {by_epsilon(found['spof'])}; DP-SGD: {by_epsilon(found['dpsgd'])}"
     return text, verdict_on_signs(one.sign for each in found.values() for one in each.values())
 
@@ -266,7 +254,7 @@ def exp_fm(experiment: Experiment) -> Found:
 @claim("exp-fm-noise", FIGURE, "FM improves in the presence of environmental noise", full=True)
 def exp_fm_noise(experiment: Experiment) -> Found:
     """mean accuracy of FM at sigma = 5 less that at 0; {trained}"""
-    found = noise_effects(experiment, "fm")
+    found = compare(experiment, "fm", "fm", SIGMA)
     return f"points: {by_epsilon(found)}", verdict_on_signs(gain.sign for gain in found.values())
 
 
@@ -297,7 +285,7 @@ def exp_flat(experiment: Experiment) -> Found:
 def exp_robust(experiment: Experiment) -> Found:
     """mean accuracy at sigma = 5 less that at 0, at each epsilon: above -1 point, below it, or undecided within chance;
     {trained}"""
-    found = noise_effects(experiment, "spof")
+    found = compare(experiment, "spof", "spof", SIGMA)
     signs = (Difference(one.points + 1, one.error).sign for one in found.values())
     return f"points: {by_epsilon(found)}", verdict_on_signs(signs)
 
@@ -305,7 +293,7 @@ def exp_robust(experiment: Experiment) -> Found:
 @claim("exp-degrades", f"{SECTION}; conclusion", "DP-SGD degrades under environmental noise", full=True)
 def exp_degrades(experiment: Experiment) -> Found:
     """mean accuracy at sigma = 5 less that at 0, below 0 at every epsilon; {trained}"""
-    found = noise_effects(experiment, "dpsgd")
+    found = compare(experiment, "dpsgd", "dpsgd", SIGMA)
     return f"points: {by_epsilon(found)}", verdict_on_signs(-change.sign for change in found.values())
 
 

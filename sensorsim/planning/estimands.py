@@ -4,7 +4,7 @@ A correlation takes two kinds of packets: half of them release features, half of
 R²·u = s'Σs + noise, and Σ is the regression on the products of the directions' entries (hospital/learning.py). Its
 error has two parts, and more packets reduce only one of them:
 
-    clipping   its bias at this R, simulated on synthetic people (plan/synthetic_people.py)
+    clipping   its bias at this R, simulated on synthetic people (planning/synthetic_people.py)
     noise      1.96 standard errors, which go with R²·sd(u)/sqrt(sketches)
 
 The R of a plan is the one, of a few, with which their sum is least. About 95 of 100 correlations are within that sum on

@@ -315,7 +315,8 @@ class InputReader:
         name = brief(_file_name(folder))
         try:
             package = open_package(Path(fspath(folder)))
-            self._list("--package", MANIFEST, (package.folder / MANIFEST).read_bytes())
+            digest = hashlib.sha256((package.folder / MANIFEST).read_bytes()).hexdigest()
+            self.files.append(InputFile("--package", MANIFEST, digest))
             return package_facts(package)
         except InputError as error:
             raise InputError(str(error)) from None  # an altered package is bad input here, and has no code of its own
@@ -336,11 +337,8 @@ class InputReader:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{brief(name)} is not the path of a file; give {expected}.") from None
-        self._list(option, name, content)
-        return content
-
-    def _list(self, option: str, name: str, content: bytes) -> None:
         self.files.append(InputFile(option, name, hashlib.sha256(content).hexdigest()))
+        return content
 
 
 def _file_name(path: PathName) -> str:

@@ -126,12 +126,6 @@ def test_another_core_than_the_chips_is_refused(capsys):
     assert "there is no machine code for core.csv" in run(capsys, "cost", "--level", "machine", "--cpu", "core.csv")[2]
 
 
-def test_a_chip_without_a_table_of_its_core_says_what_to_do(capsys):
-    Path("bare.csv").write_text(board(core="My core", cpu=""))
-    assert "name one in its column cpu, or choose another" in run(capsys, "cost", "--chip", "bare.csv")[2]
-    assert "no table here; choose another." in run(capsys, "plan", "--chip", "nrf51822")[2]
-
-
 def test_the_files_of_a_board_are_those_that_are_read():
     assert own_files("board.csv") == [Path("board.csv"), Path("dear.csv")]
     assert own_files("nrf52840") == own_files(None) == []
@@ -189,9 +183,3 @@ def test_a_page_names_the_files_of_a_board():
     assert named == [("--chip", "board.csv", hashes[0]), ("--chip", "dear.csv", hashes[1])] and other.files == []
     cores = core_costs(14, "dear.csv")
     assert cores[-1].title == "Dear core" and len(cores) == len(core_costs(14, "cortex-m4")) + 1
-
-
-def test_a_file_of_ones_own_without_its_ending_is_found(capsys):
-    assert "chip 'board' is not known (did you mean board.csv?)" in run(capsys, "plan", "--chip", "board")[2]
-    assert "processor 'dear' is not known (did you mean dear.csv?)" in run(capsys, "cost", "--cpu", "dear")[2]
-    assert "did you mean" not in run(capsys, "cost", "--cpu", "no\0where")[2]

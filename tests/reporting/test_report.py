@@ -249,12 +249,6 @@ def test_a_sweep_of_other_features_is_kept_apart_and_never_a_headline(tmp_path):
     assert "Settings:" not in bare.html and parts_of(bare.html)[1] == {}
 
 
-def test_parts_of_the_same_setting_say_so(made):
-    """A fleet of the plan's own table is of its setting; the sweep beside it is not."""
-    _, parts = parts_of(made.html)
-    assert OTHER not in parts["A simulated fleet"] and OTHER in parts["Accuracy of a sweep"]
-
-
 @pytest.mark.parametrize("epsilon, other", [("3.2", True), ("1", False)])
 def test_a_fleet_of_another_table_is_kept_apart(epsilon, other, tmp_path):
     noise = ready_table(epsilon, 1)
