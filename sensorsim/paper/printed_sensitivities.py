@@ -30,13 +30,10 @@ class Sensitivity:
 
 def sensitivity_table(a: float = 0.0, n: int = 14, C: float = 4.0, c: float = 2.5, l: int = 7) -> list[Sensitivity]:
     """Return every sensitivity: printed, bound, what holds."""
-    return [*_spof_rows(a, n, c, l), *_dpsgd_rows(a, n, C)]
-
-
-def _spof_rows(a: float, n: int, c: float, l: int) -> list[Sensitivity]:
     c_j = s.typical_c_j(c, l)
     noisy = s.noisy_inputs(1.0, n)
     with_constant = s.stabilized_distance(c, l, n, constant=True)
+    clipped = "here no gradient is longer than C" if s.never_clips(n, C, a) else "here some gradients are longer than C"
     return [
         Sensitivity(
             *("SPOF, per feature at a", "Delta_SPOF(i)"),
@@ -63,12 +60,6 @@ def _spof_rows(a: float, n: int, c: float, l: int) -> list[Sensitivity]:
             *("SPOF, noisy inputs, noise 0", "b_j·3n/2", s.noisy_inputs_printed([1.0] * l, n), noisy, noisy),
             "without noise the printed b_j sums to l, not to 1; and alpha3 scales with b_j²",
         ),
-    ]
-
-
-def _dpsgd_rows(a: float, n: int, C: float) -> list[Sensitivity]:
-    clipped = "here no gradient is longer than C" if s.never_clips(n, C, a) else "here some gradients are longer than C"
-    return [
         Sensitivity(
             *("DP-SGD, per feature at a", "2·sigma(a)", s.dpsgd_term_printed(a), s.dpsgd_term(a), s.dpsgd_unclipped(1)),
             "the bound takes the larger of sigma(a) and sigma(-a); two gradients differ by x' - x: 1 for every a",

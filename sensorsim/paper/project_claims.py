@@ -167,41 +167,28 @@ def compare_with_c(kernels: Sequence["Kernel"], command: str) -> tuple[int, int]
 
     rng, same, calls = random.Random(0), 0, 0
     with temporary_folder() as folder:
-        library = _build(folder, c_sources(list(kernels), "ss_", (), ""), command)
+        for name, text in c_sources(list(kernels), "ss_", (), "").items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        sources, built = sorted(str(path) for path in Path(folder).rglob("*.c")), str(Path(folder, "kernels.so"))
+        flags = ["-std=c99", "-O2", f"-I{folder}/include", "-shared", "-fPIC"]
+        subprocess.run([command, *flags, "-o", built, *sources], check=True, capture_output=True)
+        library = ctypes.CDLL(built)
         for kernel in kernels:
             for lengths in lengths_to_check(kernel):
                 for _ in range(CALLS):
                     given = arguments(kernel, lengths, lambda name, lo, hi: rng.randint(lo, hi))
-                    in_c = _call_c(getattr(library, f"ss_{kernel.name}"), kernel, given)
+                    passed: dict[str, Any] = {}
+                    for name, value in given.items():
+                        kind: Any = kernel.parameters[name]
+                        word = WORDS[getattr(getattr(kind, "element", kind), "storage", "u32")]
+                        passed[name] = (word * len(value))(*value) if name in kernel.arrays else word(value)
+                    getattr(library, f"ss_{kernel.name}")(*passed.values())
                     kernel(*given.values())
-                    same += in_c == {name: given[name] for name in in_c}
+                    same += all(list(passed[name]) == given[name] for name in kernel.arrays)
                     calls += 1
     return same, calls
-
-
-def _build(folder: str, files: dict[str, str], command: str) -> Any:
-    for name, text in files.items():
-        path = Path(folder, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    sources = sorted(str(path) for path in Path(folder).rglob("*.c"))
-    library = str(Path(folder, "kernels.so"))
-    flags = ["-std=c99", "-O2", f"-I{folder}/include", "-shared", "-fPIC"]
-    subprocess.run([command, *flags, "-o", library, *sources], check=True, capture_output=True)
-    return ctypes.CDLL(library)
-
-
-def _call_c(function: Any, kernel: "Kernel", given: dict[str, Any]) -> dict[str, list[int]]:
-    """Call a C function and return every array after the call, by name."""
-    passed: dict[str, Any] = {}
-    for name, value in given.items():
-        kind: Any = kernel.parameters[name]
-        if name in kernel.arrays:
-            passed[name] = (WORDS[getattr(kind.element, "storage", "u32")] * len(value))(*value)
-        else:
-            passed[name] = WORDS[getattr(kind, "storage", "u32")](value)
-    function(*passed.values())
-    return {name: list(passed[name]) for name in kernel.arrays}
 
 
 @claim("own-c", f"{PROJECT}the C", "the emitted C gives the same bits as the kernels", full=True)

@@ -24,11 +24,8 @@ FIRST_LEFT_OUT = ("record", "whole run", "month")  # all are in the JSON
 def plan_text(plan: Plan) -> str:
     """Return the accuracy first, then the design, the privacy and the costs; leave out some spans if it is too long."""
     reached = _model(plan) if plan.model else _accuracy(plan)
-    before, after = (
-        [*_deployment(plan), *reached, *_design(plan)],
-        [*_shuffled(plan), *_costs(plan), *_strategies(plan)],
-    )
-    protected = _protects(plan.protects)
+    before, protected = [*_deployment(plan), *reached, *_design(plan)], _protects(plan.protects)
+    after = [*_shuffled(plan), *_costs(plan), *_strategies(plan)]
     for name in FIRST_LEFT_OUT:
         if len(before) + len(protected) + len(after) > HEIGHT:
             protected = [line for line in protected if not line.startswith(f"    {NAMES[name]} ")]

@@ -284,7 +284,21 @@ def _accuracy_lines(plan: Plan) -> list[Line]:
         made.append(Line("R² of the model", plan.model.r2, "over the column means", f"{how}.r2"))
         return made
     if asked.goal == COVARIANCE:
-        return made + _correlation_lines(settled)
+        found, n = settled.correlation, asked.n
+        variance = f"sensorsim.planning.column_variance({n})"
+        made.append(Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE_CLIPPED}", variance))
+        if found is None:
+            return [*made, Line("half width, about", settled.half, "of a correlation", "1.0")]
+        how = f"sensorsim.planning.correlation(table, {n}, {settled.count})"
+        unit = f"of a correlation, on {PEOPLE_CLIPPED}; {ON_OTHERS}"
+        return [
+            *made,
+            Line("bound R of the sketch", found.root, SKETCH_WITH, f"{how}.root"),
+            Line("bound R in deviations of a sketch", found.reach, "standard deviations", f"{how}.reach"),
+            Line("bias by clipping, largest", found.bias, unit, f"{how}.bias"),
+            Line("standard error", found.sd, unit, f"{how}.sd"),
+            Line("half width, about", found.half, f"{unit}; bias and 1.96 standard errors", f"{how}.half"),
+        ]
     share = f"{arriving} * table.release / table.features"
     made.append(Line("values of a feature", settled.count, within, f"int({share})"))
     sd = f"sensorsim.planning.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
@@ -294,24 +308,6 @@ def _accuracy_lines(plan: Plan) -> list[Line]:
     for known, (name, value, unit) in zip(asked.ranges or (), plan.in_units, strict=True):
         made.append(Line(f"95 % interval of {name}, half width", value, unit, f"{half} * {known.span!r}"))
     return made
-
-
-def _correlation_lines(settled: Settled) -> list[Line]:
-    found, n = settled.correlation, settled.asked.n
-    variance = f"sensorsim.planning.column_variance({n})"
-    made = [Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE_CLIPPED}", variance)]
-    if found is None:
-        return [*made, Line("half width, about", settled.half, "of a correlation", "1.0")]
-    how = f"sensorsim.planning.correlation(table, {n}, {settled.count})"
-    unit = f"of a correlation, on {PEOPLE_CLIPPED}; {ON_OTHERS}"
-    return [
-        *made,
-        Line("bound R of the sketch", found.root, SKETCH_WITH, f"{how}.root"),
-        Line("bound R in deviations of a sketch", found.reach, "standard deviations", f"{how}.reach"),
-        Line("bias by clipping, largest", found.bias, unit, f"{how}.bias"),
-        Line("standard error", found.sd, unit, f"{how}.sd"),
-        Line("half width, about", found.half, f"{unit}; bias and 1.96 standard errors", f"{how}.half"),
-    ]
 
 
 def _cost_lines(settled: Settled, found: Costs) -> list[Line]:

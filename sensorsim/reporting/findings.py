@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain, product
 from math import isfinite
 from os import fspath
 from pathlib import Path
@@ -282,11 +283,15 @@ class InputReader:
     def fleet(self, path: PathName | None, tables: "list[NoiseTable]", every: int) -> "FleetResult | None":
         """Read the file of a fleet. Its noise table is looked up in `tables`, then among those that ship."""
         from sensorsim.fleets.fleet_file import MOST_BYTES, OPTION, stored_result
+        from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
 
         if path is None:
             return None
         content = self._content(OPTION, path, MOST_BYTES, "the file of a fleet")
-        return stored_result(_file_name(path), content, _known_tables(tables), every)
+        releases: tuple[int | str, ...] = (1, "all")
+        kinds = product(("rows", "stairs"), releases, READY_EPSILONS)
+        ready = (ready_table(epsilon, release, kind) for kind, release, epsilon in kinds)
+        return stored_result(_file_name(path), content, chain(tables, ready), every)
 
     def noise(self, path: PathName | None) -> "NoiseTable | None":
         """Read a noise table."""
@@ -344,15 +349,6 @@ class InputReader:
 def _file_name(path: PathName) -> str:
     """Return a path without its folders: they belong neither on a page for others nor in a short message."""
     return Path(fspath(path)).name or fspath(path)
-
-
-def _known_tables(tables: "list[NoiseTable]") -> "Iterator[NoiseTable]":
-    from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
-
-    yield from tables
-    for kind in ("rows", "stairs"):
-        for release in (1, "all"):
-            yield from (ready_table(epsilon, release, kind) for epsilon in READY_EPSILONS)
 
 
 def package_facts(package: "Package") -> PackageFacts:
