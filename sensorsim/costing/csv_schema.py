@@ -157,7 +157,7 @@ def _number_fault(text: str) -> str:
         value = float("nan")
     if not isfinite(value):
         return f"{text!r} is not a number"
-    return f"{text!r} is below 0" if value < 0 else f"{text!r} is not written plainly, like 4, 0.5 or 1/3"
+    return f"{text!r} is below 0" if value < 0 else f"{text!r} is not written plainly; write it like 4, 0.5 or 1/3"
 
 
 def whole(least: int) -> Reader:

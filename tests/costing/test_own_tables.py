@@ -106,7 +106,7 @@ def test_a_bad_table_is_one_sentence(name, capsys):
     ("text", "said"),
     [
         (board(pJ_per_cycle="0"), "each is above 0"),
-        (board(supply_V="1e9"), "'1e9' is not written plainly, like 4, 0.5 or 1/3"),
+        (board(supply_V="1e9"), "'1e9' is not written plainly; write it like 4, 0.5 or 1/3"),
         (board(cpu="nowhere"), "unknown cpu 'nowhere'"),
         (board(cpu="../core"), "unknown cpu '../core'"),
         (board(chip="nrf52840"), "there is one of ours with this name"),
