@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sensorsim.commands.locks import Locks
-    from sensorsim.costing.whole_record import WholeRecord
+    from sensorsim.costing.record_energy import WholeRecord
     from sensorsim.machine.machine_cost import MachineReport
 
 SWEPT = ("spof_", "dpsgd_", "saving_", "sensor_")  # columns of a sweep that are shown
@@ -206,7 +206,7 @@ class Cost(Command[Any]):
         return values_of(self, "level", "sweep")
 
     def _run_sweep(self, text: str) -> CostSweep:
-        from sensorsim.costing.comparisons import sweep
+        from sensorsim.costing.cost_report import sweep
 
         name, (first, last) = text[0], text[2:].split(":")
         values = range(int(first), int(last) + 1)
@@ -227,8 +227,7 @@ class Cost(Command[Any]):
 
     def _run_machine(self) -> MachineCost:
         from sensorsim.codegen.sensor_package import default_sensor_costs
-        from sensorsim.costing.record_energy import SENSOR
-        from sensorsim.costing.whole_record import Choices, price_whole_record, resolve_choices
+        from sensorsim.costing.record_energy import SENSOR, Choices, price_whole_record, resolve_choices
         from sensorsim.machine.machine_cost import machine_cost
 
         if self.chip is None and self.battery_mah is not None:

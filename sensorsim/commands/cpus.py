@@ -184,7 +184,7 @@ class CheckCpus(Command[TableCheck]):
 
     def run(self) -> TableCheck:
         from sensorsim._util.files import check_readable
-        from sensorsim.costing.tablecheck import check_file, table_files
+        from sensorsim.costing.chips import check_file, table_files
         from sensorsim.ranges import brief
 
         for path in self.files:

@@ -1,11 +1,11 @@
-"""Load chips (tables/energy.csv) and radios (tables/radio/*.csv): energy of a cycle, a random word, a write, a packet.
+"""Load chips (energy.csv), radios (radio/*.csv) and published cycles (published.csv), and check any table.
 
 >>> load_radio("ble-1m", "cc2340r2").nJ_per_byte
 122.4
 """
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,9 @@ from sensorsim.costing.csv_schema import (
     STATUS,
     STATUSES,
     Column,
+    Lines,
     Schema,
+    UnreadableTableError,
     columns_for,
     number,
     one_of,
@@ -24,8 +26,8 @@ from sensorsim.costing.csv_schema import (
     whole,
 )
 from sensorsim.costing.prices import (
-    base_file,
-    base_name,
+    CPU_SCHEMA,
+    base_chain,
     check_own_table,
     cpu_folder,
     cpu_names,
@@ -175,28 +177,25 @@ def _check_chip(path: Path, row: dict[str, Any]) -> Iterator[str]:
     if not (row["uA_per_MHz"] > 0 and volt > 0 and row["pJ_per_cycle"] > 0):
         yield "uA_per_MHz, supply_V and pJ_per_cycle: each is above 0"
     else:
-        yield from product_faults(row, "pJ_per_cycle", row["uA_per_MHz"] * volt)  # 1 µA/MHz at 1 V is 1 pJ per cycle
-    if (yield from _part_faults(row, TRNG_COLUMNS, "trng_status")):
-        yield from product_faults(row, "trng_nJ_per_word", row["trng_us_per_word"] * row["trng_mA"] * volt)
-    if (yield from _part_faults(row, STORE_COLUMNS, "store_status")):
-        yield from product_faults(row, "store_nJ_per_word", row["store_us_per_word"] * row["store_mA"] * volt)
-        yield from product_faults(row, "erase_nJ", row["erase_us"] * row["erase_mA"] * volt)
-        if (row["page_bytes"] == 0) != (row["erase_us"] == 0):
-            yield "page_bytes and erase_us: both or neither are 0"
+        yield from _product_faults(row, "pJ_per_cycle", row["uA_per_MHz"] * volt)  # 1 µA/MHz at 1 V is 1 pJ per cycle
+    for part, columns in (("trng", TRNG_COLUMNS), ("store", STORE_COLUMNS)):
+        status, note = f"{part}_status", f"{part}_note"
+        known = row[status] not in ("", NONE)  # all cells of the part are given, or none
+        cells = [column.name for column in columns if column.name not in (status, note)]
+        wrong = [name for name in cells if (row[name] in (None, "")) == known]
+        yield from (f"empty {name}" if known else f"{name} without {status}" for name in wrong)
+        if known and row[status] != "confirmed" and not row[note]:
+            yield f"{status} {row[status]} without a note that says why"
+        if known and not wrong:
+            word = row[f"{part}_us_per_word"] * row[f"{part}_mA"] * volt
+            yield from _product_faults(row, f"{part}_nJ_per_word", word)
+            if part == "store":
+                yield from _product_faults(row, "erase_nJ", row["erase_us"] * row["erase_mA"] * volt)
+                if (row["page_bytes"] == 0) != (row["erase_us"] == 0):
+                    yield "page_bytes and erase_us: both or neither are 0"
 
 
-def _part_faults(row: dict[str, Any], columns: tuple[Column, ...], status: str) -> Generator[str, None, bool]:
-    """Yield the faults of a generator or a memory: all of its cells are given, or none; return whether they are."""
-    known, note = row[status] not in ("", NONE), status.replace("status", "note")
-    cells = {column.name: row[column.name] for column in columns if column.name not in (status, note)}
-    wrong = [name for name, value in cells.items() if (value in (None, "")) == known]
-    yield from (f"empty {name}" if known else f"{name} without {status}" for name in wrong)
-    if known and row[status] != "confirmed" and not row[note]:
-        yield f"{status} {row[status]} without a note that says why"
-    return known and not wrong
-
-
-def product_faults(row: dict[str, Any], name: str, product: float) -> Iterator[str]:
+def _product_faults(row: dict[str, Any], name: str, product: float) -> Iterator[str]:
     """Yield a fault where a cell is not the product of others."""
     if abs(product - row[name]) > NEAR * max(product, row[name]):
         yield f"{name} is {row[name]:g}, and times, currents and voltage make {product:g}"
@@ -219,14 +218,10 @@ def energy_file() -> Path:
     return Path(folder(), "energy.csv")
 
 
-def _chips(path: Path) -> list[Chip]:
+def load_chips(path: Path | None = None) -> list[Chip]:
+    """Load every chip of the energy table, or of another, in the file's order."""
     size = len(Chip._fields)
-    return [Chip(*CHIP_SCHEMA.values(cells)[:size]) for _, cells in read_cells(path)[2]]
-
-
-def load_chips() -> list[Chip]:
-    """Load every chip of the energy table, in the file's order."""
-    return _chips(energy_file())
+    return [Chip(*CHIP_SCHEMA.values(cells)[:size]) for _, cells in read_cells(path or energy_file())[2]]
 
 
 def chip_names() -> list[str]:
@@ -235,13 +230,20 @@ def chip_names() -> list[str]:
 
 
 def load_chip(name: str) -> Chip:
-    """Load a packaged chip by its name, or your own by its file name."""
-    if is_own(name):
-        return _own_chip(check_own_table(name, "chip"))
-    for chip in load_chips():
-        if chip.chip == name.lower():
-            return chip
-    raise InputError(unknown_name("chip", name, chip_names()))
+    """Load a packaged chip by its name, or your own by its file name; its core may be a table beside the file."""
+    if not is_own(name):
+        found = next((chip for chip in load_chips() if chip.chip == name.lower()), None)
+        if found is None:
+            raise InputError(unknown_name("chip", name, chip_names()))
+        return found
+    path = check_own_table(name, CHIP_SCHEMA)
+    chips = load_chips(path)
+    if len(chips) != 1:
+        raise InputError(f"{path.name}:1: {len(chips)} chips; give a file with one.")
+    if chips[0].chip in chip_names():
+        raise InputError(f"{path.name}:2: there is one of ours with this name; give it another.")
+    own_core = chips[0].cpu and chips[0].cpu not in cpu_names()
+    return chips[0]._replace(cpu=str(path.with_name(f"{chips[0].cpu}.csv"))) if own_core else chips[0]
 
 
 def load_priced_chip(name: str) -> Chip:
@@ -251,13 +253,6 @@ def load_priced_chip(name: str) -> Chip:
         mend = "name one in its column cpu, or choose another" if is_own(name) else "choose another"
         raise InputError(f"{chip.name} has a {chip.core}, whose cycles are in no table here; {mend}.")
     return chip
-
-
-def _own_chip(path: Path) -> Chip:
-    """Read the one chip of a file; its core is a packaged one, or a table beside the file."""
-    chip = _chips(path)[0]
-    own_core = chip.cpu and chip.cpu not in cpu_names()
-    return chip._replace(cpu=str(path.with_name(f"{chip.cpu}.csv"))) if own_core else chip
 
 
 def load_parts(chip: str, path: str | None = None) -> tuple[Trng | None, Store | None]:
@@ -274,13 +269,18 @@ def _check_radio(path: Path, row: dict[str, Any]) -> Iterator[str]:
     if row["chip"] not in (ANY, *chip_names()):
         yield f"unknown chip {row['chip']!r}"
     sent, heard, started = (row[name] * row["supply_V"] for name in ("tx_mA", "rx_mA", "start_mA"))
-    yield from product_faults(row, "nJ_per_byte", row["us_per_byte"] * sent)
+    yield from _product_faults(row, "nJ_per_byte", row["us_per_byte"] * sent)
     event = row["overhead_us"] * sent + row["receive_us"] * heard + row["start_us"] * started
-    yield from product_faults(row, "nJ_per_event", event)
+    yield from _product_faults(row, "nJ_per_event", event)
     if not 0 < row["duty_percent"] <= 100:
         yield f"duty_percent {row['duty_percent']} is not above 0 and at most 100"
     if row["chip"] == ANY and not row["title"].rpartition(", ")[2].startswith(("a ", "an ")):
         yield "a row for any chip whose title does not end in whose radio it is, as `…, an nRF52840`"
+
+
+def _check_any(path: Path, header: dict[str, str], lines: Lines) -> Iterator[tuple[int, str]]:
+    rows = {(cells[0], cells[1]) for _, cells in lines}
+    yield from ((1, f"no row of {radio} for any chip") for radio, _ in sorted(rows) if (radio, ANY) not in rows)
 
 
 RADIO_SCHEMA = Schema(
@@ -295,6 +295,7 @@ RADIO_SCHEMA = Schema(
     _check_radio,
     key=("radio", "chip"),
     headers=("title",),
+    table_rules=_check_any,
 )
 
 
@@ -303,28 +304,81 @@ def radio_files() -> list[Path]:
     return sorted(Path(folder(), "radio").glob("*.csv"))
 
 
-def _radio_cells() -> list[list[str]]:
-    return [cells for path in radio_files() for _, cells in read_cells(path)[2]]
-
-
 def load_radios() -> list[Radio]:
     """Load every row of every table of radios."""
-    return [Radio(*RADIO_SCHEMA.values(cells)) for cells in _radio_cells()]
+    return [Radio(*RADIO_SCHEMA.values(cells)) for path in radio_files() for _, cells in read_cells(path)[2]]
 
 
 def radio_names() -> list[str]:
     """List the radios."""
-    return list(dict.fromkeys(cells[0] for cells in _radio_cells()))
+    return list(dict.fromkeys(radio.radio for radio in load_radios()))
 
 
 def load_radio(name: str, chip: str = ANY) -> Radio:
     """Load the row of a radio for a chip, or the one for any chip; InputError with the known names otherwise."""
-    named = {cells[1]: cells for cells in _radio_cells() if cells[0] == name.lower()}
+    named = {radio.chip: radio for radio in load_radios() if radio.radio == name.lower()}
     found = named.get(chip) or named.get(ANY)
     if found is None:
         hint = did_you_mean(name, radio_names())
         raise InputError(f"radio {name!r} is not known{hint}; there are {', '.join(radio_names())}.")
-    return Radio(*RADIO_SCHEMA.values(found))
+    return found
+
+
+class Published(NamedTuple):
+    """Hold cycles that others published for noise in software. The text after the comma in `what` names the case."""
+
+    cpu: str
+    what: str
+    cycles: int
+    cited: str
+    source: str
+    status: str
+    note: str
+
+
+def _check_published(path: Path, row: dict[str, Any]) -> Iterator[str]:
+    if row["cpu"] not in cpu_names():
+        yield f"unknown cpu {row['cpu']!r}"
+    if ", " not in row["what"]:
+        yield "what has no comma; give the case after it, as `…, half-precision float`"
+
+
+PUBLISHED_SCHEMA = Schema(
+    "published cycles",
+    columns_for(Published, cycles=Column("cycles", whole(1)), status=STATUS, note=NOTE),
+    _check_published,
+    key=("cpu", "what"),
+)
+
+
+def published_file() -> Path:
+    """Return the table of published cycles."""
+    return Path(folder(), "published.csv")
+
+
+def load_published(cpu: str) -> list[Published]:
+    """Load the published cycles for a core."""
+    rows = [Published(*PUBLISHED_SCHEMA.values(cells)) for _, cells in read_cells(published_file())[2]]
+    return [row for row in rows if row.cpu == cpu]
+
+
+SCHEMAS = {schema.names[0]: schema for schema in (CPU_SCHEMA, CHIP_SCHEMA, RADIO_SCHEMA, PUBLISHED_SCHEMA)}
+
+
+def table_files() -> list[Path]:
+    """List every table that comes with the package."""
+    return [*sorted(cpu_folder().glob("*.csv")), energy_file(), *radio_files(), published_file()]
+
+
+def check_file(path: Path) -> tuple[int, list[str]]:
+    """Return the number of rows of a table and its faults. Its first column says what it is a table of."""
+    try:
+        _, columns, lines = read_cells(path)
+        return len(lines), SCHEMAS.get("".join(columns[:1]), CPU_SCHEMA).faults(path)
+    except OSError as error:
+        return 0, [f"{path.name}:1: cannot be read: {error}"]
+    except UnreadableTableError as error:
+        return 0, [str(error)]
 
 
 def own_files(name: str | None) -> list[Path]:
@@ -332,24 +386,15 @@ def own_files(name: str | None) -> list[Path]:
 
     Empty for a packaged one. A file with faults is reported by whoever reads it.
     """
-    waiting = [Path(name)] if name is not None and is_own(name) else []
-    found: list[Path] = []
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.append(path)
-            waiting += _base_files(path)
-    return found
-
-
-def _base_files(path: Path) -> list[Path]:
-    try:
-        header, columns, lines = read_cells(path)
-    except (OSError, ValueError):
+    if name is None or not is_own(name):
         return []
-    names = [base_name(header)]
-    if tuple(columns) == CHIP_SCHEMA.names:
-        cores = {cells[columns.index("cpu")] for _, cells in lines if len(cells) == len(columns)}
-        names = sorted(cores - set(cpu_names()))
-    places = [base_file(path, name) for name in names if name]
-    return [place for place in places if place is not None and place.parent != cpu_folder()]
+    path, core = Path(name), Path(name)
+    try:
+        _, columns, lines = read_cells(path)
+        if tuple(columns) == CHIP_SCHEMA.names and len(lines[0][1]) == len(columns):
+            cpu = load_chips(path)[0].cpu
+            core = path.with_name(f"{cpu}.csv") if cpu and cpu not in cpu_names() else path
+    except (OSError, ValueError, IndexError):
+        return [path]
+    found = [path, core, *base_chain(core)[0]]
+    return [one for one in dict.fromkeys(found) if one.parent != cpu_folder()]

@@ -1,6 +1,10 @@
-"""Report what one private record costs: `cost(n, l, …)`, for the command line, JSON and notebooks."""
+"""Report what one private record costs: `cost(n, l, …)`, for the command line, JSON and notebooks.
 
-from collections.abc import Iterator, Mapping
+Beside it, comparisons: other operand widths, x87, the break-even division, published cycles, sweeps over n and l.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -8,29 +12,43 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
 from sensorsim._util.results import Result
-from sensorsim.costing.chips import load_priced_chip
+from sensorsim.costing.chips import load_priced_chip, load_published
+from sensorsim.costing.csv_schema import Number
 from sensorsim.costing.prices import load_cpu
 from sensorsim.costing.pricing import (
     KERNEL_WIDTH,
     MOST_EXECUTED,
+    Entry,
     MechanismCost,
     Pricing,
+    View,
     count_operations,
+    evaluate_counts,
+    full_pricing,
     list_forms,
     price_mechanism,
+    printed_list,
+    sensor_release,
+    sum_counts,
 )
+from sensorsim.costing.record_energy import Choices, WholeRecord, price_whole_record, resolve_choices
 from sensorsim.kernels.formats import N
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.costing.sensor import SensorRelease
-    from sensorsim.costing.whole_record import Choices, WholeRecord
-
 SCHEMA_VERSION = 3
 PAPER_WIDTH = 8  # the K7's 8-bit unsigned division is what the paper's 32 macro-operations are
 ACCOUNTINGS = ("paper", "full")
 METRICS = ("macro-ops", "latency", "cycles", "energy")
+WIDTHS = ((8, False), (16, False), (32, False), (32, True))
+X87 = {"ADD": "FADD", "SUB": "FSUB", "MUL": "FMUL", "DIV": "FDIV"}
+X87_WIDTH = 80
+SAVINGS = {
+    "saving_percent": "printed", "saving_percent_executed": "traced", "saving_percent_derived": "symbolic",
+}  # fmt: skip
+IN_MICROJOULES = ("spof", "dpsgd")  # mechanisms whose whole records a sweep has, beside the sensor's
+ONE_VALUE = "release-stairs"  # one value and one draw from a certified table, as in the published figures
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +60,7 @@ class CostReport(Result):
     m: int
     pricing: Pricing
     mechanisms: Mapping[str, MechanismCost]
-    choices: "Choices"  # of the whole record
+    choices: Choices  # of the whole record
 
     @property
     def executed(self) -> bool:
@@ -60,24 +78,19 @@ class CostReport(Result):
         return float(100 * (1 - spof / dpsgd)) if dpsgd else None
 
     @cached_property
-    def sensor(self) -> "SensorRelease":
+    def sensor(self) -> View:
         """Return the cost of one release by a whole sensor, with generator and journal, every operation priced."""
-        from sensorsim.costing.sensor import sensor_release
-
         own = self.pricing
         return sensor_release(self.n, Pricing(own.cpu, KERNEL_WIDTH, False, own.metric, "full", own.chip))
 
     @cached_property
-    def record(self) -> "WholeRecord":
+    def record(self) -> WholeRecord:
         """Return the energy of a whole record on a chip: arithmetic, random words, journal and radio."""
-        from sensorsim.costing.whole_record import price_whole_record
-
         return price_whole_record(self)
 
     def to_dict(self) -> dict[str, Any]:
-        from sensorsim.costing.comparisons import compare_printed, compare_published
-
-        pricing = self.pricing
+        pricing, sensor = self.pricing, self.sensor
+        savings = {name: self.saving(view) for name, view in SAVINGS.items()}
         return {
             "schema_version": SCHEMA_VERSION,
             "n": self.n,
@@ -90,15 +103,18 @@ class CostReport(Result):
             "signed": pricing.signed,
             "accounting": pricing.accounting,
             "chip": pricing.chip.chip if pricing.chip else None,
-            "saving_percent": round_percent(self.saving()),
-            "saving_percent_executed": round_percent(self.saving("traced")),
-            "saving_percent_derived": round_percent(self.saving("symbolic")),
+            **{name: saved and round(saved, 2) for name, saved in savings.items()},
             **compare_printed(self),
             "published": compare_published(pricing.cpu.name),
             "executed": self.executed,
             "flags": list(pricing.flags.values()),
             "mechanisms": {name: self._mechanism(cost) for name, cost in self.mechanisms.items()},
-            "sensor_release": self.sensor.to_dict() | {"unit": pricing.unit, "width": KERNEL_WIDTH},
+            "sensor_release": {
+                **_totals(sensor),
+                "parts": _steps(sensor),
+                "unit": pricing.unit,
+                "width": KERNEL_WIDTH,
+            },
             "record": self.record.to_dict(),
         }
 
@@ -110,17 +126,9 @@ class CostReport(Result):
             "bits_sent": cost.bits_sent,
         }
         for name, view in cost.views():
-            made[name] = {
-                "total": view.total,
-                "total_min": view.cost.min,
-                "total_max": view.cost.max,
-                "total_all_users": view.total * self.m,
-                "formula": None if view.formula is None else str(view.formula),
-                "steps": {
-                    step: {"total": part.cost.typical, "operations": dict(part.operations)}
-                    for step, part in view.steps.items()
-                },
-            }
+            formula = None if view.formula is None else str(view.formula)
+            together = {"total_all_users": view.total * self.m, "formula": formula, "steps": _steps(view)}
+            made[name] = {**_totals(view), **together}
         return made
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -198,8 +206,6 @@ def cost(
         >>> report.mechanisms["spof"].printed.total, round(report.saving(), 2)
         (364, 74.06)
     """
-    from sensorsim.costing.whole_record import Choices, resolve_choices
-
     check_sizes(n, l, m)
     pricing = make_pricing(cpu, width, signed, accounting, metric, chip)
     choices = Choices(chip, radio, random, records_per_day, battery_mah)
@@ -247,6 +253,122 @@ def make_pricing(
     return Pricing(table, width, signed, metric, accounting, priced_chip)
 
 
-def round_percent(value: float | None) -> float | None:
-    """Round a percentage to two digits; None stays None."""
-    return None if value is None else round(value, 2)
+def _totals(view: View) -> dict[str, Number]:
+    return {"total": view.total, "total_min": view.cost.min, "total_max": view.cost.max}
+
+
+def _steps(view: View) -> dict[str, Any]:
+    steps = view.steps.items()
+    return {step: {"total": part.cost.typical, "operations": dict(part.operations)} for step, part in steps}
+
+
+# ── comparisons ──
+
+
+def price_by_width(report: CostReport) -> dict[str, dict[str, Number]]:
+    """Price the printed lists at every operand width of the table: {"u8": {"spof": 364, "dpsgd": 1403}, …}."""
+    own = report.pricing
+    found: dict[str, dict[str, Number]] = {}
+    for width, signed in WIDTHS:
+        pricing = Pricing(own.cpu, width, signed, own.metric, "paper", own.chip)
+        try:
+            totals = {name: _printed_total(name, report, pricing) for name in _printed_names(report)}
+        except InputError:
+            continue  # the table has no such width
+        found[f"{'i' if signed else 'u'}{width}"] = totals
+    if own.cpu.name == "k7" and own.metric in ("macro-ops", "latency"):
+        found["x87"] = {name: _x87_total(name, report) for name in _printed_names(report)}
+    return found
+
+
+def compare_printed(report: CostReport) -> dict[str, Any]:
+    """Return the printed lists by operand width and the break-even division, for JSON.
+
+    Empty and None where there is no printed list, or no price in macro-operations.
+    """
+    listed = report.pricing.accounting == "paper"
+    panel = price_by_width(report) if listed and _printed_names(report) else {}
+    turns = panel and report.pricing.metric == "macro-ops"
+    return {"printed_by_operands": panel, "break_even_division": round(break_even(report), 2) if turns else None}
+
+
+def break_even(report: CostReport) -> float:
+    """Return the price of a division below which DP-SGD, as printed, is cheaper than SPOF."""
+    pricing = report.pricing
+    divisions = rest = 0.0
+    for entry in printed_list("dpsgd"):
+        count = entry.times.at(n=report.n, l=report.l)
+        if entry.operation == "DIV":
+            divisions += count
+        else:
+            rest += count * pricing.price(entry.operation).typical
+    return (_printed_total("spof", report, pricing) - rest) / divisions
+
+
+def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    """Yield one row for each (n, l): totals by the printed list and by the source, and whole records in µJ.
+
+    Nothing is executed: the counts of a report's sources hold for every n and l.
+    """
+    pricing, pricer_at = report.pricing, report.record.pricers()
+    listed = {name: sum_counts((e.operation, e.times) for e in printed_list(name)) for name in _printed_names(report)}
+    derived = {
+        name: sum_counts((operation, times) for (_, operation), times in each.mechanism.symbolic().items())
+        for name, each in report.mechanisms.items()
+    }
+    for n, l in cases:
+        row: dict[str, Any] = {"n": n, "l": l}
+        for name, counts in derived.items():
+            if name in listed:
+                row[f"{name}_printed"] = pricing.total(evaluate_counts(listed[name], n, l)).typical
+            row[f"{name}_derived"] = pricing.total(evaluate_counts(counts, n, l)).typical
+        if {"spof", "dpsgd"} <= listed.keys() and row["dpsgd_printed"]:  # the lean kernels alone have no such pair
+            row["saving_percent"] = round(float(100 * (1 - row["spof_printed"] / row["dpsgd_printed"])), 2)
+        pricer = pricer_at(n)
+        for name in (name for name in IN_MICROJOULES if name in derived):
+            form, counts_here = report.mechanisms[name].mechanism, evaluate_counts(derived[name], n, l)
+            bits = form.random_bits(n, l), form.bits_sent(n)
+            row[f"{name}_uJ"] = pricer.mechanism_record(name, form.title, counts_here, *bits).microjoule
+        row["sensor_uJ"] = pricer.sensor_record().microjoule
+        yield row
+
+
+def _printed_names(report: CostReport) -> list[str]:
+    return [name for name, cost in report.mechanisms.items() if cost.printed]
+
+
+def _printed_total(name: str, report: CostReport, pricing: Pricing) -> Number:
+    counts = [(entry.operation, entry.times.at(n=report.n, l=report.l)) for entry in printed_list(name)]
+    return sum(pricing.price(operation).typical * count for operation, count in counts)
+
+
+def _x87_total(name: str, report: CostReport) -> Number:
+    """Price the printed list in floating point: values on x87, the noise pointer on integers, the root one FSQRT."""
+    metric = "latency" if report.pricing.metric == "latency" else "native"
+
+    def price(operation: str, width: int, signed: bool) -> Number:
+        return report.pricing.cpu.price(operation, width, signed, metric).typical
+
+    def entry_price(entry: Entry) -> Number:
+        pointer = entry.on == "pointer"
+        return price(entry.operation, 32, False) if pointer else price(X87[entry.operation], X87_WIDTH, True)
+
+    entries = printed_list(name)
+    total: Number = sum(entry_price(e) * e.times.at(n=report.n, l=report.l) for e in entries if e.step != "root")
+    return total + (price("FSQRT", X87_WIDTH, True) if any(entry.step == "root" for entry in entries) else 0)
+
+
+def compare_published(cpu: str) -> dict[str, object] | None:
+    """Return our cycles for one noised value and published ones, for JSON; None where there are none."""
+    rows = load_published(cpu)
+    others = [{"what": row.what, "cycles": row.cycles, "cited": row.cited} for row in rows]
+    return {"ours_cycles": one_value_cycles(cpu), "others": others} if rows else None
+
+
+def one_value_cycles(cpu: str) -> float:
+    """Return the cycles of our kernel for one value, every operation priced, without its random word."""
+    (form,) = (form for form in list_forms("lean") if form.name == ONE_VALUE)
+    counts: Counter[str] = Counter()
+    for (_, operation), times in form.traced(1, 1).items():
+        counts[operation] += times
+    return float(full_pricing(cpu).total(counts).typical)

@@ -1,16 +1,16 @@
 """Format the cost report as one screen of text. Plain strings: the command starts without a table library."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from itertools import zip_longest
-from typing import NamedTuple
 
+from sensorsim._util.hints import to_get
 from sensorsim._util.terminal import FILE, counted, fitting, widest
-from sensorsim.costing.comparisons import compare_printed, format_published
-from sensorsim.costing.cost_report import CostReport
+from sensorsim.costing.chips import load_published
+from sensorsim.costing.cost_report import CostReport, compare_printed, one_value_cycles
 from sensorsim.costing.csv_schema import Number
-from sensorsim.costing.pricing import MechanismCost, Total, View, describe_step
-from sensorsim.costing.record_energy import PARTS, RecordCost
-from sensorsim.costing.whole_record import WholeRecord
+from sensorsim.costing.pricing import MechanismCost, Total, describe_step
+from sensorsim.costing.record_energy import PARTS, WholeRecord
 
 # Leaner kernels that do not fit on the screen: it shows one of each idea, `--variant lean` shows all.
 LEFT_OUT_FORMS = {
@@ -47,7 +47,7 @@ def cost_text(report: CostReport, width: int = FILE) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def fold_all(lines: list[str], width: int) -> list[str]:
+def fold_all(lines: Iterable[str], width: int) -> list[str]:
     """Wrap the lines that are longer than `width`."""
     return [part for line in lines for part in fitting(width, line)]
 
@@ -83,26 +83,19 @@ def notes(report: CostReport) -> list[str]:
         lines.append("Derived: read off the kernels' sources, nothing was run.")
     lines = [" " + " ".join([*lines, "Random bits are secret, 32 for each draw.", LEFT_OUT.strip()])]
     if any(cost.counted.cost.min != cost.counted.cost.max for cost in report.mechanisms.values()):
-        lines.append(f" Ranges are prices that depend on operands, no bound on compiled code: {_machine_level()}.")
+        level = "sensorsim cost --level machine"
+        level = f"see {level}" if find_spec("ziglang") else f"{level} needs {to_get(['ziglang'])}"
+        lines.append(f" Ranges are prices that depend on operands, no bound on compiled code: {level}.")
     if pricing.metric == "latency":
         lines.append(" Latencies are added up as if nothing overlapped; a real core overlaps.")
-    lines += format_published(pricing.cpu.name)
+    if rows := load_published(pricing.cpu.name):
+        theirs = ", ".join(f"{row.cycles} ({row.what.partition(', ')[2]})" for row in rows)
+        ours, by = one_value_cycles(pricing.cpu.name), "; ".join(dict.fromkeys(row.cited for row in rows))
+        lines.append(f" One noised value: {ours:.0f} cycles, random words left out; {by}: {theirs}.")
     if pricing.flags:
         lines.append(" Table rows in these totals that are not settled:")
         lines += [f"   {flag}" for flag in pricing.flags.values()]
     return lines
-
-
-def _machine_level() -> str:
-    """Name the command that counts compiled code, or what it needs."""
-    from importlib.util import find_spec
-
-    offered = "sensorsim cost --level machine"
-    if find_spec("ziglang"):
-        return f"see {offered}"
-    from sensorsim._util.hints import to_get
-
-    return f"{offered} needs {to_get(['ziglang'])}"
 
 
 def format_number(value: Number) -> str:
@@ -155,13 +148,9 @@ def _full_block(cost: MechanismCost) -> list[str]:
     lines.append(f"   {'total':<{wide - 2}}{format_span(cost.counted.cost):>{cell}}")
     if cost.symbolic.formula is not None:
         lines.append(f"   derived from source: {cost.symbolic.formula} = {format_number(cost.symbolic.total)}")
-    return [*lines, *_classes(cost.counted), f"   random bits {cost.random_bits}, bits sent {cost.bits_sent}"]
-
-
-def _classes(view: View) -> list[str]:
-    """Format the number of operations of each class, a few to a line."""
-    words = [f"{count} {operation}" for operation, count in view.operations.most_common()]
-    return [("   runs " if k == 0 else "        ") + ", ".join(words[k : k + 4]) for k in range(0, len(words), 4)]
+    words = [f"{count} {operation}" for operation, count in cost.counted.operations.most_common()]
+    runs = [("   runs " if k == 0 else "        ") + ", ".join(words[k : k + 4]) for k in range(0, len(words), 4)]
+    return [*lines, *runs, f"   random bits {cost.random_bits}, bits sent {cost.bits_sent}"]
 
 
 def _beside(blocks: list[list[str]], width: int) -> list[str]:
@@ -189,14 +178,11 @@ def _cost_savings(report: CostReport, paper: list[MechanismCost], width: int) ->
     if (printed < 0) == (counted < 0):
         then = then.removesuffix(" fewer").removesuffix(" more")
     lines = fitting(width, f"{listed} by the printed list, {then} {how}.", f"{listed} as printed, {then} {how}.")
-    if any(_differs(cost) for cost in paper):
+    steps = [(part, cost.counted.steps[step]) for cost in paper if cost.printed
+             for step, part in cost.printed.steps.items()]  # fmt: skip
+    if any(part.cost != counted.cost for part, counted in steps):
         lines.append(" ← the printed list squares with two multiplications; one is enough.")
     return lines
-
-
-def _differs(cost: MechanismCost) -> bool:
-    steps = cost.printed.steps if cost.printed else {}
-    return any(part.cost != cost.counted.steps[step].cost for step, part in steps.items())
 
 
 def _fewer_or_more(percent: float) -> str:
@@ -233,36 +219,42 @@ def _width_panel(report: CostReport) -> list[str]:
     return lines
 
 
-class Shape(NamedTuple):
-    """Say how much of the panel is shown; a narrow screen has less of it."""
-
-    titles: bool = True  # in full, or the short names
-    cycles: bool = True
-    shares: bool = True  # of the energy, in per cent
-    heads: bool = True  # in full
-
-
-SHAPES = (
-    Shape(),
-    Shape(titles=False),
-    Shape(shares=False),
-    Shape(titles=False, shares=False),
-    Shape(titles=False, shares=False, cycles=False, heads=False),
-)
+# How much of the panel is shown; a narrow screen has less: full titles, cycles, shares in per cent, full heads.
+SHAPES = ("titles cycles shares heads", "cycles shares heads", "titles cycles heads", "cycles heads", "")
 
 
 def record_panel(record: WholeRecord, printed: float | None, width: int = FILE) -> list[str]:
     """Format the panel of a whole record; `printed` is the saving by the paper's list."""
-    shown = [record.costs[name] for name in SHOWN if name in record.costs]
-    tables = (align_columns([_head(record, shape), *(_row(record, each, shape) for each in shown)]) for shape in SHAPES)
     table: list[str] = []
-    for table in tables:
+    for shape in SHAPES:
+        table = align_columns(_record_rows(record, shape.split()))
         if widest(table) <= width:
             break
     short = f" a whole record in µJ on {describe_record(record, '')}"
     title = fitting(width, f" a whole record on {describe_record(record)}, in µJ", short)
     notes = [texts for texts in (_record_savings(record, printed), _record_notes(record)) if texts]
     return [*title, *table, *(line for texts in notes for line in fitting(width, *texts))]
+
+
+def _record_rows(record: WholeRecord, shape: Sequence[str]) -> list[list[str]]:
+    """Return the head and the rows of the panel."""
+    often, battery, joule = record.choices.records_per_day, record.choices.battery_mah, record.joule
+    day = [] if often == 1 else [f"{often:g} a day"]
+    charge = [] if battery is None else [f"{'records' if 'heads' in shape else ''}/{battery:g} mAh"]
+    parts = [name if "heads" in shape else SHORT.get(name, name) for name in PARTS]
+    rows = [["", *(["cycles"] if "cycles" in shape else []), *parts, "total", *day, *charge]]
+    for cost in (record.costs[name] for name in SHOWN if name in record.costs):
+        row = [cost.title if "titles" in shape else NAMES[cost.mechanism]]
+        row += [f"{cost.cycles:.0f}"] if "cycles" in shape else []
+        for name in PARTS:
+            share = cost.share(name) if "shares" in shape else None
+            percent = "" if share is None else f"{share:4.0f} %" if share >= 1 else "  <1 %"
+            row.append(f"{format_short(cost.parts[name].microjoule)}{percent}")
+        row.append(format_short(cost.microjoule))
+        if often != 1:
+            row.append(format_short(cost.daily_microjoule(often)) if cost.fits_day(often) else "too many")
+        rows.append(row + ([] if joule is None else [format_short(cost.records_per_charge(joule))]))
+    return rows
 
 
 def describe_record(record: WholeRecord, choose: str = "choose with ") -> str:
@@ -275,66 +267,37 @@ def describe_record(record: WholeRecord, choose: str = "choose with ") -> str:
 
 def align_columns(rows: Sequence[Sequence[str]], least: int = LEAST) -> list[str]:
     """Align the first column to the left and the others to the right, with a space between two."""
-    widths = [max(least, *(len(row[k]) + 1 for row in rows)) for k in range(len(rows[0]))]
-    widths[0] += 1
+    widths = [max(least, *(len(cell) + 1 for cell in column)) for column in zip(*rows, strict=True)]
     return [
-        "".join(
-            cell.rjust(wide) if k else f" {cell}".ljust(wide)
-            for k, (cell, wide) in enumerate(zip(row, widths, strict=True))
-        )
+        f" {row[0]}".ljust(widths[0] + 1)
+        + "".join(cell.rjust(wide) for cell, wide in zip(row[1:], widths[1:], strict=True))
         for row in rows
-    ]
-
-
-def _head(record: WholeRecord, shape: Shape) -> list[str]:
-    often, battery = record.choices.records_per_day, record.choices.battery_mah
-    day = [] if often == 1 else [f"{often:g} a day"]
-    charge = [] if battery is None else [f"{'records' if shape.heads else ''}/{battery:g} mAh"]
-    parts = [name if shape.heads else SHORT.get(name, name) for name in PARTS]
-    return ["", *(["cycles"] if shape.cycles else []), *parts, "total", *day, *charge]
-
-
-def _row(record: WholeRecord, cost: RecordCost, shape: Shape) -> list[str]:
-    parts = []
-    for name in PARTS:
-        share, part = cost.share(name), cost.parts[name]
-        percent = "" if share is None or not shape.shares else f"{share:4.0f} %" if share >= 1 else "  <1 %"
-        parts.append(f"{format_short(part.microjoule)}{percent}")
-    often, joule = record.choices.records_per_day, record.joule
-    day = [] if often == 1 else [format_short(cost.daily_microjoule(often)) if cost.fits_day(often) else "too many"]
-    charge = [] if joule is None else [format_short(cost.records_per_charge(joule))]
-    title = cost.title if shape.titles else NAMES[cost.mechanism]
-    return [
-        title,
-        *([f"{cost.cycles:.0f}"] if shape.cycles else []),
-        *parts,
-        format_short(cost.microjoule),
-        *day,
-        *charge,
     ]
 
 
 def _record_savings(record: WholeRecord, printed: float | None) -> list[str]:
     """Format what remains of the paper's saving, in full and shorter; empty where one mechanism is missing."""
-    found = record.savings()
+    found = {name: "not known" if saved is None else f"{-saved:+.2f} %" for name, saved in record.savings().items()}
     if not found:
         return []
-    listed = "" if printed is None else f"{_signed_percent(printed)} printed, in µJ "
-    first, last = f"{_signed_percent(found['arithmetic'])} arithmetic", f"{_signed_percent(found['on air'])} in all"
-    words = _signed_percent(found["random words"])
+    listed = "" if printed is None else f"{-printed:+.2f} % printed, in µJ "
+    first, words, last = f"{found['arithmetic']} arithmetic", found["random words"], f"{found['on air']} in all"
     return [
         f" SPOF over DP-SGD: {listed}{first}, {words} with random words, {last}",
         f" SPOF over DP-SGD: {first}, {words} with words, {last}",
     ]
 
 
-def _signed_percent(saving: float | None) -> str:
-    return "not known" if saving is None else f"{-saving:+.2f} %"
-
-
 def _record_notes(record: WholeRecord) -> list[str]:
-    """Format where the journal is, in full and shorter, and what the band's rules forbid."""
-    duty = _duty(record)
+    """Format where the journal is, in full and shorter, and by how much the records exceed the band's rules."""
+    often = record.choices.records_per_day
+    over = {name: percent for name, percent in record.over_duty().items() if name in SHOWN}
+    over = {name: percent for name, percent in over.items() if record.costs[name].fits_day(often)}
+    duty = ""
+    if over:
+        name, percent = max(over.items(), key=lambda item: item[1])
+        allowed = f"EU868 allows {record.radio.duty_percent:g} %"
+        duty = f"{NAMES[name]} is {format_short(percent)} % of a day on air, {allowed}"
     if record.store is None:
         journal = f" no total: the table of {record.chip.name} has no figure for its memory"
         return [f"{journal}; {duty}" if duty else f"{journal}, where the journal is"]
@@ -347,17 +310,6 @@ def _record_notes(record: WholeRecord) -> list[str]:
         erasing = format_short(record.store.nanojoule_erasing(SLOT_BYTES) / 1000)
         journal = f" the journal is a log in {record.store.kind} ({erasing} µJ where each write erases a page)"
     return [f"{journal}; estimates and sources: --format json", journal]
-
-
-def _duty(record: WholeRecord) -> str:
-    """Format by how much the records of a day exceed the band's rules, or ""."""
-    often = record.choices.records_per_day
-    over = {name: percent for name, percent in record.over_duty().items() if name in SHOWN}
-    over = {name: percent for name, percent in over.items() if record.costs[name].fits_day(often)}
-    if not over:
-        return ""
-    name, percent = max(over.items(), key=lambda item: item[1])
-    return f"{NAMES[name]} is {format_short(percent)} % of a day on air, EU868 allows {record.radio.duty_percent:g} %"
 
 
 def format_short(value: float | None) -> str:

@@ -1,7 +1,7 @@
-"""Read CSV tables and check them against a declared schema: each column has a reader, each schema its row rules."""
+"""Read and check CSV tables by a declared schema: readers of columns, rules for rows, rules for the whole table."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 from math import isfinite
@@ -12,6 +12,7 @@ from sensorsim._util.files import read_bounded
 
 Number = int | float
 Reader = Callable[[str], Any]  # raises ValueError for a cell that is not valid
+Lines = list[tuple[int, list[str]]]  # line numbers and cells
 MOST_BYTES = 2_000_000  # of a table; the packaged ones have a hundredth of it
 LONGEST = 40  # characters of a number
 LARGEST = 1_000_000_000  # number in a table: a larger one is a mistaken unit
@@ -20,11 +21,7 @@ STATUSES = ("confirmed", "disputed", "estimate")
 
 
 class UnreadableTableError(ValueError):
-    """Report the line of a file that makes it no table, and why."""
-
-    def __init__(self, line: int, what: str) -> None:
-        super().__init__(f"line {line}: {what}")
-        self.line, self.what = line, what
+    """Report the file and line that is not CSV, and why."""
 
 
 class Span(NamedTuple):
@@ -42,23 +39,20 @@ class Column(NamedTuple):
     read: Reader = str
     empty: Any = REQUIRED
 
-    def value(self, cell: str) -> Any:
-        """Return the cell's value; ValueError for a required cell that is empty or one that is not valid."""
-        if cell:
-            return self.read(cell)
-        if self.empty is REQUIRED:
-            raise ValueError("empty")
-        return self.empty
+
+def _no_rules(path: Path, header: dict[str, str], rows: Lines) -> Iterable[tuple[int, str]]:
+    return ()
 
 
 class Schema(NamedTuple):
-    """Declare a table: its columns, the columns that identify a row, its `# key:` lines and rules for whole rows."""
+    """Declare a table: its columns, row rules, the columns that identify a row, its `# key:` lines, table rules."""
 
     title: str
     columns: tuple[Column, ...]
     rules: Callable[[Path, dict[str, Any]], Iterator[str]]
     key: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()  # empty: the header lines are comments
+    table_rules: Callable[[Path, dict[str, str], Lines], Iterable[tuple[int, str]]] = _no_rules  # on rows without fault
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,7 +62,7 @@ class Schema(NamedTuple):
     def values(self, cells: list[str]) -> list[Any]:
         """Return the values of a row in the order of the columns; ValueError for the first cell that is not valid."""
         pairs = zip(self.columns, cells, strict=True)
-        return [column.read(cell) if cell else column.value(cell) for column, cell in pairs]
+        return [column.read(cell) if cell or column.empty is REQUIRED else column.empty for column, cell in pairs]
 
     def row(self, path: Path, cells: list[str]) -> tuple[dict[str, Any], list[str]]:
         """Return the values of a row by column, and its faults; the rules apply only to rows of valid cells."""
@@ -78,10 +72,41 @@ class Schema(NamedTuple):
         faults = []
         for column, cell in zip(self.columns, cells, strict=True):
             try:
-                row[column.name] = column.value(cell)
+                row[column.name] = column.read(cell) if cell else column.empty
             except ValueError as error:
-                faults.append(f"{column.name}: {error}" if cell else f"empty {column.name}")
-        return row, faults or [*_status_faults(row), *self.rules(path, row)]
+                faults.append(f"{column.name}: {error}")
+        faults += [f"empty {name}" for name, value in row.items() if value is REQUIRED]
+        if faults:
+            return row, faults
+        if row["status"] != "confirmed" and not row["note"]:
+            faults.append(f"status {row['status']} without a note that says why")
+        if row["status"] == "confirmed" and row.get("status_of"):
+            faults.append(f"status_of {row['status_of']!r} with status 'confirmed'")
+        return row, [*faults, *self.rules(path, row)]
+
+    def faults(self, path: Path) -> list[str]:
+        """Return every fault of a table as `file:line: what`, in the order of the lines."""
+        header, columns, lines = read_cells(path)
+        top = len(header) + 1
+        found: list[tuple[int, str]] = [] if lines else [(top, "no rows")]
+        if tuple(columns) != self.names:
+            wrong = [f"missing column {name}" for name in self.names if name not in columns]
+            wrong += [f"unknown column {name!r}" for name in columns if name not in self.names]
+            return [f"{path.name}:{top}: {'; '.join(wrong) or f'columns in another order than {self.names}'}"]
+        if self.headers:
+            found += [] if header.get("title") else [(1, "no title; the first line is `# title: …`")]
+            found += [(1, f"unknown header {key!r}") for key in header if key not in self.headers]
+        sound: Lines = []
+        seen: dict[tuple[Any, ...], int] = {}
+        for line, cells in lines:
+            row, wrong = self.row(path, cells)
+            found += [(line, what) for what in wrong]
+            sound += [] if wrong else [(line, cells)]
+            key = tuple(row.get(name) for name in self.key)
+            if self.key and row and seen.setdefault(key, line) != line:
+                found.append((line, f"a second row for {' of '.join(map(str, key))}; the first is line {seen[key]}"))
+        found += self.table_rules(path, header, sound)
+        return [f"{path.name}:{line}: {what}" for line, what in sorted(found, key=lambda fault: fault[0])]
 
 
 def columns_for(row: type, **special: Column) -> tuple[Column, ...]:
@@ -90,32 +115,24 @@ def columns_for(row: type, **special: Column) -> tuple[Column, ...]:
     return tuple(special.get(name) or Column(name, str if kind is str else number) for name, kind in kinds)
 
 
-def _status_faults(row: dict[str, Any]) -> Iterator[str]:
-    """Yield the faults of a status that every table has: what is not confirmed needs a note."""
-    if row["status"] != "confirmed" and not row["note"]:
-        yield f"status {row['status']} without a note that says why"
-    if row["status"] == "confirmed" and row.get("status_of"):
-        yield f"status_of {row['status_of']!r} with status 'confirmed'"
-
-
-def read_cells(path: Path) -> tuple[dict[str, str], list[str], list[tuple[int, list[str]]]]:
+def read_cells(path: Path) -> tuple[dict[str, str], list[str], Lines]:
     """Return a table's `# key: value` lines, its column names and its rows with their line numbers."""
     try:
         lines = read_bounded(path, MOST_BYTES).decode("utf-8").splitlines()
     except UnicodeDecodeError:
-        raise UnreadableTableError(1, "cannot be read: it is not UTF-8 text") from None
+        raise UnreadableTableError(f"{path.name}:1: cannot be read: it is not UTF-8 text") from None
     header: dict[str, str] = {}
     for place, line in enumerate(takewhile(lambda line: line.startswith("#"), lines), 1):
         key, _, value = line.lstrip("# ").partition(":")
         header[key.strip()] = value.strip()
         if len(header) < place:
-            raise UnreadableTableError(place, f"a second line `# {key.strip()[:LONGEST]}`; keep one of them")
+            raise UnreadableTableError(f"{path.name}:{place}: a second line `# {key.strip()[:LONGEST]}`; keep one")
     reader = csv.reader(lines[len(header) :])
     try:
         columns = next(reader, [])
         return header, columns, [(reader.line_num + len(header), cells) for cells in reader]
     except csv.Error as error:
-        raise UnreadableTableError(reader.line_num + len(header), f"not CSV ({error})") from None
+        raise UnreadableTableError(f"{path.name}:{reader.line_num + len(header)}: not CSV ({error})") from None
 
 
 @lru_cache(1000)  # a table repeats its cells
@@ -132,17 +149,15 @@ def number(text: str) -> Number:
 
 
 def _number_fault(text: str) -> str:
-    shown = repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
+    if len(text) > LONGEST:
+        return f"'{text[:LONGEST]}…' has more than {LONGEST} characters"
     try:
         value = float(text)
     except ValueError:
-        return f"{shown} is not a number"
-    if not isfinite(value) and len(text) <= LONGEST:
-        return f"{shown} is not a number"
-    if value < 0:
-        return f"{shown} is below 0; give 0 or more"
-    many = f"has more than {LONGEST} characters" if len(text) > LONGEST else "is not written plainly"
-    return f"{shown} {many}; write it like 4, 0.5 or 1/3"
+        value = float("nan")
+    if not isfinite(value):
+        return f"{text!r} is not a number"
+    return f"{text!r} is below 0" if value < 0 else f"{text!r} is not written plainly; write it like 4, 0.5 or 1/3"
 
 
 def whole(least: int) -> Reader:
@@ -160,10 +175,8 @@ def whole(least: int) -> Reader:
 def span(text: str) -> Span:
     """Parse `4`, `11..25` (typical is the upper end) or `11..20..25`."""
     ends = [number(part) for part in text.split("..")]
-    if len(ends) > 3:
-        raise ValueError(f"{text!r} is not min..typical..max")
-    if ends != sorted(ends):
-        raise ValueError(f"{text} does not ascend")
+    if len(ends) > 3 or ends != sorted(ends):
+        raise ValueError(f"{text} does not ascend as min..typical..max")
     return Span(ends[0], ends[-2] if len(ends) == 3 else ends[-1], ends[-1])
 
 

@@ -1,7 +1,7 @@
 """Report everything that is derived from one kernel: `kernel_report(kernel, …)`."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from sensorsim.language.kernel import reachable
 from sensorsim.language.polynomial import Polynomial
 from sensorsim.language.ranges import Proof, RangeError
 from sensorsim.language.secrecy import Finding, Secrecy
+from sensorsim.language.types import Array, Length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,9 +56,7 @@ class KernelPrice:
             "width": KERNEL_WIDTH,
             "signed": UNSIGNED,
             "accounting": self.accounting,
-            "typical": total.typical if total else None,
-            "min": total.min if total else None,
-            "max": total.max if total else None,
+            **{name: getattr(total, name, None) for name in ("typical", "min", "max")},
             "formula": None if self.formula is None else str(self.formula),
             "by_data": self.by_data,
             "flags": list(self.flags),
@@ -90,8 +89,6 @@ class KernelReport(Result):
     @property
     def random_words(self) -> int:
         """Return the number of secret words that one call draws."""
-        from sensorsim.language.types import Array, Length
-
         words = 0
         for name, kind in self.kernel.parameters.items():
             element = kind.element if isinstance(kind, Array) else kind
@@ -100,17 +97,23 @@ class KernelReport(Result):
         return words
 
     def to_dict(self) -> dict[str, Any]:
+        error, lines = self.proof_error, sorted(self.proof.lines.items()) if self.proof else []
         return {
             "file": self.kernel.path.name,
             "line": self.kernel.at.line,
             "at": self.at,
             "random_bits": 32 * self.random_words,
-            "formula": None if self.formula is None else _by_class(self.formula),
+            "formula": _by_class(self.formula),
             "formula_error": self.formula_error,
-            "formula_otherwise": None if self.otherwise is None else _by_class(self.otherwise),
+            "formula_otherwise": _by_class(self.otherwise),
             "counts": {step: dict(counts) for step, counts in self.steps().items()},
             "cost": {name: {**price.to_dict(), **self.machine.get(name, {})} for name, price in self.prices.items()},
-            "ranges": self._ranges(),
+            "ranges": {
+                "proved": self.proof is not None,
+                "result": self.proof.result if self.proof else None,
+                "lines": [{"file": at.name, "line": at.line, "lo": lo, "hi": hi} for at, (lo, hi) in lines],
+                "error": None if error is None else {"file": error.at.name, "line": error.at.line, "text": str(error)},
+            },
             "secrecy": {
                 "proved": self.secrecy.proved,
                 "same_path": self.secrecy.same_path,
@@ -120,16 +123,6 @@ class KernelReport(Result):
                 "exceptions": [_finding(found) for found in self.secrecy.exceptions],
             },
             "verified": list(self.verified),
-        }
-
-    def _ranges(self) -> dict[str, Any]:
-        error = self.proof_error
-        lines = sorted(self.proof.lines.items()) if self.proof else []
-        return {
-            "proved": self.proof is not None,
-            "result": self.proof.result if self.proof else None,
-            "lines": [{"file": at.name, "line": at.line, "lo": lo, "hi": hi} for at, (lo, hi) in lines],
-            "error": None if error is None else {"file": error.at.name, "line": error.at.line, "text": str(error)},
         }
 
     def steps(self) -> dict[str, dict[str, int]]:
@@ -197,11 +190,15 @@ def kernel_report(
             scalars = ", ".join(name for name in kernel.parameters if name not in kernel.arrays) or "none"
             raise InputError(f"{kernel.name} has no parameter {name} that takes a number; it has {scalars}.")
     lengths = kernel.lengths_at({name: value for name, value in given.items() if name in kernel.lengths})
+    parts = list(reachable([kernel]))
     formula, formula_error = _formula(kernel, otherwise=False)
-    branches = any(isinstance(node, ir.If) for part in reachable([kernel]) for node in part.nodes)
+    branches = any(isinstance(node, ir.If) for part in parts for node in part.nodes)
     otherwise = _formula(kernel, otherwise=True)[0] if branches else None
-    proof, proof_error = _proof(kernel)
-    uncounted = ""
+    proof, proof_error, uncounted = None, None, ""
+    try:
+        proof = kernel.prove()
+    except RangeError as error:
+        proof_error = error
     try:
         counts = kernel.count(**{**given, **lengths})
     except LanguageError as error:
@@ -210,18 +207,8 @@ def kernel_report(
         counts, uncounted = Counter(), str(error)
     paths = [formula, otherwise] if otherwise is not None else [formula]
     prices = {name: _price(kernel, load_cpu(name), accounting, counts, paths, lengths, uncounted) for name in cpus}
-    return KernelReport(
-        kernel,
-        {**given, **lengths},
-        counts,
-        formula,
-        formula_error,
-        otherwise,
-        prices,
-        proof,
-        proof_error,
-        kernel.secrecy(),
-    )
+    known = {**given, **lengths}, counts, formula, formula_error, otherwise, prices, proof, proof_error
+    return KernelReport(kernel, *known, kernel.secrecy())
 
 
 def _sum_steps(counts: Counts) -> dict[str, int]:
@@ -238,13 +225,6 @@ def _formula(kernel: Kernel, otherwise: bool) -> tuple[Formula | None, str | Non
         return None, str(error)
 
 
-def _proof(kernel: Kernel) -> tuple[Proof | None, RangeError | None]:
-    try:
-        return kernel.prove(), None
-    except RangeError as error:
-        return None, error
-
-
 def _price(
     kernel: Kernel,
     cpu: Cpu,
@@ -257,27 +237,22 @@ def _price(
     pricing = _pricing(kernel, cpu, accounting)
     read = [_whole(path) for path in paths if path is not None]
     whole = _sum_steps(counts)
-    missing = _unpriced(pricing, list(dict.fromkeys([*whole, *(name for path in read for name in path)])))
+    missing = _unpriced(pricing, dict.fromkeys([*whole, *(name for path in read for name in path)]))
     if uncounted:
         missing = {"": f"nothing was counted ({uncounted.rstrip('.')})."}
     if missing:
         return KernelPrice(cpu, accounting, None, None, missing=tuple(missing.values()))
-    shown = pricing.formula(read[0]) if paths[0] is not None else None
     total = pricing.total(whole)
-    totals = [total.typical, *(_at(pricing, path, kernel, lengths, end) for path in read for end in ("lo", "hi"))]
+    totals = [total.typical]
+    for end in range(2):  # values that a loop runs to are taken at both ends of their formats
+        kinds = kernel.parameters.items()
+        values = {name: bounds(kind, lengths)[end] for name, kind in kinds if isinstance(kind, Q | Below)}
+        for path in read:
+            times = {operation: each.value({**lengths, **values}) for operation, each in path.items()}
+            totals.append(pricing.total(times).typical)
     by_data = (min(totals), max(totals)) if min(totals) != max(totals) else None
-    return KernelPrice(cpu, accounting, total, shown, by_data, tuple(pricing.flags.values()))
-
-
-def _at(
-    pricing: Pricing, path: Mapping[str, Polynomial], kernel: Kernel, lengths: Mapping[str, int], end: str
-) -> Number:
-    """Return the cost of a path; values that a loop runs to are taken at one end of their formats."""
-    values = dict(lengths)
-    for name, kind in kernel.parameters.items():
-        if isinstance(kind, Q | Below):
-            values[name] = bounds(kind, lengths)[end == "hi"]
-    return pricing.total({operation: times.value(values) for operation, times in path.items()}).typical
+    formula = pricing.formula(read[0]) if paths[0] is not None else None
+    return KernelPrice(cpu, accounting, total, formula, by_data, tuple(pricing.flags.values()))
 
 
 def _whole(formula: Formula) -> dict[str, Polynomial]:
@@ -285,17 +260,24 @@ def _whole(formula: Formula) -> dict[str, Polynomial]:
     return sum_counts((operation, times) for (_, operation), times in formula.items())
 
 
+def _by_class(formula: Formula | None) -> dict[str, str] | None:
+    if formula is None:
+        return None
+    return {operation: str(times) for operation, times in sorted(_whole(formula).items())}
+
+
 def _pricing(kernel: Kernel, cpu: Cpu, accounting: str) -> Pricing:
     """Return a pricing by the processor's table and the prices of the kernel's own primitives."""
+    nodes = (node for part in reachable([kernel]) for node in part.nodes)
     own: dict[str, Number] = {}
-    for primitive in _primitives(kernel):
+    for primitive in (node.primitive for node in nodes if isinstance(node, ir.Apply)):
         for operation in primitive.operations:
             if operation not in CLASSES and cpu.name in primitive.prices:
                 own[operation] = primitive.prices[cpu.name]
     return Pricing(cpu, KERNEL_WIDTH, UNSIGNED, cpu.unit, accounting, own=own)
 
 
-def _unpriced(pricing: Pricing, operations: Sequence[str]) -> dict[str, str]:
+def _unpriced(pricing: Pricing, operations: Iterable[str]) -> dict[str, str]:
     """Return the operations without a price, each with its message."""
     found: dict[str, str] = {}
     for operation in operations:
@@ -307,20 +289,6 @@ def _unpriced(pricing: Pricing, operations: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _primitives(kernel: Kernel) -> list[Any]:
-    nodes = (node for part in reachable([kernel]) for node in part.nodes)
-    return list(dict.fromkeys(node.primitive for node in nodes if isinstance(node, ir.Apply)))
-
-
-def _by_class(formula: Formula) -> dict[str, str]:
-    return {operation: str(times) for operation, times in sorted(_whole(formula).items())}
-
-
 def _finding(found: Finding) -> dict[str, Any]:
-    return {
-        "kind": found.kind,
-        "file": found.at.name,
-        "line": found.at.line,
-        "text": found.text,
-        "reason": found.reason or None,
-    }
+    place = {"kind": found.kind, "file": found.at.name, "line": found.at.line}
+    return {**place, "text": found.text, "reason": found.reason or None}

@@ -5,9 +5,8 @@ from typing import Any
 
 from sensorsim._util.drawing import apart, check_figure, stacked_bars, write_figure
 from sensorsim.costing.cost_report import CostReport
-from sensorsim.costing.cost_text import sizes
-from sensorsim.costing.record_energy import PARTS
-from sensorsim.costing.whole_record import WholeRecord
+from sensorsim.costing.cost_text import format_number, format_short, sizes
+from sensorsim.costing.record_energy import PARTS, WholeRecord
 
 SMALL, USUAL = 7, 9  # sizes of letters
 TO_ITS_END = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
@@ -51,8 +50,6 @@ def _bars(report: CostReport) -> list[tuple[str, Any]]:
 
 
 def _draw_steps(report: CostReport, axes: Any) -> None:
-    from sensorsim.costing.cost_text import format_number
-
     bars = _bars(report)
     steps = merge_orders([list(view.steps) for _, view in bars])
     parts = {
@@ -68,8 +65,10 @@ def _draw_steps(report: CostReport, axes: Any) -> None:
         f"{report.pricing.width}-bit · {report.pricing.accounting} accounting · {how} where not printed",
         fontsize=USUAL,
     )
-    axes.legend(fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, title="from left to right")
-    axes.get_legend().get_title().set_fontsize(SMALL)
+    axes.legend(
+        fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, title="from left to right",
+        title_fontsize=SMALL,
+    )  # fmt: skip
 
 
 def merge_orders(orders: Sequence[Sequence[str]]) -> list[str]:
@@ -86,8 +85,6 @@ def merge_orders(orders: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _draw_record(record: WholeRecord, axes: Any, parts: Sequence[str], what: str) -> None:
-    from sensorsim.costing.cost_text import format_short
-
     costs = list(record.costs.values())
     energies = {name: [(cost.parts[name].nJ or 0.0) / 1000 for cost in costs] for name in parts}
     stacked_bars(axes, [cost.title for cost in costs], energies, format_short)
@@ -114,14 +111,10 @@ def sweep_figure(rows: list[dict[str, Any]], name: str, report: CostReport) -> A
     axes = figure.add_subplot()
     at = [row[name] for row in rows]
     for column, style in zip(columns, STYLES * len(columns), strict=False):
-        paper = column.partition("_")[0] in ("spof", "dpsgd")
+        color, linewidth = ("black", 1.6) if column.partition("_")[0] in ("spof", "dpsgd") else ("0.5", 1.0)
         marker = "o" if len(rows) == 1 else "None"
-        drawn: dict[str, Any] = {
-            "color": "black" if paper else "0.5",
-            "linewidth": 1.6 if paper else 1.0,
-            "marker": marker,
-        }
-        axes.plot(at, [row[column] for row in rows], linestyle=style, **drawn)
+        values = [row[column] for row in rows]
+        axes.plot(at, values, linestyle=style, color=color, linewidth=linewidth, marker=marker)
     if min(row[column] for row in rows for column in columns) > 0:
         axes.set_yscale("log")
     else:

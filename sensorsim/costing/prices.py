@@ -17,9 +17,12 @@ from sensorsim.costing.csv_schema import (
     NOTE,
     STATUS,
     Column,
+    Lines,
     Number,
+    Reader,
     Schema,
     Span,
+    UnreadableTableError,
     number,
     one_of,
     parts_of,
@@ -29,6 +32,7 @@ from sensorsim.costing.csv_schema import (
 from sensorsim.tables import folder
 
 SHOWN = 60  # characters of a path in a message
+DEEPEST = 5  # tables that build on each other
 METRICS = ("native", "latency")  # native: the unit of the processor's table
 INTEGER_CLASSES = (
     *("ADD", "SUB", "MUL", "DIV", "AND", "OR", "XOR", "NOT", "SHIFT", "ROTATE"),
@@ -46,7 +50,6 @@ _CONDITIONS = (
     "LS LT GT SH HC TS TC ID IE"
 )
 CONDITIONS = frozenset(_CONDITIONS.split())
-NEVER = "never"
 # `# checked: AGAINST; 36 kernels, largest error 0.7 % (crc32), mean error 0.1 %`
 _CHECKED = (
     r"(?P<against>.+); (?P<kernels>[1-9]\d*) kernels?, "
@@ -107,41 +110,6 @@ class Row(NamedTuple):  # not a dataclass: those take milliseconds to build at i
                     yield cls, width, sign
 
 
-def _check_row(path: Path, row: dict[str, Any]) -> Iterator[str]:
-    low, typical, high = row["min"], row["typical"], row["max"]
-    if not low <= typical <= high:
-        yield f"min {low}, typical {typical}, max {high} do not ascend"
-    if high == 0:
-        yield "a cost of zero"
-    if row["class"] not in ((), ("BRANCH",)) and row["width"] == ("any",):
-        yield "a row that prices a class names its widths; only BRANCH may have any"
-
-
-CPU_SCHEMA = Schema(
-    "processor",
-    (
-        Column("operation"),
-        Column("operands", lambda text: tuple(text.split("|")), ("",)),
-        Column("class", parts_of(*CLASSES), ()),
-        Column("width", parts_of(*WIDTHS)),
-        Column("signedness", one_of("any", "signed", "unsigned")),
-        Column("unit", one_of(*UNITS)),
-        Column("min", number),
-        Column("typical", number),
-        Column("max", number),
-        Column("per_register", number, 0),
-        Column("latency_cycles", span, None),
-        Column("reciprocal_throughput_cycles", span, None),
-        Column("source"),
-        STATUS,
-        Column("status_of", one_of("native", "latency", "throughput"), ""),
-        NOTE,
-    ),
-    _check_row,
-    headers=("title", "checked", "configuration", *BASES),
-)
-
-
 class Price(NamedTuple):
     """Hold the price of one operation in `unit`, and the row that it is from."""
 
@@ -168,10 +136,14 @@ class Cpu:
         """Return the price of one operation of class `cls` on operands of `width` bits ("f32": a 32-bit float)."""
         if metric not in METRICS:
             raise InputError(f"metric {metric!r} is not known; the tables have {' and '.join(METRICS)}.")
+        if cls not in CLASSES:
+            raise InputError(f"{cls} is not an operation class; the tables know {', '.join(CLASSES)}.")
         sign = "signed" if signed else "unsigned"
         row = self._by_class.get((cls, str(width), sign)) or self._by_class.get((cls, "any", sign))
         if row is None:
-            raise InputError(self._no_price(cls, str(width), sign))
+            widths = {w for c, w, s in self._by_class if (c, s) == (cls, sign)}
+            has = f"only at width {_listed(widths)}; choose one" if widths else "no row; add one with its source"
+            raise InputError(f"{self.path.name} has no price for {cls} (width {width}, {sign}): {has}.")
         if metric == "native":
             return Price(row.min, row.typical, row.max, row.unit, row)
         if row.latency_cycles is None:
@@ -181,8 +153,7 @@ class Cpu:
 
     def instruction(self, mnemonic: str, operands: str, width: int | str) -> Row:
         """Return the row of a machine instruction, as `instruction("MOV", "r,m", 32)`; conditions as in `JNE`."""
-        name = mnemonic.upper()
-        named = self._by_mnemonic.get(name) or self._family(name)
+        named = self._by_mnemonic.get(mnemonic.upper()) or self._family(mnemonic.upper())
         if not named:
             raise InputError(f"{self.path.name} has no row for the instruction {mnemonic}; add one with its source.")
         matching = [row for row in named if operands in row.operands] or [row for row in named if "any" in row.operands]
@@ -192,8 +163,8 @@ class Cpu:
         for row in matching:
             if str(width) in row.widths or "any" in row.widths:
                 return row
-        widths = sorted({width for row in matching for width in row.widths}, key=_by_size)
-        raise InputError(f"{self.path.name} has {mnemonic} {operands} at {', '.join(widths)} bit, not at {width}.")
+        widths = _listed({width for row in matching for width in row.widths})
+        raise InputError(f"{self.path.name} has {mnemonic} {operands} at {widths} bit, not at {width}.")
 
     @cached_property
     def _by_class(self) -> dict[tuple[str, str, str], Row]:
@@ -213,17 +184,9 @@ class Cpu:
                 return rows
         return []
 
-    def _no_price(self, cls: str, width: str, sign: str) -> str:
-        if cls not in CLASSES:
-            return f"{cls} is not an operation class; the tables know {', '.join(CLASSES)}."
-        widths = sorted({w for c, w, s in self._by_class if c == cls and s == sign}, key=_by_size)
-        if not widths:
-            return f"{self.path.name} has no row for {cls} (width {width}, {sign}); add one with its source."
-        return f"{self.path.name} has {cls} ({sign}) at width {', '.join(widths)}, not {width}; choose one it has."
 
-
-def _by_size(width: str) -> tuple[bool, int | str]:
-    return (not width.isdecimal(), int(width) if width.isdecimal() else width)
+def _listed(widths: set[str]) -> str:
+    return ", ".join(sorted(widths, key=lambda width: (not width.isdecimal(), width.rjust(3))))
 
 
 def cpu_folder() -> Path:
@@ -239,7 +202,7 @@ def cpu_names() -> list[str]:
 def load_cpu(name: str) -> Cpu:
     """Load a packaged processor by its name, or your own by its file name."""
     if is_own(name):
-        return read_cpu(check_own_table(name, "processor"))
+        return read_cpu(check_own_table(name, CPU_SCHEMA, Path(name).stem in cpu_names()))
     if name.lower() not in cpu_names():
         raise InputError(unknown_name("processor", name, cpu_names()))
     return read_cpu(cpu_folder() / f"{name.lower()}.csv")
@@ -251,23 +214,25 @@ def read_cpu(path: Path) -> Cpu:
     `# alters: other` does so too, and replaces rows of that table for the same instructions.
     """
     header, columns, lines = read_cells(path)
-    if tuple(columns) != CPU_SCHEMA.names:
-        raise InputError(f"{path.name} does not have the columns of a processor table; run `sensorsim cpus check`.")
-    found = base_file(path, base_name(header))
-    base = read_cpu(found).rows if found else ()
     try:
+        if tuple(columns) != CPU_SCHEMA.names:
+            raise ValueError("it does not have the columns of a processor table")
         own = tuple(Row(path, line, *CPU_SCHEMA.values(cells)) for line, cells in lines)
-        checked, configuration = parse_checked(header.get("checked", "")), parse_configuration(header)
+        checked, configuration = (
+            parse_checked(header.get("checked", "")),
+            parse_configuration(header.get("configuration", "")),
+        )
     except ValueError as error:
         raise InputError(f"{path.name} cannot be read ({error}); run `sensorsim cpus check` for the line.") from None
-    rows = (without_altered(base, own) if "alters" in header else base) + own
+    base = base_file(path, base_name(header))
+    rows = _beside_own(read_cpu(base).rows if base else (), own, header) + own
     title, unit = header.get("title", path.stem), rows[0].unit if rows else ""
     return Cpu(path.stem, title, unit, rows, path, checked, configuration)
 
 
-def without_altered(base: tuple[Row, ...], own: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Return the rows of `base` for whose instructions `own` has no row."""
-    forms = {(row.operation, form) for row in own for form in row.operands}
+def _beside_own(base: tuple[Row, ...], own: tuple[Row, ...], header: Mapping[str, str]) -> tuple[Row, ...]:
+    """Return the rows of `base` that a table with `own` rows has too: all, or those whose instructions it leaves."""
+    forms = {(row.operation, form) for row in own for form in row.operands} if "alters" in header else set()
     return tuple(row for row in base if not any((row.operation, form) in forms for form in row.operands))
 
 
@@ -286,22 +251,119 @@ def base_file(path: Path, base: str) -> Path | None:
 
 def parse_checked(text: str) -> Checked | None:
     """Parse a `checked` line; None for a table that was never compared; ValueError for another form."""
-    if text in ("", NEVER):
+    if text in ("", "never"):
         return None
     match = re.fullmatch(_CHECKED, text)
     if match is None:
-        raise ValueError(f"{text!r} is neither {NEVER!r} nor `AGAINST; K kernels, largest error X %, mean error Y %`")
+        raise ValueError(f"{text!r} is neither 'never' nor `AGAINST; K kernels, largest error X %, mean error Y %`")
     if float(match["mean"]) > float(match["largest"]):
         raise ValueError(f"mean error {match['mean']} % above the largest, {match['largest']} %")
     return Checked(match["against"], int(match["kernels"]), match["largest"], match["worst"] or "", match["mean"])
 
 
-def parse_configuration(header: Mapping[str, str]) -> str:
+def parse_configuration(text: str) -> str:
     """Parse a `configuration` line: a few words, or "" where there is none; ValueError for another form."""
-    text = header.get("configuration", "")
-    if "configuration" in header and (not text or len(text) > 120 or text[-1] in ".;"):
+    if len(text) > 120 or text.endswith((".", ";")):
         raise ValueError(f"{text!r} is not a few words such as `single-cycle multiplier`, without a stop behind them")
     return text
+
+
+# ── checks ──
+
+
+def _check_row(path: Path, row: dict[str, Any]) -> Iterator[str]:
+    low, typical, high = row["min"], row["typical"], row["max"]
+    if not low <= typical <= high:
+        yield f"min {low}, typical {typical}, max {high} do not ascend"
+    if high == 0:
+        yield "a cost of zero"
+    if row["class"] not in ((), ("BRANCH",)) and row["width"] == ("any",):
+        yield "a row that prices a class names its widths; only BRANCH may have any"
+
+
+def base_chain(path: Path) -> tuple[list[Path], str]:
+    """Return the tables that this one builds on, the nearest first, and what is wrong with the chain, or ""."""
+    found: list[Path] = []
+    place: Path | None = path
+    while place is not None:
+        try:
+            header, columns, _ = read_cells(place)
+        except (OSError, UnreadableTableError) as error:
+            return found[:-1], f"builds on {place.stem}, which cannot be read ({error})"
+        if tuple(columns) != CPU_SCHEMA.names:
+            return found[:-1], f"builds on {place.stem}, which has not the columns of a table of a processor"
+        place = base_file(place, base_name(header))
+        if place in (path, *found):
+            return found, f"builds on {place.stem}, which builds on itself"
+        if place and len(found) == DEEPEST:
+            return found, f"builds on more than {DEEPEST} tables, one upon the other"
+        found += [place] if place else []
+    return found, ""
+
+
+def _check_table(path: Path, header: dict[str, str], lines: Lines) -> Iterator[tuple[int, str]]:
+    """Yield the faults of the header, what is priced twice here or in the table built on, and units that differ."""
+    for how in (how for how in BASES if how in header):
+        if base_file(path, header[how]) is None:
+            yield 1, f"{how} {header[how][:60]}, which is no table beside it, nor one of ours"
+    bases, wrong = base_chain(path)
+    if wrong:
+        yield 1, wrong
+    if all(how in header for how in BASES):
+        yield 1, "extends one table and alters another; a table does one of them"
+    readers: dict[str, Reader] = {"checked": parse_checked, "configuration": parse_configuration}
+    for name, parse in readers.items():
+        try:
+            parse(header.get(name, ""))
+        except ValueError as error:
+            yield 1, f"{name}: {error}"
+    own = tuple(Row(path, line, *CPU_SCHEMA.values(cells)) for line, cells in lines)
+    below = read_cells(bases[0])[2] if bases else []
+    sound = [(line, cells) for line, cells in below if not CPU_SCHEMA.row(bases[0], cells)[1]]
+    others = tuple(Row(bases[0], line, *CPU_SCHEMA.values(cells)) for line, cells in sound)
+    first: dict[tuple[str, ...], Row] = {}
+    unit = ""
+    for row in (*_beside_own(others, own, header), *own):
+        line = row.line if row.path == path else 0
+        if unit not in ("", row.unit):
+            yield line, f"unit {row.unit}, where other rows of the table have another"
+        unit = row.unit
+        forms = [(row.operation, form, width) for form in row.operands for width in row.widths]
+        named = [("a second row for class", key) for key in row.priced_keys()] + [
+            ("duplicate of", key) for key in forms
+        ]
+        for what, key in named:
+            other = first.setdefault((what, *key), row)
+            if other is not row:
+                place = f"line {other.line}" if other.path == path else other.path.name
+                yield line, f"{what} {' '.join(filter(None, key))}; the first is {place}"
+
+
+CPU_SCHEMA = Schema(
+    "processor",
+    (
+        Column("operation"),
+        Column("operands", lambda text: tuple(text.split("|")), ("",)),
+        Column("class", parts_of(*CLASSES), ()),
+        Column("width", parts_of(*WIDTHS)),
+        Column("signedness", one_of("any", "signed", "unsigned")),
+        Column("unit", one_of(*UNITS)),
+        *(Column(name, number) for name in ("min", "typical", "max")),
+        Column("per_register", number, 0),
+        Column("latency_cycles", span, None),
+        Column("reciprocal_throughput_cycles", span, None),
+        Column("source"),
+        STATUS,
+        Column("status_of", one_of("native", "latency", "throughput"), ""),
+        NOTE,
+    ),
+    _check_row,
+    headers=("title", "checked", "configuration", *BASES),
+    table_rules=_check_table,
+)
+
+
+# ── your own tables ──
 
 
 def is_own(name: str) -> bool:
@@ -309,32 +371,37 @@ def is_own(name: str) -> bool:
     return name.lower().endswith(".csv")
 
 
-def check_own_table(name: str, what: str) -> Path:
-    """Return the path of your own table; InputError with the first fault of one that is not valid."""
-    from sensorsim.costing.tablecheck import check_own
-
+def check_own_table(name: str, schema: Schema, taken: bool = False) -> Path:
+    """Return the path of your own table; InputError with the first fault of it or of those that it builds on."""
     path = Path(name)
     shown = name if len(name) <= SHOWN else f"…{name[2 - SHOWN :]}"
     try:
-        faults = check_own(path, what)
+        header, columns, _ = read_cells(path)
+        if columns[:1] != [schema.names[0]]:
+            faults = [f"{path.name}:{len(header) + 1}: no table of a {schema.title}, whose first column is "
+                      f"{schema.names[0]}"]  # fmt: skip
+        elif taken:
+            faults = [f"{path.name}:1: there is one of ours with this name; give it another"]
+        else:
+            bases = base_chain(path)[0] if schema is CPU_SCHEMA else []
+            own = [path, *(base for base in bases if base.parent != cpu_folder())]
+            faults = [fault for table in own for fault in schema.faults(table)]
+    except UnreadableTableError as error:
+        faults = [str(error)]
     except OSError as error:
         why = error.strerror or "no such file"
-        raise InputError(
-            f"cannot read {shown}: {why}; give a table of a {what}, or a name of `sensorsim cpus`."
-        ) from None
+        raise InputError(f"cannot read {shown}: {why}; give a table of a {schema.title}.") from None
     if faults:
         first = faults[0] if len(faults[0]) <= 120 else f"{faults[0][:118]}…"
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        raise InputError(
-            f"{first}{more}; `sensorsim cpus check FILE` lists all faults, tables/cpu/README.md explains the columns."
-        )
+        raise InputError(f"{first}{more}; `sensorsim cpus check FILE` lists all, tables/cpu/README.md has the columns.")
     return path
 
 
 def unknown_name(what: str, name: str, known: list[str]) -> str:
     """Return the message for a name that is not known, with the nearest known one or your own file as a hint."""
     try:
-        is_file = len(name) < SHOWN - 3 and Path(f"{name}.csv").is_file()
+        is_file = len(name) < SHOWN and Path(f"{name}.csv").is_file()
     except (OSError, ValueError):
         is_file = False
     hint = f" (did you mean {name}.csv?)" if is_file else did_you_mean(name, known)

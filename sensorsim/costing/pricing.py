@@ -1,6 +1,10 @@
 """Count the operations of a mechanism three ways (printed, derived, executed) and price them on a processor.
 
 A mechanism that is too large to run quickly is only derived from its source: tests show that both counts agree.
+
+A release by the whole sensor is one feature of n through a rows table by thresholds, 5 knots and 5 symbols, as the
+default package has it: the sensor's own kernels, run over a board whose journal holds, with the wiping of random words.
+The board's part, the time of its flash and of its clock, is not in it.
 """
 
 import csv
@@ -9,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim.costing.chips import Chip
@@ -18,7 +23,13 @@ from sensorsim.costing.prices import CLASSES, Cpu, load_cpu
 from sensorsim.language.polynomial import Polynomial, parse
 from sensorsim.mechanisms import Form, every
 from sensorsim.mechanisms.form import LEAN, PAPER
+from sensorsim.mechanisms.release import SIZE
 from sensorsim.tables import folder
+
+if TYPE_CHECKING:
+    from sensorsim.kernels.packet import Layout
+    from sensorsim.language.count import Counts
+    from sensorsim.language.kernel import Kernel
 
 VARIANTS = (PAPER, LEAN)
 BESIDE = (  # no mechanisms: a noise reader that the paper cites, and the generator that a release needs
@@ -31,6 +42,10 @@ PAPER_PRICES = ("ADD", "SUB", "MUL", "DIV", "AND", "OR", "NOT")
 KERNEL_WIDTH = 32  # bits that the kernels compute with
 PICOJOULES_PER_NANOJOULE = 1000
 MOST_EXECUTED = 250_000  # operations of all kernels together, a third of a second
+VALUE_BITS = 3  # of a packet
+RANDOM_BITS = 64  # of a release by the sensor: a word picks the feature, a word draws
+IDENTITY = list(range(1, 9))  # of some table
+SENSOR_PARTS = ("journal", "random words", "release", "packet", "wiping")
 
 
 class Total(NamedTuple):
@@ -39,13 +54,6 @@ class Total(NamedTuple):
     min: Number
     typical: Number
     max: Number
-
-    def times(self, factor: Number) -> "Total":
-        """Return this cost `factor` times."""
-        return Total(self.min * factor, self.typical * factor, self.max * factor)
-
-
-ZERO = Total(0, 0, 0)
 
 
 @dataclass
@@ -75,34 +83,27 @@ class Pricing:
 
     def price(self, operation: str) -> Total:
         """Return the price of one operation; zero only where the accounting leaves it out."""
-        if operation not in self._known:
-            self._known[operation] = self._look_up(operation)
-        return self._known[operation]
-
-    def _look_up(self, operation: str) -> Total:
+        if operation in self._known:
+            return self._known[operation]
         if self.accounting != "full" and operation in CLASSES and operation not in PAPER_PRICES:
-            return ZERO
-        if operation in self.own:
-            return Total(*[self.own[operation]] * 3)
-        column = "latency" if self.metric == "latency" else "native"
-        found = self.cpu.price(operation, self.width, self.signed, column)
-        flag = found.row.flag(column)
-        if flag:
-            self.flags[operation] = f"{operation}: {found.row.operation}, {flag} ({found.row.note or found.row.source})"
-        total = Total(found.min, found.typical, found.max)
-        return total.times(self.chip.pJ_per_cycle / PICOJOULES_PER_NANOJOULE) if self.chip else total
+            total = Total(0, 0, 0)
+        elif operation in self.own:
+            total = Total(*[self.own[operation]] * 3)
+        else:
+            column = "latency" if self.metric == "latency" else "native"
+            found = self.cpu.price(operation, self.width, self.signed, column)
+            row, flag = found.row, found.row.flag(column)
+            if flag:
+                self.flags[operation] = f"{operation}: {row.operation}, {flag} ({row.note or row.source})"
+            factor = self.chip.pJ_per_cycle / PICOJOULES_PER_NANOJOULE if self.chip else 1
+            total = Total(*(cost * factor for cost in found[:3]))
+        self._known[operation] = total
+        return total
 
     def total(self, counts: Mapping[str, int]) -> Total:
         """Return the cost of these operations together."""
-        low: Number = 0
-        typical: Number = 0
-        high: Number = 0
-        for operation, count in counts.items():
-            price = self.price(operation)
-            low += price.min * count
-            typical += price.typical * count
-            high += price.max * count
-        return Total(low, typical, high)
+        prices = [(self.price(operation), count) for operation, count in counts.items()]
+        return Total(*(sum(price[k] * count for price, count in prices) for k in range(3)))
 
     def formula(self, counts: Mapping[str, Polynomial]) -> Polynomial | None:
         """Return the typical cost as a polynomial; None where a price is not a whole number."""
@@ -131,18 +132,11 @@ class Entry(NamedTuple):
 
 
 @cache
-def _printed_lists() -> dict[str, tuple[Entry, ...]]:
-    lists: dict[str, list[Entry]] = {}
-    with Path(folder(), "paper_operations.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            entry = Entry(row["step"], row["operation"], row["on"], parse(row["count"]))
-            lists.setdefault(row["mechanism"], []).append(entry)
-    return {mechanism: tuple(entries) for mechanism, entries in lists.items()}
-
-
 def printed_list(mechanism: str) -> tuple[Entry, ...]:
     """Return the operations that the paper prints for a mechanism, in its order; empty where it prints none."""
-    return _printed_lists().get(mechanism, ())
+    with Path(folder(), "paper_operations.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["mechanism"] == mechanism]
+    return tuple(Entry(row["step"], row["operation"], row["on"], parse(row["count"])) for row in rows)
 
 
 def describe_step(mechanism: str, step: str) -> str:
@@ -218,22 +212,35 @@ def count_operations(mechanisms: Iterable[Form], n: int, l: int) -> int:
 def price_mechanism(mechanism: Form, n: int, l: int, pricing: Pricing, run: bool = True) -> MechanismCost:
     """Count and price a mechanism at these sizes; it is executed only with `run`."""
     ledger = printed_list(mechanism.name)
+    executed = None
+    if run:
+        by_step: dict[str, Counter[str]] = {}
+        for (step, operation), count in mechanism.traced(n, l).items():
+            by_step.setdefault(step, Counter())[operation] += count
+        steps = {step: Step(dict(counts), pricing.total(counts)) for step, counts in by_step.items()}
+        executed = View(pricing.total(sum(by_step.values(), Counter())), None, steps)
     return MechanismCost(
         mechanism,
         _view([((entry.step, entry.operation), entry.times) for entry in ledger], n, l, pricing) if ledger else None,
         _view(mechanism.symbolic().items(), n, l, pricing),
-        _executed(mechanism, n, l, pricing) if run else None,
+        executed,
         mechanism.random_bits(n, l),
         mechanism.bits_sent(n),
     )
 
 
-def _executed(mechanism: Form, n: int, l: int, pricing: Pricing) -> View:
-    executed: dict[str, Counter[str]] = {}
-    for (step, operation), count in mechanism.traced(n, l).items():
-        executed.setdefault(step, Counter())[operation] += count
-    steps = {step: Step(dict(counts), pricing.total(counts)) for step, counts in executed.items()}
-    return View(pricing.total(sum(executed.values(), Counter())), None, steps)
+def _view(counts: Iterable[tuple[tuple[str, str], Polynomial]], n: int, l: int, pricing: Pricing) -> View:
+    by_step: dict[str, list[tuple[str, Polynomial]]] = {}
+    for (step, operation), times in counts:
+        by_step.setdefault(step, []).append((operation, times))
+    steps = {step: sum_counts(listed) for step, listed in by_step.items()}
+    whole = sum_counts(item for each in steps.values() for item in each.items())
+    priced = {step: evaluate_counts(each, n, l) for step, each in steps.items()}
+    return View(
+        pricing.total(evaluate_counts(whole, n, l)),
+        pricing.formula(whole),
+        {step: Step(each, pricing.total(each)) for step, each in priced.items()},
+    )
 
 
 def sum_counts(counts: Iterable[tuple[str, Polynomial]]) -> dict[str, Polynomial]:
@@ -249,15 +256,85 @@ def evaluate_counts(counts: Mapping[str, Polynomial], n: int, l: int) -> dict[st
     return {operation: times.at(n=n, l=l) for operation, times in counts.items()}
 
 
-def _view(counts: Iterable[tuple[tuple[str, str], Polynomial]], n: int, l: int, pricing: Pricing) -> View:
-    by_step: dict[str, list[tuple[str, Polynomial]]] = {}
-    for (step, operation), times in counts:
-        by_step.setdefault(step, []).append((operation, times))
-    steps = {step: sum_counts(listed) for step, listed in by_step.items()}
-    whole = sum_counts(item for each in steps.values() for item in each.items())
-    priced = {step: evaluate_counts(each, n, l) for step, each in steps.items()}
-    return View(
-        pricing.total(evaluate_counts(whole, n, l)),
-        pricing.formula(whole),
-        {step: Step(each, pricing.total(each)) for step, each in priced.items()},
-    )
+# ── a release by the whole sensor ──
+
+
+def sensor_release(n: int, pricing: Pricing) -> View:
+    """Price one release by the whole sensor, its parts as steps; `pricing` is one of full accounting."""
+    parts = sensor_operations(n)
+    steps = {name: Step(dict(counts), pricing.total(counts)) for name, counts in parts.items()}
+    return View(pricing.total(sum(parts.values(), Counter())), None, steps)
+
+
+@cache
+def sensor_operations(n: int) -> Mapping[str, Counter[str]]:
+    """Return the operations of each part of a release, counted by running the kernels."""
+    from sensorsim.kernels.rows_search import sampled_rows_search_one
+    from sensorsim.kernels.sensor import count_release
+    from sensorsim.kernels.sensor_draw import Plan, declare_draw
+
+    parts = {name: Counter[str]() for name in SENSOR_PARTS}
+    parts["journal"] = _run_on_board(count_release)
+    draw = declare_draw(Plan(sampled_rows_search_one, n, n, 1, 1, packet_layout(n))).draw_release
+    for (step, operation), times in _count(draw, {"sensor.used": [3]}, SIZE).items():
+        parts["wiping" if step == "sensor" else step if step in parts else "release"][operation] += times
+    return parts
+
+
+def opening_operations() -> Counter[str]:
+    """Return the operations of an opening that finds a sound journal: the seeding by reading, the rest by running."""
+    from sensorsim.kernels import sensor
+
+    found: Counter[str] = Counter()
+    for kernel, otherwise in ((sensor.seed, True), (sensor.close_sensor, False)):
+        sizes = kernel.lengths_at()
+        for (_, operation), times in kernel.formula(otherwise).items():
+            found[operation] += times.value(sizes)
+    return found + _run_on_board(sensor.start)
+
+
+def packet_layout(n: int) -> "Layout":
+    """Return the layout of the packet that a release sends."""
+    from sensorsim.kernels.packet import Layout
+
+    return Layout(0, n, 1, VALUE_BITS)
+
+
+class _Board:
+    """Simulate a board whose journal holds, with two releases spent in epoch 1; see the ports of the kernel."""
+
+    def __init__(self) -> None:
+        from sensorsim.kernels import checksum, journal
+
+        crc = list(checksum.CRC.contents or ())
+        self.slots = [[0] * journal.SLOT_BYTES for _ in range(2)]
+        for spent, entry in enumerate(self.slots, 1):
+            journal.write_slot(entry, IDENTITY, crc, 1, 1, spent, len(crc))
+
+    def load(self, slot: int, bytes: list[int]) -> int:
+        bytes[:] = self.slots[slot]
+        return 0
+
+    def store(self, slot: int, bytes: list[int]) -> int:
+        self.slots[slot] = list(bytes)
+        return 0
+
+    def epoch(self) -> int:
+        return 1
+
+
+def _run_on_board(kernel: "Kernel") -> Counter[str]:
+    """Return the operations of one call of a kernel of the sensor, counted by running it on a board."""
+    known = {"epoch": [1], "spent": [2], "used": [2], "port": _Board()}
+    given = {f"sensor.{name}": value for name, value in known.items()}
+    found: Counter[str] = Counter()
+    for (_, operation), times in _count(kernel, {**given, "identity": IDENTITY, "budget": 10, "reserve": 1}).items():
+        found[operation] += times
+    return found
+
+
+def _count(kernel: "Kernel", given: dict[str, Any], lengths: Mapping[str, int] = MappingProxyType({})) -> "Counts":
+    from sensorsim.language.arguments import arguments
+    from sensorsim.language.count import count
+
+    return count(kernel, arguments(kernel, kernel.lengths_at(lengths), lambda name, lo, hi: lo) | given)

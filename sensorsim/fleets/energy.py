@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.costing.chips import DEFAULT_RADIO, NONE
-from sensorsim.costing.whole_record import resolve_choices
+from sensorsim.costing.record_energy import resolve_choices
 from sensorsim.fleets.settings import GREEDY, SAMPLED, Faults, Prices
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def board_of(
     schedule: str = SAMPLED,
 ) -> Board:
     """Return the chip that `sensorsim cost` chooses, with prices for devices of these days and faults."""
-    from sensorsim.costing.record_energy import CHACHA20, RecordPricer
-    from sensorsim.costing.whole_record import COULOMB_PER_MAH, Choices
+    from sensorsim.costing.record_energy import CHACHA20, COULOMB_PER_MAH, Choices, RecordPricer
 
     parts = resolve_choices(Choices(chip, radio, battery_mah=battery_mah), "")
     pricer = RecordPricer(*parts, CHACHA20, {}, firmware.table.features)
@@ -83,7 +82,7 @@ def board_of(
 
 
 def _prices(pricer: "RecordPricer", life: Life) -> Prices:
-    from sensorsim.costing.sensor import opening_operations
+    from sensorsim.costing.pricing import opening_operations
 
     line = pricer.sensor_record().parts
     release = sum(_known(line[name].nJ) for name in ("arithmetic", "random words"))

@@ -9,11 +9,10 @@ from pathlib import Path
 from sensorsim._util.files import temporary_folder
 from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.costing.chips import load_chips
-from sensorsim.costing.comparisons import X87, X87_WIDTH, break_even, price_by_width
-from sensorsim.costing.cost_report import CostReport, cost
+from sensorsim.costing.cost_report import X87, X87_WIDTH, CostReport, break_even, cost, price_by_width
 from sensorsim.costing.prices import cpu_names, load_cpu
 from sensorsim.costing.pricing import PAPER_PRICES
-from sensorsim.paper.claim import DEPENDS, C, Found, L, N, agrees, claim, derived_verdict, verdict, verdict_over
+from sensorsim.paper.recompute import DEPENDS, C, Found, L, N, agrees, claim, derived_verdict, verdict_over
 
 APPENDIX = "Appendix on perturbation complexities"
 CORES = ("cortex-m0plus", "rv32imc")  # without a floating-point unit
@@ -53,7 +52,7 @@ def cost_spof(printed: str) -> Found:
     assert listed
     full = full_cost().mechanisms["spof"].counted.total
     text = f"{listed.formula} = {listed.total} by the list; executed {executed}, with every operation priced {full}"
-    return Found(text, derived_verdict(agrees(listed.total, printed), agrees(full, printed)))
+    return text, derived_verdict(agrees(listed.total, printed), agrees(full, printed))
 
 
 @claim("cost-dpsgd", f"{APPENDIX}, C_DP-SGD", "C_DP-SGD = 80n + 283: {} at n = 14", "1403")
@@ -63,7 +62,7 @@ def cost_dpsgd(printed: str) -> Found:
     listed, executed, formula = mechanism.printed, mechanism.counted.total, mechanism.symbolic.formula
     assert listed
     text = f"{listed.formula} = {listed.total} by the list; executed {executed}, which is {formula}"
-    return Found(text, derived_verdict(agrees(listed.total, printed), agrees(executed, printed)))
+    return text, derived_verdict(agrees(listed.total, printed), agrees(executed, printed))
 
 
 @claim("cost-saving", "Section on the DP-WBAN; (C_DP-SGD - C_SPOF) / C_DP-SGD", "SPOF is {} % cheaper to perturb", "74")
@@ -71,7 +70,7 @@ def cost_saving(printed: str) -> Found:
     """from both printed lists, and from both kernels as executed"""
     listed, executed = paper_cost().saving(), paper_cost().saving("traced")
     text = f"{listed:.2f} % by the lists, {executed:.2f} % as executed, both with 8-bit divisions"
-    return Found(text, derived_verdict(agrees(listed, printed), agrees(executed, printed)))
+    return text, derived_verdict(agrees(listed, printed), agrees(executed, printed))
 
 
 @claim("cost-squares", f"{APPENDIX}, norm of the gradient", "n squarings are {}n multiplications", "2")
@@ -80,7 +79,7 @@ def cost_squares(printed: str) -> Found:
     mechanism = paper_cost().mechanisms["dpsgd"]
     made = mechanism.counted.steps["squares"].operations["MUL"]
     text = f"{made} multiplications for {N} squares; C_DP-SGD is then {mechanism.symbolic.formula}"
-    return Found(text, verdict(agrees(made / N, printed)))
+    return text, agrees(made / N, printed)
 
 
 @claim("cost-gradient", f"{APPENDIX}, term A_j,i", "each A_j,i takes {} division", "1")
@@ -89,7 +88,7 @@ def cost_gradient(printed: str) -> Found:
     one division serves all i"""
     made = operations("dpsgd").get("DIV", 0), operations("dpsgd-lean").get("DIV", 0)
     text = f"{made[1]} divisions in a record that is not clipped ({made[0]} in the printed algorithm)"
-    return Found(text, verdict(agrees(made[1] / N, printed)))
+    return text, agrees(made[1] / N, printed)
 
 
 @claim("cost-clip", f"{APPENDIX}, Step 4 of Algorithm 2", "clipping takes a root and n + 1 = {} divisions", "15")
@@ -100,7 +99,7 @@ def cost_clip(printed: str) -> Found:
     assert never == sensitivity.never_clips(N, C, anywhere=True)
     lean = operations("dpsgd-lean" if never else "dpsgd-lean-clipped").get("DIV", 0)
     text = f"squared norm below {N}, C² = {C**2:g}: " + ("no gradient is clipped" if never else "some are clipped")
-    return Found(f"{text}; {lean} divisions where the squared norm is compared with C²", verdict(agrees(lean, printed)))
+    return f"{text}; {lean} divisions where the squared norm is compared with C²", agrees(lean, printed)
 
 
 @claim("cost-norm", "Section on the DP-WBAN", "DP-SGD's complexity is mainly driven by the norm calculation")
@@ -112,7 +111,7 @@ def cost_norm() -> Found:
     norm = sum(steps[name] for name in ("squares", "sum", "root"))
     share = {"norm": norm} | {name: steps[name] for name in ("gradients", "clip", "perturbation")}
     text = ", ".join(f"{name} {100 * part / listed.total:.0f} %" for name, part in share.items())
-    return Found(text, verdict(norm == max(share.values())))
+    return text, norm == max(share.values())
 
 
 @claim("cost-draws", f"{APPENDIX}, perturbations of SPOF", "{} noise samples for each feature", "2")
@@ -123,12 +122,11 @@ def cost_draws(printed: str) -> Found:
     follows = all(2 * (2 * x - one) == -(2 * (one - 2 * x)) for x in range(one + 1))  # 8·alpha3 and -8·alpha2/2
     needed = random_words("spof-lean") / N if follows else random_words("spof") / N
     text = f"{needed:g} a feature; L1 sensitivity {sensitivity.release(N):g} in place of {sensitivity.spof(N):g}"
-    return Found(text, verdict(agrees(needed, printed)))
+    return text, agrees(needed, printed)
 
 
-@claim(
-    "cost-constant", f"{APPENDIX}, Step 3 of Algorithm 1", "the constant takes nl = {} additions for every sample", "98"
-)
+@claim("cost-constant", f"{APPENDIX}, Step 3 of Algorithm 1",
+       "the constant takes nl = {} additions for every sample", "98")  # fmt: skip
 def cost_constant(printed: str) -> Found:
     """additions of the step in the printed kernel and in the lean one, where the constant, which is the same for every
     sample, is added to the weights once"""
@@ -138,7 +136,7 @@ def cost_constant(printed: str) -> Found:
         return steps["stabilization"].operations.get("ADD", 0) if "stabilization" in steps else 0
 
     text = f"{additions('spof-lean')} a sample where it is added once; {additions('spof')} as printed"
-    return Found(text, verdict(agrees(additions("spof-lean"), printed)))
+    return text, agrees(additions("spof-lean"), printed)
 
 
 @claim("cost-exp", f"{APPENDIX}, term A_j,i", "O_exp = {}, as a table is looked up", "0")
@@ -146,7 +144,7 @@ def cost_exp(printed: str) -> Found:
     """what a load costs in every processor table"""
     loads = {name: load_cpu(name).price("LOAD", 32, False, "native").typical for name in cpu_names()}
     text = ", ".join(f"{name} {price:g}" for name, price in loads.items())
-    return Found(f"a load costs: {text}", verdict_over(agrees(price, printed) for price in loads.values()))
+    return f"a load costs: {text}", verdict_over(agrees(price, printed) for price in loads.values())
 
 
 @claim("cost-uncounted", f"{APPENDIX}, operation lists", "loads, stores, compares, branches, indices count {}", "0")
@@ -157,7 +155,7 @@ def cost_uncounted(printed: str) -> Found:
     listed, whole = paper_cost().mechanisms["spof"].counted.total, full_cost().mechanisms["spof"].counted.total
     share = f"{100 * (1 - listed / whole):.0f} % of the macro-operations"
     text = f"{left_out} of {sum(executed.values())} executed operations, {share}"
-    return Found(text, verdict(agrees(left_out, printed)))
+    return text, agrees(left_out, printed)
 
 
 @claim("cost-read", f"{APPENDIX}, C_N", "reading a noise sample costs C_N = {}", "6")
@@ -170,7 +168,7 @@ def cost_read(printed: str) -> Found:
         return of.mechanisms["spof"].counted.steps["perturbation"].cost.typical / random_words("spof") - 1
 
     text = f"{one(paper_cost()):g} by the list; {one(full_cost()):.4g} with its loads and index arithmetic"
-    return Found(text, derived_verdict(agrees(one(paper_cost()), printed), agrees(one(full_cost()), printed)))
+    return text, derived_verdict(agrees(one(paper_cost()), printed), agrees(one(full_cost()), printed))
 
 
 @claim("cost-root", f"{APPENDIX}, Newton-Raphson", "a square root takes about {} iterations on average", "7")
@@ -189,7 +187,7 @@ def cost_root(printed: str) -> Found:
     near = sum(steps(v, start(v)) for v in norms) / len(norms)
     far = sum(steps(v, v // 2) for v in norms) / len(norms)
     text = f"{near:.1f} on average from the power of two, {far:.1f} from half of the number"
-    return Found(text, verdict_over(mean <= int(printed) for mean in (near, far)))
+    return text, verdict_over(mean <= int(printed) for mean in (near, far))
 
 
 @claim("cost-coefficients", "Appendix on sensitivities, a = 0", "a = 0 saves {} % of the coefficients to perturb", "33")
@@ -202,7 +200,7 @@ def cost_coefficients(printed: str) -> Found:
         return sum(slope != 0 for slope in (-a, -1.0, 2 * s * (1 - s)))
 
     saved = 100 * (1 - depend(0.0) / depend(0.9))
-    return Found(f"{depend(0.9)} and {depend(0.0)}: {saved:.0f} %", verdict(agrees(saved, printed)))
+    return f"{depend(0.9)} and {depend(0.0)}: {saved:.0f} %", agrees(saved, printed)
 
 
 def expf_cycles(core: str) -> tuple[float, float]:
@@ -233,10 +231,10 @@ def cost_expf(printed: str) -> Found:
     at a = -4 to 4 in steps of 0.1 and priced by their tables"""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        return Found(f"not computed: {' and '.join(missing)} are not installed here", DEPENDS)
+        return f"not computed: {' and '.join(missing)} are not installed here", DEPENDS
     found = {core: expf_cycles(core) for core in CORES}
     text = ", ".join(f"{core} {mean:.0f} cycles, {most:.0f} at most" for core, (mean, most) in found.items())
-    return Found(text, verdict_over(agrees(mean, printed) for mean, _ in found.values()))
+    return text, verdict_over(agrees(mean, printed) for mean, _ in found.values())
 
 
 @claim("cost-division", f"{APPENDIX}, price list of the K7", "O_DIV = {} on an AMD K7", "32")
@@ -249,7 +247,7 @@ def cost_division(printed: str) -> Found:
         for width in (8, 16, 32)
     }
     text = "macro-operations: " + ", ".join(f"{name} {price}" for name, price in forms.items())
-    return Found(text, verdict_over(agrees(price, printed) for price in forms.values()))
+    return text, verdict_over(agrees(price, printed) for price in forms.values())
 
 
 @claim("cost-width", f"{APPENDIX}, C_DP-SGD", "C_DP-SGD = {}, whatever the operands", "1403")
@@ -257,7 +255,7 @@ def cost_width(printed: str) -> Found:
     """the printed list priced at each operand width of the K7 table, and on its x87"""
     widths = price_by_width(paper_cost())
     text = ", ".join(f"{name} {totals['dpsgd']}" for name, totals in widths.items())
-    return Found(text, verdict_over(agrees(totals["dpsgd"], printed) for totals in widths.values()))
+    return text, verdict_over(agrees(totals["dpsgd"], printed) for totals in widths.values())
 
 
 @claim("cost-order", "Section on the DP-WBAN; abstract", "SPOF has the lower perturbation complexity")
@@ -268,7 +266,7 @@ def cost_order() -> Found:
     widths["x87 latency"] = latency["spof"], latency["dpsgd"]
     text = ", ".join(f"{name} {spof:g} against {dpsgd:g}" for name, (spof, dpsgd) in widths.items())
     text += f"; DP-SGD is cheaper where a division costs less than {break_even(paper_cost()):.2f}"
-    return Found(text, verdict_over(spof < dpsgd for spof, dpsgd in widths.values()))
+    return text, verdict_over(spof < dpsgd for spof, dpsgd in widths.values())
 
 
 @claim("cost-x87", f"{APPENDIX}, price list of the K7", "O_ADD = {}, O_MUL = {}, O_DIV = {}", "1", "3", "32")
@@ -279,7 +277,7 @@ def cost_x87(*printed: str) -> Found:
     prices = [k7.price(X87[name], X87_WIDTH, True, "native").typical for name in names]
     text = ", ".join(f"{X87[name]} {price}" for name, price in zip(names, prices, strict=True))
     cases = (agrees(price, one) for price, one in zip(prices, printed, strict=True))
-    return Found(f"macro-operations: {text}", verdict_over(cases))
+    return f"macro-operations: {text}", verdict_over(cases)
 
 
 @claim("cost-cores", "Section on the DP-WBAN", "SPOF perturbs at a lower cost, as a sensor's processor would run it")
@@ -290,7 +288,7 @@ def cost_cores() -> Found:
         mechanisms = cost(N, L, cpu=name, width=32, accounting="full", variant="paper").mechanisms
         found[name] = mechanisms["spof"].counted.total, mechanisms["dpsgd"].counted.total
     text = ", ".join(f"{name} {spof:.0f} against {dpsgd:.0f}" for name, (spof, dpsgd) in found.items())
-    return Found(text, verdict_over(spof < dpsgd for spof, dpsgd in found.values()))
+    return text, verdict_over(spof < dpsgd for spof, dpsgd in found.values())
 
 
 def _compare_energy(part: str) -> Found:
@@ -302,7 +300,7 @@ def _compare_energy(part: str) -> Found:
             if saved is not None:
                 found[chip.chip] = -saved
     text = ", ".join(f"{name} {more:+.0f} %" for name, more in found.items())
-    return Found(f"SPOF over DP-SGD: {text}", verdict_over(more < 0 for more in found.values()))
+    return f"SPOF over DP-SGD: {text}", verdict_over(more < 0 for more in found.values())
 
 
 @claim("cost-random", "Section on the DP-WBAN; abstract", "SPOF is the more efficient one on a body sensor")

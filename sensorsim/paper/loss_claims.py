@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from sensorsim.accounting.sensitivities import noisy_inputs, noisy_inputs_printed, sigmoid, softplus, spof
-from sensorsim.paper.claim import Found, L, N, claim, derived_verdict, verdict
+from sensorsim.paper.recompute import Found, L, N, claim, derived_verdict
 
 SECTION = "Section on noiseless inputs"
 NOISY = "Appendix on noisy inputs"
@@ -45,7 +45,7 @@ def loss_first() -> Found:
         for x in XS
         for a in POINTS
     )
-    return Found(f"off by {off:.0e} at most, the error of a difference", verdict(off < CLOSE))
+    return f"off by {off:.0e} at most, the error of a difference", off < CLOSE
 
 
 @claim("loss-second", f"{SECTION}, second derivatives", "f_2'' = -(1 - x)e^-a/(1 + e^-a)²")
@@ -53,7 +53,7 @@ def loss_second() -> Found:
     """second differences of (1 - x)·log(1 + e^z) at 5 values of a and 5 of x"""
     off = max(abs(second(2, x, a) + (1 - x) * sigmoid(a) * sigmoid(-a)) for x in XS for a in POINTS)
     text = f"{second(2, 0.0, 0.0):+.4f} at x = 0, a = 0, where {-(sigmoid(0) ** 2):+.4f} is printed"
-    return Found(text if off > CLOSE else "as printed", verdict(off < CLOSE))
+    return text if off > CLOSE else "as printed", off < CLOSE
 
 
 @claim("loss-half", f"{SECTION}, from the Taylor expansion to the user's loss", "the factor of (z - a)² is f''")
@@ -63,7 +63,7 @@ def loss_half() -> Found:
     quadratic = (part(1, 1.0, z) + part(1, 1.0, -z) - 2 * part(1, 1.0, 0.0)) / (2 * z**2)
     printed = sigmoid(0) * sigmoid(0)
     why = ": 1/2! is dropped" if abs(2 * quadratic - printed) < CLOSE else ""
-    return Found(f"{quadratic:.4f}, printed as {printed:.4f}{why}", verdict(abs(quadratic - printed) < CLOSE))
+    return f"{quadratic:.4f}, printed as {printed:.4f}{why}", abs(quadratic - printed) < CLOSE
 
 
 @claim("loss-alpha1", f"{SECTION}, loss at a = 0", "alpha1 = log 2, whatever x is")
@@ -71,14 +71,14 @@ def loss_alpha1() -> Found:
     """both parts at z = 0, for 5 values of x"""
     values = {round(part(1, x, 0.0) + part(2, x, 0.0), 12) for x in XS}
     text = ", ".join(f"{value:.6f}" for value in sorted(values))
-    return Found(text, verdict(values == {round(math.log(2), 12)}))
+    return text, values == {round(math.log(2), 12)}
 
 
 @claim("loss-alpha2", f"{SECTION}, loss at a = 0", "alpha2 = 0.5 - x")
 def loss_alpha2() -> Found:
     """differences of the loss at z = 0, for 5 values of x"""
     off = max(abs(first(1, x, 0.0) + first(2, x, 0.0) - (0.5 - x)) for x in XS)
-    return Found(f"off by {off:.0e} at most", verdict(off < CLOSE))
+    return f"off by {off:.0e} at most", off < CLOSE
 
 
 @claim("loss-alpha3", f"{SECTION}, loss at a = 0", "alpha3 = 0.5x - 0.25")
@@ -90,7 +90,7 @@ def loss_alpha3() -> Found:
     stands = all(abs(t - float(alpha3(Fraction(x)))) < CLOSE for t, x in zip(true, XS, strict=True))
     constant = " for every x: a public constant" if max(true) - min(true) < CLOSE else ""
     text = f"the last line {'follows' if follows else 'does not follow'}; the coefficient is {min(true):.4f} to "
-    return Found(f"{text}{max(true):.4f}{constant}", derived_verdict(follows, stands))
+    return f"{text}{max(true):.4f}{constant}", derived_verdict(follows, stands)
 
 
 @claim("loss-bounded", f"{SECTION}; Algorithm 1, Step 7", "training minimises the loss of the printed coefficients")
@@ -101,17 +101,14 @@ def loss_bounded() -> Found:
     at = Fraction(0)
     value = (Fraction(1, 2) - at) * 1000 + alpha3(at) * 1000**2
     if not without:
-        return Found("bounded for every x", verdict(True))
+        return "bounded for every x", True
     text = f"no lower bound for {len(without)} of {len(grid)} values of x, {float(min(without)):g} to "
     text += f"{float(max(without)):g}; at x = 0, z = 1000 the loss is {float(value):g}"
-    return Found(text, verdict(False))
+    return text, False
 
 
-@claim(
-    "loss-constant",
-    "Appendix on the stabilization constant, loss with c_j",
-    "alpha2(z + c) + alpha3(z + c)² has the linear coefficient alpha2(1 + 2c)",
-)
+@claim("loss-constant", "Appendix on the stabilization constant, loss with c_j",
+       "alpha2(z + c) + alpha3(z + c)² has the linear coefficient alpha2(1 + 2c)")  # fmt: skip
 def loss_constant() -> Found:
     """the coefficient of z in fractions, at 11 values of x and c = 5/2; alpha3 = -alpha2/2 as printed"""
     c = Fraction(5, 2)
@@ -126,7 +123,7 @@ def loss_constant() -> Found:
     as_printed = all(linear(x) == (Fraction(1, 2) - x) * (1 + 2 * c) for x in xs)
     as_found = all(linear(x) == (Fraction(1, 2) - x) * (1 - c) for x in xs)
     text = f"{float(linear(xs[0])):g} at x = 0, c = 2.5, printed {0.5 * (1 + 2 * float(c)):g}"
-    return Found(text + ("; alpha2(1 - c) at every x" if as_found else ""), verdict(as_printed))
+    return text + ("; alpha2(1 - c) at every x" if as_found else ""), as_printed
 
 
 def noise_factor(noise: float, h: float) -> float:
@@ -144,7 +141,7 @@ def inputs_h() -> Found:
         clean, noise = rng.uniform(-3, 3), rng.gauss(0, 2)
         h = sigmoid(clean)
         worst = max(worst, abs(noise_factor(noise, h) * h - sigmoid(clean + noise)))
-    return Found(f"off by {worst:.0e} at most", verdict(worst < 1e-12))
+    return f"off by {worst:.0e} at most", worst < 1e-12
 
 
 @claim("inputs-z", f"{NOISY}, eq. for the noisy z", "the noisy z is b_j·z - t, b_j the sum of the l factors")
@@ -162,7 +159,7 @@ def inputs_z() -> Found:
         z = sum(w_r * h_r for w_r, h_r in zip(w, h, strict=True))
         t = sum((sum(b) - b_r) * w_r * h_r for b_r, w_r, h_r in zip(b, w, h, strict=True))
         worst = max(worst, abs(sum(b) * z - t - noisy))
-    return Found(f"off by {worst:.0e} at most", verdict(worst < 1e-12))
+    return f"off by {worst:.0e} at most", worst < 1e-12
 
 
 @claim("inputs-revert", f"{NOISY}, n_j = 0", "without noise the coefficients b_j·alpha revert to alpha")
@@ -171,7 +168,7 @@ def inputs_revert() -> Found:
     b_j = sum([1.0] * L)
     scaled = noisy_inputs_printed([1.0] * L, N)
     text = f"b_j = l = {b_j:g}, so the sensitivity is {scaled:g} where {spof(N):g} is without noise"
-    return Found(text, verdict(scaled == spof(N)))
+    return text, scaled == spof(N)
 
 
 @claim("inputs-square", "Theorem on noisy inputs", "alpha3 becomes b_j·alpha3")
@@ -186,14 +183,11 @@ def inputs_square() -> Found:
 
     scale = (value(1) + value(-1)) / 2 / alpha3(x)
     text = f"it is scaled by {scale} at b = {b}; the sensitivity is then {noisy_inputs(float(b), N):g}, not "
-    return Found(text + f"{float(b) * spof(N):g}", verdict(scale == b))
+    return text + f"{float(b) * spof(N):g}", scale == b
 
 
-@claim(
-    "inputs-difference",
-    "Appendix on noisy inputs and privacy, difference of sensitivities",
-    "environmental noise adds 3(b_max - 1)/2 a feature to the sensitivity",
-)
+@claim("inputs-difference", "Appendix on noisy inputs and privacy, difference of sensitivities",
+       "environmental noise adds 3(b_max - 1)/2 a feature to the sensitivity")  # fmt: skip
 def inputs_difference() -> Found:
     """2·max over x of the four printed derivatives with b = 3 and with b = 1; and with b² on those of second order"""
     b = 3.0
@@ -204,7 +198,7 @@ def inputs_difference() -> Found:
     printed, line = 3 * (b - 1) / 2, summed(b, b) - summed(1, 1)
     true = noisy_inputs(b, 1) - noisy_inputs(1.0, 1)
     text = f"{line:g} at b = {b:g} from the printed coefficients, {true:g} with b²"
-    return Found(text, derived_verdict(math.isclose(line, printed), math.isclose(true, printed)))
+    return text, derived_verdict(math.isclose(line, printed), math.isclose(true, printed))
 
 
 @claim("inputs-gradient", "Section on DP-SGD, noisy inputs", "environmental noise multiplies the gradient by b_j")
@@ -215,7 +209,7 @@ def inputs_gradient() -> Found:
     for x in XS:
         up, down = (sum(part(k, x, b * (z + step) - t) for k in (1, 2)) for step in (STEP, -STEP))
         off = max(off, abs((up - down) / (2 * STEP) - b * (first(1, x, b * z - t) + first(2, x, b * z - t))))
-    return Found(f"off by {off:.0e} at most", verdict(off < CLOSE))
+    return f"off by {off:.0e} at most", off < CLOSE
 
 
 def derivatives(most: int) -> list[Fraction]:
@@ -231,20 +225,17 @@ def derivatives(most: int) -> list[Fraction]:
     return found
 
 
-@claim(
-    "taylor-premise",
-    "Appendix on the approximation error, before the bound",
-    "there is a G with |f^(r)(a)| <= G for all r >= 3",
-)
+@claim("taylor-premise", "Appendix on the approximation error, before the bound",
+       "there is a G with |f^(r)(a)| <= G for all r >= 3")  # fmt: skip
 def taylor_premise() -> Found:
     """derivatives of log(1 + e^z) at 0 as exact fractions up to order 40; the series converges only for |z| < pi, so
     they grow like r!/pi^r"""
     sizes = [abs(value) for value in derivatives(40)]
     if not all(b > a for a, b in pairwise(sizes[5::2])):  # those of odd order are 0
-        return Found(f"at most {float(max(sizes)):g}", verdict(True))
+        return f"at most {float(max(sizes)):g}", True
     orders = [next(r for r, size in enumerate(sizes, 1) if size > limit) for limit in (1, 1000, 10**9)]
     text = f"above 1 at order {orders[0]}, above 1000 at {orders[1]}, above 10^9 at {orders[2]}, and still growing"
-    return Found(text, verdict(False))
+    return text, False
 
 
 def taylor_error(delta: float, true: bool = False) -> float:
@@ -263,9 +254,8 @@ def taylor_bound(delta: float, G: float) -> float:
     return 2 * G * (math.expm1(delta) - delta - delta**2 / 2)
 
 
-@claim(
-    "taylor-bound", "Proposition on the approximation error, eq. for E_j", "E_j <= 2G(e^delta - 1 - delta - delta²/2)"
-)
+@claim("taylor-bound", "Proposition on the approximation error, eq. for E_j",
+       "E_j <= 2G(e^delta - 1 - delta - delta²/2)")  # fmt: skip
 def taylor_bound_claim() -> Found:
     """largest error of the printed polynomial at a = 0 over x and |z| <= delta, beside the bound for G = 1/8 and G =
     1000, as delta falls"""
@@ -278,10 +268,8 @@ def taylor_bound_claim() -> Found:
     ]
     right = all(taylor_error(d, true=True) <= taylor_bound(d, 0.125) for d in deltas)
     text = "; ".join(told) or "at every delta"
-    return Found(
-        text + ("; with the coefficient 1/8 the bound is kept" if right else ""),
-        verdict(all(d is None for d in broken.values())),
-    )
+    text += "; with the coefficient 1/8 the bound is kept" if right else ""
+    return text, all(d is None for d in broken.values())
 
 
 @claim("taylor-limit", f"{SECTION}, after the bound", "E_j goes to 0 as delta does")
@@ -289,4 +277,4 @@ def taylor_limit() -> Found:
     """largest error of the printed polynomial at five delta, each a tenth of the last"""
     errors = [taylor_error(10.0**-k) for k in range(5)]
     falls = all(b < a / 50 for a, b in pairwise(errors))
-    return Found(", ".join(f"{error:.2g}" for error in errors), verdict(falls))
+    return ", ".join(f"{error:.2g}" for error in errors), falls

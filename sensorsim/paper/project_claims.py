@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.files import temporary_folder
-from sensorsim.paper.claim import DEPENDS, Found, N, claim, verdict, verdict_over
-from sensorsim.paper.experiment import Experiment
+from sensorsim.paper.experiment_claims import Experiment
+from sensorsim.paper.recompute import DEPENDS, Found, N, claim, verdict_over
 
 if TYPE_CHECKING:
     from sensorsim.language import Kernel
@@ -35,7 +35,7 @@ def own_certificates() -> Found:
         for release in ("all", 1)
     ]
     held = [table.certify().holds(table.epsilon) for table in tables]
-    return Found(f"{sum(held)} of {len(held)} tables proved", verdict(all(held)))
+    return f"{sum(held)} of {len(held)} tables proved", all(held)
 
 
 def excess_deviation(epsilon: str) -> float:
@@ -54,25 +54,19 @@ def own_sd(printed: str) -> Found:
     1.6"""
     above = {epsilon: excess_deviation(epsilon) for epsilon in ("0.4", "1.6")}
     text = ", ".join(f"{more:.2f} % above at {epsilon}" for epsilon, more in above.items())
-    return Found(text, verdict(max(above.values()) <= float(printed)))
+    return text, max(above.values()) <= float(printed)
 
 
-@claim(
-    "own-sd-large",
-    f"{PROJECT}noise tables",
-    "at epsilon 3.2 rows are within {} % of the best known deviation",
-    "4",
-    full=True,
-)
+@claim("own-sd-large", f"{PROJECT}noise tables",
+       "at epsilon 3.2 rows are within {} % of the best known deviation", "4", full=True)  # fmt: skip
 def own_sd_large(printed: str) -> Found:
     """as own-sd, at epsilon 3.2"""
     above = excess_deviation("3.2")
-    return Found(f"{above:.2f} % above", verdict(above <= float(printed)))
+    return f"{above:.2f} % above", above <= float(printed)
 
 
-@claim(
-    "own-sampled", f"{PROJECT}noise tables", "one feature a record, with the whole budget, gives better means than all"
-)
+@claim("own-sampled", f"{PROJECT}noise tables",
+       "one feature a record, with the whole budget, gives better means than all")  # fmt: skip
 def own_sampled() -> Found:
     """standard error of a column mean from the same records: all 14 features at epsilon/14 each, over one in 14 at
     epsilon, worst deviations of the shipped tables"""
@@ -84,7 +78,7 @@ def own_sampled() -> Found:
         assert every is not None and one is not None
         gain[epsilon] = every / (one * math.sqrt(N))
     text = ", ".join(f"{times:.2f} at {epsilon}" for epsilon, times in gain.items())
-    return Found(f"the error is smaller by a factor of {text}", verdict(min(gain.values()) > 1))
+    return f"the error is smaller by a factor of {text}", min(gain.values()) > 1
 
 
 @claim("own-release", f"{PROJECT}the release", "a release spends its epsilon once, and the weights are covered")
@@ -97,7 +91,7 @@ def own_release() -> Found:
 
     found = spent("sampled", table=ready_table("1.6", 1))
     text = f"{found.epsilon:.4f}, delta {found.delta:g}, covers {found.covers.value}"
-    return Found(text, verdict(found.epsilon <= 1.6 and found.delta == 0 and found.covers is Covers.RELEASE))
+    return text, found.epsilon <= 1.6 and found.delta == 0 and found.covers is Covers.RELEASE
 
 
 @claim("own-time", f"{PROJECT}kernels", "no branch, loop or slow operation of a release depends on a secret")
@@ -109,7 +103,7 @@ def own_time() -> Found:
     names = [name for name in shipped() if is_release(name) or name == "chacha20.chacha20"]
     read = [shipped()[name].secrecy() for name in names]
     proved = [one.proved and one.same_path for one in read]
-    return Found(f"proved for {sum(proved)} of {len(proved)} kernels", verdict(bool(proved) and all(proved)))
+    return f"proved for {sum(proved)} of {len(proved)} kernels", bool(proved) and all(proved)
 
 
 @claim("own-ranges", f"{PROJECT}kernels", "nothing wraps and no index leaves its array, for any input")
@@ -125,7 +119,7 @@ def own_ranges() -> Found:
             held += 1
         except RangeError:
             continue
-    return Found(f"proved for {held} of {len(shipped())} kernels", verdict(held == len(shipped())))
+    return f"proved for {held} of {len(shipped())} kernels", held == len(shipped())
 
 
 @claim("own-energy", f"{PROJECT}the whole record", "one feature a record takes less energy than SPOF and than DP-SGD")
@@ -142,7 +136,7 @@ def own_energy() -> Found:
         if sensor is not None:
             parts[chip] = sensor / min(other for other in others if other is not None)
     text = ", ".join(f"{name} {100 * (part - 1):+.0f} %" for name, part in parts.items())
-    return Found(f"over the cheaper of the two: {text}", verdict(max(parts.values()) < 1))
+    return f"over the cheaper of the two: {text}", max(parts.values()) < 1
 
 
 @claim("own-rtl", f"{PROJECT}processor tables", "cycles are within {} % of simulations of the cores themselves", "5")
@@ -155,9 +149,7 @@ def own_rtl(printed: str) -> Found:
     told = [f"{name}: {one.kernels} kernels, largest error {one.largest} %" for name, one in checked.items() if one]
     never = ", ".join(name for name, one in checked.items() if one is None)
     text = f"recorded, not repeated now: {'; '.join(told) or 'nothing'}; never compared: {never or 'none'}"
-    return Found(
-        text, verdict_over(one is not None and float(one.largest) <= float(printed) for one in checked.values())
-    )
+    return text, verdict_over(one is not None and float(one.largest) <= float(printed) for one in checked.values())
 
 
 def find_compiler() -> str | None:
@@ -175,41 +167,28 @@ def compare_with_c(kernels: Sequence["Kernel"], command: str) -> tuple[int, int]
 
     rng, same, calls = random.Random(0), 0, 0
     with temporary_folder() as folder:
-        library = _build(folder, c_sources(list(kernels), "ss_", (), ""), command)
+        for name, text in c_sources(list(kernels), "ss_", (), "").items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        sources, built = sorted(str(path) for path in Path(folder).rglob("*.c")), str(Path(folder, "kernels.so"))
+        flags = ["-std=c99", "-O2", f"-I{folder}/include", "-shared", "-fPIC"]
+        subprocess.run([command, *flags, "-o", built, *sources], check=True, capture_output=True)
+        library = ctypes.CDLL(built)
         for kernel in kernels:
             for lengths in lengths_to_check(kernel):
                 for _ in range(CALLS):
                     given = arguments(kernel, lengths, lambda name, lo, hi: rng.randint(lo, hi))
-                    in_c = _call_c(getattr(library, f"ss_{kernel.name}"), kernel, given)
+                    passed: dict[str, Any] = {}
+                    for name, value in given.items():
+                        kind: Any = kernel.parameters[name]
+                        word = WORDS[getattr(getattr(kind, "element", kind), "storage", "u32")]
+                        passed[name] = (word * len(value))(*value) if name in kernel.arrays else word(value)
+                    getattr(library, f"ss_{kernel.name}")(*passed.values())
                     kernel(*given.values())
-                    same += in_c == {name: given[name] for name in in_c}
+                    same += all(list(passed[name]) == given[name] for name in kernel.arrays)
                     calls += 1
     return same, calls
-
-
-def _build(folder: str, files: dict[str, str], command: str) -> Any:
-    for name, text in files.items():
-        path = Path(folder, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    sources = sorted(str(path) for path in Path(folder).rglob("*.c"))
-    library = str(Path(folder, "kernels.so"))
-    flags = ["-std=c99", "-O2", f"-I{folder}/include", "-shared", "-fPIC"]
-    subprocess.run([command, *flags, "-o", library, *sources], check=True, capture_output=True)
-    return ctypes.CDLL(library)
-
-
-def _call_c(function: Any, kernel: "Kernel", given: dict[str, Any]) -> dict[str, list[int]]:
-    """Call a C function and return every array after the call, by name."""
-    passed: dict[str, Any] = {}
-    for name, value in given.items():
-        kind: Any = kernel.parameters[name]
-        if name in kernel.arrays:
-            passed[name] = (WORDS[getattr(kind.element, "storage", "u32")] * len(value))(*value)
-        else:
-            passed[name] = WORDS[getattr(kind, "storage", "u32")](value)
-    function(*passed.values())
-    return {name: list(passed[name]) for name in kernel.arrays}
 
 
 @claim("own-c", f"{PROJECT}the C", "the emitted C gives the same bits as the kernels", full=True)
@@ -220,10 +199,10 @@ def own_c() -> Found:
 
     command = find_compiler()
     if command is None:
-        return Found("not compared: there is no C compiler here", DEPENDS)
+        return "not compared: there is no C compiler here", DEPENDS
     kernels = [kernel for name, kernel in shipped().items() if is_release(name) or name == "spof_lean.spof_lean"]
     same, calls = compare_with_c(kernels, command)
-    return Found(f"{same} of {calls} calls of {len(kernels)} kernels the same", verdict(calls > 0 and same == calls))
+    return f"{same} of {calls} calls of {len(kernels)} kernels the same", calls > 0 and same == calls
 
 
 def is_release(name: str) -> bool:
@@ -231,13 +210,8 @@ def is_release(name: str) -> bool:
     return name.partition(".")[2].startswith(("release_", "sampled_"))
 
 
-@claim(
-    "own-accuracy",
-    f"{PROJECT}training",
-    "at epsilon {} a record our release learns a map that beats the column mean",
-    "1.6",
-    full=True,
-)
+@claim("own-accuracy", f"{PROJECT}training",
+       "at epsilon {} a record our release learns a map that beats the column mean", "1.6", full=True)  # fmt: skip
 def own_accuracy(experiment: Experiment, epsilon: str) -> Found:
     """accuracy of `sampled`, 20 runs, beside the column mean of the same records, which nobody may release"""
     cell = experiment.cell("sampled", float(epsilon), scaled=True)
@@ -246,4 +220,4 @@ def own_accuracy(experiment: Experiment, epsilon: str) -> Found:
         experiment.trivial(scaled=True)["column mean"],
     )
     text = f"{reached:.2f} at a spent epsilon of {cell['spent_epsilon']:.4f}; column mean {mean:.2f}"
-    return Found(text, verdict(reached > mean and cell["spent_epsilon"] <= float(epsilon)))
+    return text, reached > mean and cell["spent_epsilon"] <= float(epsilon)

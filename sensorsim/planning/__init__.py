@@ -4,10 +4,9 @@ The functions below `Plan` are those that the lines of a plan name to compute a 
 """
 
 from sensorsim.planning.deployment import Asked
-from sensorsim.planning.deployment_cost import record_of, release_cost
 from sensorsim.planning.estimands import correlation, mean_half, packets, value_sd
 from sensorsim.planning.person_epsilon import group_epsilon, most_anywhere, most_releases
-from sensorsim.planning.study_plan import Plan, plan
+from sensorsim.planning.study_plan import Plan, plan, record_of, release_cost
 from sensorsim.planning.synthetic_people import column_variance, simulate_model
 
 __all__ = [

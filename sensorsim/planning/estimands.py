@@ -4,7 +4,7 @@ A correlation takes two kinds of packets: half of them release features, half of
 R²·u = s'Σs + noise, and Σ is the regression on the products of the directions' entries (hospital/learning.py). Its
 error has two parts, and more packets reduce only one of them:
 
-    clipping   its bias at this R, simulated on synthetic people (plan/synthetic_people.py)
+    clipping   its bias at this R, simulated on synthetic people (planning/synthetic_people.py)
     noise      1.96 standard errors, which go with R²·sd(u)/sqrt(sketches)
 
 The R of a plan is the one, of a few, with which their sum is least. About 95 of 100 correlations are within that sum on
@@ -24,7 +24,7 @@ from sensorsim.planning.deployment import COVARIANCE, MEAN, MODEL, Asked, given
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.planning.design import Design
+    from sensorsim.planning.solve import Design
     from sensorsim.planning.synthetic_people import Reach
 
 NORMAL_95 = 1.959964  # standard normal quantile of 97.5 %
@@ -107,8 +107,6 @@ class Estimand:
         """Predict the half width in closed form, from packets of k features each."""
         raise NotImplementedError
 
-    # ── words ──
-
     def format_half(self, half: float) -> str:
         """Format a half width with its unit."""
         return f"{_digits(100 * half)} % of the range" if self.percent else f"{half:.2g} of a correlation"
@@ -119,13 +117,12 @@ class Estimand:
 
     def format_pair(self, half: float, wanted: float) -> tuple[str, str]:
         """Format two half widths with enough digits to tell them apart."""
-        if self.format_half(half).split()[0] != self.format_short(wanted).split()[0]:
-            return self.format_half(half), self.format_short(wanted)
+        pair = [self.format_half(half).split()[0], self.format_short(wanted).split()[0]]
         times, unit, short = (100, " % of the range", " %") if self.percent else (1, " of a correlation", "")
         for digits in range(3, MOST_DIGITS):
-            pair = [f"{times * value:.{digits}g}" for value in (half, wanted)]
             if pair[0] != pair[1]:
                 break
+            pair = [f"{times * value:.{digits}g}" for value in (half, wanted)]
         return pair[0] + unit, pair[1] + short
 
 
@@ -171,7 +168,11 @@ class CorrelationEstimand(Estimand):
     percent = False
 
     def check(self, asked: Asked) -> None:
-        _check_features(asked.n)
+        if asked.n > MOST_FEATURES:
+            raise InputError(
+                f"a covariance of {asked.n} features is not planned for: a sketch has too few directions for its "
+                f"entries; give {MOST_FEATURES} features or fewer."
+            )
         if asked.accuracy is not None:
             _check_reachable(asked.n, asked.accuracy)
 
@@ -185,7 +186,7 @@ class CorrelationEstimand(Estimand):
         return design.variance - self.spread
 
     def table_noise(self, table: "NoiseTable", asked: Asked) -> float:
-        return _noise(table)
+        return float(given(table.estimate_sd) ** 2)
 
     def predict(self, noise: float, asked: Asked, packets: float, k: int) -> float:
         return predicted_correlation(noise, asked.n, packets).half
@@ -254,14 +255,13 @@ def value_sd(table: "NoiseTable", expect: float = 0.5) -> float:
 
 def correlation(table: "NoiseTable", n: int, count: int) -> Correlation:
     """Predict the error of a correlation of n columns from `count` packets, with the best R."""
-    return predicted_correlation(_noise(table), n, count)
+    return predicted_correlation(given(table.estimate_sd) ** 2, n, count)
 
 
 def predicted_correlation(noise: float, n: int, count: float) -> Correlation:
     """Predict it for a table whose values have this variance."""
     from sensorsim.planning.synthetic_people import reaches
 
-    _check_features(n)
     sketches = count * float(SKETCHED)
     each = [Correlation(at.reach, at.root, at.bias, _sketch_sd(at, noise) / math.sqrt(sketches)) for at in reaches(n)]
     return min(each, key=lambda one: one.half)
@@ -273,33 +273,20 @@ def correlation_count(table: "NoiseTable", n: int, half: float) -> int:
 
     _check_reachable(n, half)
     able = [at for at in reaches(n) if at.bias < half]
-    sketches = min((NORMAL_95 * _sketch_sd(at, _noise(table)) / (half - at.bias)) ** 2 for at in able)
+    noise = given(table.estimate_sd) ** 2
+    sketches = min((NORMAL_95 * _sketch_sd(at, noise) / (half - at.bias)) ** 2 for at in able)
     return math.ceil(sketches / SKETCHED)
 
 
 def _check_reachable(n: int, half: float) -> None:
     from sensorsim.planning.synthetic_people import PEOPLE_CLIPPED, reaches
 
-    _check_features(n)
     least = min(at.bias for at in reaches(n))
     if half <= least:
         raise InputError(
             f"clipping alone takes {least:.2g} of a correlation on {PEOPLE_CLIPPED}, however many packets there are; "
             f"ask for more than that, not {half:g}."
         )
-
-
-def _check_features(n: int) -> None:
-    if n > MOST_FEATURES:
-        raise InputError(
-            f"a covariance of {n} features is not planned for: a sketch has too few directions for its entries; give "
-            f"{MOST_FEATURES} features or fewer."
-        )
-
-
-def _noise(table: "NoiseTable") -> float:
-    assert table.estimate_sd is not None
-    return table.estimate_sd**2
 
 
 def _sketch_sd(at: "Reach", noise: float) -> float:

@@ -76,6 +76,7 @@ class Protects:
 def protects(settled: "Settled") -> Protects:
     """Compute the local and the shuffled epsilons of a deployment."""
     from sensorsim.accounting.composition import of_releases
+    from sensorsim.noise.certificate import certify
 
     asked, schedule = settled.asked, settled.schedule
     period = given(asked.budget_days)
@@ -94,7 +95,12 @@ def protects(settled: "Settled") -> Protects:
     for name, days in spans.items():
         anywhere, aligned = most(days)
         found.append(Spent(name, days, *epsilons(anywhere), *epsilons(aligned)))
-    return Protects(tuple(found), _shuffled(settled, *most(given(asked.every))), asked.delta)
+    count, own = fewest_packets(settled.packets), float(given(certify(settled.table).epsilon_record))
+    shuffled: list[Any] = [count]
+    for of_a_person in most(given(asked.every)):
+        known = count and 1 <= of_a_person <= MOST_TOGETHER
+        shuffled += [of_a_person, group_epsilon(own, count, asked.delta, of_a_person) if known else None]
+    return Protects(tuple(found), Shuffled(*shuffled), asked.delta)
 
 
 def most_releases(schedule: "Schedule", period: int, days: int) -> int:
@@ -130,20 +136,6 @@ def _within_period(schedule: "Schedule", records: Any) -> Any:
     allowed = min(schedule.allowed, schedule.slots)
     most = -(-(records - 1) * allowed // schedule.slots) + 1
     return np.maximum(0, np.minimum(np.minimum(records, allowed), most))
-
-
-def _shuffled(settled: "Settled", of_a_person: int, aligned: int) -> Shuffled:
-    from sensorsim.noise.certificate import certify
-
-    asked, count = settled.asked, fewest_packets(settled.packets)
-    own = float(given(certify(settled.table).epsilon_record))
-
-    def epsilon(packets: int) -> float | None:
-        if not count or not 1 <= packets <= MOST_TOGETHER:
-            return None
-        return group_epsilon(own, count, asked.delta, packets)
-
-    return Shuffled(count, of_a_person, epsilon(of_a_person), aligned, epsilon(aligned))
 
 
 def fewest_packets(expected: Fraction) -> int:
@@ -202,18 +194,11 @@ def privacy_lines(settled: "Settled", found: Protects) -> list[Line]:
             made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))
             unit = f"epsilon at delta {found.delta:g}"
             made.append(Line(f"epsilon {of}, by distributions", at_delta, unit, f"{how}[1]"))
-    return [*made, *_shuffled_lines(found.shuffled, found.delta)]
-
-
-def _shuffled_lines(found: Shuffled, delta: float) -> list[Line]:
-    unit = f"epsilon at delta {delta:g}, {WITHOUT_IDENTITY}"
-    spans = {
-        "in the days of an estimate, begun anywhere": (found.of_a_person, found.epsilon),
-        "in the days of an estimate, aligned": (found.aligned_of_a_person, found.aligned_epsilon),
-    }
-    made = []
-    for when, (packets, epsilon) in spans.items():
+    shuffled, delta = found.shuffled, found.delta
+    anywhere = "begun anywhere", shuffled.of_a_person, shuffled.epsilon
+    for when, packets, epsilon in (anywhere, ("aligned", shuffled.aligned_of_a_person, shuffled.aligned_epsilon)):
         if epsilon is not None:
-            how = f"sensorsim.planning.group_epsilon(float({CERTIFIED}), {found.packets}, {delta!r}, {packets})"
-            made.append(Line(f"epsilon of a person {when}, shuffled", epsilon, unit, how))
+            name = f"epsilon of a person in the days of an estimate, {when}, shuffled"
+            how = f"sensorsim.planning.group_epsilon(float({CERTIFIED}), {shuffled.packets}, {delta!r}, {packets})"
+            made.append(Line(name, epsilon, f"epsilon at delta {delta:g}, {WITHOUT_IDENTITY}", how))
     return made

@@ -10,9 +10,8 @@ from sensorsim._util import drawing
 from sensorsim._util.errors import InputError
 from sensorsim._util.terminal import counted
 from sensorsim.planning.deployment import MODEL, Asked, given, span
-from sensorsim.planning.design import choose_design
 from sensorsim.planning.estimands import ESTIMANDS, packets
-from sensorsim.planning.solve import settle
+from sensorsim.planning.solve import choose_design, settle
 from sensorsim.planning.study_plan import Plan
 
 TIMES = ("0.25", "0.5", "1", "2", "4")  # the budget asked for
@@ -52,6 +51,7 @@ def plan_figure(plan: Plan) -> Any:
     """Return the figure; a model has none."""
     check_goal(plan.asked.goal)
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     asked, scale = plan.asked, 100.0 if plan.settled.estimand.percent else 1.0
     figure = Figure(figsize=(8, 5.2), layout="constrained")
@@ -75,13 +75,7 @@ def plan_figure(plan: Plan) -> Any:
         axes.axhline(scale * asked.accuracy, color=GREY, linewidth=0.8, label=f"asked for: {scale * asked.accuracy:g}")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
     figure.suptitle(_title(asked), fontsize=9)
-    _format_axes(axes, plan.settled.estimand.percent)
-    return figure
-
-
-def _format_axes(axes: Any, percent: bool) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
+    percent = plan.settled.estimand.percent
     half = "half width of the 95 % interval, % of the range" if percent else "about the half width for 95 %"
     axes.set(xscale="log", yscale="log", xlabel="devices", ylabel=half)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -89,6 +83,7 @@ def _format_axes(axes: Any, percent: bool) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(which="major", color="0.88", linewidth=0.7)
+    return figure
 
 
 def _title(asked: Asked) -> str:

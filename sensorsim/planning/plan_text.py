@@ -7,7 +7,7 @@ from sensorsim.costing.cost_text import format_short
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.planning.deployment import COVARIANCE, given, span
 from sensorsim.planning.estimands import NORMAL_95
-from sensorsim.planning.person_epsilon import ADAPTIVE, MOST_TOGETHER, Protects, Spent
+from sensorsim.planning.person_epsilon import ADAPTIVE, MOST_TOGETHER, Protects
 from sensorsim.planning.study_plan import Plan
 from sensorsim.planning.synthetic_people import ON_OTHERS, column_variance
 from sensorsim.ranges import brief
@@ -17,24 +17,15 @@ MOST_UNITS = 2  # columns whose interval is shown in their unit; all are in the 
 MOST_YEARS = 100
 MOST_WRITTEN = 10**9  # larger numbers are shown by their power of ten
 HOLDS = "  holds for     these devices' records; day of release unknown, loss by chance"
-NAMES = {
-    "record": "a record",
-    "budget period": "a person, budget period",
-    "month": "a person, month",
-    "year": "a person, year",
-    "whole run": "a person, whole run",
-}
+NAMES = {"record": "a record"} | {name: f"a person, {name}" for name in ("budget period", "month", "year", "whole run")}
 FIRST_LEFT_OUT = ("record", "whole run", "month")  # all are in the JSON
 
 
 def plan_text(plan: Plan) -> str:
     """Return the accuracy first, then the design, the privacy and the costs; leave out some spans if it is too long."""
     reached = _model(plan) if plan.model else _accuracy(plan)
-    before, after = (
-        [*_deployment(plan), *reached, *_design(plan)],
-        [*_shuffled(plan), *_costs(plan), *_strategies(plan)],
-    )
-    protected = _protects(plan.protects)
+    before, protected = [*_deployment(plan), *reached, *_design(plan)], _protects(plan.protects)
+    after = [*_shuffled(plan), *_costs(plan), *_strategies(plan)]
     for name in FIRST_LEFT_OUT:
         if len(before) + len(protected) + len(after) > HEIGHT:
             protected = [line for line in protected if not line.startswith(f"    {NAMES[name]} ")]
@@ -69,7 +60,8 @@ def _accuracy(plan: Plan) -> list[str]:
         units = [f"{brief(name)} ±{value:,.4g} {brief(unit)}" for name, value, unit in plan.in_units]
         fitting = MOST_UNITS if len(", ".join(units[:MOST_UNITS])) + 30 <= WIDTH else 1
         more = f", {len(units) - fitting} more" if len(units) > fitting else ""
-        lines.append(_cut(f"  in its unit   {', '.join(units[:fitting])}{more}"))
+        line = f"  in its unit   {', '.join(units[:fitting])}{more}"
+        lines.append(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…")
     each = f", {_number(settled.count)} of a feature" if settled.table.sampled else ""
     error = "" if settled.sd is None else f"; standard error {100 * settled.sd:.3g} %"
     return [*lines, f"{packets}{each}{error}", HOLDS]
@@ -120,15 +112,12 @@ def _design(plan: Plan) -> list[str]:
 def _protects(found: Protects) -> list[str]:
     head = f"  {'protects, local, any start':<28}{'days':>6}{'releases':>10}"
     period = next(one.days for one in found.spent if one.name == "budget period")
-    rows = [_spent(one) for one in found.spent if one.name != "month" or one.days != period]
-    made = [f"{head}{'basic':>10}{f'delta {found.delta:.2g}':>14}{'aligned':>10}", *rows]
+    made = [f"{head}{'basic':>10}{f'delta {found.delta:.2g}':>14}{'aligned':>10}"]
+    for one in (one for one in found.spent if one.name != "month" or one.days != period):
+        days = "" if one.days is None else f"{one.days:,}"
+        epsilons = f"{epsilon(one.basic):>10}{epsilon(one.at_delta):>14}{epsilon(one.aligned_basic):>10}"
+        made.append(f"    {NAMES[one.name]:<26}{days:>6}{one.releases:>10,}{epsilons}")
     return [*made, f"    {ADAPTIVE}; aligned: with a period"]
-
-
-def _spent(one: Spent) -> str:
-    days = "" if one.days is None else f"{one.days:,}"
-    epsilons = f"{epsilon(one.basic):>10}{epsilon(one.at_delta):>14}{epsilon(one.aligned_basic):>10}"
-    return f"    {NAMES[one.name]:<26}{days:>6}{one.releases:>10,}{epsilons}"
 
 
 def _shuffled(plan: Plan) -> list[str]:
@@ -176,10 +165,6 @@ def _strategies(plan: Plan) -> list[str]:
     releases, k = plan.settled.schedule.allowed, plan.table.release
     own = "" if (releases, k) == (1, 1) else f"; plan: {_number(releases)} of {k}"
     return [*lines, f"    on uniform people who change once, sampled once a period{own}"]
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
 def _number(value: Fraction | int) -> str:

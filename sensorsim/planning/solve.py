@@ -1,26 +1,143 @@
-"""Settle a deployment: compute what it reaches, and the one number that was left open."""
+"""Settle a deployment: choose its design, compute what it reaches, and solve for the number that was left open.
 
+The design is how many releases a period has, of how many features, by which table.
+
+For a mean over people the search ranks by the interval for the worst people. The variance of one value about their mean
+is that of its noise plus that of their spread; a period has p = releases · features of them, each with a share budget/p
+of the epsilon, and the interval goes with sqrt(variance(budget/p)/p). Up to a share of about 3 one value is best (time
+sampling: one cell of all slots and features, with the whole budget on it); beyond, more of them, each with about 2.2.
+For a covariance the search takes the spread of squares that `learn` assumes.
+
+one bit   coth(share/2)²/4 about one half, for any people. Nothing private does better for people whose records are 0 or
+          1: there it is randomised response, from which every other release of the same epsilon can be simulated
+          (Kairouz, Oh and Viswanath 2015).
+rows      less noise, sd², but then people who differ by the whole range add 1/4. Better for the mean of the records
+          that were received, for sketches and for models; for a mean over people the worst case counts.
+
+Whether a period has r releases of one feature or one release of r does not change the interval. The search takes one
+feature, which costs a record less epsilon, until every record is released.
+"""
+
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MOST_DAYS, MOST_DEVICES, MOST_RECORDS, Asked, given, span
-from sensorsim.planning.design import choose_design, table_for
-from sensorsim.planning.estimands import ESTIMANDS, Correlation, Estimand, Estimate, NoneEnoughError, fewest, packets
+from sensorsim.planning.estimands import (
+    ESTIMANDS,
+    ONE_BIT,
+    Correlation,
+    Estimand,
+    Estimate,
+    NoneEnoughError,
+    fewest,
+    packets,
+)
 
 if TYPE_CHECKING:
     from sensorsim.device.firmware import Firmware
     from sensorsim.device.schedule import Schedule
     from sensorsim.noise.noise_table import NoiseTable
 
+DIGITS = 6  # of an epsilon that a budget is divided into
+LARGEST_SHARE = 8.0  # finer tables are not made
 THOUSANDTHS, MOST_EPSILON = 1000, 1000  # budgets are solved for in steps of 0.001
 ALTERNATIVES = ("devices", "budget_epsilon", "every")  # that a refusal names
+
+
+@dataclass(frozen=True)
+class Design:
+    """`releases` records of a period, `k` features of each, by a table of this form for this epsilon."""
+
+    releases: int
+    k: int
+    epsilon: Decimal
+    form: str
+    variance: float  # of one value, predicted
+
+    @property
+    def mean_variance(self) -> float:
+        """Return the variance of the mean of one device's values in a period."""
+        return self.variance / (self.releases * self.k)
+
+
+def choose_design(asked: Asked) -> Design:
+    """Return the design with the narrowest predicted interval; of equal ones the fewest features, then releases."""
+    estimand, budget = ESTIMANDS[asked.goal], asked.budget
+    slots = given(asked.records_per_day) * given(asked.budget_days)
+    found = []
+    for form in estimand.forms:
+        best = float("inf")
+        for k in range(1, estimand.most_released(asked.n) + 1):
+            releases = best_releases(form, estimand.spread, float(budget) / k, slots)
+            variance = value_variance(form, float(budget) / (k * releases), estimand.spread)
+            found.append(Design(releases, k, divide_budget(budget, releases), form, variance))
+            if releases < slots or found[-1].mean_variance > best:
+                break  # more features would only replace releases, or cost epsilon
+            best = found[-1].mean_variance
+    return min(found, key=lambda one: (one.mean_variance, one.k, one.releases))
+
+
+def divide_budget(budget: Decimal, releases: int) -> Decimal:
+    """Return the epsilon of one release, rounded down."""
+    if releases == 1:
+        return budget
+    return Context(prec=DIGITS, rounding=ROUND_DOWN).divide(budget, Decimal(releases))
+
+
+def value_variance(form: str, share: float, spread: float) -> float:
+    """Return the largest variance about the mean of one value with this epsilon, including `spread` for rows.
+
+    For rows it is the design's guarantee, so that no table that is made later has more.
+    """
+    from sensorsim.noise.baseline import best_known_sd, one_bit_sd
+    from sensorsim.noise.rows_design import GOALS
+
+    share = min(share, LARGEST_SHARE)
+    if form == ONE_BIT:
+        return one_bit_sd(share) ** 2
+    rows_sd = given(best_known_sd(share)) * next(factor for limit, factor in GOALS if share <= limit)
+    return float(rows_sd**2 + spread)
+
+
+def table_for(design: Design, n: int) -> "NoiseTable":
+    """Return the certified table of a design: a ready one, or one made for it. Takes seconds for some rows."""
+    from sensorsim.mechanisms.release import table_for as rows_for
+    from sensorsim.noise.noise_table import certified, make_table
+
+    if design.form == ONE_BIT:
+        return make_table("rows", design.epsilon, n, design.k, symbols=2)
+    return certified(rows_for("rows", design.epsilon, n, design.k))
+
+
+def best_releases(form: str, spread: float, budget: float, slots: int) -> int:
+    """Return the number of values into which a budget is best divided, by the predicted variance of their mean.
+
+    That variance falls, then rises, while the design's guarantee is the same, and jumps where a tighter guarantee
+    begins. So search each stretch between two jumps, and take the best.
+    """
+    from sensorsim.noise.rows_design import GOALS
+
+    def mean_variance(count: int) -> float:
+        return value_variance(form, budget / count, spread) / count
+
+    starts = {1} if form == ONE_BIT else {1, *(max(1, math.ceil(budget / float(limit))) for limit, _ in GOALS)}
+    firsts = sorted(start for start in starts if start <= slots)
+    found = []
+    for low, high in zip(firsts, [*(later - 1 for later in firsts[1:]), slots], strict=True):
+        while low < high:
+            middle = (low + high) // 2
+            falls = mean_variance(middle + 1) < mean_variance(middle)
+            low, high = (middle + 1, high) if falls else (low, middle)
+        found.append(low)
+    return min(found, key=mean_variance)
 
 
 @dataclass(frozen=True)
@@ -41,7 +158,7 @@ class Settled:
 
     @property
     def packets(self) -> Fraction:
-        """Expected packets of one estimate."""
+        """Return the expected packets of one estimate."""
         return _arriving(self.asked, self.schedule.allowed)
 
     @property
@@ -50,7 +167,7 @@ class Settled:
 
     @property
     def count(self) -> int:
-        """Values that one number is estimated from: those of one feature, or for a covariance all packets."""
+        """Return the values that one number is estimated from: of one feature, or for a covariance all packets."""
         return floor(self.count_exact)
 
     @cached_property
@@ -59,17 +176,17 @@ class Settled:
 
     @property
     def correlation(self) -> Correlation | None:
-        """Prediction for a correlation with the best R; None where nothing arrives, or for other goals."""
+        """Return the prediction for a correlation with the best R; None where nothing arrives, or for other goals."""
         return self.estimate if isinstance(self.estimate, Correlation) else None
 
     @property
     def half(self) -> float:
-        """Half the width of the 95 % interval of a mean; about that of a correlation."""
+        """Return half the width of the 95 % interval of a mean; about that of a correlation."""
         return self.estimate.half
 
     @property
     def sd(self) -> float | None:
-        """Standard error of the estimate; None where nothing arrives."""
+        """Return the standard error of the estimate; None where nothing arrives."""
         return self.estimate.sd
 
 
@@ -85,16 +202,25 @@ def settle(asked: Asked) -> Settled:
 
 def solve(asked: Asked) -> Settled:
     """Settle the deployment with the open number filled in; InputError with alternatives where it is not accurate."""
-    missing = asked.open
-    ESTIMANDS[asked.goal].check(asked)
+    missing, estimand = asked.open, ESTIMANDS[asked.goal]
+    estimand.check(asked)
     if missing == "accuracy":
         return settle(asked)
+    wanted = given(asked.accuracy)
     try:
         found = settle(asked if missing is None else asked.with_(**{missing: _SEARCHES[missing](asked)}))
     except NoneEnoughError:
-        raise InputError(_none_reaches(asked)) from None
-    if found.half > given(asked.accuracy):
-        raise InputError(_not_reached(found))
+        named = {"records_per_day": "number of records a day", "budget_days": "length of the budget period"}
+        tried = named.get(given(missing), f"epsilon up to {MOST_EPSILON}")
+        best = asked.with_(**{given(missing): MOST_EPSILON if missing == "budget_epsilon" else 1})
+        short = estimand.format_short(wanted)
+        raise InputError(f"no {tried} reaches ±{short}{_alternatives(best)}") from None
+    if found.half > wanted:
+        reached, short = estimand.format_pair(found.half, wanted)
+        about = "about " if asked.goal == COVARIANCE else ""
+        devices = f"{given(found.asked.devices):,} devices reach {about}±{reached}"
+        often = span(given(found.asked.every))
+        raise InputError(f"{devices} {often}, not ±{short}{_alternatives(found.asked)}")
     return found
 
 
@@ -105,31 +231,19 @@ def _arriving(asked: Asked, allowed: int) -> Fraction:
 # ── searches: the least value, or the longest budget period, that reaches the accuracy ──
 
 
-def _search_devices(asked: Asked) -> int:
-    found = _linear_need(asked, "devices")
-    if found > MOST_DEVICES:
-        raise InputError(f"±{_wanted(asked)} would take {found:,} devices; ask for less, or give a larger budget.")
-    return _first_enough(asked, "devices", found)
-
-
-def _search_every(asked: Asked) -> int:
-    found = _linear_need(asked, "every")
-    if found > asked.days:
+def _search_linear(asked: Asked, name: str) -> int:
+    """Return how many devices, or days of packets, give as many values as the accuracy needs."""
+    one = settle(asked.with_(**{name: 1}))
+    least = ceil(one.estimand.count_for(one.table, one.asked) / one.count_exact)
+    wanted = one.estimand.format_short(given(asked.accuracy))
+    if name == "devices" and least > MOST_DEVICES:
+        raise InputError(f"±{wanted} would take {least:,} devices; ask for less, or give a larger budget.")
+    if name == "every" and least > asked.days:
         raise InputError(
-            f"±{_wanted(asked)} would take packets of {found:,} days and the fleet runs for {asked.days}; ask for a "
+            f"±{wanted} would take packets of {least:,} days and the fleet runs for {asked.days}; ask for a "
             "wider interval, or give more --days."
         )
-    return _first_enough(asked, "every", found)
-
-
-def _linear_need(asked: Asked, name: str) -> int:
-    """Return how many devices, or days, give as many values as the accuracy needs."""
-    one = settle(asked.with_(**{name: 1}))
-    return ceil(one.estimand.count_for(one.table, one.asked) / one.count_exact)
-
-
-def _first_enough(asked: Asked, name: str, least: int) -> int:
-    """Return `least`, or a little more where the interval is cut at an end of the range."""
+    # a little more is needed where the interval is cut at an end of the range
     return next(value for value in count(least) if _holds(asked.with_(**{name: value})))
 
 
@@ -143,8 +257,7 @@ def _search_budget_epsilon(asked: Asked) -> Decimal:
     def of(thousandths: int) -> Asked:
         return asked.with_(budget_epsilon=Decimal(thousandths) / THOUSANDTHS)
 
-    most = MOST_EPSILON * THOUSANDTHS
-    return of(fewest(lambda i: _reaches(of(i)), least, most)).budget
+    return of(fewest(lambda i: _reaches(of(i)), least, MOST_EPSILON * THOUSANDTHS)).budget
 
 
 def _search_budget_days(asked: Asked) -> int:
@@ -158,8 +271,8 @@ def _search_records_per_day(asked: Asked) -> int:
 
 
 _SEARCHES: dict[str, Callable[[Asked], Any]] = {
-    "devices": _search_devices,
-    "every": _search_every,
+    "devices": partial(_search_linear, name="devices"),
+    "every": partial(_search_linear, name="every"),
     "budget_epsilon": _search_budget_epsilon,
     "budget_days": _search_budget_days,
     "records_per_day": _search_records_per_day,
@@ -183,25 +296,6 @@ def _reaches(asked: Asked) -> bool:
     return half <= float(given(asked.accuracy))
 
 
-# ── refusals ──
-
-
-def _none_reaches(asked: Asked) -> str:
-    missing = given(asked.open)
-    named = {"records_per_day": "number of records a day", "budget_days": "length of the budget period"}
-    tried = named.get(missing, f"epsilon up to {MOST_EPSILON}")
-    best = asked.with_(**{missing: MOST_EPSILON if missing == "budget_epsilon" else 1})
-    return f"no {tried} reaches ±{_wanted(asked)}{_alternatives(best)}"
-
-
-def _not_reached(found: Settled) -> str:
-    asked = found.asked
-    reached, wanted = found.estimand.format_pair(found.half, given(asked.accuracy))
-    about = "about " if asked.goal == COVARIANCE else ""
-    devices = f"{given(asked.devices):,} devices reach {about}±{reached}"
-    return f"{devices} {span(given(asked.every))}, not ±{wanted}{_alternatives(asked)}"
-
-
 def _alternatives(asked: Asked) -> str:
     """List the changes of one number that would reach the accuracy."""
     a_mean = "a mean" if asked.goal == MEAN else "packets"
@@ -214,7 +308,3 @@ def _alternatives(asked: Asked) -> str:
         except InputError:
             continue  # this number alone does not reach it
     return f": it takes {', or '.join(found)}." if found else "; ask for a wider interval."
-
-
-def _wanted(asked: Asked) -> str:
-    return ESTIMANDS[asked.goal].format_short(given(asked.accuracy))

@@ -21,7 +21,7 @@ x = 0 to x = 1 in the middle of the period or stayed at 0, in every feature. The
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -64,11 +64,6 @@ class Strategy:
     advantage_high: float
     bound: float | None  # of the advantage, proved; None: nothing is proved of when values change
 
-    def row(self) -> dict[str, Any]:
-        return asdict(self)
-
-    to_dict = row
-
 
 @dataclass(frozen=True)
 class Setting:
@@ -84,20 +79,22 @@ class Setting:
 
     @property
     def simulated(self) -> int:
+        """Return the number of simulated devices."""
         return len(self.a)
 
     @property
     def later(self) -> float:
-        """Share of the records after the change."""
+        """Return the share of the records after the change."""
         return (self.records - self.records // 2) / self.records
 
     @property
     def device_means(self) -> Any:
-        """Mean of each device and feature over the period."""
+        """Return the mean of each device and feature over the period."""
         return ((1 - self.later) * self.a + self.later * self.b) / ONE
 
     @property
     def mean(self) -> Any:
+        """Return the mean of each feature over devices."""
         return self.device_means.mean(axis=0)
 
     def contributions(self, picked: Any, values: Any) -> Any:
@@ -107,9 +104,6 @@ class Setting:
         added = np.zeros((self.simulated, self.features))
         added[np.arange(self.simulated), picked] = self.features * (values - self.mean[picked])
         return added
-
-    def without_own(self, added: Any) -> Any:
-        return added - (self.device_means - self.mean)
 
 
 def compare(
@@ -125,19 +119,8 @@ def compare(
 
     `table` may be a ready rows table of the whole epsilon that releases one feature.
     """
-    _check(features, records, devices, levels)
     import numpy as np
 
-    budget = budget_of(epsilon)
-    share = (budget / records).quantize(Decimal("1e-9"), rounding=ROUND_FLOOR)
-    whole, part = _check_table(table, budget, features), table_of(share, features)
-    count = min(MOST_SIMULATED, max(LEAST_SIMULATED, MOST_CELLS // (records * features)))
-    a, b = np.random.default_rng(seed).integers(0, ONE + 1, (2, count, features), dtype=np.uint16)
-    setting = Setting(features, records, devices, levels, seed, a, b)
-    return _time_sampling(setting, whole), _every_record(setting, part), _memoised(setting, whole)
-
-
-def _check(features: int, records: int, devices: int, levels: int) -> None:
     given = {"features": (features, 1), "records": (records, 2), "devices": (devices, 2), "levels": (levels, 2)}
     for name, (value, least) in given.items():
         if type(value) is not int or value < least:
@@ -147,17 +130,18 @@ def _check(features: int, records: int, devices: int, levels: int) -> None:
             f"{records} records of {features} features and {levels} levels are too many to compare; give at most "
             f"{MOST_OF_A_DEVICE} values a period and {MOST_LEVELS} levels."
         )
-
-
-def _check_table(given: "NoiseTable | None", budget: Decimal, features: int) -> "NoiseTable":
-    if given is None:
-        return table_of(budget, features)
-    if not given.symbols or (given.features, given.release) != (features, 1) or not certify(given).holds(budget):
+    budget = budget_of(epsilon)
+    whole = table_of(budget, features) if table is None else table
+    if not whole.symbols or (whole.features, whole.release) != (features, 1) or not certify(whole).holds(budget):
         raise InputError(
             f"the table is to be a rows table for 1 of {features} features with an epsilon of at most {budget}; leave "
             "it out, or make such a one."
         )
-    return given
+    part = table_of((budget / records).quantize(Decimal("1e-9"), rounding=ROUND_FLOOR), features)
+    count = min(MOST_SIMULATED, max(LEAST_SIMULATED, MOST_CELLS // (records * features)))
+    a, b = np.random.default_rng(seed).integers(0, ONE + 1, (2, count, features), dtype=np.uint16)
+    setting = Setting(features, records, devices, levels, seed, a, b)
+    return _time_sampling(setting, whole), _every_record(setting, part), _memoised(setting, whole)
 
 
 @lru_cache(maxsize=16)
@@ -186,8 +170,7 @@ def _time_sampling(setting: Setting, table: "NoiseTable") -> Strategy:
         x = np.where(moved, changed * ONE, 0)
         return np.where(moved, _log_ratio(table)[_symbols(x, table, setting, 3 + changed)], 0.0)
 
-    errors = setting.without_own(setting.contributions(picked, values))
-    return _measure(setting, table, SAMPLED, (1, 1, 1), ALL_OF_IT, errors, expected, score)
+    return _measure(setting, table, SAMPLED, (1, 1, 1), setting.contributions(picked, values), expected, score)
 
 
 def _every_record(setting: Setting, table: "NoiseTable") -> Strategy:
@@ -207,8 +190,7 @@ def _every_record(setting: Setting, table: "NoiseTable") -> Strategy:
         x = np.full((setting.simulated, late), changed * ONE)
         return _log_ratio(table)[_symbols(x.ravel(), table, setting, 13 + changed)].reshape(x.shape).sum(axis=1)
 
-    shape = setting.records, setting.records, setting.records
-    return _measure(setting, table, EVERY, shape, ALL_OF_IT, setting.without_own(added), expected, score)
+    return _measure(setting, table, EVERY, (setting.records,) * 3, added, expected, score)
 
 
 def _memoised(setting: Setting, table: "NoiseTable") -> Strategy:
@@ -237,9 +219,8 @@ def _memoised(setting: Setting, table: "NoiseTable") -> Strategy:
         return np.where(start == end, -1.0, 1.0)
 
     most = min(setting.levels, setting.records)
-    shape = most, setting.records, most
-    found = _measure(setting, table, MEMOISED, shape, THE_VALUES, setting.without_own(added), expected, score)
-    return replace(found, rounding=1 / (2 * last), bound=None)
+    found = _measure(setting, table, MEMOISED, (most, setting.records, most), added, expected, score)
+    return replace(found, proves=THE_VALUES, rounding=1 / (2 * last), bound=None)
 
 
 def _measure(
@@ -247,8 +228,7 @@ def _measure(
     table: "NoiseTable",
     name: str,
     shape: tuple[int, int, int],
-    proves: str,
-    errors: Any,
+    added: Any,
     expected: float,
     score: Callable[[int], Any],
 ) -> Strategy:
@@ -257,12 +237,13 @@ def _measure(
     proved = certify(table).epsilon_record
     assert proved is not None
     person = float(proved * composed)
+    errors = added - (setting.device_means - setting.mean)
     rates = [float((score(changed) > 0).mean()) for changed in (0, 1)]
     spread = ERRORS * math.sqrt(sum(rate * (1 - rate) for rate in rates) / setting.simulated)
     advantage = rates[1] - rates[0]
     measured, closed = (math.sqrt(value / setting.devices) for value in (float((errors**2).mean()), expected))
     limits = max(-1.0, advantage - spread), min(1.0, advantage + spread)
-    known = name, releases, packets, float(proved), person, proves
+    known = name, releases, packets, float(proved), person, ALL_OF_IT
     return Strategy(*known, measured, closed, 0.0, advantage, *limits, math.tanh(person / 2))
 
 

@@ -1,15 +1,31 @@
-"""`plan(asked)`: the whole answer as one value, for the command line, JSON and notebooks."""
+"""`plan(asked)`: the whole answer as one value, for the command line, JSON and notebooks.
+
+The costs are the whole record of `sensorsim cost`, per release and day. The sensor's line there is of one feature by a
+rows table. Here it sends the packet of this table; a release of more features has the arithmetic of one for each of
+them, and as many blocks of the generator as its words take. Records that are not released cost nothing that is counted.
+Sensing, sleep and the upkeep of a link are not included.
+"""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.results import Result
 from sensorsim._util.terminal import counted
+from sensorsim.costing.record_energy import (
+    NANOJOULES_PER_MICROJOULE,
+    SENSOR,
+    Choices,
+    Part,
+    RecordPricer,
+    WholeRecord,
+    check_day,
+    resolve_choices,
+)
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MODEL, Asked, Line, given, span
-from sensorsim.planning.deployment_cost import Costs, cost_lines, costs, record_of
 from sensorsim.planning.person_epsilon import ADAPTIVE, ANY_START, WITHOUT_IDENTITY, Protects, privacy_lines, protects
 from sensorsim.planning.solve import Settled, solve
 from sensorsim.planning.synthetic_people import (
@@ -40,6 +56,25 @@ ON_AVERAGE = "a half width is that of the packets expected: half of all estimate
 STRATEGIES_PEOPLE = "people who are uniform in the range and change once"
 SKETCH_WITH = "for receive --write-sketch FILE --root R; of other people as much more as they spread more"
 ONE_RELEASE = "time sampling there is one release a period"
+DAYS_PER_YEAR = 365.25
+MICROJOULES_PER_JOULE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs of one device. Energies are None where the tables have no figure for a part of the chip."""
+
+    chip: str
+    radio: str
+    cycles: float
+    bytes: int
+    on_air_ms: float
+    microjoule: float | None  # of a release
+    releases_per_day: float
+    microjoule_per_day: float | None
+    table_bytes: int
+    battery_share: float | None  # of a charge that the releases of the whole run take; None also without a battery
+    battery_years: float | None  # of releases alone that a charge pays for
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,8 +95,11 @@ class Plan(Result):
 
     def facts(self) -> dict[str, str]:
         found = {}
-        for line in self.lines[:SHOWN_LINES]:
-            found[line.name] = f"{_format_value(line)} {line.unit}"[:SHOWN_CHARACTERS]
+        for name, value, unit, _ in self.lines[:SHOWN_LINES]:
+            text = str(value)
+            if isinstance(value, int | float):
+                text = epsilon(value, 6) if unit.startswith("epsilon") else f"{value:,.6g}"
+            found[name] = f"{text} {unit}"[:SHOWN_CHARACTERS]
         return found
 
     def figure(self) -> "Figure":
@@ -73,7 +111,7 @@ class Plan(Result):
 
     @property
     def asked(self) -> Asked:
-        """The deployment with the open number filled in; the accuracy stays as it was asked."""
+        """Return the deployment with the open number filled in; the accuracy stays as it was asked."""
         return self.settled.asked
 
     @property
@@ -82,28 +120,28 @@ class Plan(Result):
 
     @property
     def half(self) -> float:
-        """Half the width of the 95 % interval of a mean, in ranges; or about that of a correlation."""
+        """Return half the width of the 95 % interval of a mean, in ranges; or about that of a correlation."""
         return self.settled.half
 
     @property
     def in_units(self) -> list[tuple[str, float, str]]:
-        """Column, half width and unit, where ranges are known and a mean is asked for."""
+        """Return column, half width and unit, where ranges are known and a mean is asked for."""
         if self.asked.goal != MEAN:
             return []
         return [(known.name, self.half * known.span, known.unit) for known in self.asked.ranges or ()]
 
     @property
     def lines(self) -> list[Line]:
-        """Every number of the plan, each with the call that computes it again."""
-        made = [*_design_lines(self.settled), *_accuracy_lines(self)]
-        return [*made, *privacy_lines(self.settled, self.protects), *cost_lines(self.settled, self.costs)]
+        """Return every number of the plan, each with the call that computes it again."""
+        privacy, costs = privacy_lines(self.settled, self.protects), _cost_lines(self.settled, self.costs)
+        return [*_design_lines(self.settled), *_accuracy_lines(self), *privacy, *costs]
 
     def rows(self) -> list[dict[str, Any]]:
         return [line.to_dict() for line in self.lines]
 
     @property
     def notes(self) -> list[str]:
-        """Assumptions, in sentences."""
+        """Return the assumptions, in sentences."""
         made = [ADAPTIVE, ANY_START]
         made.append(f"the shuffled epsilon holds {WITHOUT_IDENTITY}; it is no part of the local one")
         if self.asked.goal != MODEL:
@@ -113,21 +151,28 @@ class Plan(Result):
                 f"clipping is simulated on {PEOPLE_CLIPPED}, {ON_OTHERS}; a half width is a forecast, not proved"
             )
         if self.strategies:
-            made.append(f"ways to spend the budget are simulated on {STRATEGIES_PEOPLE}; {_own_design(self.settled)}")
+            releases, k = self.settled.schedule.allowed, self.table.release
+            own = "" if (releases, k) == (1, 1) else f", and this plan has {releases:,} of {counted(k, 'feature')}"
+            made.append(f"ways to spend the budget are simulated on {STRATEGIES_PEOPLE}; {ONE_RELEASE}{own}")
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "privacy": PRIVACY}
-        made["asked"] = self.asked.to_dict()
-        found = None if self.solved_for is None else made["asked"][self.solved_for]
+        asked = self.asked.to_dict()
+        found = None if self.solved_for is None else asked[self.solved_for]
         if self.solved_for == "accuracy" and not self.model:
             found = self.half
-        made["solved_for"], made["solved"] = self.solved_for, found
-        made["notes"] = self.notes
-        made["lines"] = self.rows()
-        made["model"] = asdict(self.model) if self.model else None
-        made["strategies"] = [each.to_dict() for each in self.strategies]
-        return made
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "content": CONTENT,
+            "privacy": PRIVACY,
+            "asked": asked,
+            "solved_for": self.solved_for,
+            "solved": found,
+            "notes": self.notes,
+            "lines": self.rows(),
+            "model": asdict(self.model) if self.model else None,
+            "strategies": [asdict(each) for each in self.strategies],
+        }
 
 
 def plan(asked: Asked | None = None, *, compare: bool = False, told: Callable[[str], None] = lambda text: None) -> Plan:
@@ -146,33 +191,61 @@ def plan(asked: Asked | None = None, *, compare: bool = False, told: Callable[[s
         model = simulate_model(settled.table, int(settled.packets))
     strategies: tuple[Any, ...] = ()
     if compare:
+        from sensorsim.planning.strategies import compare as compare_strategies
+
         told("simulating other ways to spend the budget")
-        strategies = _compare(settled)
+        table, schedule = settled.table, settled.schedule
+        if schedule.slots < 2:
+            raise InputError("a budget period of one record leaves no choice to compare; give more days or records.")
+        whole = table if schedule.allowed == 1 and table.symbols and table.release == 1 else None
+        solved = settled.asked
+        strategies = compare_strategies(solved.budget, solved.n, schedule.slots, given(solved.devices), table=whole)
     return Plan(settled, asked.open, protects(settled), costs(settled), model, strategies)
 
 
-def _compare(settled: Settled) -> "tuple[Strategy, ...]":
-    from sensorsim.planning.strategies import compare
+def costs(settled: Settled) -> Costs:
+    """Compute the costs of a settled deployment."""
+    asked, size = settled.asked, settled.firmware.layout.bytes
+    record = record_of(asked.n, asked.chip, asked.radio, asked.battery_mah)
+    often = settled.schedule.allowed / given(asked.budget_days)
+    check_day(often, record.radio, [record.costs["sensor"]])
+    release = release_cost(asked.n, *_shape(settled), asked.chip, asked.radio)
+    each = None if release.nJ is None else release.nJ / NANOJOULES_PER_MICROJOULE
+    a_day = None if each is None else each * often
+    joule = record.joule
+    share = None if a_day is None or joule is None else a_day * asked.days / MICROJOULES_PER_JOULE / joule
+    years = None if not share else asked.days / share / DAYS_PER_YEAR
+    air = 1000 * record.radio.sending_seconds(size)
+    of_device = record.chip.name, record.radio.radio, release.cycles, size, air
+    return Costs(*of_device, each, often, a_day, settled.table.table_bytes, share, years)
 
-    asked, table, schedule = settled.asked, settled.table, settled.schedule
-    if schedule.slots < 2:
-        raise InputError("a budget period of one record leaves no choice to compare; give more days or records.")
-    whole = table if schedule.allowed == 1 and table.symbols and table.release == 1 else None
-    return compare(asked.budget, asked.n, schedule.slots, given(asked.devices), table=whole)
+
+@lru_cache(maxsize=8)
+def record_of(n: int, chip: str | None, radio: str, battery_mah: float | None = None) -> WholeRecord:
+    """Return the sensor's record of n features on a chip, by a radio, as in `sensorsim cost`."""
+    choices = Choices(chip, radio, battery_mah=battery_mah)
+    parts = resolve_choices(choices, "")
+    pricer = RecordPricer(*parts, choices.random, {}, n)
+    return WholeRecord(*parts, choices, "kernel", {SENSOR: pricer.sensor_record()})
 
 
-def _own_design(settled: Settled) -> str:
-    """Say how the design of the plan differs from the time sampling that is compared."""
-    releases, k = settled.schedule.allowed, settled.table.release
-    if (releases, k) == (1, 1):
-        return ONE_RELEASE
-    return f"{ONE_RELEASE}, and this plan has {releases:,} of {counted(k, 'feature')}"
+def release_cost(n: int, k: int, blocks: int, size: int, chip: str | None, radio: str) -> Part:
+    """Return the cost of a release of k features, generator blocks and packet bytes; no energy where unknown."""
+    record = record_of(n, chip, radio)
+    sensor = record.costs["sensor"]
+    arithmetic, words = sensor.parts["arithmetic"], sensor.parts["random words"]
+    cycles = sensor.cycles + (k - 1) * arithmetic.cycles + (blocks - 1) * words.cycles
+    known = [part.nJ for part in sensor.parts.values() if part.nJ is not None]
+    if len(known) < len(sensor.parts) or arithmetic.nJ is None or words.nJ is None:
+        return Part(cycles, None)
+    air = record.radio.nanojoule(size) - record.radio.nanojoule(sensor.bytes_sent)
+    return Part(cycles, sum(known) + (k - 1) * arithmetic.nJ + (blocks - 1) * words.nJ + air)
 
 
-def _format_value(line: Line) -> str:
-    if not isinstance(line.value, int | float):
-        return str(line.value)
-    return epsilon(line.value, 6) if line.unit.startswith("epsilon") else f"{line.value:,.6g}"
+def _shape(settled: Settled) -> tuple[int, int, int]:
+    """Return the features of a release, the generator blocks for its words, and the bytes of its packet."""
+    firmware = settled.firmware
+    return firmware.k, firmware.blocks, firmware.layout.bytes
 
 
 def _design_lines(settled: Settled) -> list[Line]:
@@ -211,7 +284,21 @@ def _accuracy_lines(plan: Plan) -> list[Line]:
         made.append(Line("R² of the model", plan.model.r2, "over the column means", f"{how}.r2"))
         return made
     if asked.goal == COVARIANCE:
-        return made + _correlation_lines(settled)
+        found, n = settled.correlation, asked.n
+        variance = f"sensorsim.planning.column_variance({n})"
+        made.append(Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE_CLIPPED}", variance))
+        if found is None:
+            return [*made, Line("half width, about", settled.half, "of a correlation", "1.0")]
+        how = f"sensorsim.planning.correlation(table, {n}, {settled.count})"
+        unit = f"of a correlation, on {PEOPLE_CLIPPED}; {ON_OTHERS}"
+        return [
+            *made,
+            Line("bound R of the sketch", found.root, SKETCH_WITH, f"{how}.root"),
+            Line("bound R in deviations of a sketch", found.reach, "standard deviations", f"{how}.reach"),
+            Line("bias by clipping, largest", found.bias, unit, f"{how}.bias"),
+            Line("standard error", found.sd, unit, f"{how}.sd"),
+            Line("half width, about", found.half, f"{unit}; bias and 1.96 standard errors", f"{how}.half"),
+        ]
     share = f"{arriving} * table.release / table.features"
     made.append(Line("values of a feature", settled.count, within, f"int({share})"))
     sd = f"sensorsim.planning.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
@@ -223,19 +310,29 @@ def _accuracy_lines(plan: Plan) -> list[Line]:
     return made
 
 
-def _correlation_lines(settled: Settled) -> list[Line]:
-    found, n = settled.correlation, settled.asked.n
-    variance = f"sensorsim.planning.column_variance({n})"
-    made = [Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE_CLIPPED}", variance)]
-    if found is None:
-        return [*made, Line("half width, about", settled.half, "of a correlation", "1.0")]
-    how = f"sensorsim.planning.correlation(table, {n}, {settled.count})"
-    unit = f"of a correlation, on {PEOPLE_CLIPPED}; {ON_OTHERS}"
-    return [
-        *made,
-        Line("bound R of the sketch", found.root, SKETCH_WITH, f"{how}.root"),
-        Line("bound R in deviations of a sketch", found.reach, "standard deviations", f"{how}.reach"),
-        Line("bias by clipping, largest", found.bias, unit, f"{how}.bias"),
-        Line("standard error", found.sd, unit, f"{how}.sd"),
-        Line("half width, about", found.half, f"{unit}; bias and 1.96 standard errors", f"{how}.half"),
-    ]
+def _cost_lines(settled: Settled, found: Costs) -> list[Line]:
+    asked = settled.asked
+    of = f"{asked.n}, {asked.chip!r}, {asked.radio!r}"
+    numbers = ", ".join(map(repr, (asked.n, *_shape(settled), asked.chip, asked.radio)))
+    release = f"sensorsim.planning.release_cost({numbers})"
+    each = f"{release}.nJ / 1000"
+    often = f"{settled.schedule.allowed} / {asked.budget_days}"
+    layout = f"sensorsim.device.firmware.Firmware(table, budget_epsilon={str(asked.budget)!r}).layout.bytes"
+    made = [
+        Line("cycles of a release", found.cycles, "cycles", f"{release}.cycles"),
+        Line("bytes of a packet", found.bytes, "bytes", layout),
+        Line("time on air of a packet", found.on_air_ms, "ms",
+             f"1000 * sensorsim.planning.record_of({of}).radio.sending_seconds({found.bytes})"),
+        Line("energy of a release", found.microjoule, "µJ", each if found.microjoule is not None else "None"),
+        Line("releases a day", found.releases_per_day, "a day", often),
+        Line("bytes of the table", found.table_bytes, "bytes", "table.table_bytes"),
+    ]  # fmt: skip
+    if found.microjoule_per_day is not None:
+        made.append(Line("energy of a day", found.microjoule_per_day, "µJ a day", f"{each} * ({often})"))
+    if found.battery_share is not None:
+        joule = f"sensorsim.planning.record_of({of}, {asked.battery_mah!r}).joule"
+        run = f"{each} * ({often}) * {asked.days} / 1e6 / {joule}"
+        made.append(Line("share of a charge", found.battery_share, f"in {counted(asked.days, 'day')}", run))
+        years = f"{asked.days} / ({run}) / {DAYS_PER_YEAR}"
+        made.append(Line("years of a charge, releases alone", found.battery_years, "years", years))
+    return made

@@ -84,7 +84,7 @@ class Regression:
 
 def column_variance(n: int) -> float:
     """Return the mean variance of a column of the people."""
-    return float(_clipped_people(min(n, MOST_SIMULATED)).var(axis=0).mean())
+    return float((made_people(min(n, MOST_SIMULATED))[:CLIPPED] / 2**15).var(axis=0).mean())
 
 
 @lru_cache(maxsize=4)
@@ -95,7 +95,7 @@ def reaches(n: int) -> tuple[Reach, ...]:
     from sensorsim.device.sketch import LEAST_ROOT
 
     few = min(n, MOST_SIMULATED)
-    x = _clipped_people(few)
+    x = made_people(few)[:CLIPPED] / 2**15
     regression, truth = _regression(few), np.corrcoef(x.T)
     squares = ((x - x.mean(axis=0)) @ regression.vectors.T) ** 2
     once = _unit_error(regression, x.var(axis=0), truth) * math.sqrt(_variance_factor(n) / _variance_factor(few))
@@ -104,22 +104,13 @@ def reaches(n: int) -> tuple[Reach, ...]:
     for reach in REACHES:
         root = max(reach * unit, LEAST_ROOT)
         clipped = np.minimum(squares, root**2)
-        bias = np.abs(_correlations(regression.solve(clipped.mean(axis=0))) - truth).max()
+        covariance = regression.solve(clipped.mean(axis=0))
+        deviation = np.sqrt(np.diag(covariance))
+        bias = np.abs(covariance / np.outer(deviation, deviation) - truth).max()
         spread = float(clipped.var(axis=0).mean()) / root**4
         scaled = root * math.sqrt(n / few)
         found.append(Reach(root / unit, scaled, float(bias), spread, once * scaled**2))
     return tuple(found)
-
-
-def _correlations(covariance: Any) -> Any:
-    import numpy as np
-
-    deviation = np.sqrt(np.diag(covariance))
-    return covariance / np.outer(deviation, deviation)
-
-
-def _clipped_people(n: int) -> Any:
-    return made_people(n)[:CLIPPED] / 2**15
 
 
 def _regression(n: int) -> Regression:
@@ -208,13 +199,21 @@ def _learn_map(table: "NoiseTable", people: Any, packets: int, hidden: int) -> "
 
     from sensorsim.device.sketch import sketch_records
     from sensorsim.hospital.learning import known_columns, learn, linear_map, share_of, sketch_of
+    from sensorsim.noise.batch_release import sampled_records
 
     n, rng = table.features, np.random.default_rng(SEED + 1)
     column_of = np.arange(n)
     sketches = round(packets * share_of(packets, n, table))
     sums = np.zeros((n, table.symbols or 2))
     for part, size in enumerate(_batches(packets - sketches)):
-        sums += _feature_sums(table, people[rng.integers(0, PEOPLE, size)], [SEED, part])
+        chosen, y = (
+            each.ravel() for each in sampled_records(people[rng.integers(0, PEOPLE, size)], table, [SEED, part])
+        )
+        if table.symbols is not None:  # the count of each symbol of every feature
+            flat = np.bincount(chosen.astype(np.int64) * table.symbols + y, minlength=n * table.symbols)
+            sums += flat.reshape(n, table.symbols)
+        else:  # the number of its values and their sum
+            sums += np.stack([np.bincount(chosen, minlength=n), np.bincount(chosen, table.estimate(y), n)], axis=1)
     if not sketches:
         return linear_map(learn(table, sums, column_of), hidden)
     sketch = sketch_of(known_columns(table, sums, column_of), column_of)
@@ -224,20 +223,6 @@ def _learn_map(table: "NoiseTable", people: Any, packets: int, hidden: int) -> "
         count += np.bincount(number, minlength=sketch.directions)
         total += np.bincount(number, table.estimate(y), minlength=sketch.directions)
     return linear_map(learn(table, sums, column_of, sketch, (count, total)), hidden)
-
-
-def _feature_sums(table: "NoiseTable", x: Any, seed: list[int]) -> Any:
-    """Return the count of each symbol of every feature, or the number of its values and their sum."""
-    import numpy as np
-
-    from sensorsim.noise.batch_release import sampled_records
-
-    chosen, y = (part.ravel() for part in sampled_records(x, table, seed))
-    if table.symbols is not None:
-        flat = np.bincount(chosen.astype(np.int64) * table.symbols + y, minlength=table.features * table.symbols)
-        return flat.reshape(table.features, table.symbols)
-    values = [np.bincount(chosen, weight, table.features) for weight in (np.ones(len(y)), table.estimate(y))]
-    return np.stack(values, axis=1)
 
 
 def _batches(records: int) -> list[int]:

@@ -1,26 +1,36 @@
-"""All values of a page. Each is computed by the function behind another command."""
+"""Compute the values of a page by the functions behind other commands, and read files of earlier commands.
 
+A file is read once, without a change, and listed with its hash.
+"""
+
+import hashlib
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain, product
+from math import isfinite
+from os import fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sensorsim._util.errors import InputError
+from sensorsim._util.resumable import read_still
 from sensorsim._util.terminal import counted
 from sensorsim.noise.certificate import format_epsilon as epsilon
-from sensorsim.reporting.inputs import InputFile, InputReader
-from sensorsim.reporting.request import ReportRequest
+from sensorsim.ranges import brief
+from sensorsim.reporting.request import PathName, ReportRequest
 
 if TYPE_CHECKING:
-    from sensorsim.costing.whole_record import WholeRecord
+    from sensorsim.codegen.manifest import Package
+    from sensorsim.costing.record_energy import WholeRecord
     from sensorsim.fleets.fleet_result import FleetResult
     from sensorsim.noise.certificate import Certificate
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.paper.claim import Claim
+    from sensorsim.paper.recompute import Claim
     from sensorsim.planning import Plan
     from sensorsim.planning.person_epsilon import Spent
-    from sensorsim.reporting.inputs import PackageFacts
     from sensorsim.training.results_file import StoredSweep
 
 Progress = Callable[[str], None]
@@ -28,6 +38,10 @@ CURVE_STEPS = (1, 2, 5)  # in each decade
 FEWEST_DEVICES, CURVE_SPAN = 10, 100  # the curve goes from a hundredth of the devices, but at least ten, to 100 times
 PROGRAMS = ("sensorsim", "numpy", "scipy")
 COMPARED = ("features", "epsilon", "mechanism")
+RELEASE = "release"  # the call of a sensor whose cost is shown
+MOST_CHARACTERS = 1000  # of a command or a reason that a manifest states
+MOST_BYTES_OF_CODE = 1 << 40
+CERTIFIED = ("epsilon_record", "delta_record", "neighbours")  # the part of a certificate that the page shows
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,44 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class InputFile:
+    """A file that was read: the option that named it, its name without folders, and its SHA-256."""
+
+    option: str
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class CompiledCore:
+    """Sizes of a sensor, or of one kernel, compiled for one core; None where the manifest has no figure."""
+
+    core: str
+    function: str
+    instructions: float | None = None
+    cost: float | None = None
+    unit: str = ""
+    stack: float | None = None
+    flash: float | None = None
+    ram: float | None = None
+
+
+@dataclass(frozen=True)
+class PackageFacts:
+    """Contents of a C package whose files have the hashes of its manifest."""
+
+    name: str
+    command: str
+    compiler: str
+    files: int
+    cores: tuple[CompiledCore, ...]
+    table: "NoiseTable | None"
+    certificate: "Certificate | None"  # computed from the table
+    budget: str  # empty where the package is no sensor
+    unproved: tuple[str, ...]  # kernels whose secrecy is not proved, with the reason
+
+
+@dataclass(frozen=True)
 class Findings:
     """All values of a page."""
 
@@ -91,7 +143,7 @@ class Findings:
     cores: tuple[Core, ...]
     sweep: "StoredSweep | None"
     fleet: "FleetResult | None"
-    package: "PackageFacts | None"
+    package: PackageFacts | None
     claims: "tuple[Claim, ...] | None"
     inputs: tuple[InputFile, ...]
     versions: tuple[tuple[str, str], ...]
@@ -133,33 +185,34 @@ def _mechanism(table: "NoiseTable") -> tuple[str, ...]:
 
 def compute_findings(request: ReportRequest, progress: Progress = lambda text: None) -> Findings:
     """Compute all values of the page. Most files are read first, so that a bad one is reported at once."""
+    from importlib.metadata import version
+
+    from sensorsim.costing.cost_report import cost
+    from sensorsim.costing.record_energy import Choices, price_whole_record
     from sensorsim.noise.certificate import certify
+    from sensorsim.paper.recompute import claims
     from sensorsim.planning import plan
 
     reader = InputReader()
     sweep, package = reader.sweep(request.sweep), reader.package(request.package)
     asked = request.to_plan(reader.noise(request.noise))
     progress("counting operations")
-    record, saving = _record_cost(request)
+    costs = cost(request.n, request.l)
+    record = price_whole_record(costs, Choices(request.chip, request.radio, battery_mah=request.battery_mah))
     progress("planning")
     planned = plan(asked, told=progress)
     tables = [planned.table, *([package.table] if package and package.table else [])]
     fleet = reader.fleet(request.fleet, tables, request.every)
     reader.board(request.chip)
+    recomputed = None
+    if request.claims:
+        progress("recomputing the claims")
+        recomputed = claims().claims
     return Findings(
-        request, record, saving, planned, certify(planned.table), _rivals(planned), _curve(planned),
-        core_costs(request.n, record.chip.cpu), sweep, fleet, package, _claims(progress) if request.claims else None,
-        tuple(reader.files), _versions(),
+        request, record, costs.saving(), planned, certify(planned.table), _rivals(planned), _curve(planned),
+        core_costs(request.n, record.chip.cpu), sweep, fleet, package, recomputed, tuple(reader.files),
+        (*((name, version(name)) for name in PROGRAMS), ("Python", platform.python_version())),
     )  # fmt: skip
-
-
-def _record_cost(request: ReportRequest) -> "tuple[WholeRecord, float | None]":
-    from sensorsim.costing.cost_report import cost
-    from sensorsim.costing.whole_record import Choices, price_whole_record
-
-    costs = cost(request.n, request.l)
-    choices = Choices(request.chip, request.radio, battery_mah=request.battery_mah)
-    return price_whole_record(costs, choices), costs.saving()
 
 
 def _rivals(plan: "Plan") -> tuple[Rival, ...]:
@@ -201,8 +254,7 @@ def _curve(plan: "Plan") -> tuple[tuple[int, float], ...]:
 def core_costs(n: int, board_cpu: str) -> tuple[Core, ...]:
     """Return the cost of a release on every core with a table, and on the board's own core."""
     from sensorsim.costing.prices import cpu_names, load_cpu
-    from sensorsim.costing.pricing import full_pricing
-    from sensorsim.costing.sensor import sensor_release
+    from sensorsim.costing.pricing import full_pricing, sensor_release
 
     found = []
     for name in dict.fromkeys([*cpu_names(), board_cpu]):
@@ -211,14 +263,147 @@ def core_costs(n: int, board_cpu: str) -> tuple[Core, ...]:
     return tuple(found)
 
 
-def _claims(progress: Progress) -> "tuple[Claim, ...]":
-    from sensorsim.paper.recompute import claims
-
-    progress("recomputing the claims")
-    return claims().claims
+# ── files ──
 
 
-def _versions() -> tuple[tuple[str, str], ...]:
-    from importlib.metadata import version
+class InputReader:
+    """Reader of files of earlier commands; lists what it read in `files`. A path of None gives None."""
 
-    return (*((name, version(name)) for name in PROGRAMS), ("Python", platform.python_version()))
+    def __init__(self) -> None:
+        self.files: list[InputFile] = []
+
+    def sweep(self, path: PathName | None) -> "StoredSweep | None":
+        """Read the results file of a sweep."""
+        from sensorsim.training.results_file import MOST_BYTES, OPTION, stored_sweep
+
+        if path is None:
+            return None
+        return stored_sweep(_file_name(path), self._content(OPTION, path, MOST_BYTES, "the results file of a sweep"))
+
+    def fleet(self, path: PathName | None, tables: "list[NoiseTable]", every: int) -> "FleetResult | None":
+        """Read the file of a fleet. Its noise table is looked up in `tables`, then among those that ship."""
+        from sensorsim.fleets.fleet_file import MOST_BYTES, OPTION, stored_result
+        from sensorsim.noise.noise_table import READY_EPSILONS, ready_table
+
+        if path is None:
+            return None
+        content = self._content(OPTION, path, MOST_BYTES, "the file of a fleet")
+        releases: tuple[int | str, ...] = (1, "all")
+        kinds = product(("rows", "stairs"), releases, READY_EPSILONS)
+        ready = (ready_table(epsilon, release, kind) for kind, release, epsilon in kinds)
+        return stored_result(_file_name(path), content, chain(tables, ready), every)
+
+    def noise(self, path: PathName | None) -> "NoiseTable | None":
+        """Read a noise table."""
+        from sensorsim.noise.table_file import MOST_BYTES, parse_table
+
+        if path is None:
+            return None
+        content = self._content("--noise", path, MOST_BYTES, "the path of a noise table")
+        return parse_table(content, brief(_file_name(path)))
+
+    def board(self, chip: str | None) -> None:
+        """List the files of a board that is not one of those that ship."""
+        from sensorsim.costing.chips import own_files
+        from sensorsim.costing.csv_schema import MOST_BYTES
+
+        for path in own_files(chip):
+            self._content("--chip", path, MOST_BYTES, "the table of a chip")
+
+    def package(self, folder: PathName | None) -> PackageFacts | None:
+        """Read a C package; raise InputError if it is none, if a file was altered, or if its table proves otherwise."""
+        from sensorsim.codegen.compliance import MANIFEST
+        from sensorsim.codegen.manifest import open_package
+
+        if folder is None:
+            return None
+        name = brief(_file_name(folder))
+        try:
+            package = open_package(Path(fspath(folder)))
+            digest = hashlib.sha256((package.folder / MANIFEST).read_bytes()).hexdigest()
+            self.files.append(InputFile("--package", MANIFEST, digest))
+            return package_facts(package)
+        except InputError as error:
+            raise InputError(str(error)) from None  # an altered package is bad input here, and has no code of its own
+        except OSError as error:
+            raise InputError(f"cannot read {name}: {error.strerror}; give a folder that export wrote.") from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            why = f"{name} has a manifest that no export writes ({brief(error)})"
+            raise InputError(f"{why}; export the package again.") from None
+
+    def _content(self, option: str, path: PathName, most: int, expected: str) -> bytes:
+        """Read and list a file of at most `most` bytes; raise InputError, which asks for `expected`, if that fails."""
+        name = _file_name(path)
+        try:
+            content = read_still(path, most)
+        except OSError as error:
+            raise InputError(f"cannot read {brief(name)}: {error.strerror}; give {expected}.") from None
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{brief(name)} is not the path of a file; give {expected}.") from None
+        self.files.append(InputFile(option, name, hashlib.sha256(content).hexdigest()))
+        return content
+
+
+def _file_name(path: PathName) -> str:
+    """Return a path without its folders: they belong neither on a page for others nor in a short message."""
+    return Path(fspath(path)).name or fspath(path)
+
+
+def package_facts(package: "Package") -> PackageFacts:
+    """Return what the manifest of a package says, with every number checked, and its table proved again."""
+    from sensorsim.language.secrecy import unproved
+
+    manifest, sizes, sensor = package.manifest, package.manifest["sizes"], package.manifest.get("sensor")
+    budget = ""
+    if sensor is not None:
+        days = counted(int(_size(sensor["budget_days"])), "day")
+        budget = f"epsilon {brief(sensor['budget_epsilon'])} in {days}"
+    return PackageFacts(
+        package.folder.resolve().name,
+        brief(manifest["command"], MOST_CHARACTERS),
+        f"{brief(sizes['compiler'])}, {brief(sizes['flags'])}",
+        len(manifest["files"]) + 1,
+        tuple(_compiled_cores(sizes)),
+        *_certify_table(package),
+        budget,
+        tuple(brief(text, MOST_CHARACTERS) for text in unproved(manifest["proved"])),
+    )
+
+
+def _certify_table(package: "Package") -> "tuple[NoiseTable | None, Certificate | None]":
+    """Return the package's noise table and its certificate; raise InputError if the manifest states another one."""
+    from sensorsim.noise.certificate import certify
+    from sensorsim.noise.table_file import read_table
+
+    if package.table_file is None:
+        return None, None
+    table = read_table(package.table_file)
+    certificate, stated = certify(table), package.manifest["noise_table"]["certificate"]
+    for name in CERTIFIED:
+        if stated[name] != str(getattr(certificate, name)):
+            raise InputError(
+                f"{brief(package.folder)} says {name.replace('_', ' of a ')} {brief(stated[name])} and its table "
+                f"proves {getattr(certificate, name)}; export the package again."
+            )
+    return table, certificate
+
+
+def _compiled_cores(sizes: Any) -> Iterator[CompiledCore]:
+    for one in sizes.get("by_core", ()):
+        call = next(call for call in one["calls"] if call["call"] == RELEASE)
+        cost = None if call["cost"] is None else _size(call["cost"])
+        counts = _size(call["instructions"]), cost, brief(call["unit"]), _size(call["stack_bytes"])
+        yield CompiledCore(brief(one["target"]), RELEASE, *counts, _size(one["flash_bytes"]), _size(one["ram_bytes"]))
+    if "by_core" not in sizes:
+        for function, by_core in sizes["by_function"].items():
+            for core, found in by_core.items():
+                yield CompiledCore(brief(core), brief(function), flash=_size(found["code_bytes"]))
+
+
+def _size(value: Any) -> float:
+    """Return a size or cost of a manifest; raise ValueError if it is no number."""
+    if type(value) not in (int, float) or not isfinite(value) or not 0 <= value < MOST_BYTES_OF_CODE:
+        raise ValueError("a size")
+    return float(value)

@@ -21,8 +21,7 @@ from sensorsim._util.results import bars, whiskers
 from sensorsim.commands.evaluate import Evaluation
 from sensorsim.commands.noise_release import Released
 from sensorsim.commands.program import group
-from sensorsim.costing.comparisons import sweep
-from sensorsim.costing.cost_report import cost
+from sensorsim.costing.cost_report import cost, sweep
 from sensorsim.costing.plot import merge_orders, report_figure, sweep_figure
 from sensorsim.noise.baseline import peers
 from sensorsim.noise.noise_figures import records_figure

@@ -17,7 +17,7 @@ from sensorsim._util.errors import InputError
 from sensorsim.codegen.manifest import open_package
 from sensorsim.codegen.write import check_folder
 from sensorsim.commands.lock_file import Figure, Lock, Taken, read_lock
-from sensorsim.costing.tablecheck import check_file
+from sensorsim.costing.chips import check_file
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
 from sensorsim.encoders import read_encoder

@@ -1,8 +1,5 @@
 """The prices, against figures taken by hand from the makers' manuals and the instruction tables."""
 
-import subprocess
-import sys
-
 import pytest
 
 from sensorsim._util.errors import InputError
@@ -11,21 +8,9 @@ from sensorsim.costing.csv_schema import Span, number, span
 from sensorsim.costing.prices import INTEGER_CLASSES, cpu_names, load_cpu, read_cpu
 
 # K7: macro-operations, then latency, at 8, 16, 32 bit; the same for both signs where there is one line.
-K7_ANY = {
-    "ADD": ((1, 1, 1), (1, 1, 1)),
-    "SUB": ((1, 1, 1), (1, 1, 1)),
-    "AND": ((1, 1, 1), (1, 1, 1)),
-    "OR": ((1, 1, 1), (1, 1, 1)),
-    "XOR": ((1, 1, 1), (1, 1, 1)),
-    "NOT": ((1, 1, 1), (1, 1, 1)),
-    "SHIFT": ((1, 1, 1), (1, 1, 1)),
-    "ROTATE": ((1, 1, 1), (1, 1, 1)),
+K7_ANY = dict.fromkeys(INTEGER_CLASSES, ((1, 1, 1), (1, 1, 1))) | {
     "LOAD": ((1, 1, 1), (4, 4, 3)),
     "STORE": ((1, 1, 1), (2, 2, 2)),
-    "COMPARE": ((1, 1, 1), (1, 1, 1)),
-    "SELECT": ((1, 1, 1), (1, 1, 1)),
-    "BRANCH": ((1, 1, 1), (1, 1, 1)),
-    "INDEX": ((1, 1, 1), (1, 1, 1)),
     "MUL": ((3, 3, 3), (3, 3, 4)),
 }
 K7_DIV = {False: ((32, 47, 79), (24, 24, 40)), True: ((41, 56, 88), (17, 25, 41))}
@@ -155,13 +140,6 @@ def test_every_processor_prices_every_integer_class_at_every_width(name):
                 assert price.unit == cpu.unit
 
 
-def test_names_and_titles():
-    assert {"k7", "cortex-m0plus", "ibex", "avr"} < set(cpu_names())
-    assert load_cpu("k7").title == "AMD K7"
-    assert load_cpu("cortex-m0plus").title == "Arm Cortex-M0+"
-    assert (load_cpu("k7").unit, load_cpu("ibex").unit) == ("macro-ops", "cycles")
-
-
 def test_a_dispute_about_latency_does_not_mark_macro_ops():
     k7 = load_cpu("k7")
     row = k7.price("DIV", 8, False, "latency").row
@@ -189,11 +167,6 @@ def test_an_operation_without_a_price_is_an_error(arguments, words):
     with pytest.raises(InputError) as error:
         load_cpu("k7").price(*arguments)
     assert all(word in str(error.value) for word in words)
-
-
-def test_a_core_without_a_float_unit_has_no_float_price():
-    with pytest.raises(InputError, match=r"cortex-m4\.csv has no row for FADD \(width f32, signed\)"):
-        load_cpu("cortex-m4").price("FADD", "f32", True, "native")
 
 
 def test_a_latency_that_is_not_known_is_an_error():
@@ -273,13 +246,7 @@ def test_an_instruction_without_a_row_is_an_error(arguments, words):
 
 def test_chips():
     nrf = load_chip("nRF52832")
-    assert (nrf.chip, nrf.cpu, nrf.uA_per_MHz, nrf.pJ_per_cycle, nrf.status) == (
-        "nrf52832",
-        "cortex-m4f",
-        58,
-        174,
-        "estimate",
-    )
+    assert (nrf.chip, nrf.cpu, nrf.uA_per_MHz, nrf.pJ_per_cycle) == ("nrf52832", "cortex-m4f", 58, 174)
     assert chip_names() == [chip.chip for chip in load_chips()]
 
 
@@ -311,16 +278,9 @@ def test_spans():
 def test_a_broken_table_is_one_sentence(tmp_path):
     broken = tmp_path / "mine.csv"
     broken.write_text("# title: Mine\nwidth,cost\n32,1\n")
-    with pytest.raises(InputError, match=r"mine\.csv does not have the columns"):
+    with pytest.raises(InputError, match=r"mine\.csv cannot be read .*columns"):
         read_cpu(broken)
     text = load_cpu("k7").path.read_text().replace("macro-ops,32,32,32", "macro-ops,many,32,32")
     broken.write_text(text)
     with pytest.raises(InputError, match="'many' is not a number"):
         read_cpu(broken)
-
-
-def test_prices_import_nothing_heavy():
-    heavy = ["numpy", "pandas", "numba", "torch", "matplotlib", "rich", "click"]
-    code = f"import sys; import sensorsim.costing.prices; print([m for m in {heavy} if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"

@@ -6,7 +6,7 @@ import pytest
 
 from sensorsim._util.errors import InputError
 from sensorsim.costing.cost_report import cost
-from sensorsim.costing.sensor import opening_operations
+from sensorsim.costing.pricing import opening_operations
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleets.energy import Life, board_of, faultless, most, prices_of
 from sensorsim.fleets.settings import Faults, Prices

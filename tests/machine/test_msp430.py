@@ -10,7 +10,7 @@ import pytest
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill
-from sensorsim.costing.comparisons import load_published
+from sensorsim.costing.chips import load_published
 from sensorsim.costing.prices import load_cpu
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names

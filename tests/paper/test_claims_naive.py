@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from sensorsim.paper import loss_claims, noise_claims, release_claims, sensitivity_claims
+from sensorsim.paper import loss_claims, printed_sensitivities, release_claims
 from sensorsim.paper.recompute import statements
 
 BY_ID = {one.id: one for one in statements()}
@@ -97,7 +97,7 @@ def test_least_sensitivities_by_ternary_search():
     while high - low > 1e-7:
         a, b = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, b) if printed(a) < printed(b) else (a, high)
-    at, value = sensitivity_claims.minimum(sensitivity_claims.s.spof_term_printed)
+    at, value = printed_sensitivities.minimum(printed_sensitivities.s.spof_term_printed)
     assert at == pytest.approx(low, abs=1e-4) and value == pytest.approx(printed(low), abs=1e-6)
 
 
@@ -137,7 +137,7 @@ def softplus(z):
 
 def test_the_inverse_of_the_factor():
     for h, y in itertools.product((0.2, 0.8), (0.3, 4.0)):
-        x = noise_claims.factor(y, h)
+        x = release_claims.factor(y, h)
         assert x * (1 - h) / (1 - h * x) == pytest.approx(y) and x / (1 - h * x + h) != pytest.approx(y)
 
 

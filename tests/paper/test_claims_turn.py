@@ -10,9 +10,8 @@ from claim_verdicts import TRAINED, VERDICT
 from sensorsim.language.ranges import RangeError
 from sensorsim.noise import noise_table as tables
 from sensorsim.paper import cost_claims
-from sensorsim.paper.claim import ARITHMETIC, DEPENDS, HOLDS, NOT
-from sensorsim.paper.experiment import Experiment
-from sensorsim.paper.recompute import statements
+from sensorsim.paper.experiment_claims import Experiment
+from sensorsim.paper.recompute import ARITHMETIC, DEPENDS, HOLDS, NOT, statements
 
 BY_ID = {one.id: one for one in statements()}
 
@@ -51,7 +50,7 @@ OTHER_FIGURES = [
 
 @pytest.mark.parametrize(("id", "figures", "verdict"), OTHER_FIGURES)
 def test_another_figure_in_print(id, figures, verdict):
-    assert BY_ID[id].function(*figures).verdict == verdict != VERDICT[id]
+    assert BY_ID[id].check(None, *figures).verdict == verdict != VERDICT[id]
 
 
 def eighth(x):
@@ -88,8 +87,8 @@ OTHER_QUANTITIES = [
     ("cost-order", {"paper.cost_claims.price_by_width": lambda report: {"x87": {"spof": 2, "dpsgd": 1}}}, NOT),
     ("cost-cores", {"paper.cost_claims.cpu_names": lambda: ["cortex-m0plus"]}, HOLDS),
     ("cost-cores", {"paper.cost_claims.cpu_names": lambda: ["cortex-m4"]}, NOT),
-    ("cost-random", {"costing.whole_record.WholeRecord.savings": lambda self: {"random words": 1.0}}, HOLDS),
-    ("cost-radio", {"costing.whole_record.WholeRecord.savings": lambda self: {"on air": 1.0}}, HOLDS),
+    ("cost-random", {"costing.record_energy.WholeRecord.savings": lambda self: {"random words": 1.0}}, HOLDS),
+    ("cost-radio", {"costing.record_energy.WholeRecord.savings": lambda self: {"on air": 1.0}}, HOLDS),
     ("cost-norm", {"paper.cost_claims.paper_cost": lambda: SimpleNamespace(mechanisms={"dpsgd": LISTED})}, HOLDS),
     ("loss-first", {"paper.loss_claims.sigmoid": lambda a: 0.3}, NOT),
     ("loss-second", {"paper.loss_claims.second": lambda k, x, a: (x - 1) * math_sigmoid(a) * math_sigmoid(-a)}, HOLDS),
@@ -109,7 +108,7 @@ OTHER_QUANTITIES = [
     ("sens-near", {"accounting.sensitivities.spof_term": lambda a: (a - 1) ** 2 + 0.1}, NOT),
     ("sens-sgd-term",
      {"accounting.sensitivities.dpsgd_term_printed": lambda a: 2 * max(math_sigmoid(a), math_sigmoid(-a))}, HOLDS),
-    ("sens-sgd-clips", {"paper.sensitivity_claims.C": 3.0}, HOLDS),
+    ("sens-sgd-clips", {"paper.printed_sensitivities.C": 3.0}, HOLDS),
     ("sens-utility", {"accounting.sensitivities.spof": lambda n: 5.0}, DEPENDS),
     ("inputs-difference", {"paper.loss_claims.noisy_inputs": lambda b, n: 1.5 * b}, HOLDS),
     ("inputs-gradient", {"paper.loss_claims.first": lambda k, x, a: 1.0}, NOT),
@@ -130,13 +129,13 @@ OTHER_QUANTITIES = [
     ("dp-sgd", {"paper.release_claims.spent": spends(1.0)}, HOLDS),
     ("dp-inputs", {"paper.release_claims.spent": spends(1.0)}, HOLDS),
     ("dp-fm", {"kernels.spof.fm": silent}, NOT),
-    ("noise-variance", {"paper.noise_claims.W": [1.0]}, HOLDS),
-    ("noise-inverse", {"paper.noise_claims.HS": (0.0,)}, HOLDS),
-    ("noise-derivative", {"paper.noise_claims.HS": (0.0,)}, HOLDS),
+    ("noise-variance", {"paper.release_claims.W": [1.0]}, HOLDS),
+    ("noise-inverse", {"paper.release_claims.HS": (0.0,)}, HOLDS),
+    ("noise-derivative", {"paper.release_claims.HS": (0.0,)}, HOLDS),
     ("noise-h", {"training.noisy_inputs.spread": lambda sigma, printed: 0.0}, HOLDS),
     ("noise-table", {"noise.noise_table.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
     ("noise-order", {"kernels.spof.fm": silent}, HOLDS),
-    ("exp-maximum", {"paper.experiment.Experiment.dataset": property(lambda self: self.scaled)}, HOLDS),
+    ("exp-maximum", {"paper.experiment_claims.Experiment.dataset": property(lambda self: self.scaled)}, HOLDS),
     ("exp-unaffected", {"mechanisms.dpsgd.Dpsgd.options": ("epsilon", "C", "c", "point", "redraw", "forward")}, NOT),
     ("own-certificates", {"noise.certificate.Certificate.holds": lambda self, epsilon: False}, NOT),
     ("own-sampled", {"noise.kinds.rows_table.RowsTable.estimate_sd": 1.0}, NOT),
@@ -237,7 +236,7 @@ def test_samples_follow_from_the_file():
     few, many = (SimpleNamespace(scaled=SimpleNamespace(x=range(rows)), name="a file") for rows in (456, 40_000))
     assert BY_ID["exp-samples"].check(few).verdict == ARITHMETIC
     assert BY_ID["exp-samples"].check(many).verdict == HOLDS
-    assert BY_ID["exp-samples"].function(few, "36481").verdict == NOT
+    assert BY_ID["exp-samples"].check(few, "36481").verdict == NOT
 
 
 def test_what_was_not_compared_is_not_called_the_same(monkeypatch):

@@ -175,15 +175,6 @@ def test_eighty_columns_are_enough(
     assert any(line.strip().startswith("2nC: an L2 norm") for line in lines)
 
 
-def test_the_command_marks_what_differs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    main(["sensitivity"])
-    marks = {line[2:31].strip(): line[31:].split() for line in capsys.readouterr().out.splitlines() if "SPOF" in line}
-    assert marks["SPOF, at a = 0"] == ["21.0000", "21.0000", "21.0000", "3n/2"]
-    assert marks["SPOF, one release"] == ["21.0000", "14.0000", "←", "14.0000", "3n/2"]
-    assert marks["SPOF, stabilized"][:5] == ["801.9375", "2654.7500", "←", "238.0000", "←"]
-
-
 def test_the_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["sensitivity", "--plot", str(tmp_path / "s.svg")])
     assert b"<svg" in (tmp_path / "s.svg").read_bytes()

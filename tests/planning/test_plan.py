@@ -15,11 +15,10 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.noise.noise_table import READY_EPSILONS, make_table, ready_table
 from sensorsim.planning import Asked, plan
-from sensorsim.planning.design import best_releases, choose_design, divide_budget, value_variance
 from sensorsim.planning.estimands import ESTIMANDS, ROWS, mean_count, mean_half, packets, value_sd
 from sensorsim.planning.person_epsilon import fewest_packets, group_epsilon, most_anywhere, most_releases
 from sensorsim.planning.plan_text import plan_text
-from sensorsim.planning.solve import settle, solve
+from sensorsim.planning.solve import best_releases, choose_design, divide_budget, settle, solve, value_variance
 
 
 def one_bit(epsilon, features=1):

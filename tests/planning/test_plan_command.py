@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from command import run
@@ -17,7 +16,6 @@ from sensorsim.noise.noise_table import ready_table
 from sensorsim.noise.table_file import read_table
 from sensorsim.planning import Asked, plan
 from sensorsim.planning.plan_text import HEIGHT, WIDTH, plan_text
-from sensorsim.planning.strategies import Strategy
 
 STEPS = ("--columns", "TotalSteps")
 PLANS = {
@@ -46,7 +44,6 @@ PLANS = {
         radio="lora-sf7",
     ),
 }
-STRATEGY = Strategy("time sampling", 1, 1, 1.0, 1.0, "", 0.01, 0.01, 0.0, 0.2, 0.1, 0.3, 0.4)
 QUICK = ("two columns", "covariance", "covariance of nothing", "no packet")  # to say again
 MODULE = re.compile(r"\bsensorsim(?:\.[a-z_]+)+")
 
@@ -97,18 +94,6 @@ def test_one_screen_with_other_ways_to_spend_a_budget(capsys):
     assert len(lines) <= HEIGHT and max(map(len, lines)) <= WIDTH
     assert all(any(name in line for line in lines) for name in ("time sampling ", "every record ", "memoised "))
     assert "on uniform people who change once, sampled once a period" in lines[-1]
-
-
-def test_what_is_compared_is_said_to_differ_from_the_plan(plans):
-    """Nothing is simulated here: the strategies of another plan are taken."""
-    asked = Asked(budget_epsilon=20, columns=("TotalSteps", "Calories"), battery_mah=200, days=100)
-    found = replace(plan(asked), strategies=(STRATEGY,) * 3)
-    releases = found.settled.schedule.allowed
-    assert releases > 1 and f"sampled once a period; plan: {releases} of 1" in plan_text(found)
-    assert f"this plan has {releases} of 1 feature" in found.to_dict()["notes"][-1]
-    for one in (found, replace(plans["covariance"], strategies=(STRATEGY,) * 3)):
-        lines = plan_text(one).split("\n")
-        assert len(lines) <= HEIGHT and max(map(len, lines)) <= WIDTH
 
 
 def test_the_question_of_the_readme(capsys):

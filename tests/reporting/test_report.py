@@ -20,16 +20,14 @@ from sensorsim._util.errors import InputError
 from sensorsim.commands.program import main
 from sensorsim.costing.chips import energy_file
 from sensorsim.costing.cost_report import cost
-from sensorsim.costing.record_energy import PARTS
-from sensorsim.costing.whole_record import Choices, price_whole_record
+from sensorsim.costing.record_energy import PARTS, Choices, price_whole_record
 from sensorsim.language.secrecy import NOT_PROVED
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.noise.noise_table import make_table, ready_table
-from sensorsim.paper.claim import VERDICTS, Claim
-from sensorsim.paper.recompute import Claims
+from sensorsim.paper.recompute import VERDICTS, Claim, Claims
 from sensorsim.planning import Asked, plan
 from sensorsim.reporting import ReportRequest
-from sensorsim.reporting.inputs import CERTIFIED, PackageFacts, _certify_table, package_facts
+from sensorsim.reporting.findings import CERTIFIED, PackageFacts, _certify_table, package_facts
 from sensorsim.reporting.page import headlines, printable, render_page
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=//x.example onerror=a>&amp;"
@@ -247,12 +245,6 @@ def test_a_sweep_of_other_features_is_kept_apart_and_never_a_headline(tmp_path):
     assert [row[:4] for row in rows] == [["the plan", "1", "2", "release"], ["the sweep", "9", "1.6", "sampled"]]
     assert [one["features"] for one in found.to_dict()["settings"]] == [1, 9]
     assert "Settings:" not in bare.html and parts_of(bare.html)[1] == {}
-
-
-def test_parts_of_the_same_setting_say_so(made):
-    """A fleet of the plan's own table is of its setting; the sweep beside it is not."""
-    _, parts = parts_of(made.html)
-    assert OTHER not in parts["A simulated fleet"] and OTHER in parts["Accuracy of a sweep"]
 
 
 @pytest.mark.parametrize("epsilon, other", [("3.2", True), ("1", False)])

@@ -28,7 +28,7 @@ from sensorsim.fleets.counts import OUTCOMES
 from sensorsim.fleets.settings import SCHEDULES
 from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
-from sensorsim.paper.claim import VERDICTS
+from sensorsim.paper.recompute import VERDICTS
 from sensorsim.planning.deployment import GOALS, SOLVABLE
 from sensorsim.training.about import NOISE, NORMALISE
 
