@@ -11,12 +11,12 @@ from sensorsim._util.hints import need
 from sensorsim._util.results import Result, bars
 from sensorsim._util.terminal import counted
 from sensorsim.calls import checked
-from sensorsim.training.choosing import Told, column_names, data_notes, warn
+from sensorsim.datasets import Told, column_names, data_notes, warn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.training.save import Model
+    from sensorsim.training.model_files import Model
 
 SCHEMA_VERSION = 1
 NOT_PRIVATE = "These figures are measured on raw records, so they are not private."
@@ -84,9 +84,9 @@ def evaluate(
         >>> ss.evaluate("model.safetensors", data="days.csv", sigma=[0, 5])  # doctest: +SKIP
     """
     need("scipy", "pandas")
-    from sensorsim.training.evaluate import evaluate as evaluated
-    from sensorsim.training.evaluate import records_for
-    from sensorsim.training.save import Model, load
+    from sensorsim.training.model_files import Model, load
+    from sensorsim.training.scores import evaluate as evaluated
+    from sensorsim.training.scores import records_for
 
     made = model if isinstance(model, Model) else load(os.fspath(model))
     if runs is not None and (type(runs) is not int or not 1 <= runs <= MOST_RUNS):

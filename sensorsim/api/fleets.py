@@ -10,10 +10,10 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.files import temporary_folder
 from sensorsim.api.noise import Table, read_table
 from sensorsim.costing.chips import DEFAULT_RADIO
+from sensorsim.datasets import Told, column_names, warn
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.settings import Faults, Settings, check_numbers
-from sensorsim.training.choosing import Told, column_names, warn
 
 if TYPE_CHECKING:
     from sensorsim.device.sketch import Sketch
@@ -130,8 +130,8 @@ def people_of(
     told: Told = warn,
 ) -> "People":
     """The people of a CSV or Parquet file, or made ones where none is given; what was done to it is told."""
+    from sensorsim.datasets import chosen_records
     from sensorsim.fleets.settings import People
-    from sensorsim.training.choosing import chosen_records
 
     if data is None:
         unused = {"--person": person, "--ranges": ranges, "--drop-missing": drop_missing}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim.api.noise import Table, read_table
+from sensorsim.datasets import column_names
 from sensorsim.planning.deployment import Asked
-from sensorsim.training.choosing import column_names
 
 if TYPE_CHECKING:
     from sensorsim.planning.study_plan import Plan
@@ -48,8 +48,8 @@ def plan(
         >>> found.asked.devices, 0 < found.half < 0.5
         (5000, True)
     """
+    from sensorsim.datasets.public_ranges import ranges_for
     from sensorsim.planning.study_plan import plan as planned
-    from sensorsim.ranges import ranges_for
 
     names = _names(columns)
     if ranges and not names:

@@ -10,8 +10,8 @@ from sensorsim._util.results import Result, whiskers
 from sensorsim._util.terminal import counted
 from sensorsim.api.noise import Table, read_table
 from sensorsim.calls import checked
+from sensorsim.datasets.public_ranges import Ranges
 from sensorsim.noise.table_report import LOCAL
-from sensorsim.records import Ranges
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -130,9 +130,9 @@ def release(
     """
     import numpy as np
 
+    from sensorsim.datasets.public_ranges import as_records
     from sensorsim.noise.batch_release import release_records, sampled_records
     from sensorsim.noise.certificate import certify
-    from sensorsim.records import as_records
 
     noise = read_table(table)
     if type(threads) is not int or threads < 1:

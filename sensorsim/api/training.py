@@ -11,13 +11,13 @@ from sensorsim._util import progress
 from sensorsim._util.errors import RENAMED, InputError
 from sensorsim._util.hints import need
 from sensorsim.api.noise import Table, read_table
+from sensorsim.datasets import TRAINING, Told, chosen_records, column_names, warn
 from sensorsim.mechanisms import resolve
-from sensorsim.training.choosing import TRAINING, Told, chosen_records, column_names, warn
 from sensorsim.training.config import Config, check_settings, refuse_idle
 
 if TYPE_CHECKING:
-    from sensorsim.ranges import Range
-    from sensorsim.training.save import Model
+    from sensorsim.datasets.public_ranges import Range
+    from sensorsim.training.model_files import Model
 
 # What a model of packets can still be asked for; the rest was settled when the sensors were made.
 WITH_PACKETS = (
@@ -82,8 +82,7 @@ def train(
         >>> model = ss.train(epsilon=1.6, out="model.safetensors")  # doctest: +SKIP
     """
     values = dict(locals())
-    from sensorsim.training.about import check_users
-    from sensorsim.training.written import check_paths, write_model
+    from sensorsim.training.model_files import check_paths, check_users, write_model
 
     given = {name: values[name] for name in Config.__dataclass_fields__ if name in values}
     given["mechanism"] = resolve(mechanism)[0].name  # before anything heavy is loaded
@@ -147,8 +146,8 @@ def _of_data(
         )
 
     dataset = records(m)
-    from sensorsim.training.cell import ready  # with torch, so only for records that can be read
-    from sensorsim.training.fit import fit
+    from sensorsim.training.cells import ready  # with torch, so only for records that can be read
+    from sensorsim.training.fitting import fit
 
     asked = Config(**{**given, "runs": 1})
     config, ready_dataset = ready(asked, dataset)
@@ -175,7 +174,7 @@ def model_of_packets(
         raise InputError("--sketch and --sketch-packets go together: a sketch, and the packets that went through it.")
     from sensorsim.device.sketch_file import read_sketch
     from sensorsim.hospital import receive
-    from sensorsim.training.received import config_of, model_of_received
+    from sensorsim.training.fitting import config_of, model_of_received
 
     noise = read_table(table)
     received = receive(packets, noise)
@@ -192,7 +191,7 @@ def _files(given: Files) -> list[str]:
 
 def _ranges(names: tuple[str, ...], named: bool, ranges: str | None) -> "tuple[Range, ...] | None":
     """Those of a file, or ready ones for columns that are named; None where neither is there."""
-    from sensorsim.ranges import ranges_for
+    from sensorsim.datasets.public_ranges import ranges_for
 
     if ranges is not None:
         return ranges_for(names, ranges)

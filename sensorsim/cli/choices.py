@@ -94,7 +94,7 @@ def _header(path: Path) -> list[str]:
 
 def columns() -> list[str]:
     """Those that there are public ranges of."""
-    from sensorsim.ranges import ready_ranges
+    from sensorsim.datasets.public_ranges import ready_ranges
 
     return list(ready_ranges())
 

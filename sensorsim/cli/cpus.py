@@ -74,7 +74,7 @@ def check(files: tuple[Path, ...]) -> None:
     """
     from sensorsim._util.files import check_readable
     from sensorsim.costing.tablecheck import check_file, table_files
-    from sensorsim.ranges import brief
+    from sensorsim.datasets.public_ranges import brief
 
     for path in files:
         check_readable(path, MOST_BYTES)

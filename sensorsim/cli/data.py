@@ -37,7 +37,7 @@ def ranges(file: str | None, fmt: str) -> None:
     Example: sensorsim data ranges --format csv > mine.csv
              sensorsim data ranges mine.csv
     """
-    from sensorsim.ranges import as_rows, read_ranges, ready_ranges
+    from sensorsim.datasets.public_ranges import as_rows, read_ranges, ready_ranges
 
     found = as_rows(ready_ranges() if file is None else read_ranges(file))
     emit(
@@ -61,7 +61,7 @@ def make(rows: int, persons: int, seed: int, out: str) -> None:
     Example: sensorsim data make --seed 1 --out days.csv
     """
     need("scipy")
-    from sensorsim.training.synthetic import make as make_frame
+    from sensorsim.datasets.synthetic import make as make_frame
 
     write_whole(out, make_frame(rows, persons, seed).to_csv(index=False, float_format="%.6g"))
     tell(f"{rows} days of {persons} persons in {out}")
@@ -79,7 +79,7 @@ def compare(file: str, seed: int, fmt: str) -> None:
     Example: sensorsim data compare dailyActivity.csv
     """
     need("scipy")
-    from sensorsim.training.synthetic import distance
+    from sensorsim.datasets.synthetic import distance
 
     rows = distance(file, seed=seed)
     said = {"schema_version": SCHEMA_VERSION, "private": False, "columns": rows}
@@ -97,10 +97,10 @@ def fit(file: str, out: str) -> None:
     Example: sensorsim data fit dailyActivity.csv --out tables
     """
     need("scipy")
-    from sensorsim.training.data import MAXIMA, NUMERIC_COLUMNS, prepare
-    from sensorsim.training.synthetic import NOT_PRIVATE, as_tables, need_fitbit
-    from sensorsim.training.synthetic import fit as fit_frame
-    from sensorsim.training.table import PERSON, read_table
+    from sensorsim.datasets.dataset import MAXIMA, NUMERIC_COLUMNS, prepare
+    from sensorsim.datasets.record_tables import PERSON, read_table
+    from sensorsim.datasets.synthetic import NOT_PRIVATE, as_tables, need_fitbit
+    from sensorsim.datasets.synthetic import fit as fit_frame
 
     targets = [str(Path(out) / name) for name in ("fitbit_marginals.csv", "fitbit_correlations.csv")]
     check_targets(targets, read=[file])

@@ -18,7 +18,7 @@ from sensorsim.noise.certificate import format_epsilon as epsilon
 if TYPE_CHECKING:
     from sensorsim.encoders import Encoder
     from sensorsim.hospital.decoding import Codes
-    from sensorsim.training.save import Model
+    from sensorsim.training.model_files import Model
 
 NARROWEST = 12  # letters of a column
 SCHEMA_VERSION = 1
@@ -45,7 +45,7 @@ def command(model_file: str, packets: tuple[str, ...], table_file: str, user: in
     """
     need("scipy")
     from sensorsim.noise.table_file import read_table
-    from sensorsim.training.save import load
+    from sensorsim.training.model_files import load
 
     model, table = load(model_file), read_table(table_file)
     if not 0 <= user < model.trained.m:
@@ -83,7 +83,7 @@ def _codes(model: Model, user: int) -> tuple[Codes, Encoder]:
     """What is expected of the user's units, and the encoder whose packets are accepted."""
     from sensorsim.hospital.decoding import Codes
     from sensorsim.mechanisms.base import LINEAR
-    from sensorsim.training.quantise import in_integers
+    from sensorsim.training.model_files import in_integers
 
     made, trained = in_integers(model), model.trained
     codes = Codes(model.middle[user], model.spread[user], trained.form == LINEAR, lambda h: trained.decode(user, h))
@@ -137,7 +137,7 @@ def _print_each(model: Model, packets: Any, table: Any, encoder: Any, codes: Cod
     """Records as they are made; nothing of them is kept. Files are read twice: all packets tell of the mean first."""
     from sensorsim.hospital import receive
     from sensorsim.hospital.decoding import each_record, posterior_codes
-    from sensorsim.hospital.packet_tally import Expected
+    from sensorsim.hospital.packets import Expected
     from sensorsim.hospital.receiver import is_stream
 
     if not any(map(is_stream, packets)):
@@ -221,8 +221,8 @@ def _distinct(names: list[str]) -> list[str]:
 
 def _in_units(model: Model, x: Any) -> Any:
     """Readings, or numbers in 0 … 1 where no ranges are known."""
-    from sensorsim.ranges import from_unit
-    from sensorsim.training.about import ranges_of
+    from sensorsim.datasets.public_ranges import from_unit
+    from sensorsim.training.model_files import ranges_of
 
     ranges = ranges_of(model.about)
     return x if ranges is None else from_unit(x, ranges)
@@ -231,14 +231,14 @@ def _in_units(model: Model, x: Any) -> Any:
 def _spans(model: Model) -> Any:
     import numpy as np
 
-    from sensorsim.training.about import ranges_of
+    from sensorsim.training.model_files import ranges_of
 
     ranges = ranges_of(model.about)
     return 1.0 if ranges is None else np.array([known.span for known in ranges])
 
 
 def _units(model: Model) -> list[str]:
-    from sensorsim.training.about import ranges_of
+    from sensorsim.training.model_files import ranges_of
 
     ranges = ranges_of(model.about)
     return ["" if ranges is None else known.unit for known in (ranges or model.about["columns"])]

@@ -24,8 +24,8 @@ from sensorsim.cli.training import MOST_JOBS, data_options, grid_options, load_d
 from sensorsim.mechanisms import every
 
 if TYPE_CHECKING:
+    from sensorsim.datasets.dataset import Dataset
     from sensorsim.training.config import Config
-    from sensorsim.training.data import Dataset
 
 MOST_RECORDS = 10**7
 C_RANGE = "0:2.5:0.25"
@@ -176,18 +176,18 @@ class Work:
     @cached_property
     def over_records(self) -> tuple[list[Row], dict[tuple[str, int], Any]]:
         """The headline's cells; a results file is of one data set, so every set has its own."""
-        from sensorsim.training import crowds
+        from sensorsim.datasets.dataset import CROWD_MECHANISMS, CROWDS, crowd
 
         epsilon, runs = self.chosen["records_epsilon"], self.chosen["records_runs"]
         rows: list[Row] = []
         trivial = {}
-        for name, title in crowds.SETS.items():
+        for name, title in CROWDS.items():
             for size in self.sizes:
                 given = {word: self.chosen[word] for word in ("m", "seed", "normalise")}
-                dataset = crowds.crowd(name, size, **given)
-                private = [mechanism for mechanism in crowds.MECHANISMS if mechanism != "none"]
+                dataset = crowd(name, size, **given)
+                private = [mechanism for mechanism in CROWD_MECHANISMS if mechanism != "none"]
                 self._grid(dataset, private, [epsilon], [0.0], runs=runs)  # an epsilon that none of them takes
-                cells = self._grid(dataset, list(crowds.MECHANISMS), [epsilon], [0.0], runs=runs)
+                cells = self._grid(dataset, list(CROWD_MECHANISMS), [epsilon], [0.0], runs=runs)
                 click.echo(f"accuracy_records: {size} records, {title}", err=True)
                 results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
                 found, predictors = self._run(dataset, results, cells)
@@ -205,26 +205,26 @@ class Work:
         constants: list[float] | None = None,
         **given: Any,
     ) -> list[Config]:
-        from sensorsim.training import sweep
+        from sensorsim.training import sweeps
         from sensorsim.training.config import Config
 
         base = Config("none", runs=self.chosen["runs"], m=self.chosen["m"], seed=self.chosen["seed"])
-        return sweep.grid(replace(base, **given), names, epsilons, sigmas, constants or [base.c], dataset.n, dataset)
+        return sweeps.grid(replace(base, **given), names, epsilons, sigmas, constants or [base.c], dataset.n, dataset)
 
     def _run(self, dataset: Dataset, results: Path, cells: list[Config]) -> tuple[list[Row], dict[float, Any]]:
-        from sensorsim.training import sweep
+        from sensorsim.training import sweeps
         from sensorsim.training.results_file import ResultsFile
 
         with ResultsFile(results, dataset.digest) as store:
             found = run_with_progress(dataset, cells, store, self.chosen["jobs"], self.chosen["dask"])
-            trivial = sweep.trivial(dataset, cells, store)
+            trivial = sweeps.trivial(dataset, cells, store)
         return [self._row(result, dataset) for result in found], trivial
 
     @staticmethod
     def _row(result: Row, dataset: Dataset) -> Row:
-        from sensorsim.training import sweep
+        from sensorsim.training import sweeps
 
-        return sweep.row(result) | {"decode_c": result["config"]["decode_c"], "data": dataset.source}
+        return sweeps.row(result) | {"decode_c": result["config"]["decode_c"], "data": dataset.source}
 
 
 def _sizes(text: str) -> list[int]:
@@ -240,21 +240,21 @@ def draw(name: str, work: Work, stem: Path) -> list[Path]:
     """One figure, as two files."""
     from sensorsim._util.drawing import save_both
     from sensorsim.paper.printed_sensitivities import sensitivity_figure
-    from sensorsim.training import figures, noisy_figures
-    from sensorsim.training.axes import R2
+    from sensorsim.training import run_figures
+    from sensorsim.training.curves import R2
 
     made: dict[str, Callable[[], Any]] = {
-        "accuracy_records": lambda: figures.accuracy_against_records(
+        "accuracy_records": lambda: run_figures.accuracy_against_records(
             *work.over_records, work.chosen["records_epsilon"]
         ),
-        "accuracy_epsilon": lambda: figures.accuracy_against_epsilon(*work.over_epsilon),
-        "accuracy_spent": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, "spent"),
-        "accuracy_person": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, "person"),
-        "r2_epsilon": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, measure=R2),
-        "accuracy_cost": lambda: figures.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
-        "accuracy_c": lambda: figures.accuracy_against_c(*work.over_c),
-        "bmax_density": noisy_figures.density_of_b_max,
-        "bmax_probability": noisy_figures.probability_of_b_max,
+        "accuracy_epsilon": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon),
+        "accuracy_spent": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, "spent"),
+        "accuracy_person": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, "person"),
+        "r2_epsilon": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, measure=R2),
+        "accuracy_cost": lambda: run_figures.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
+        "accuracy_c": lambda: run_figures.accuracy_against_c(*work.over_c),
+        "bmax_density": run_figures.density_of_b_max,
+        "bmax_probability": run_figures.probability_of_b_max,
         "sensitivity": sensitivity_figure,
     }
     return save_both(made[name](), stem)

@@ -115,7 +115,7 @@ def command(fmt: str, **chosen: Any) -> None:
 def _said_briefly(chosen: dict[str, Any]) -> Iterator[None]:
     """What was given stands shortened in an error: a sentence is to be read."""
     from sensorsim._util.errors import InputError
-    from sensorsim.ranges import SHOWN_LETTERS, brief
+    from sensorsim.datasets.public_ranges import SHOWN_LETTERS, brief
 
     try:
         yield

@@ -167,7 +167,7 @@ def _head(received: "Received", holds: str) -> list[str]:
 
 
 def _refused(received: "Received") -> list[str]:
-    from sensorsim.hospital.packet_tally import REASONS
+    from sensorsim.hospital.packets import REASONS
 
     some = [(count, reason) for reason, count in received.statistics.rejected.items() if count]
     return [f"  {'refused' if i == 0 else '':<13} {count:,} {REASONS[why]}" for i, (count, why) in enumerate(some)]

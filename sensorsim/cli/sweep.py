@@ -34,7 +34,7 @@ from sensorsim.noise.certificate import format_epsilon_column as epsilon_to
 from sensorsim.training.config import Config
 
 if TYPE_CHECKING:
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
     from sensorsim.training.results_file import ResultsFile
 
 SCHEMA_VERSION = 3
@@ -72,14 +72,14 @@ def command(fmt: str, **chosen: Any) -> None:
     """
     axes, base = axes_of(chosen)
     dataset = load_data(chosen)
-    from sensorsim.training import sweep
+    from sensorsim.training import sweeps
     from sensorsim.training.results_file import ResultsFile
 
-    cells = sweep.grid(base, *axes, dataset.n, dataset)
+    cells = sweeps.grid(base, *axes, dataset.n, dataset)
     with ResultsFile(chosen["results"], dataset.digest) as store:
         results = run_with_progress(dataset, cells, store, chosen["jobs"], chosen["dask"])
-        trivial = sweep.trivial(dataset, cells, store)
-    rows = [sweep.row(result) for result in results]
+        trivial = sweeps.trivial(dataset, cells, store)
+    rows = [sweeps.row(result) for result in results]
     if all(row["error"] for row in rows):
         raise InputError(rows[0]["error"])
     emit(
@@ -118,7 +118,7 @@ def run_with_progress(
     dataset: Dataset, cells: list[Config], store: ResultsFile, jobs: int | None, dask: str | None
 ) -> list[dict[str, Any]]:
     """All results; a bar with the time left on stderr, and a word about what is safe after Ctrl-C."""
-    from sensorsim.training import sweep
+    from sensorsim.training import sweeps
 
     done = 0
     bar = progress_bar("sweep", "cells")
@@ -132,7 +132,7 @@ def run_with_progress(
     with bar:
         task = bar.add_task("starting", total=len(cells))
         try:
-            return sweep.run(dataset, cells, store, jobs=jobs or os.cpu_count() or 1, dask=dask, finished=finished)
+            return sweeps.run(dataset, cells, store, jobs=jobs or os.cpu_count() or 1, dask=dask, finished=finished)
         except KeyboardInterrupt:
             bar.stop()
             tell(f"{done} cells and all finished runs are safe in {store.path}; run the same command to go on.")

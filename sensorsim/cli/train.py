@@ -76,7 +76,7 @@ def command(fmt: str, **chosen: Any) -> None:
 
 def table(result: dict[str, Any]) -> str:
     """What there is to tell. No accuracy: that is evaluate's."""
-    from sensorsim.training.about import SENSORS
+    from sensorsim.training.model_files import SENSORS
 
     source = "packets" if result["noise"] == SENSORS else "records"
     kind = f", {result['kind']} table" if result["kind"] else ""

@@ -14,11 +14,11 @@ from sensorsim.cli.choices import COLUMN, COLUMNS, FILE, Names, of_training
 from sensorsim.cli.defaults import options_of
 from sensorsim.cli.names import mechanism_name
 from sensorsim.cli.output import tell
-from sensorsim.training.choosing import NORMALISE, TRAINING, chosen_records
+from sensorsim.datasets import NORMALISE, TRAINING, chosen_records
 from sensorsim.training.config import Config
 
 if TYPE_CHECKING:
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
 
 MAXIMUM_NOTE = (
     "Columns are divided by their own maximum, as printed; that maximum is private data, so no epsilon holds."

@@ -12,7 +12,7 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.hints import need
 
 if TYPE_CHECKING:
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
 
 RUNS, SEED, REPEATS = 20, 0, 5
 EPSILONS = (0.1, 0.4, 1.6, 6.4)
@@ -51,14 +51,14 @@ class Experiment:
     @cached_property
     def dataset(self) -> "Dataset":
         """Records divided by column maxima, as in the paper."""
-        from sensorsim.training.data import MAXIMA, load
+        from sensorsim.datasets.dataset import MAXIMA, load
 
         return load(self.data, normalise=MAXIMA)
 
     @cached_property
     def scaled(self) -> "Dataset":
         """Records scaled by public ranges, as this project's mechanisms take them."""
-        from sensorsim.training.data import load
+        from sensorsim.datasets.dataset import load
 
         return load(self.data)
 
@@ -66,7 +66,7 @@ class Experiment:
         """Return all runs of a configuration as `sensorsim sweep` does."""
         key = (mechanism, epsilon, scaled, *sorted(more.items()))
         if key not in self._cells:
-            from sensorsim.training.cell import run_cell
+            from sensorsim.training.cells import run_cell
             from sensorsim.training.config import Config
 
             self.progress(" ".join(f"{word}" for word in (mechanism, epsilon, *(f"{k}={v}" for k, v in more.items()))))
@@ -85,8 +85,8 @@ class Experiment:
 
     def trivial(self, scaled: bool = False) -> dict[str, float]:
         """Return the accuracies of predictors that need no training."""
+        from sensorsim.training.cells import trivial_predictors
         from sensorsim.training.config import Config
-        from sensorsim.training.metrics import trivial_predictors
 
         found = trivial_predictors(self.scaled if scaled else self.dataset, Config("none", seed=SEED))
         return {name: score["accuracy"] or 0.0 for name, score in found.items()}
@@ -94,7 +94,7 @@ class Experiment:
     def seconds(self, mechanism: str, sigma: float) -> float:
         """Return the shortest time of training and scoring one configuration; both mechanisms are timed in turn."""
         if not self._seconds:
-            from sensorsim.training.cell import ready, run_some
+            from sensorsim.training.cells import ready, run_some
             from sensorsim.training.config import Config
 
             timed = [(name, s) for s in (0.0, SIGMA) for name in ("spof", "dpsgd")]

@@ -87,7 +87,7 @@ def exp_samples(experiment: Experiment, printed: str) -> Found:
 @claim("exp-columns", SECTION, "distance, steps, calories and eleven other parameters: n = {}", "14")
 def exp_columns(printed: str) -> Found:
     """columns of Fitbit's daily activity that hold numbers, identity and date left out"""
-    from sensorsim.training.data import NUMERIC_COLUMNS, PAPER_COLUMNS
+    from sensorsim.datasets.dataset import NUMERIC_COLUMNS, PAPER_COLUMNS
 
     text = f"{len(NUMERIC_COLUMNS)} columns; {len(PAPER_COLUMNS)} where Calories stands twice"
     return Found(text, derived_verdict(agrees(len(PAPER_COLUMNS), printed), agrees(len(NUMERIC_COLUMNS), printed)))
@@ -97,7 +97,7 @@ def exp_columns(printed: str) -> Found:
 def exp_maximum(experiment: Experiment) -> Found:
     """least and largest value of the records so divided; and what epsilon covers then, the maximum being private"""
     from sensorsim.training.config import Config, checked
-    from sensorsim.training.statement import statement
+    from sensorsim.training.fitting import statement
 
     x = experiment.dataset.x
     low, high = float(x.min()), float(x.max())

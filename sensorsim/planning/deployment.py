@@ -9,8 +9,8 @@ from sensorsim._util.hints import did_you_mean
 from sensorsim.costing.chips import DEFAULT_RADIO
 
 if TYPE_CHECKING:
+    from sensorsim.datasets.public_ranges import Range
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.ranges import Range
 
 MEAN, COVARIANCE, MODEL = "mean", "covariance", "model"
 GOALS = (MEAN, COVARIANCE, MODEL)
@@ -109,8 +109,8 @@ class Asked:
             raise InputError(f"delta is {self.delta}; give a number from {LEAST_DELTA:g} to below 1.")
 
     def _check_features(self) -> None:
+        from sensorsim.datasets.public_ranges import ranges_for
         from sensorsim.noise.noise_table import MOST_FEATURES
-        from sensorsim.ranges import ranges_for
 
         known = {"--features": self.features, "the columns": len(self.columns) or None}
         known["the noise table"] = None if self.noise is None else self.noise.features

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.errors import InputError
 from sensorsim._util.resumable import read_still
 from sensorsim._util.terminal import counted
-from sensorsim.ranges import brief
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.reporting.request import PathName
 
 if TYPE_CHECKING:

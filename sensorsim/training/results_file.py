@@ -17,8 +17,7 @@ from typing import Any
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import Name, strict_json
 from sensorsim._util.resumable import OTHER, ResumableFile, as_database, read_meta
-from sensorsim.ranges import brief
-from sensorsim.training.interval import interval
+from sensorsim.datasets.public_ranges import brief
 
 RESULTS_VERSION = 3  # raise it whenever a stored number could change
 _COLUMNS = {
@@ -205,6 +204,8 @@ def _rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[str, str]]
 
 
 def _cell(config: Any, said: Any, runs: list[Any]) -> StoredCell:
+    from sensorsim.training.scores import interval
+
     scores = {name: [_number(run[name]) for run in runs] for name in ("accuracy", "accuracy_held_out", "r2")}
     accuracy = interval(scores["accuracy"])
     return StoredCell(

@@ -15,9 +15,9 @@ from sensorsim.kernels.formats import ONE
 
 import sensorsim as ss
 from sensorsim._util.errors import NO_VALUES, in_python, on_the_command_line
+from sensorsim.datasets.public_ranges import as_records, quantised
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.certificate import certify
-from sensorsim.records import as_records, quantised
 
 ROOT = Path(__file__).parents[2]
 N = 3

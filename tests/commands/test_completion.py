@@ -19,11 +19,11 @@ from sensorsim.cli.choices import Names, Paths
 from sensorsim.cli.completion import SHELLS, script
 from sensorsim.costing.chips import chip_names, radio_names
 from sensorsim.costing.prices import cpu_names
+from sensorsim.datasets.public_ranges import ready_ranges
 from sensorsim.machine.targets import CORES, HOST
 from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
 from sensorsim.paper.recompute import statements
-from sensorsim.ranges import ready_ranges
 from sensorsim.training.config import CHOICES
 
 PROGRAM = Path(sys.executable).with_name("sensorsim")
@@ -304,8 +304,8 @@ def test_the_same_in_python():
     """Where no command stands before it: the settings of training, and columns of a table."""
     import pandas as pd
 
+    from sensorsim.datasets.record_tables import need_columns
     from sensorsim.training.config import Config, checked
-    from sensorsim.training.table import need_columns
 
     with pytest.raises(InputError, match=r"optimiser is 'adamm' \(did you mean adam\?\); choose from adam, sgd"):
         checked(Config("none", optimiser="adamm"), 3)

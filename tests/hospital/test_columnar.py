@@ -23,12 +23,10 @@ from test_receive import TABLES, doubtful, form_of, hex_lines, packets_of, same,
 from sensorsim._util.errors import InputError
 from sensorsim.cli import main
 from sensorsim.device import Firmware
-from sensorsim.hospital import packet_files, read_received, receive
-from sensorsim.hospital.packet_files import READERS
-from sensorsim.hospital.packet_tally import REASONS, Expected, Tally, tally_packets
+from sensorsim.hospital import read_received, receive
+from sensorsim.hospital.packets import READERS, REASONS, Expected, Tally, tally_packets
 from sensorsim.hospital.receiver import Received
-from sensorsim.hospital.sufficient_statistics import Statistics
-from sensorsim.hospital.sum_files import check_size, received_content, write_days
+from sensorsim.hospital.sum_files import Statistics, check_size, received_content, write_days
 from sensorsim.noise.table_file import write_table
 
 pa = pytest.importorskip("pyarrow")
@@ -128,8 +126,8 @@ def test_a_csv_against_the_csv_module(rows: list[tuple[str, str]], place: int, s
     for packet, others in zip(["packet", *(each.hex() for each in packets)], [("x", "y"), *rows], strict=True):
         writer.writerow([*others[:place], packet, *others[place:]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packet_files, "LINES", size)
-        patch.setattr("sensorsim.hospital.packet_files.LOOK", max(size, 40))
+        patch.setattr("sensorsim.hospital.packets.LINES", size)
+        patch.setattr("sensorsim.hospital.packets.LOOK", max(size, 40))
         same(receive(text.getvalue().encode(), table), form_of(table), packets)
 
 
@@ -466,7 +464,7 @@ def test_no_column_of_packets() -> None:
 
 
 def test_many_long_names_are_a_short_sentence(tmp_path: Path) -> None:
-    from sensorsim.training.table import need_columns, read_table
+    from sensorsim.datasets.record_tables import need_columns, read_table
 
     path = tmp_path / "wide.parquet"
     names = [f"{letter * 3000}{i}" for i, letter in enumerate("abcdefghijklmnopqrstuvwxyz")]
@@ -481,14 +479,14 @@ def test_many_long_names_are_a_short_sentence(tmp_path: Path) -> None:
 
 
 def test_a_row_group_for_every_packet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sensorsim.training.table import read_table
+    from sensorsim.datasets.record_tables import read_table
 
     table, path = table_named(ROWS), tmp_path / "small"
     packets = packets_of(table, 40)
     path.write_bytes(parquet(COLUMNS["bytes"](packets), row_group_size=1))
-    monkeypatch.setattr("sensorsim.hospital.parquet_files.MOST_GROUPS", 40)
+    monkeypatch.setattr("sensorsim.datasets.parquet.MOST_GROUPS", 40)
     same(receive(path, table), form_of(table), packets)
-    monkeypatch.setattr("sensorsim.hospital.parquet_files.MOST_GROUPS", 39)
+    monkeypatch.setattr("sensorsim.datasets.parquet.MOST_GROUPS", 39)
     for refuse in (lambda: receive(path, table), lambda: read_table(str(path))):
         with pytest.raises(InputError, match="has 40 row groups, and more than 39 are not read"):
             refuse()

@@ -25,7 +25,7 @@ from sensorsim._util.errors import InputError
 from sensorsim.cli import main
 from sensorsim.device import Firmware, Sensor
 from sensorsim.encoders import read_encoder
-from sensorsim.hospital import Received, packet_files, read_received, receive
+from sensorsim.hospital import Received, packets, read_received, receive
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.noise_table import NoiseTable, certified, make_table, ready_table
 from sensorsim.noise.table_file import write_table
@@ -302,17 +302,17 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch, table: NoiseTable
     packets[30] = bytes(len(packets[0]))
     form = form_of(table)
     for size in (1, 7, 64, 1000):
-        monkeypatch.setattr(packet_files, "BLOCK", size)
-        monkeypatch.setattr(packet_files, "LINES", size)
-        monkeypatch.setattr("sensorsim.hospital.packet_files.LOOK", max(size, 40))
-        monkeypatch.setattr("sensorsim.hospital.packet_tally.IN_CACHE", size)
+        monkeypatch.setattr("sensorsim.hospital.packets.BLOCK", size)
+        monkeypatch.setattr("sensorsim.hospital.packets.LINES", size)
+        monkeypatch.setattr("sensorsim.hospital.packets.LOOK", max(size, 40))
+        monkeypatch.setattr("sensorsim.hospital.packets.IN_CACHE", size)
         for content in (b"".join(packets), hex_lines(packets)):
             same(receive(content, table), form, packets)
 
 
 def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is one line of a wrong length, however many blocks it takes."""
-    monkeypatch.setattr(packet_files, "LINES", 16)
+    monkeypatch.setattr("sensorsim.hospital.packets.LINES", 16)
     table = table_named("rows, 1 of 14")
     good = hex_lines(packets_of(table, 3))
     received = receive(good + b"a" * 5000 + b"\n" + good, table)
@@ -324,15 +324,15 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     table = table_named("rows, 1 of 14")
     some = b"".join(packets_of(table, 64))
     binary, line = tmp_path / "packets.bin", tmp_path / "line.hex"
-    binary.write_bytes(some * (10 * packet_files.BLOCK // len(some)))
-    line.write_bytes(b"0" * 10 * packet_files.BLOCK)
-    for path, accepted in ((binary, 10 * packet_files.BLOCK // 4), (line, 0)):
+    binary.write_bytes(some * (10 * packets.BLOCK // len(some)))
+    line.write_bytes(b"0" * 10 * packets.BLOCK)
+    for path, accepted in ((binary, 10 * packets.BLOCK // 4), (line, 0)):
         tracemalloc.start()
         received = receive(path, table)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert received.accepted == accepted
-        assert peak < 6 * packet_files.BLOCK < path.stat().st_size
+        assert peak < 6 * packets.BLOCK < path.stat().st_size
 
 
 @cache

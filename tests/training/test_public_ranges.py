@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from sensorsim._util.errors import InputError
 from sensorsim.cli import main
-from sensorsim.ranges import Range, brief, from_unit, outside, ranges_for, read_ranges, ready_ranges, to_unit
+from sensorsim.datasets.public_ranges import (
+    Range,
+    brief,
+    from_unit,
+    outside,
+    ranges_for,
+    read_ranges,
+    ready_ranges,
+    to_unit,
+)
 
 UNIT = Fraction(1, 2**53)  # one rounding, relative
 LEAST = Fraction(1, 2**1074)  # and absolute: the smallest double

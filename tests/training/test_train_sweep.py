@@ -20,10 +20,12 @@ from sensorsim._util import pool  # noqa: E402
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim._util.hints import need  # noqa: E402
 from sensorsim.cli import main  # noqa: E402
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import load, prepare  # noqa: E402
 from sensorsim.mechanisms import every  # noqa: E402
-from sensorsim.training import cell, data, results_file, sweep, synthetic  # noqa: E402
+from sensorsim.training import cells, results_file, sweeps  # noqa: E402
+from sensorsim.training.cells import PARTS  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.scoring import PARTS  # noqa: E402
 
 COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
 SMALL = {"l": 2, "runs": 3, "epochs": 2, "seed": 0, "kind": "stairs"}
@@ -32,7 +34,7 @@ ARGUMENTS = ["--columns", ",".join(COLUMNS), "--l", "2", "--epochs", "2", "--kin
 
 @pytest.fixture(scope="module")
 def small():
-    return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 def plain(result):
@@ -43,7 +45,7 @@ def plain(result):
 @pytest.mark.parametrize("sigma", [0.0, 5.0])
 def test_every_mechanism_is_reproducible_and_scored(small, mechanism, sigma):
     config = Config(mechanism, 1.0, sigma=sigma, **SMALL)
-    first, second = (cell.run_cell(small, config) for _ in range(2))
+    first, second = (cells.run_cell(small, config) for _ in range(2))
     assert plain(first) == plain(second)
     assert len(first["accuracy"]) == 3 and len(set(first["accuracy"])) == 3
     assert all(-100 < value < 100 for value in first["accuracy"])
@@ -56,26 +58,26 @@ def test_every_mechanism_is_reproducible_and_scored(small, mechanism, sigma):
 def test_options_run_and_matter(small, options):
     base = Config("dpsgd", 4.0, **SMALL)
     changed = Config("dpsgd", 4.0, **SMALL, **options)
-    assert cell.run_cell(small, base)["accuracy"] != cell.run_cell(small, changed)["accuracy"]
+    assert cells.run_cell(small, base)["accuracy"] != cells.run_cell(small, changed)["accuracy"]
 
 
 def test_a_diverging_run_is_recorded_and_never_averaged_away(small):
     """The printed loss has no lower bound, so plain gradient descent runs away from it."""
     config = Config("spof", 1e4, c=0.0, optimiser="sgd", lr=20.0, l=2, runs=3, epochs=20, seed=0)
-    result = cell.run_cell(small, config)
+    result = cells.run_cell(small, config)
     assert result["diverged"] > 0
     assert result["accuracy"].count(None) == result["diverged"]
-    assert sweep.row(result)["accuracy"] is None
+    assert sweeps.row(result)["accuracy"] is None
 
 
 def test_the_loss_that_holds_does_not_diverge_where_the_printed_one_does(small):
     config = Config("release", 1e2, estimator="loss", optimiser="sgd", lr=0.05, **SMALL | {"epochs": 20})
-    assert cell.run_cell(small, config)["diverged"] == 0
+    assert cells.run_cell(small, config)["diverged"] == 0
 
 
 def test_unused_settings_do_not_make_a_new_cell():
     base = Config("none", l=2)
-    cells = sweep.grid(base, ["none", "dpsgd", "spof"], [0.1, 0.2], [0.0], [0.0, 1.0], 4)
+    cells = sweeps.grid(base, ["none", "dpsgd", "spof"], [0.1, 0.2], [0.0], [0.0, 1.0], 4)
     assert [config.mechanism for config in cells] == ["none", "dpsgd", "dpsgd", *["spof"] * 4]
 
 
@@ -162,13 +164,13 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path, tables
 
 
 def test_a_statement_says_what_is_taken_as_public(small):
-    config, dataset = cell.ready(Config("sketch", 1.0, l=2), small)
-    usual = cell.about(dataset, config)["covers"]
-    dropped = cell.about(replace(dataset, dropped=1), config)["covers"]
+    config, dataset = cells.ready(Config("sketch", 1.0, l=2), small)
+    usual = cells.about(dataset, config)["covers"]
+    dropped = cells.about(replace(dataset, dropped=1), config)["covers"]
     assert "whose a record is, and how many a person has, is taken as public" in usual and "empty cell" not in usual
     assert dropped.startswith(usual) and "which rows have an empty cell" in dropped
-    config, dataset = cell.ready(Config("none", l=2), small)
-    assert cell.about(replace(dataset, dropped=1), config)["covers"] == "nothing"
+    config, dataset = cells.ready(Config("none", l=2), small)
+    assert cells.about(replace(dataset, dropped=1), config)["covers"] == "nothing"
 
 
 def refused(*_):
@@ -190,7 +192,7 @@ def refused(*_):
 def test_options_that_change_nothing_are_refused(command, given, noted, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cut = ["--runs", "1", "--sigma", "0", "--epsilon", "1", "--jobs", "1"] if command == "sweep" else ["--seed", "0"]
-    monkeypatch.setattr(cell, "run_some", refused)  # what is trained is not asked here
+    monkeypatch.setattr(cells, "run_some", refused)  # what is trained is not asked here
     with contextlib.suppress(SystemExit):
         main([command, "--columns", ",".join(COLUMNS), "--l", "2", *cut, *given])
     found = re.findall(r"^Error: (--\S+) changes nothing for", capsys.readouterr().err, re.M)
@@ -266,14 +268,14 @@ def test_a_dask_cluster_gives_the_same_results(small, tmp_path, mechanism, proce
 
     Workers of their own processes have one thread each, so sums may be in another order than here: to rounding.
     """
-    cells = sweep.grid(Config("none", **SMALL), ["none", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
+    cells = sweeps.grid(Config("none", **SMALL), ["none", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
     with results_file.ResultsFile(tmp_path / "local.sqlite", small.digest) as kept:
-        local = sweep.run(small, cells, kept)
+        local = sweeps.run(small, cells, kept)
     with (
         local_cluster(processes=processes) as cluster,
         results_file.ResultsFile(tmp_path / "dask.sqlite", small.digest) as kept,
     ):
-        remote = sweep.run(small, cells, kept, dask=cluster.scheduler_address)
+        remote = sweeps.run(small, cells, kept, dask=cluster.scheduler_address)
     for comp, ref in zip(remote, local, strict=True):
         assert comp["error"] is None and comp.keys() == ref.keys()
         for name in MEASURED:
@@ -290,7 +292,7 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monke
         results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept,
         pytest.raises(InputError, match="no Dask scheduler answers"),
     ):
-        sweep.run(small, [checked(Config("none", **SMALL), small.n)], kept, dask="tcp://127.0.0.1:1")
+        sweeps.run(small, [checked(Config("none", **SMALL), small.n)], kept, dask="tcp://127.0.0.1:1")
 
 
 def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
@@ -358,16 +360,16 @@ def test_data_make_writes_what_train_reads(tmp_path, capsys):
     main(["data", "compare", str(days), "--format", "json"])
     rows = json.loads(capsys.readouterr().out)["columns"]
     assert len(rows) == 13
-    assert len(data.load(str(days)).x) == 400
+    assert len(load(str(days)).x) == 400
 
 
 @pytest.mark.slow
 def test_several_processes_give_the_same_results(small, tmp_path):
-    cells = sweep.grid(Config("none", **SMALL), ["dpsgd"], [0.5, 1.0, 2.0], [0.0], [0.0], small.n)
+    cells = sweeps.grid(Config("none", **SMALL), ["dpsgd"], [0.5, 1.0, 2.0], [0.0], [0.0], small.n)
     with results_file.ResultsFile(tmp_path / "one.sqlite", small.digest) as kept:
-        one = sweep.run(small, cells, kept)
+        one = sweeps.run(small, cells, kept)
     with results_file.ResultsFile(tmp_path / "two.sqlite", small.digest) as kept:
-        two = sweep.run(small, cells, kept, jobs=2)
+        two = sweeps.run(small, cells, kept, jobs=2)
     assert [plain(result) for result in one] == [plain(result) for result in two]
 
 
