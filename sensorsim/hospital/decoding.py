@@ -112,7 +112,8 @@ def _log_likelihood(received: "Received", law: Law, r: int) -> Callable[[Reals],
     """Return the log-likelihood of the packets of unit r as a function of a, from (…, nodes) to (…)."""
     from scipy.special import expit
 
-    weight, row = _quadrature()[1], received.statistics.sums[r]
+    weight, row = np.polynomial.hermite_e.hermegauss(NODES)[1], received.statistics.sums[r]
+    weight = weight / weight.sum()  # of a standard normal variable
     if received.statistics.columns != STAIRS_COLUMNS:
         order = np.argsort(received.table.estimate(np.arange(len(row))), kind="stable")  # the law's values ascend
         counts = np.array(row, np.float64)[order]
@@ -134,15 +135,9 @@ def _log_likelihood(received: "Received", law: Law, r: int) -> Callable[[Reals],
     return of_sums
 
 
-def _quadrature() -> tuple[Reals, Reals]:
-    """Return points and weights for a standard normal variable."""
-    node, weight = np.polynomial.hermite_e.hermegauss(NODES)
-    return node, weight / weight.sum()
-
-
 def _unit(likelihood: Callable[[Reals], Reals], middle: float, spread: float) -> Unit:
     """Return the posterior of the mean of a over the records, on a grid that narrows around it."""
-    node = _quadrature()[0]
+    node = np.polynomial.hermite_e.hermegauss(NODES)[0]
     within = spread * np.array(WITHIN)
     centre, reach = middle, REACH * spread
     for _ in range(ROUNDS):

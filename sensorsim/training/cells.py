@@ -62,7 +62,9 @@ def score(
         predicted = predictor(models, config, run)
         with_noise, without = Sums(dataset.n), Sums(dataset.n)
         for j in range(config.m):
-            for rows in _blocks((dataset.user == j).nonzero()[0]):
+            mine = (dataset.user == j).nonzero()[0]
+            for start in range(0, len(mine), ROWS_AT_ONCE):
+                rows = mine[start : start + ROWS_AT_ONCE]
                 x, held_out = dataset.x[rows], dataset.held_out[rows]
                 inputs = torch.tensor(x, dtype=torch.float32)
                 if config.sigma:
@@ -73,10 +75,6 @@ def score(
         clean.append(without)
     scores = _scores(seen, dataset)
     return replace(scores, accuracy_clean_input=_scores(clean, dataset).accuracy) if config.sigma else scores
-
-
-def _blocks(rows: np.ndarray) -> list[np.ndarray]:
-    return [rows[start : start + ROWS_AT_ONCE] for start in range(0, len(rows), ROWS_AT_ONCE)]
 
 
 def predictor(models: Models, config: Config, run: int) -> Callable[[int, Tensor], Tensor]:

@@ -100,11 +100,6 @@ class ResultsFile(ResumableFile):
         """Store why a cell could not run this time."""
         self.run("INSERT OR REPLACE INTO errors VALUES (?, ?)", key, sentence)
 
-    def error(self, key: str) -> str | None:
-        """Return why a cell could not run when it was last tried."""
-        rows = self.run("SELECT sentence FROM errors WHERE key = ?", key)
-        return str(rows[0][0]) if rows else None
-
 
 def _parse(text: object, check: Check) -> dict[str, Any] | None:
     """Return the content of a row; None if it is damaged."""
@@ -192,7 +187,14 @@ def _read_sweep(path: Name, database: sqlite3.Connection) -> StoredSweep:
     if not named:
         raise _foreign(path, "has no finished run")
     found = [_cell(strict_json(cells[f"{CONFIG}{key}"]), strict_json(cells[key]), runs[key]) for key in named]
-    trivial = [one for key, text in cells.items() if key.startswith(TRIVIAL) for one in _trivial(key, text, cells)]
+    trivial = []
+    for key, text in cells.items():
+        config = cells.get(f"{CONFIG}{key.removeprefix(TRIVIAL)}")
+        if key.startswith(TRIVIAL) and config is not None:
+            sigma = _real(strict_json(config)["sigma"])
+            for name, scores in strict_json(text).items():
+                held_out, r2 = _number(scores["accuracy_held_out"]), _number(scores.get("r2"))
+                trivial.append(TrivialScore(sigma, brief(name), _real(scores["accuracy"]), held_out, r2))
     return StoredSweep(brief(about["source"]), int(about["rows"]), int(about["n"]), tuple(found), tuple(trivial))
 
 
@@ -225,16 +227,6 @@ def _cell(config: Any, said: Any, runs: list[Any]) -> StoredCell:
         held_out=interval(scores["accuracy_held_out"])["mean"],
         r2=interval(scores["r2"])["mean"],
     )
-
-
-def _trivial(key: str, text: str, cells: dict[str, str]) -> Iterator[TrivialScore]:
-    config = cells.get(f"{CONFIG}{key.removeprefix(TRIVIAL)}")
-    if config is None:
-        return
-    sigma = _real(strict_json(config)["sigma"])
-    for name, scores in strict_json(text).items():
-        held_out, r2 = _number(scores["accuracy_held_out"]), _number(scores.get("r2"))
-        yield TrivialScore(sigma, brief(name), _real(scores["accuracy"]), held_out, r2)
 
 
 def _number(value: Any) -> float | None:

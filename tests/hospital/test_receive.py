@@ -1,6 +1,5 @@
 """What the hospital receives, beside a reading of the same packets by obvious steps."""
 
-import io
 import json
 import os
 import random
@@ -377,15 +376,6 @@ def test_written_and_read_again(table: NoiseTable, tmp_path: Path) -> None:
     assert frame["count"].tolist() == [row.count for row in whole.features]
 
 
-def test_sums_of_another_table_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "sums.json"
-    path.write_text(
-        json.dumps(receive(packets_of(table_named("rows, 1 of 14"), 9), table_named("rows, 1 of 14")).to_dict())
-    )
-    with pytest.raises(InputError, match="another table"):
-        receive(path, table_named("stairs, 1 of 14"))
-
-
 def _changes(good: dict[str, Any]) -> dict[str, Any]:
     """Files that are wrong in one thing each."""
     sums = good["sums"]
@@ -482,19 +472,6 @@ def test_the_command_says_the_same_in_every_form(command: Any) -> None:
     lines = text.splitlines()
     assert lines[0] == "feature,count,mean,low,high" and len(lines) == 15
     assert sum(int(line.split(",")[1]) for line in lines[1:]) == 300
-
-
-def test_the_command_writes_what_it_reads(command: Any) -> None:
-    assert command("packets.bin", "--table", "table.txt", "--out", "sums.json")[0] == 0
-    assert read_received("sums.json").accepted == 300
-    code, text, _ = command("sums.json", "packets.hex", "--table", "table.txt", "--format", "json")
-    assert code == 0 and json.loads(text)["accepted"] == 600
-
-
-def test_standard_input(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("packets.hex").read_bytes())))
-    code, text, _ = command("-", "--table", "table.txt", "--format", "json")
-    assert code == 0 and json.loads(text)["accepted"] == 300
 
 
 def test_refusals_are_counted_by_reason(command: Any) -> None:

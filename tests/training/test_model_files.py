@@ -5,14 +5,13 @@ import json
 import zipfile
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import command
 import numpy as np
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.files import check_target, strict_json, write_all
+from sensorsim._util.files import strict_json
 from sensorsim.accounting.composition import Covers
 from sensorsim.codegen.encoder import trained_line
 from sensorsim.encoders import as_json, read_encoder
@@ -234,29 +233,6 @@ def test_names_that_no_model_may_hold_are_refused_before_training(places, monkey
     words = ("train", "--data", "d.csv", "--columns", f"p,{name}", "--l", "1", "--normalise", "max")
     code, out, said = run(*words, "--out", "m.npz")
     assert code == 2 and out == "" and "cannot be the name" in said.splitlines()[-1] and len(said) < 400
-
-
-def test_several_files_are_written_together_or_not_at_all(tmp_path, monkeypatch):
-    old = Path(tmp_path / "a")
-    old.write_text("old")
-    (tmp_path / "b").mkdir()
-    with pytest.raises(InputError, match="is a folder"):
-        write_all({str(old): "new", str(tmp_path / "b"): "new"})
-    with pytest.raises(InputError, match="one file"):
-        write_all({str(old): "new", f"{tmp_path}/./a": "other"})
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    real = Path.chmod
-    monkeypatch.setattr(Path, "chmod", lambda self, mode: full() if ".c." in self.name else real(self, mode))
-    with pytest.raises(InputError, match="No space left"):
-        write_all({str(old): "new", str(tmp_path / "c"): "new"})
-    assert old.read_text() == "old" and sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
-    monkeypatch.undo()
-    write_all({str(old): "new", str(tmp_path / ("n" * 250)): b"long"})
-    assert old.read_text() == "new" and (tmp_path / ("n" * 250)).read_bytes() == b"long"
-    assert check_target(old) == old.resolve()
 
 
 def test_training_tells_no_count_of_readings(places, monkeypatch, run):

@@ -16,7 +16,6 @@ pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError
 from sensorsim.cli import main
-from sensorsim.datasets import record_tables
 from sensorsim.datasets.dataset import load
 from sensorsim.datasets.public_ranges import Range
 
@@ -169,11 +168,6 @@ def test_missing_cells_can_be_dropped_with_their_persons(written):
         load(written("Id,a\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
 
 
-def test_columns_that_the_synthetic_set_has_not_ask_for_data():
-    with pytest.raises(InputError, match="the synthetic set has no column hr; give your records with data=, or"):
-        load(columns=("hr", "TotalSteps"))
-
-
 def test_a_file_that_the_generator_cannot_be_beside_is_told_so(written, tmp_path, capsys):
     file = written("who,hr\na,1\nb,2\n")
     for words in (("compare", file), ("fit", file, "--out", tmp_path)):
@@ -181,17 +175,6 @@ def test_a_file_that_the_generator_cannot_be_beside_is_told_so(written, tmp_path
             main(["data", *map(str, words)])
         said = capsys.readouterr().err
         assert ended.value.code == 2 and "--columns" not in said and "that `sensorsim data make` writes" in said
-
-
-def test_a_name_with_a_comma_is_listed_as_it_is_given():
-    assert record_tables.list_names(["who", "hr, rest"]) == 'who, "hr, rest"'
-
-
-def test_a_wide_table_is_listed_in_short(written):
-    names = ",".join(f"x{place}" for place in range(300))
-    with pytest.raises(InputError, match=r"x15 and 284 more\.$"):
-        load(written(f"{names}\n{','.join('1' * 300)}\n"))
-    assert len(record_tables.read_table(written(f"{names}\n{','.join('1' * 300)}\n")).columns) == 300
 
 
 # ---- Parquet

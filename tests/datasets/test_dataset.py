@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError
-from sensorsim.cli import main, training
+from sensorsim.cli import training
 from sensorsim.datasets import synthetic
-from sensorsim.datasets.dataset import PAPER_COLUMNS, assign, load, prepare
+from sensorsim.datasets.dataset import PAPER_COLUMNS, assign, prepare
 from sensorsim.datasets.public_ranges import Range
 from sensorsim.training.config import Config
 
@@ -95,40 +95,6 @@ def test_bad_options_are_refused(frame, options, words):
         prepare(frame, **options)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["sweep", "--columns", "Sleep"],
-        ["sweep", "--columns", '"Sleep'],
-        ["sweep", "--columns", ","],
-        ["sweep", "--columns", ""],
-        ["sweep", "--columns", "TotalSteps,,Calories"],
-        ["sweep", "--columns", "TotalSteps,Calories, "],
-        ["sweep", "--jobs", "0"],
-        ["sweep", "--jobs", "-1"],
-        ["sweep", "--person", "Name"],
-        ["sweep", "--normalise", "mean"],
-        ["sweep", "--ranges", "absent.csv"],
-        ["sweep", "--m", "36"],
-        ["sweep", "--m", "0"],
-        ["data", "fit", "nobody.csv", "--out", "."],
-        ["data", "compare", "below.csv"],
-        ["data", "make", "--rows", "3000000", "--persons", "1", "--out", "long.csv"],
-        ["data", "make", "--rows", "3", "--persons", "4", "--out", "short.csv"],
-    ],
-)
-def test_the_command_line_refuses_in_one_sentence(words, frame, tmp_path, capsys, monkeypatch):
-    frame.drop(columns=["Id"]).to_csv(tmp_path / "nobody.csv", index=False)
-    frame.assign(Calories=-1.0).to_csv(tmp_path / "below.csv", index=False)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as end:
-        main(words)
-    said = capsys.readouterr()
-    assert end.value.code == 2
-    assert said.out == "" and said.err.startswith("Error: ") and said.err.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["below.csv", "nobody.csv"]
-
-
 @pytest.mark.parametrize("n", [1, 2, 64, 300])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 def test_any_width_and_any_number_of_rows(n, rows):
@@ -140,15 +106,6 @@ def test_any_width_and_any_number_of_rows(n, rows):
     assert (made.n, made.m, made.clipped) == (n, 1, 0)
     assert (~made.held_out).any()  # there is always something to train on
     assert made.ranges == tuple(ranges.values())
-
-
-def test_a_written_file_reads_back(frame, tmp_path):
-    frame.to_csv(tmp_path / "days.csv", index=False)
-    read, direct = load(str(tmp_path / "days.csv"), m=3), prepare(frame, m=3)
-    np.testing.assert_allclose(read.x, direct.x)
-    assert (read.person == direct.person).all() and (read.user == direct.user).all()
-    assert read.columns == PAPER_COLUMNS
-    assert read.n == 14
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 9])
@@ -223,15 +180,6 @@ def test_what_was_done_to_the_data_is_told(written, capsys):
     ]
     training.load_data(chosen())
     assert capsys.readouterr().err == ""  # nothing to tell of the synthetic set
-
-
-def test_columns_without_a_range_are_told_what_to_write(written):
-    with pytest.raises(InputError, match=r"no public range is known for a; write a file with the line name,low"):
-        load(written("Id,a\n1,2\n"), columns=("a",), m=1)
-    with pytest.raises(InputError, match=r"numeric columns are heart_rate, a\."):
-        load(written("Id,heart_rate,name,a\n1,60,x,2\n"), m=1)
-    made = load(written("Id,heart_rate\n1,135\n"), columns=("heart_rate",), m=1)
-    assert made.x.item() == 0.5  # halfway between 20 and 250
 
 
 def test_the_synthetic_set_is_reproducible_and_like_its_tables():
