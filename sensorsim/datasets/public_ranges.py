@@ -283,7 +283,8 @@ def _parse_ranges(given: Ranges, features: int) -> list[Range]:
     made = []
     for number, one in enumerate(given):
         try:
-            made.append(one if isinstance(one, Range) else Range(f"feature {number}", *map(float, one), unit=""))
+            low, high = (one.low, one.high) if isinstance(one, Range) else map(float, one)
+            made.append(one if isinstance(one, Range) else Range(f"feature {number}", low, high, ""))
         except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise

@@ -227,7 +227,10 @@ def draw(
             labels.append(Label(name, edges[1], height, GREY, 7.5))
     write_labels(axis, [label for label in labels if not measure.off(axis, label.y)])
     lost = [curve.name for curve in curves if not len(curve.points(axis, measure))]
-    sides = {1: {"above:": []}, 0: {"below:": [], "no result:": list(dict.fromkeys([*without, *lost]))}}
+    sides: dict[int, dict[str, list[str]]] = {
+        1: {"above:": []},
+        0: {"below:": [], "no result:": list(dict.fromkeys([*without, *lost]))},
+    }
     for label in sorted(labels, key=lambda label: (label.y, label.text)):
         if side := measure.off(axis, label.y):
             said = f"{label.text.split(',')[0]} {measure.written(float(f'{label.y:.3g}'))}"

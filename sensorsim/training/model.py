@@ -42,11 +42,11 @@ def allocate(units: int, n: int, l: int, bias: bool, units_inside: bool) -> Para
     sizes = [(n, l), (l, n)] + ([(1, l), (1, n)] if bias else [])
     total = sum(rows * columns for rows, columns in sizes)
     flat = torch.zeros((total, units) if units_inside else (units, total))
-    parts = flat.split([rows * columns for rows, columns in sizes], 0 if units_inside else 1)
+    parts = torch.split(flat, [rows * columns for rows, columns in sizes], 0 if units_inside else 1)
     if units_inside:
         views = [part.view(*size, units).permute(2, 0, 1) for part, size in zip(parts, sizes, strict=True)]
     else:
-        views = [part.unflatten(1, size) for part, size in zip(parts, sizes, strict=True)]
+        views = [part.view(units, *size) for part, size in zip(parts, sizes, strict=True)]
     b, d = (views[2], views[3]) if bias else (None, None)
     return Parameters(flat, views[0], views[1], b, d, units_inside)
 
