@@ -15,7 +15,7 @@ import pytest
 
 from sensorsim.device import Layout
 from sensorsim.hospital import receive
-from sensorsim.hospital.packet_tally import Expected
+from sensorsim.hospital.packets import Expected
 from sensorsim.noise.noise_table import NoiseTable, ready_table
 
 SOME = 10**6

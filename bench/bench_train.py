@@ -11,10 +11,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sensorsim.training import cell, data, synthetic  # noqa: E402
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import prepare  # noqa: E402
+from sensorsim.training import cells  # noqa: E402
 from sensorsim.training.config import Config  # noqa: E402
-from sensorsim.training.noise import Source  # noqa: E402
-from sensorsim.training.run import train_block  # noqa: E402
+from sensorsim.training.loop import train_block  # noqa: E402
+from sensorsim.training.step import Source  # noqa: E402
 
 RUNS, N, L = 100, 14, 7
 PRINTED = {"batch": 1, "lr": 1e-3, "C": 4.0, "optimiser": "adam", "start": "random"}
@@ -27,7 +29,7 @@ def sources(count, seed=0):
 @pytest.fixture(scope="module")
 def days():
     torch.set_num_threads(1)
-    return data.prepare(synthetic.make())
+    return prepare(synthetic.make())
 
 
 def steps_of(dataset, config):
@@ -39,7 +41,7 @@ def steps_of(dataset, config):
 @pytest.mark.parametrize("mechanism", ["dpsgd-weights", "dp-zo", "dpsgd", "spof"])
 def test_one_step_of_one_run_in_a_hundred(benchmark, days, mechanism, seed):
     """Gaussian noise comes from torch with a seed, from ChaCha20 without; Laplace noise from ChaCha20 in both."""
-    config, dataset = cell.ready(Config(mechanism, 1.6, runs=RUNS, epochs=1, **PRINTED), days)
+    config, dataset = cells.ready(Config(mechanism, 1.6, runs=RUNS, epochs=1, **PRINTED), days)
     benchmark.pedantic(lambda: train_block(dataset, config, RUNS, sources(RUNS, seed)), rounds=5, warmup_rounds=1)
     each = benchmark.stats.stats.median / steps_of(dataset, config) / RUNS
     benchmark.extra_info["microseconds_per_step_and_run"] = 1e6 * each
@@ -60,7 +62,7 @@ def test_at_least_300_times_opacus(days):
     With m = 1 a step handles half as many nets, and the ratio was 269 to 355: not always 300.
     """
     step = opacus_stepper(days)
-    config, dataset = cell.ready(Config("dpsgd-weights", 1.6, runs=RUNS, epochs=1, **PRINTED), days)
+    config, dataset = cells.ready(Config("dpsgd-weights", 1.6, runs=RUNS, epochs=1, **PRINTED), days)
     ours, theirs = [], []
     for _ in range(8):
         began = time.perf_counter()
@@ -79,9 +81,9 @@ def test_at_least_300_times_opacus(days):
 @pytest.mark.parametrize(("batch", "epochs", "times"), [(1, 3, 15), (64, 60, 6)])
 def test_one_run_of_one_net_beside_opacus(batch, epochs, times):
     """No batching of runs to help: m = 1, one run, both sides in turn in one process, the best of several each."""
-    days = data.prepare(synthetic.make(), m=1)
+    days = prepare(synthetic.make(), m=1)
     step = opacus_stepper(days, batch)
-    config, dataset = cell.ready(
+    config, dataset = cells.ready(
         Config("dpsgd-weights", 1.6, runs=1, m=1, epochs=epochs, **PRINTED | {"batch": batch}), days
     )
     steps = -(-int((~dataset.held_out).sum()) // batch) * epochs
@@ -132,15 +134,15 @@ def opacus_stepper(dataset, batch=1):
 @pytest.mark.parametrize("m", [1, 2, 4, 8])
 def test_linear_in_users(benchmark, m):
     """Records per user stay the same, so time should grow with m."""
-    dataset = data.prepare(synthetic.make(rows=120 * m, persons=10 * m), m=m)
-    config, dataset = cell.ready(Config("dpsgd", 1.6, runs=25, m=m, epochs=1), dataset)
+    dataset = prepare(synthetic.make(rows=120 * m, persons=10 * m), m=m)
+    config, dataset = cells.ready(Config("dpsgd", 1.6, runs=25, m=m, epochs=1), dataset)
     benchmark.pedantic(lambda: train_block(dataset, config, 25, sources(25)), rounds=3)
 
 
 @pytest.mark.parametrize("rows", [300, 600, 1200, 2400])
 def test_linear_in_rows(benchmark, rows):
-    dataset = data.prepare(synthetic.make(rows=rows, persons=35))
-    config, dataset = cell.ready(Config("dpsgd", 1.6, runs=25, epochs=1), dataset)
+    dataset = prepare(synthetic.make(rows=rows, persons=35))
+    config, dataset = cells.ready(Config("dpsgd", 1.6, runs=25, epochs=1), dataset)
     benchmark.pedantic(lambda: train_block(dataset, config, 25, sources(25)), rounds=3)
 
 
@@ -150,16 +152,16 @@ def test_linear_in_rows(benchmark, rows):
 def test_one_cell_of_the_figure(benchmark, days, mechanism):
     """100 runs, 10 epochs; the figure has 7 × 2 of each but `none`."""
     config = Config(mechanism, 1.6, runs=RUNS)
-    cell.ready(config, days)  # a table is designed once, where none ships
-    result = benchmark.pedantic(lambda: cell.run_cell(days, config), rounds=1)
+    cells.ready(config, days)  # a table is designed once, where none ships
+    result = benchmark.pedantic(lambda: cells.run_cell(days, config), rounds=1)
     assert np.isfinite(result["accuracy"]).all()
 
 
 def test_memory_does_not_grow_with_the_runs(days):
     """Runs are trained in blocks: after one block, the peak hardly moves for five."""
-    cell.run_cell(days, Config("dpsgd", 1.6, runs=128, epochs=1))
+    cells.run_cell(days, Config("dpsgd", 1.6, runs=128, epochs=1))
     before = resident()
-    cell.run_cell(days, Config("dpsgd", 1.6, runs=640, epochs=1))
+    cells.run_cell(days, Config("dpsgd", 1.6, runs=640, epochs=1))
     grown = resident() - before
     print(f"\npeak resident memory {before:.0f} MB after 128 runs, {grown:.0f} MB more after 640")
     assert grown < 100

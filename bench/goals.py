@@ -28,11 +28,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sensorsim.ranges import Range, from_unit
-from sensorsim.training import cell, data
+from sensorsim.datasets.dataset import NUMERIC_COLUMNS, PAPER_COLUMNS, Dataset, load, prepare
+from sensorsim.datasets.public_ranges import Range, from_unit
+from sensorsim.datasets.synthetic import make
+from sensorsim.training.cells import run_cell, trivial_predictors
 from sensorsim.training.config import Config, checked, records_of
-from sensorsim.training.metrics import trivial_predictors
-from sensorsim.training.synthetic import make
 
 EPSILONS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 SIGMAS = (0.0, 5.0)
@@ -99,7 +99,7 @@ class Cell:
         return ", ".join(found)
 
 
-def small_sets() -> dict[str, data.Dataset]:
+def small_sets() -> dict[str, Dataset]:
     """Sets of the paper's size, and one with many features."""
     days = generator(ROWS, PERSONS)
     return {
@@ -115,32 +115,32 @@ def small_sets() -> dict[str, data.Dataset]:
     }
 
 
-def crowds() -> dict[str, data.Dataset]:
+def crowds() -> dict[str, Dataset]:
     """Many records of many persons."""
     days = generator(CROWD, CROWD // 13)
     return {"crowd": days, "crowd, half mirrored": mirrored(days, np.arange(days.n) % 2 == 0)}
 
 
-def generator(rows: int, persons: int) -> data.Dataset:
+def generator(rows: int, persons: int) -> Dataset:
     """The shipped generator, with the largest value of each column as a public range."""
     frame = make(rows, persons, seed=2)
-    highs = {name: Range(name, 0.0, float(frame[name].max()), "") for name in data.NUMERIC_COLUMNS}
-    return data.prepare(frame, ranges=highs)
+    highs = {name: Range(name, 0.0, float(frame[name].max()), "") for name in NUMERIC_COLUMNS}
+    return prepare(frame, ranges=highs)
 
 
-def mirrored(dataset: data.Dataset, which: np.ndarray) -> data.Dataset:
+def mirrored(dataset: Dataset, which: np.ndarray) -> Dataset:
     """1 - x in some columns; one that stands twice is then two, of which one is the other's mirror image."""
     names = tuple(f"{name} mirrored" if flip else name for name, flip in zip(dataset.columns, which, strict=True))
     return replace(dataset, x=np.where(which, 1 - dataset.x, dataset.x), columns=names)
 
 
-def of_units(x: np.ndarray, persons: int = PERSONS, ranges: dict[str, Range] | None = None) -> data.Dataset:
+def of_units(x: np.ndarray, persons: int = PERSONS, ranges: dict[str, Range] | None = None) -> Dataset:
     """Records of 0 … 1 as readings of ranges, handed out to persons in turn."""
     names = [f"c{i}" for i in range(x.shape[1])]
     known = ranges or {name: Range(name, 0.0, 1.0, "") for name in names}
     raw = from_unit(np.clip(x, 0, 1), tuple(known.values()))
     frame = pd.DataFrame(dict(zip(known, raw.T, strict=True)) | {"Id": np.arange(len(x)) % persons})
-    return data.prepare(frame, columns=tuple(known), ranges=known)
+    return prepare(frame, columns=tuple(known), ranges=known)
 
 
 def binary(rng: np.random.Generator) -> np.ndarray:
@@ -150,7 +150,7 @@ def binary(rng: np.random.Generator) -> np.ndarray:
     return np.asarray(latent < np.quantile(latent, rng.random(14), axis=0).diagonal(), float)
 
 
-def vital_signs(rng: np.random.Generator) -> data.Dataset:
+def vital_signs(rng: np.random.Generator) -> Dataset:
     """Three factors about means anywhere, in units with lows below zero."""
     loading = rng.standard_normal((3, 14))
     loading /= np.linalg.norm(loading, axis=0)
@@ -165,7 +165,7 @@ def wide(rng: np.random.Generator, rows: int, n: int = 64) -> np.ndarray:
     return np.asarray(rng.uniform(0.05, 0.95, n) + 0.05 * (factors + rng.standard_normal((rows, n))))
 
 
-def cells(name: str, dataset: data.Dataset, runs: int, epsilons: tuple[float, ...] = EPSILONS) -> Iterator[Cell]:
+def cells(name: str, dataset: Dataset, runs: int, epsilons: tuple[float, ...] = EPSILONS) -> Iterator[Cell]:
     """Every cell of one set as it is finished."""
     l = 32 if dataset.n == 64 else min(7, dataset.n)
     for sigma in SIGMAS:
@@ -173,7 +173,7 @@ def cells(name: str, dataset: data.Dataset, runs: int, epsilons: tuple[float, ..
         free = [trivial_predictors(dataset, plain)[predictor]["accuracy"] for predictor in FREE]
         for mechanism in MECHANISMS:
             for epsilon in epsilons:
-                found = cell.run_cell(dataset, Config(mechanism, epsilon, sigma, runs, seed=1, l=l))
+                found = run_cell(dataset, Config(mechanism, epsilon, sigma, runs, seed=1, l=l))
                 accuracy = np.array(found["accuracy"])
                 before = BEFORE.get(name, {}).get((sigma, epsilon)) if mechanism == "sampled" else None
                 error = float(accuracy.std(ddof=1) / np.sqrt(runs)) if runs > 1 else 0.0
@@ -216,14 +216,14 @@ def main() -> None:
         _write(given.out, table)
 
 
-def _own(given: argparse.Namespace) -> data.Dataset:
+def _own(given: argparse.Namespace) -> Dataset:
     columns = tuple(given.columns.split(",")) if given.columns else None
     if given.ranges:
-        return data.load(str(given.data), columns=columns, ranges=str(given.ranges))
+        return load(str(given.data), columns=columns, ranges=str(given.ranges))
     frame = pd.read_csv(given.data)
-    names = columns or data.PAPER_COLUMNS
+    names = columns or PAPER_COLUMNS
     highs = {name: Range(name, min(0.0, float(frame[name].min())), float(frame[name].max()), "") for name in names}
-    return data.load(str(given.data), columns=columns, ranges=highs)
+    return load(str(given.data), columns=columns, ranges=highs)
 
 
 def _write(path: Path, table: list[Cell]) -> None:

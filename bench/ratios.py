@@ -91,13 +91,15 @@ def opacus() -> list[Ratio]:
     import torch
     from bench_train import PRINTED, RUNS, opacus_stepper, sources, steps_of
 
-    from sensorsim.training import cell, data, synthetic
+    from sensorsim.datasets import synthetic
+    from sensorsim.datasets.dataset import prepare
+    from sensorsim.training import cells
     from sensorsim.training.config import Config
-    from sensorsim.training.run import train_block
+    from sensorsim.training.loop import train_block
 
     torch.set_num_threads(1)
-    days = data.prepare(synthetic.make())
-    config, dataset = cell.ready(Config("dpsgd-weights", 1.6, runs=RUNS, epochs=1, **PRINTED), days)
+    days = prepare(synthetic.make())
+    config, dataset = cells.ready(Config("dpsgd-weights", 1.6, runs=RUNS, epochs=1, **PRINTED), days)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         step = opacus_stepper(days)

@@ -33,7 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from dpsgd_space import FACTORS, STAY, Setting, by_chance, neighbours
 
-from sensorsim.training import cell, data
+from sensorsim.datasets.dataset import Dataset, load
+from sensorsim.training import cells
 from sensorsim.training.config import Config, records_of
 
 TABLE = Path(__file__).parent.parent / "tables" / "dpsgd_settings.csv"
@@ -64,9 +65,9 @@ FULL = Effort(64, (Rung(1, 12), Rung(3, 4), Rung(8, 2)), (Rung(1, 4), Rung(4, 2)
 QUICK = Effort(12, (Rung(1, 4), Rung(2, 2)), (Rung(1, 2), Rung(2, 1)), (Rung(2, 1),), 1_500)
 
 
-def every_set() -> data.Dataset:
+def every_set() -> Dataset:
     """Synthetic data that differ in kind, each in the size of the paper's set, as pairs of users of one set."""
-    days, printed = data.load(None, m=2, normalise="ranges"), data.load(None, m=2, normalise="max")
+    days, printed = load(None, m=2, normalise="ranges"), load(None, m=2, normalise="max")
     every_second = np.arange(days.n) % 2 == 0
     kinds = [days.x, printed.x, 1 - days.x, np.where(every_second, 1 - printed.x, printed.x)]
     persons, places = int(days.person.max()) + 1, range(len(kinds))
@@ -83,7 +84,7 @@ def every_set() -> data.Dataset:
 class Search:
     """One mechanism at one epsilon. What was run is kept: more runs of a setting are added to those it has."""
 
-    def __init__(self, given: Config, dataset: data.Dataset, effort: Effort) -> None:
+    def __init__(self, given: Config, dataset: Dataset, effort: Effort) -> None:
         self.given, self.dataset, self.effort = given, dataset, effort
         self.found: dict[Setting, list[float]] = {}
         self.work = 0
@@ -129,8 +130,8 @@ class Search:
             return
         loop = setting._asdict()
         batch = math.ceil(loop.pop("batch_share") * records_of(self.dataset, self.dataset.m))
-        config, dataset = cell.ready(replace(self.given, m=self.dataset.m, batch=batch, **loop), self.dataset)
-        results = cell.run_some(dataset, config, more)
+        config, dataset = cells.ready(replace(self.given, m=self.dataset.m, batch=batch, **loop), self.dataset)
+        results = cells.run_some(dataset, config, more)
         done += [0.0 if result["accuracy"] is None else result["accuracy"] for result in results]
         self.work += len(more) * setting.epochs
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded, strict_json
+from sensorsim.datasets.public_ranges import Range, brief
 from sensorsim.kernels.formats import ENCODER_BIAS, ENCODER_WEIGHT, HIDDEN, SIGMOID_BITS
-from sensorsim.ranges import Range, brief
 
 SCHEMA_VERSION = 2
 DEFAULT = "default"  # the encoder that ships, in tables/encoders

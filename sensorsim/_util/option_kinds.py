@@ -392,7 +392,7 @@ def _within(label: str, value: float, least: float | None, most: float | None) -
 
 
 def _ready_columns() -> list[str]:
-    from sensorsim.ranges import ready_ranges
+    from sensorsim.datasets.public_ranges import ready_ranges
 
     return list(ready_ranges())
 

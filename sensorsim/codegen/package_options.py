@@ -9,12 +9,12 @@ from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim.costing.pricing import VARIANTS
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.language.c.comments import ascii_text
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.load import FILE, find, shipped
 from sensorsim.mechanisms import known
 from sensorsim.noise.noise_table import NoiseTable
-from sensorsim.ranges import brief
 
 Load = Callable[[Path], dict[str, Kernel]]  # the kernels of a file by name
 MOST_PREFIX, MOST_SPDX = 31, 200  # C compares 31 characters of a name

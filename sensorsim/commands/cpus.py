@@ -185,7 +185,7 @@ class CheckCpus(Command[TableCheck]):
     def run(self) -> TableCheck:
         from sensorsim._util.files import check_readable
         from sensorsim.costing.chips import check_file, table_files
-        from sensorsim.ranges import brief
+        from sensorsim.datasets.public_ranges import brief
 
         for path in self.files:
             check_readable(path, MOST_BYTES)

@@ -59,7 +59,7 @@ sensorsim data ranges mine.csv"""
     file: str | None = option(None, FILE, "Ranges of your own, to be checked.", argument=True)
 
     def run(self) -> DataTable:
-        from sensorsim.ranges import as_rows, read_ranges, ready_ranges
+        from sensorsim.datasets.public_ranges import as_rows, read_ranges, ready_ranges
 
         rows = as_rows(ready_ranges() if self.file is None else read_ranges(self.file))
         which = "ready for use" if self.file is None else f"of {self.file}"
@@ -86,7 +86,7 @@ class MakeData(Command[None]):
 
     def run(self) -> None:
         need("scipy")
-        from sensorsim.training.synthetic import make
+        from sensorsim.datasets.synthetic import make
 
         write_whole(self.out, make(self.rows, self.persons, self.seed).to_csv(index=False, float_format="%.6g"))
 
@@ -105,7 +105,7 @@ class CompareData(Command[DataTable]):
 
     def run(self) -> DataTable:
         need("scipy")
-        from sensorsim.training.synthetic import distance
+        from sensorsim.datasets.synthetic import distance
 
         head = "Real file against the synthetic set, means as shares of its maximum; not private"
         return DataTable(head, "columns", tuple(distance(self.file, seed=self.seed)), "ks_distance", private=False)
@@ -137,9 +137,9 @@ class FitData(Command[tuple[str, ...]]):
 
     def run(self) -> tuple[str, ...]:
         need("scipy")
-        from sensorsim.training.data import MAXIMA, NUMERIC_COLUMNS, prepare
-        from sensorsim.training.synthetic import as_tables, fit, need_fitbit
-        from sensorsim.training.table import PERSON, read_table
+        from sensorsim.datasets.dataset import MAXIMA, NUMERIC_COLUMNS, prepare
+        from sensorsim.datasets.record_tables import PERSON, read_table
+        from sensorsim.datasets.synthetic import as_tables, fit, need_fitbit
 
         targets = tuple(str(Path(self.out) / f"fitbit_{name}.csv") for name in ("marginals", "correlations"))
         check_targets(targets, read=[self.file])
@@ -150,6 +150,6 @@ class FitData(Command[tuple[str, ...]]):
         return targets
 
     def emit(self, answer: tuple[str, ...], form: str) -> None:
-        from sensorsim.training.synthetic import NOT_PRIVATE
+        from sensorsim.datasets.synthetic import NOT_PRIVATE
 
         tell(f"{' and '.join(answer)}: {NOT_PRIVATE}")

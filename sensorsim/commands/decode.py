@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.training.save import Model
+    from sensorsim.training.model_files import Model
 
 NARROWEST = 12  # characters of a column
 SCHEMA_VERSION = 1
@@ -147,12 +147,10 @@ sensorsim decode --model model.npz --packets w3.bin \\
         need("scipy")
         from sensorsim.hospital import receive
         from sensorsim.hospital.decoding import Codes, each_record, mean_record, posterior_codes
-        from sensorsim.hospital.packet_tally import Expected
+        from sensorsim.hospital.packets import Expected
         from sensorsim.hospital.receiver import is_stream
         from sensorsim.mechanisms.base import LINEAR
-        from sensorsim.training.about import ranges_of
-        from sensorsim.training.quantise import in_integers
-        from sensorsim.training.save import Model, load
+        from sensorsim.training.model_files import Model, in_integers, load, ranges_of
 
         model, table = self.model if isinstance(self.model, Model) else load(str(self.model)), proved_table(self.table)
         trained, about, user = model.trained, model.about, self.user
@@ -235,7 +233,7 @@ def privacy_of(about: dict[str, Any]) -> str:
 
 def _readings(x: Any, ranges: Any) -> Any:
     """Return readings, or numbers in 0 … 1 where no ranges are known."""
-    from sensorsim.ranges import from_unit
+    from sensorsim.datasets.public_ranges import from_unit
 
     return x if ranges is None else from_unit(x, ranges)
 

@@ -12,14 +12,14 @@ from sensorsim._util.results import Result, bars
 from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.training_options import Axis, Numbers, RecordOptions, tell
+from sensorsim.datasets import column_names, data_notes
 from sensorsim.noise.certificate import format_epsilon_column
-from sensorsim.training.choosing import column_names, data_notes
 from sensorsim.training.config import Config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.training.save import Model
+    from sensorsim.training.model_files import Model
 
 SCHEMA_VERSION = 1
 NOT_PRIVATE = "These figures are measured on raw records, so they are not private."
@@ -119,8 +119,8 @@ class EvaluateModel(RecordOptions, Command[Evaluation]):
 
     def run(self) -> Evaluation:
         need("scipy", "pandas")
-        from sensorsim.training.evaluate import evaluate, records_for
-        from sensorsim.training.save import Model, load
+        from sensorsim.training.model_files import Model, load
+        from sensorsim.training.scores import evaluate, records_for
 
         model = self.model if isinstance(self.model, Model) else load(str(self.model))
         sigmas = [float(model.about["sigma"])] if self.sigma is None else list(map(float, self.sigma))

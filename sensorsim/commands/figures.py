@@ -10,16 +10,17 @@ from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import new_folder
 from sensorsim._util.hints import did_you_mean
-from sensorsim._util.option_kinds import DATABASE, MECHANISMS, NEW_FOLDER, Known, Number, option_of, split_names
+from sensorsim._util.option_kinds import DATABASE, NEW_FOLDER, Known, Number, option_of, split_names
 from sensorsim._util.results import Result
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.sweep import run_cells
 from sensorsim.commands.training_options import Axis, DataOptions, GridOptions, Numbers, WorkerOptions, known_mechanism
+from sensorsim.datasets.dataset import CROWD_MECHANISMS
 from sensorsim.mechanisms import every
 from sensorsim.training.config import Config, check_axes
 
 if TYPE_CHECKING:
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
 
 MOST_RECORDS = 10**7
 C_RANGE = "0:2.5:0.25"
@@ -82,7 +83,7 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[DrawnFigures]
         default_text="all",
     )
     mechanism: str | Sequence[str] | None = option(
-        None, MECHANISMS, "In the figures over epsilon, with commas.", default_text="all"
+        None, CROWD_MECHANISMS, "In the figures over epsilon, with commas.", default_text="all"
     )
     records: Axis = option("1000,10000,100000", Numbers(), "accuracy_records: sizes of the released sets.")
     records_epsilon: float = option(1.6, Number(above=0), "accuracy_records: epsilon per record.")
@@ -175,18 +176,18 @@ class Cells:
     @cached_property
     def over_records(self) -> tuple[list[Row], dict[tuple[str, int], Any]]:
         """Return the headline's cells; a results file is of one data set, so every set has its own."""
-        from sensorsim.training import crowds
+        from sensorsim.datasets.dataset import CROWD_MECHANISMS, CROWDS, crowd
 
         chosen = self.chosen
         epsilon, runs = [chosen.records_epsilon], chosen.records_runs
         rows: list[Row] = []
         trivial = {}
-        for name, title in crowds.SETS.items():
+        for name, title in CROWDS.items():
             for size in self.sizes:
-                dataset = crowds.crowd(name, size, m=chosen.m, seed=chosen.seed, normalise=chosen.normalise)
-                private = [mechanism for mechanism in crowds.MECHANISMS if mechanism != "none"]
+                dataset = crowd(name, size, m=chosen.m, seed=chosen.seed, normalise=chosen.normalise)
+                private = [mechanism for mechanism in CROWD_MECHANISMS if mechanism != "none"]
                 self._grid(dataset, private, epsilon, [0.0], runs=runs)  # refuses an epsilon that none of them takes
-                cells = self._grid(dataset, list(crowds.MECHANISMS), epsilon, [0.0], runs=runs)
+                cells = self._grid(dataset, list(CROWD_MECHANISMS), epsilon, [0.0], runs=runs)
                 progress.note(f"accuracy_records: {size} records, {title}")
                 results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
                 found, predictors = self._run(dataset, results, cells)
@@ -207,39 +208,41 @@ class Cells:
         constants: list[float] | None = None,
         **given: Any,
     ) -> list[Config]:
-        from sensorsim.training import sweep
+        from sensorsim.training import sweeps
 
         base = replace(self._base(), **given)
-        return sweep.grid(base, names, epsilons, sigmas, constants or [base.c], dataset.n, dataset)
+        return sweeps.grid(base, names, epsilons, sigmas, constants or [base.c], dataset.n, dataset)
 
     def _run(self, dataset: "Dataset", results: Path, cells: list[Config]) -> tuple[list[Row], dict[float, Any]]:
-        from sensorsim.training import sweep
+        from sensorsim.training import sweeps
         from sensorsim.training.results_file import ResultsFile
 
         with ResultsFile(results, dataset.digest) as store:
             found = run_cells(dataset, cells, store, self.chosen)
-            trivial = sweep.trivial(dataset, cells, store)
+            trivial = sweeps.trivial(dataset, cells, store)
         more = [{"decode_c": result["config"]["decode_c"], "data": dataset.source} for result in found]
-        return [sweep.row(result) | also for result, also in zip(found, more, strict=True)], trivial
+        return [sweeps.row(result) | also for result, also in zip(found, more, strict=True)], trivial
 
 
 def draw(name: str, work: Cells, stem: Path) -> list[Path]:
     """Draw one figure into two files."""
     from sensorsim._util.drawing import save_both
     from sensorsim.paper.printed_sensitivities import sensitivity_figure
-    from sensorsim.training import figures, noisy_figures
-    from sensorsim.training.axes import R2
+    from sensorsim.training import run_figures
+    from sensorsim.training.curves import R2
 
     made: dict[str, Callable[[], Any]] = {
-        "accuracy_records": lambda: figures.accuracy_against_records(*work.over_records, work.chosen.records_epsilon),
-        "accuracy_epsilon": lambda: figures.accuracy_against_epsilon(*work.over_epsilon),
-        "accuracy_spent": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, "spent"),
-        "accuracy_person": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, "person"),
-        "r2_epsilon": lambda: figures.accuracy_against_epsilon(*work.over_epsilon, measure=R2),
-        "accuracy_cost": lambda: figures.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
-        "accuracy_c": lambda: figures.accuracy_against_c(*work.over_c),
-        "bmax_density": noisy_figures.density_of_b_max,
-        "bmax_probability": noisy_figures.probability_of_b_max,
+        "accuracy_records": lambda: run_figures.accuracy_against_records(
+            *work.over_records, work.chosen.records_epsilon
+        ),
+        "accuracy_epsilon": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon),
+        "accuracy_spent": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, "spent"),
+        "accuracy_person": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, "person"),
+        "r2_epsilon": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, measure=R2),
+        "accuracy_cost": lambda: run_figures.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
+        "accuracy_c": lambda: run_figures.accuracy_against_c(*work.over_c),
+        "bmax_density": run_figures.density_of_b_max,
+        "bmax_probability": run_figures.probability_of_b_max,
         "sensitivity": sensitivity_figure,
     }
     return list(save_both(made[name](), stem))

@@ -172,8 +172,8 @@ class SimulateFleet(WorkerOptions, Faults, BudgetOptions, RecordOptions, Command
 
 def people_of(chosen: RecordOptions, seed: int) -> "People":
     """Return the people of a CSV or Parquet file, or synthetic ones where none is given."""
+    from sensorsim.datasets import chosen_records, column_names
     from sensorsim.fleets.settings import People
-    from sensorsim.training.choosing import chosen_records, column_names
 
     if chosen.data is None:
         for name in ("person", "ranges", "drop_missing"):

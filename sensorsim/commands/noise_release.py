@@ -141,9 +141,9 @@ class ReleaseRecords(Command[Released]):
     def run(self) -> Released:
         import numpy as np
 
+        from sensorsim.datasets.public_ranges import as_records
         from sensorsim.noise.batch_release import release_records, sampled_records
         from sensorsim.noise.certificate import certify
-        from sensorsim.records import as_records
 
         noise = proved_table(self.table)
         records = as_records(self.x, noise.features, self.ranges)

@@ -63,9 +63,9 @@ sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt"""
     told: Callable[[str], None] | None = option(None, Function(), "Is called with each long step.", shell=False)
 
     def run(self) -> "Plan":
+        from sensorsim.datasets import column_names
+        from sensorsim.datasets.public_ranges import ranges_for
         from sensorsim.planning.study_plan import plan
-        from sensorsim.ranges import ranges_for
-        from sensorsim.training.choosing import column_names
 
         if self.columns is not None and not (
             self.columns.strip(" ,") if isinstance(self.columns, str) else self.columns

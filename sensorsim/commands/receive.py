@@ -146,7 +146,7 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
         return sketch_text(Sketch.of(found.middle.tolist(), root, bits, found.columns, found.ranges))
 
     def text(self, answer: "Received") -> str:
-        from sensorsim.hospital.packet_tally import REASONS
+        from sensorsim.hospital.packets import REASONS
         from sensorsim.hospital.receiver import PRIVACY
 
         kept, sketched = answer.statistics, answer.sketched

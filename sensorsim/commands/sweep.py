@@ -26,7 +26,7 @@ from sensorsim.training.config import Config, ModelSettings, check_axes, idle_se
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
     from sensorsim.training.results_file import ResultsFile
 
 SCHEMA_VERSION = 3
@@ -136,15 +136,15 @@ class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[
             raise InputError(f"--mechanism {self.mechanism} names none; give some of {names()}, with commas.")
         check_axes(self.base, mechanisms, epsilon=self.epsilon, sigma=self.sigma, c=self.c)
         dataset = self.load(seed=self.seed)
-        from sensorsim.training import sweep
+        from sensorsim.training import sweeps
         from sensorsim.training.results_file import ResultsFile
 
         axes = mechanisms, self.epsilon, self.sigma, self.c
-        cells = sweep.grid(self.base, *axes, dataset.n, dataset)
+        cells = sweeps.grid(self.base, *axes, dataset.n, dataset)
         with ResultsFile(self.results, dataset.digest) as store:
             results = run_cells(dataset, cells, store, self)
-            trivial = sweep.trivial(dataset, cells, store)
-        rows = tuple(sweep.row(result) for result in results)
+            trivial = sweeps.trivial(dataset, cells, store)
+        rows = tuple(sweeps.row(result) for result in results)
         if all(row["error"] for row in rows):
             raise InputError(rows[0]["error"])
         about = {"source": dataset.source, "rows": len(dataset.x), "n": dataset.n, "normalise": dataset.normalise}
@@ -159,7 +159,7 @@ def run_cells(
 ) -> list[dict[str, Any]]:
     """Return all results, behind a bar; an interruption says what is stored."""
     from sensorsim.commands.outputs import progress_bar
-    from sensorsim.training import sweep
+    from sensorsim.training import sweeps
 
     done = 0
     bar = progress_bar("sweep", "cells")
@@ -174,7 +174,7 @@ def run_cells(
         task = bar.add_task("starting", total=len(cells))
         try:
             jobs = workers.jobs or os.cpu_count() or 1
-            return sweep.run(dataset, cells, store, jobs=jobs, dask=workers.dask, finished=finished)
+            return sweeps.run(dataset, cells, store, jobs=jobs, dask=workers.dask, finished=finished)
         except KeyboardInterrupt:
             safe = f"with {done} cells and all finished runs safe in {store.path}: run the same command to go on"
             raise KeyboardInterrupt(safe) from None

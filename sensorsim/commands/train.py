@@ -13,15 +13,15 @@ from sensorsim._util.terminal import columns, counted, fold
 from sensorsim.commands.declare import Command, option, options_of
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
 from sensorsim.commands.training_options import DataOptions, known_mechanism
+from sensorsim.datasets import TRAINING, column_names
 from sensorsim.mechanisms import names
 from sensorsim.noise.certificate import format_epsilon_column
-from sensorsim.training.choosing import TRAINING, column_names
 from sensorsim.training.config import Config, ModelSettings, check_settings, idle_settings
 
 if TYPE_CHECKING:
+    from sensorsim.datasets.public_ranges import Range
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.ranges import Range
-    from sensorsim.training.save import Model
+    from sensorsim.training.model_files import Model
 
 OF_PACKETS = ("packets", "table", "sketch", "sketch_packets")
 # What a model of packets can still be asked for; the rest was settled when the sensors were made.
@@ -83,7 +83,7 @@ sensorsim train --packets week12.json \\
         return {name: why for name, why in found.items() if name in known}
 
     def run(self) -> "Model":
-        from sensorsim.training.written import check_paths, write_model
+        from sensorsim.training.model_files import check_paths, write_model
 
         files = (self.data, self.ranges, self.table, self.sketch, *self.packets, *self.sketch_packets)
         inputs = [os.fspath(path) for path in files if isinstance(path, str | os.PathLike) and path != "-"]
@@ -97,8 +97,8 @@ sensorsim train --packets week12.json \\
         check_settings(asked)
         need(*TRAINING)
         dataset = self.load(counts=False)
-        from sensorsim.training.cell import ready  # with torch, so only for records that can be read
-        from sensorsim.training.fit import fit
+        from sensorsim.training.cells import ready  # with torch, so only for records that can be read
+        from sensorsim.training.fitting import fit
 
         config, ready_dataset = ready(asked, dataset)
         if config.m != dataset.m:  # a mechanism of one user, for any m
@@ -115,7 +115,7 @@ sensorsim train --packets week12.json \\
             raise InputError("--sketch and --sketch-packets go together: a sketch, and packets that went through it.")
         from sensorsim.device.sketch_file import read_sketch
         from sensorsim.hospital import receive
-        from sensorsim.training.received import config_of, model_of_received
+        from sensorsim.training.fitting import config_of, model_of_received
 
         noise = proved_table(self.table)
         received = receive(self.packets, noise)
@@ -131,7 +131,7 @@ sensorsim train --packets week12.json \\
 
     def _ranges(self, found: tuple[str, ...], named: bool) -> "tuple[Range, ...] | None":
         """Return the ranges of a file, or ready ones for columns that are named; None where neither is there."""
-        from sensorsim.ranges import ranges_for
+        from sensorsim.datasets.public_ranges import ranges_for
 
         if self.ranges is not None:
             return ranges_for(found, self.ranges)
@@ -142,7 +142,7 @@ sensorsim train --packets week12.json \\
 
     def text(self, answer: "Model") -> str:
         """Return the statement for a terminal. No accuracy: that is evaluate's."""
-        from sensorsim.training.about import SENSORS
+        from sensorsim.training.model_files import SENSORS
 
         result = {**answer.about, **answer.written}
         source = "packet" if result["noise"] == SENSORS else "record"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import COLUMN, COLUMNS, FILE, Flag, Kind, Known, Number, Whole, option, option_of
-from sensorsim.training.choosing import NORMALISE, TRAINING, chosen_records, warn
+from sensorsim.datasets import NORMALISE, TRAINING, chosen_records, warn
 from sensorsim.training.config import MOST_SEED, Config
 
 if TYPE_CHECKING:
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
 
 Axis = Any  # text such as 0,5 or 0:2:0.5, a number, or several numbers, which it is after the check
 MOST_JOBS = 1024  # processes or threads

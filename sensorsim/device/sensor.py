@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError, one_sentence
 from sensorsim._util.uncopyable import Single, process
+from sensorsim.datasets.public_ranges import as_numbers, quantised
 from sensorsim.device.entropy import Entropy, SystemEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.flash import Flash
@@ -23,7 +24,6 @@ from sensorsim.device.running import Cells, Runs, compiled, hosted, new_record
 from sensorsim.device.status import Status
 from sensorsim.kernels.generator import SEED_BYTES
 from sensorsim.kernels.sensor import close_sensor, count_release, left, open_sensor
-from sensorsim.records import as_numbers, quantised
 
 if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable

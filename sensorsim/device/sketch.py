@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from sensorsim.datasets.public_ranges import Range
     from sensorsim.language.numba_backend.generators import Seed
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.ranges import Range
 
 LEAST_ROOT = ONE / FACTOR.hi
 MOST_ROOT = 2**HALVINGS.hi

@@ -8,8 +8,8 @@ from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import of_version, read_bounded, strict_json, write_whole
+from sensorsim.datasets.public_ranges import Range
 from sensorsim.device.sketch import Sketch
-from sensorsim.ranges import Range
 
 SCHEMA_VERSION = 1
 CONTENT = "sensorsim sketch"

@@ -123,9 +123,9 @@ def estimates(
 
 def received(settings: "Settings", tally: Any) -> "Received":
     """Return what the hospital received, from the sums of each feature or direction."""
-    from sensorsim.hospital.packet_tally import Expected
+    from sensorsim.hospital.packets import Expected
     from sensorsim.hospital.receiver import Received
-    from sensorsim.hospital.sufficient_statistics import Statistics
+    from sensorsim.hospital.sum_files import Statistics
 
     firmware = settings.firmware
     expected = Expected(firmware)

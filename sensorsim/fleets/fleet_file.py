@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import Name, brief_path, check_target, strict_json
 from sensorsim._util.resumable import OTHER, ResumableFile, as_database, read_meta
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleets.settings import MOST_SUM, Faults, People, Prices, Settings
-from sensorsim.ranges import brief
 
 if TYPE_CHECKING:
     from sensorsim.fleets.counts import Counts, Whole

@@ -15,10 +15,10 @@ from sensorsim.noise.certificate import format_epsilon as epsilon
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sensorsim.datasets.public_ranges import Range
     from sensorsim.fleets.counts import Counts
     from sensorsim.fleets.energy import Board
     from sensorsim.fleets.settings import Settings
-    from sensorsim.ranges import Range
 
 SCHEMA_VERSION = 1
 CONTENT = "result of a fleet simulated by sensorsim"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
 from sensorsim._util.option_kinds import REQUIRED, Choice, Number, Whole, check_declared, option
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.schedule import Schedule
 from sensorsim.kernels.formats import ONE
-from sensorsim.ranges import brief
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from sensorsim.ranges import Range
+    from sensorsim.datasets.public_ranges import Range
 
 MOST_DEVICES, MOST_DAYS, MOST_SKEW, MOST_SEED = 10**9, 36_525, 3_650, 2**64 - 1
 CHANCE = Number(0, 1)
@@ -102,8 +102,8 @@ class People:
     @classmethod
     def generated(cls, columns: Sequence[str] | None = None, seed: int = 0) -> "People":
         """Make synthetic people with days like those of the public Fitbit file (train/synthetic.py)."""
-        from sensorsim.training.data import NUMERIC_COLUMNS, prepare
-        from sensorsim.training.synthetic import make
+        from sensorsim.datasets.dataset import NUMERIC_COLUMNS, prepare
+        from sensorsim.datasets.synthetic import make
 
         unknown = [name for name in columns or () if name not in NUMERIC_COLUMNS]
         if unknown:
@@ -213,7 +213,7 @@ class Settings:
     @property
     def columns(self) -> int:
         """Return the number of sums of a feature on a day: one per symbol, or count, sum and sum of squares."""
-        from sensorsim.hospital.packet_tally import Expected
+        from sensorsim.hospital.packets import Expected
 
         return len(Expected(self.firmware).columns)
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util import pool
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import Name
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.fleets.fleet_file import VERSION, FleetFile
-from sensorsim.ranges import brief
 
 if TYPE_CHECKING:
     from sensorsim.fleets.counts import Counts

@@ -8,7 +8,6 @@ Everything is post-processing of what sensors have released, and costs no privac
 """
 
 from sensorsim.hospital.receiver import DirectionMean, FeatureMean, Received, SketchMean, receive
-from sensorsim.hospital.sufficient_statistics import Statistics
-from sensorsim.hospital.sum_files import read_received
+from sensorsim.hospital.sum_files import Statistics, read_received
 
 __all__ = ["DirectionMean", "FeatureMean", "Received", "SketchMean", "Statistics", "read_received", "receive"]

@@ -29,7 +29,7 @@ populations of means, with their likelihoods.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -78,8 +78,7 @@ class Columns:
     noise: float  # variance of one unbiased value
 
 
-@dataclass(frozen=True)
-class Shapes:
+class Shapes(NamedTuple):
     """The grid of possible columns: each is a distribution over `points`."""
 
     points: Reals  # (POINTS,) values of x, ends included
@@ -88,15 +87,13 @@ class Shapes:
     variance: Reals  # (shapes,)
 
 
-@dataclass(frozen=True)
-class _Model:
+class _Model(NamedTuple):
     """Predictions of every shape, in coordinates where counting has covariance 1 and the freedom a diagonal one."""
 
     to: Reals  # (shapes, observed, observed): from a difference of frequencies to those coordinates
     predicted: Reals  # (shapes, observed)
     freedom: Reals  # (shapes, observed)
     moves: Reals  # (shapes, observed): how the mean moves with each coordinate
-    own: Reals  # (shapes,): variance of the mean before any packet
     log_volume: Reals  # (shapes,)
     log_chance: Reals | None  # (shapes, symbols): of every symbol; None where values are numbers
 
@@ -167,9 +164,17 @@ def columns(table: "NoiseTable", sums: Any, sigma: float = 0.0, prior: Prior = P
         likely = -0.5 * (d * pull + np.log(variance)).sum(axis=2) - model.log_volume
         likely[packets == 0] = 0.0  # nothing came, which is equally likely for any shape
     else:
-        likely = _log_likelihood(model, model.log_chance, found, packets, d)
+        # Multinomial, flattened by the shape's freedom. With few packets the normal distribution is far off for rare
+        # symbols, so the deviance is that of counting itself. The freedom reduces it as much as it reduces d² in the
+        # normal distribution, along each coordinate.
+        at_best = (found * np.log(np.maximum(found / some[:, None], 1e-300))).sum(axis=1)
+        deviance = np.maximum(at_best[:, None] - found @ model.log_chance.T, 0.0)
+        spread = 1 + packets[:, None, None] * model.freedom[None]
+        square = d**2 + 1e-300
+        reduced = (square / spread).sum(axis=2) / square.sum(axis=2)
+        likely = -deviance * reduced - 0.5 * np.log(spread).sum(axis=2)
     mean = shapes().mean + np.einsum("hs,ihs->ih", model.moves, pull)
-    left = model.own - np.einsum("hs,ihs->ih", model.moves**2, 1 / variance)
+    left = BETWEEN - np.einsum("hs,ihs->ih", model.moves**2, 1 / variance)
     odds = _posterior(np.exp(likely - likely.max(axis=1, keepdims=True)), prior)
     centre = (odds * mean).sum(axis=1)
     uncertainty = (odds * (np.maximum(left, 0.0) + mean**2)).sum(axis=1) - centre**2
@@ -177,21 +182,6 @@ def columns(table: "NoiseTable", sums: Any, sigma: float = 0.0, prior: Prior = P
     assert worst is not None
     within = np.maximum((odds * shapes().variance).sum(axis=1), 1e-5)
     return Columns(np.clip(centre, 0.0, 1.0), np.maximum(uncertainty, 1e-9), within, packets, worst**2)
-
-
-def _log_likelihood(model: _Model, log_chance: Reals, counts: Reals, packets: Reals, d: Reals) -> Reals:
-    """Return the log-likelihood of every shape, (columns, shapes): multinomial, flattened by the shape's freedom.
-
-    With few packets the normal distribution is far off for rare symbols, so the deviance is that of counting itself.
-    The freedom reduces it as much as it reduces d² in the normal distribution, along each coordinate.
-    """
-    share = counts / np.maximum(packets, LEAST)[:, None]
-    at_best = (counts * np.log(np.maximum(share, 1e-300))).sum(axis=1)
-    deviance = np.maximum(at_best[:, None] - counts @ log_chance.T, 0.0)
-    spread = 1 + packets[:, None, None] * model.freedom[None]
-    square = d**2 + 1e-300
-    kept = (square / spread).sum(axis=2) / square.sum(axis=2)
-    return np.asarray(-deviance * kept - 0.5 * np.log(spread).sum(axis=2))
 
 
 def _posterior(likelihood: Reals, prior: Prior) -> Reals:
@@ -212,12 +202,16 @@ def _posterior(likelihood: Reals, prior: Prior) -> Reals:
 def _model(table: "NoiseTable", sigma: float, prior: Prior) -> _Model:
     """Return what each shape predicts of the packets of a table."""
     family = shapes()
-    shown, counting = _observed(table, family.points, sigma)  # (points, observed)
+    shown, noise = _observed(table, family.points, sigma)  # (points, observed)
     w, x = family.weights, family.points
     predicted = w @ shown
     square = np.einsum("hp,ps,pt->hst", w, shown, shown) - np.einsum("hs,ht->hst", predicted, predicted)
     with_mean = (w * (x - family.mean[:, None])) @ shown
-    counts = square + counting(w) if counting else _multinomial(predicted)
+    if noise is None:  # the covariance of the symbol of one packet, the last symbol left out
+        counts = np.einsum("hs,st->hst", predicted, np.eye(predicted.shape[1]))
+        counts = counts - np.einsum("hs,ht->hst", predicted, predicted)
+    else:
+        counts = square + noise
     lower = np.linalg.inv(np.linalg.cholesky(counts))
     # A column may differ from its shape, but not in its mean: the population of means decides that, up to the step of
     # their grid. Remove from the freedom what moves with the mean, and add what one step moves.
@@ -229,22 +223,14 @@ def _model(table: "NoiseTable", sigma: float, prior: Prior) -> _Model:
     moves = np.einsum("hst,ht->hs", to, slope * BETWEEN)
     log_volume = -np.log(np.einsum("hss->hs", lower)).sum(axis=1)
     last = 1 - predicted.sum(axis=1, keepdims=True)
-    log_chance = None if counting else np.log(np.concatenate([predicted, last], axis=1))
-    return _Model(to, predicted, np.maximum(values, 0.0), moves, np.full(len(w), BETWEEN), log_volume, log_chance)
+    log_chance = np.log(np.concatenate([predicted, last], axis=1)) if noise is None else None
+    return _Model(to, predicted, np.maximum(values, 0.0), moves, log_volume, log_chance)
 
 
-def _multinomial(chance: Reals) -> Reals:
-    """Return the covariance of the symbol of one packet, the last symbol left out."""
-    return np.asarray(
-        np.einsum("hs,st->hst", chance, np.eye(chance.shape[1])) - np.einsum("hs,ht->hst", chance, chance)
-    )
-
-
-def _observed(table: "NoiseTable", x: Reals, sigma: float) -> tuple[Reals, Any]:
+def _observed(table: "NoiseTable", x: Reals, sigma: float) -> tuple[Reals, float | None]:
     """Return the expected observation at x, and for a stairs table the rest of its variance."""
     if table.symbols is None:
-        noise = float(table.estimate_sd or 0.0) ** 2
-        return delivery(x, sigma) @ np.linspace(0, 1, len(x))[:, None], lambda w: np.full((len(w), 1, 1), noise)
+        return delivery(x, sigma) @ np.linspace(0, 1, len(x))[:, None], float(table.estimate_sd or 0.0) ** 2
     chance = law_of(table).chance_at(x)
     order = np.argsort(table.estimate(np.arange(chance.shape[1])), kind="stable")  # the law's values ascend
     by_symbol = np.empty_like(chance)

@@ -104,7 +104,12 @@ def law_of(table: "NoiseTable") -> Law:
     chance, heavy, weight = [], np.array([]), 0.0
     for i in range(steps + 1):
         values, each = _at(table, i, steps)
-        chance.append(_split(points, values, each))
+        left = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
+        share = (values - points[left]) / (points[left + 1] - points[left])  # this split preserves the mean
+        split: Any = np.bincount(left, each * (1 - share), len(points)) + np.bincount(
+            left + 1, each * share, len(points)
+        )
+        chance.append(split)
         single = each >= HEAVY
         heavy, weight = np.union1d(heavy, values[single]), max(weight, float(each[single].sum()))
     step = weight * float(np.diff(heavy).max(initial=0.0))
@@ -118,29 +123,12 @@ def _at(table: "NoiseTable", i: int, steps: int) -> tuple[Reals, Reals]:
     return values, counts / counts.sum()
 
 
-def _split(points: Reals, values: Reals, chance: Reals) -> Reals:
-    """Split each probability between the two points beside its value, which preserves the mean."""
-    left = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
-    share = (values - points[left]) / (points[left + 1] - points[left])
-    low: Any = np.bincount(left, chance * (1 - share), len(points))
-    high: Any = np.bincount(left + 1, chance * share, len(points))
-    return np.asarray(low + high, np.float64)
-
-
 class Worst(NamedTuple):
     """Exponent log E[exp(l·(value - m))] of one of the worst records or people, and its first two derivatives."""
 
     log: float
     slope: float
     curvature: float
-
-
-class Saddlepoint(NamedTuple):
-    """For one record: the square root of twice the exponent of the tail, and l·sqrt(curvature) at the minimum."""
-
-    root: float
-    at: float
-    l: float
 
 
 class Interval(NamedTuple):
@@ -198,9 +186,12 @@ def _lower(law: Law, mean: float, count: int, of: str) -> float:
 
     def beyond(m: float) -> float:
         nonlocal steep
-        found = _saddlepoint(law, m, seen, worst, steep if of_people and 0 < m < top else 0.0)
-        steep = found.l / (seen - m) if seen > m else 0.0
-        return (_chernoff_root if few else _r_star)(found, count) - goal
+        root, at, l = _saddlepoint(law, m, seen, worst, steep if of_people and 0 < m < top else 0.0)
+        steep = l / (seen - m) if seen > m else 0.0
+        # Chernoff: a mean of s or more has a probability of at most exp(-r²/2). Saddlepoint: it has nearly the tail of
+        # a standard normal variable beyond r*. That formula is 0/0 next to m, far from any limit.
+        r, u = math.sqrt(count) * root, math.sqrt(count) * at
+        return r - goal if few or r <= 0.1 else r + math.log(u / r) / r - goal
 
     if top <= 0 or beyond(0.0) <= 0:
         return 0.0
@@ -210,21 +201,13 @@ def _lower(law: Law, mean: float, count: int, of: str) -> float:
     return float(brentq(beyond, 0.0, top, xtol=1e-6 * min(sd, 1.0)))
 
 
-def _r_star(found: Saddlepoint, count: int) -> float:
-    """Return r*: a mean of s or more has nearly the tail of a standard normal variable beyond it."""
-    r, u = math.sqrt(count) * found.root, math.sqrt(count) * found.at
-    return r + math.log(u / r) / r if r > 0.1 else r  # the formula is 0/0 next to m, far from any limit
+def _saddlepoint(law: Law, m: float, s: float, worst: Search, steep: float) -> tuple[float, float, float]:
+    """Maximise l·(s - m) less the exponent of the worst; `steep` is a guess of l/(s - m), or 0.
 
-
-def _chernoff_root(found: Saddlepoint, count: int) -> float:
-    """Return r: a mean of s or more has a probability of at most exp(-r²/2)."""
-    return math.sqrt(count) * found.root
-
-
-def _saddlepoint(law: Law, m: float, s: float, worst: Search, steep: float) -> Saddlepoint:
-    """Maximise l·(s - m) less the exponent of the worst; `steep` is a guess of l/(s - m), or 0."""
+    Return, for one record, the square root of twice the exponent of the tail, l·sqrt(curvature), and l.
+    """
     if s <= m:
-        return Saddlepoint(0.0, 0.0, 0.0)
+        return 0.0, 0.0, 0.0
     low, high = 0.0, MOST_EXPONENT / float(law.values[-1] - law.values[0])
     l = min((s - m) * steep if steep else (s - m) / worst(law, 0.0, m).curvature, high / 2)
     for _ in range(60):  # Newton within bounds: the worst may change between steps
@@ -239,7 +222,7 @@ def _saddlepoint(law: Law, m: float, s: float, worst: Search, steep: float) -> S
     else:
         found = worst(law, l, m)
     root = math.sqrt(max(0.0, 2 * (l * (s - m) - found.log)))
-    return Saddlepoint(root, l * math.sqrt(max(found.curvature, 1e-300)), l)
+    return root, l * math.sqrt(max(found.curvature, 1e-300)), l
 
 
 def worst_records(law: Law, l: float, m: float) -> Worst:

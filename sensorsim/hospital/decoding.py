@@ -21,8 +21,7 @@ import numpy as np
 
 from sensorsim._util.errors import InputError
 from sensorsim.hospital.confidence import Law, Reals, law_of
-from sensorsim.hospital.packet_files import READERS, SUMS, detect_form
-from sensorsim.hospital.packet_tally import STAIRS_COLUMNS, Expected, Tally, tally_packets
+from sensorsim.hospital.packets import READERS, STAIRS_COLUMNS, SUMS, Expected, Tally, detect_form, tally_packets
 from sensorsim.hospital.receiver import Source, open_source
 
 if TYPE_CHECKING:
@@ -77,10 +76,18 @@ class MeanRecord(NamedTuple):
 def mean_record(received: "Received", codes: Codes) -> MeanRecord:
     """Estimate the mean of the records behind these packets, as far as the encoder keeps it."""
     at, doubt, within = (np.array(part) for part in zip(*_units(received, codes), strict=True))
-    about = _draws(codes, within)
-    mean = _mean_of(at, about, codes)
+    ratio = within / codes.spread
+    root = np.linalg.cholesky(codes.covariance * np.outer(ratio, ratio))
+    drawn = np.random.default_rng(0).standard_normal((DRAWS, len(within))) @ root.T
+    about = np.concatenate([drawn, -drawn])  # fixed draws of a about its mean, in pairs that cancel
+
+    def decoded(at: Reals) -> Reals:
+        """Return the mean record for these means of a: no decoder is linear beyond 0 and 1."""
+        return np.asarray(_decode(at + about, codes).mean(axis=0))
+
+    mean = decoded(at)
     steps = np.diag(np.maximum(doubt, 1e-6))
-    moved = [(_mean_of(at + step, about, codes) - _mean_of(at - step, about, codes)) / 2 for step in steps]
+    moved = [(decoded(at + step) - decoded(at - step)) / 2 for step in steps]
     deviation = np.sqrt(np.square(moved).sum(axis=0))  # each unit moved by its own doubt
     half = HALF_WIDTH * deviation
     return MeanRecord(mean, deviation, np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0))
@@ -105,7 +112,8 @@ def _log_likelihood(received: "Received", law: Law, r: int) -> Callable[[Reals],
     """Return the log-likelihood of the packets of unit r as a function of a, from (…, nodes) to (…)."""
     from scipy.special import expit
 
-    weight, row = _quadrature()[1], received.statistics.sums[r]
+    weight, row = np.polynomial.hermite_e.hermegauss(NODES)[1], received.statistics.sums[r]
+    weight = weight / weight.sum()  # of a standard normal variable
     if received.statistics.columns != STAIRS_COLUMNS:
         order = np.argsort(received.table.estimate(np.arange(len(row))), kind="stable")  # the law's values ascend
         counts = np.array(row, np.float64)[order]
@@ -127,15 +135,9 @@ def _log_likelihood(received: "Received", law: Law, r: int) -> Callable[[Reals],
     return of_sums
 
 
-def _quadrature() -> tuple[Reals, Reals]:
-    """Return points and weights for a standard normal variable."""
-    node, weight = np.polynomial.hermite_e.hermegauss(NODES)
-    return node, weight / weight.sum()
-
-
 def _unit(likelihood: Callable[[Reals], Reals], middle: float, spread: float) -> Unit:
     """Return the posterior of the mean of a over the records, on a grid that narrows around it."""
-    node = _quadrature()[0]
+    node = np.polynomial.hermite_e.hermegauss(NODES)[0]
     within = spread * np.array(WITHIN)
     centre, reach = middle, REACH * spread
     for _ in range(ROUNDS):
@@ -152,19 +154,6 @@ def _unit(likelihood: Callable[[Reals], Reals], middle: float, spread: float) ->
         centre, reach = mean, max(REACH * doubt, reach / 8)
     deviation = float(np.sqrt(odds.sum(axis=0) @ within**2))
     return Unit(mean, float(np.hypot(doubt, SKEW * deviation**3)), deviation)
-
-
-def _mean_of(at: Reals, about: Reals, codes: Codes) -> Reals:
-    """Return the mean record for these means of a: no decoder is linear beyond 0 and 1."""
-    return np.asarray(_decode(at + about, codes).mean(axis=0))
-
-
-def _draws(codes: Codes, within: Reals) -> Reals:
-    """Return fixed draws of a about its mean, (2·DRAWS, l), in pairs that cancel."""
-    ratio = within / codes.spread
-    root = np.linalg.cholesky(codes.covariance * np.outer(ratio, ratio))
-    drawn = np.random.default_rng(0).standard_normal((DRAWS, len(within))) @ root.T
-    return np.concatenate([drawn, -drawn])
 
 
 def _decode(a: Any, codes: Codes) -> Reals:
@@ -184,15 +173,26 @@ def each_record(
     Packets keep their order, except that those of different layouts are sorted within a block.
     """
     law = law_of(expected.table)
-    answers, tally = _posteriors(law, codes), Tally.of(expected)
-    collected = _Collected(tally.cells, tally.limit)
+    every = [_posterior(law, middle, spread) for middle, spread in zip(codes.middle, codes.spread, strict=True)]
+    answers = np.array([mean for mean, _ in every]), np.array([variance for _, variance in every])
+    empty = Tally.of(expected)
+    collected = _Collected(empty.cells, empty.limit)
     for source in packets:
-        for features, y in _released(source, expected, collected, form):
-            place = np.interp(expected.table.estimate(y), law.values, np.arange(len(law.values)))
-            for first in range(0, y.shape[1], AT_ONCE):
-                part = slice(first, first + AT_ONCE)
-                units = None if features is None else features[:, part]
-                yield _records(units, place[:, part], answers, codes), collected
+        with open_source(source) as (file, name):
+            kind, head = detect_form(file, name, form)
+            if kind == SUMS:
+                raise InputError(
+                    f"{name} holds sums, of which no single packet can be had; give the packets, or no --each."
+                )
+            for block in READERS[kind](head, file, name, expected, collected):
+                tally_packets(block, expected, collected)
+                for features, y in collected.fetched:
+                    place = np.interp(expected.table.estimate(y), law.values, np.arange(len(law.values)))
+                    for first in range(0, y.shape[1], AT_ONCE):
+                        part = slice(first, first + AT_ONCE)
+                        units = None if features is None else features[:, part]
+                        yield _records(units, place[:, part], answers, codes), collected
+                collected.fetched.clear()
     yield codes.decode(np.empty((0, len(codes.middle)))), collected  # with what was refused after the last record
 
 
@@ -210,28 +210,8 @@ class _Collected(Tally):
             self.fetched.append((features, y))
 
 
-def _released(source: Source, expected: Expected, collected: _Collected, form: str | None) -> Iterator[tuple[Any, Any]]:
-    """Yield the units and values, (k, packets), of each block of a source."""
-    with open_source(source) as (file, name):
-        form, head = detect_form(file, name, form)
-        if form == SUMS:
-            raise InputError(
-                f"{name} holds sums, of which no single packet can be had; give the packets, or no --each."
-            )
-        for block in READERS[form](head, file, name, expected, collected):
-            tally_packets(block, expected, collected)
-            yield from collected.fetched
-            collected.fetched.clear()
-
-
-def _posteriors(law: Law, codes: Codes) -> tuple[Reals, Reals]:
-    """Return mean and variance of each unit's a given each value, (l, values)."""
-    found = [_posterior(law, middle, spread) for middle, spread in zip(codes.middle, codes.spread, strict=True)]
-    return np.array([mean for mean, _ in found]), np.array([variance for _, variance in found])
-
-
 def _posterior(law: Law, middle: float, spread: float) -> tuple[Reals, Reals]:
-    """Return those of one unit, on an even grid, since the law of a stairs table has jumps."""
+    """Return mean and variance of one unit's a given each value, on an even grid: the law of stairs has jumps."""
     from scipy.special import expit
 
     node = np.linspace(-FAR, FAR, FINE)
@@ -251,7 +231,11 @@ def _records(units: Any, place: Reals, answers: tuple[Reals, Reals], codes: Code
     """
     l, C = len(codes.middle), codes.covariance
     which = np.broadcast_to(np.arange(l)[:, None], place.shape) if units is None else units.astype(np.int64)
-    mean, left = (_interpolate(part, which, place).T for part in answers)  # (rows, k)
+    below = np.minimum(place.astype(np.int64), answers[0].shape[1] - 2)
+    share = place - below
+    mean, left = (
+        (part[which, below] * (1 - share) + part[which, below + 1] * share).T for part in answers
+    )  # (rows, k)
     which = which.T
     own = np.diag(C)[which]
     whole = own**2 / (own - np.minimum(left, MOST_LEFT * own))  # variance of the observation: the unit's, and noise
@@ -264,10 +248,3 @@ def _records(units: Any, place: Reals, answers: tuple[Reals, Reals], codes: Code
         return _decode(at, codes)
     rest = np.maximum(np.diag(C) - np.einsum("pkl,pkl->pl", C[which], gain), 0.0)
     return _decode(at / np.sqrt(1 + np.pi * rest / 8), codes)  # the mean of sigmoid(a), nearly
-
-
-def _interpolate(table: Reals, which: Any, place: Reals) -> Reals:
-    """Return entries of the table (l, values) for these units, between two values where `place` is."""
-    left = np.minimum(place.astype(np.int64), table.shape[1] - 2)
-    share = place - left
-    return np.asarray(table[which, left] * (1 - share) + table[which, left + 1] * share)

@@ -57,15 +57,11 @@ class Learnt(NamedTuple):
     column_of: Indices  # (n,)
     measured: bool = True  # whether packets say how columns vary together; else it is assumed
 
-    def expected(self, prior: Prior = PRIOR) -> Reals:
-        """Return T, (columns, columns): how far from the centre a record is expected."""
-        return self._total(prior, 1.0)
+    def expected(self, prior: Prior = PRIOR, assumed: float = 1.0) -> Reals:
+        """Return T, (columns, columns): how far from the centre a record is expected.
 
-    def relied_on(self, prior: Prior = PRIOR) -> Reals:
-        """Return T with half of what is only assumed between columns: where that is wrong, it lets noise in."""
-        return self._total(prior, RELIED_ON)
-
-    def _total(self, prior: Prior, assumed: float) -> Reals:
+        `assumed` is the share of what is only assumed between columns: where that is wrong, it lets noise in.
+        """
         sd = np.sqrt(self.uncertainty)
         share = np.full((len(sd), len(sd)), assumed)
         np.fill_diagonal(share, 1.0)
@@ -126,12 +122,12 @@ def known_columns(
     """
     found = columns(table, _per_column(np.asarray(sums, np.float64), column_of), sigma, prior)
     own = FLAT_VARIANCE / (FLAT_VARIANCE + AS_OTHERS * found.noise / np.maximum(found.packets, LEAST))
-    return replace(found, uncertainty=_shrink(found.uncertainty, own), within=_shrink(found.within, own))
 
+    def shrink(values: Reals) -> Reals:
+        common = np.exp(np.log(values).mean())
+        return np.asarray(common * (values / common) ** own)
 
-def _shrink(values: Reals, own: Reals) -> Reals:
-    common = np.exp(np.log(values).mean())
-    return np.asarray(common * (values / common) ** own)
+    return replace(found, uncertainty=shrink(found.uncertainty), within=shrink(found.within))
 
 
 def _per_column(values: Any, column_of: Indices) -> Any:
@@ -201,23 +197,15 @@ def covariance(squares: Squares, mean: Reals, expected: Reals, strength: float) 
     deviation = np.sqrt(np.diag(start))
     scale = strength * np.outer(deviation, deviation)
     scale[~np.eye(len(scale), dtype=bool)] /= np.sqrt(2)  # an entry off the diagonal occurs twice
-    left = square - _along(S, start)
-    return positive(start + scale * _solve(S, weight, scale, scale * _along_transposed(S, weight * left)))
-
-
-def positive(matrix: Reals) -> Reals:
-    """Return the nearest positive definite matrix."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((vectors * np.maximum(values, 1e-9)) @ vectors.T)
+    left = weight * (square - _along(S, start))
+    found = start + scale * _solve(S, weight, scale, scale * ((S * left[:, None]).T @ S))
+    values, vectors = np.linalg.eigh((found + found.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 1e-9)) @ vectors.T)  # the nearest positive definite matrix
 
 
 def _along(S: Reals, matrix: Reals) -> Reals:
     """Return s'·matrix·s of every direction."""
     return np.asarray(((S @ matrix) * S).sum(axis=1))
-
-
-def _along_transposed(S: Reals, values: Reals) -> Reals:
-    return np.asarray((S * values[:, None]).T @ S)
 
 
 def _solve(S: Reals, weight: Reals, scale: Reals, wanted: Reals) -> Reals:
@@ -228,7 +216,8 @@ def _solve(S: Reals, weight: Reals, scale: Reals, wanted: Reals) -> Reals:
     for _ in range(MOST_ROUNDS):
         if size <= ENOUGH * first:
             break
-        moved = step + scale * _along_transposed(S, weight * _along(S, scale * step))
+        along = weight * _along(S, scale * step)
+        moved = step + scale * ((S * along[:, None]).T @ S)
         length = size / float((step * moved).sum())
         z += length * step
         residual -= length * moved
@@ -258,7 +247,7 @@ def linear_map(learnt: Learnt, l: int, sigma: float = 0.0, prior: Prior = PRIOR)
     largest = np.abs(vectors).max(axis=0)
     scale = np.minimum(STEEPEST / spread, LARGEST_WEIGHT / largest)
     W = vectors * scale
-    relied = np.einsum("il,ij,jl->l", vectors, learnt.relied_on(prior)[np.ix_(of, of)], vectors)
+    relied = np.einsum("il,ij,jl->l", vectors, learnt.expected(prior, RELIED_ON)[np.ix_(of, of)], vectors)
     kept = relied / (relied + sigma**2) if sigma else np.ones_like(values)
     return Map(W, -centre @ W, (vectors * (kept / scale)).T, centre)
 

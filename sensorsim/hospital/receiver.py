@@ -20,10 +20,20 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.results import Result
 from sensorsim._util.terminal import counted
 from sensorsim.hospital.confidence import LEVEL, law_of, mean_interval
-from sensorsim.hospital.packet_files import BINARY, BLOCK, HEX, READERS, SUMS, detect_form
-from sensorsim.hospital.packet_tally import MOST_SUMMED, STAIRS_COLUMNS, Expected, Tally, tally_packets
-from sensorsim.hospital.sufficient_statistics import CONTENT, SCHEMA_VERSION, Statistics
-from sensorsim.hospital.sum_files import read_sums
+from sensorsim.hospital.packets import (
+    BINARY,
+    BLOCK,
+    HEX,
+    MOST_SUMMED,
+    READERS,
+    STAIRS_COLUMNS,
+    SUMS,
+    Expected,
+    Tally,
+    detect_form,
+    tally_packets,
+)
+from sensorsim.hospital.sum_files import CONTENT, SCHEMA_VERSION, Statistics, read_sums
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +43,6 @@ if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
-Mark = bytes | tuple[int, int]  # by which a file is recognised
 SHORT = 256  # bytes; shorter files of different sensors may be equal
 PRIVACY = "local, per record"
 SHOWN = 14  # features that a repr lists
@@ -88,29 +97,28 @@ class Received(Result):
     def rejected(self) -> int:
         return sum(self.statistics.rejected.values())
 
+    def _means(self, scale: float = 1.0) -> list[tuple[int, int, float | None]]:
+        """Return number, count and mean of each feature or direction."""
+        totals, counts = self.total_and_count()
+        pairs = zip((totals * scale).tolist(), counts.tolist(), strict=True)
+        return [(i, count, total / count if count else None) for i, (total, count) in enumerate(pairs)]
+
     @cached_property
     def features(self) -> tuple[FeatureMean, ...]:
         """Return a row for each feature, with an interval of the mean over the received records; none for a sketch."""
         if self.sketch is not None:
             return ()
-        totals, counts = self.total_and_count()
         law = law_of(self.table)
-        rows = []
-        for feature, (total, count) in enumerate(zip(totals.tolist(), counts.tolist(), strict=True)):
-            mean = total / count if count else None
-            rows.append(FeatureMean(feature, count, mean, *mean_interval(law, mean or 0.0, count)))
-        return tuple(rows)
+        return tuple(
+            FeatureMean(i, count, mean, *mean_interval(law, mean or 0.0, count)) for i, count, mean in self._means()
+        )
 
     @cached_property
     def directions(self) -> tuple[DirectionMean, ...]:
         """Return a row for each direction of a sketch; none without one."""
         if self.sketch is None:
             return ()
-        totals, counts = self.total_and_count()
-        scaled = zip((totals * self.sketch.root**2).tolist(), counts.tolist(), strict=True)
-        return tuple(
-            DirectionMean(i, count, total / count if count else None) for i, (total, count) in enumerate(scaled)
-        )
+        return tuple(DirectionMean(*row) for row in self._means(self.sketch.root**2))
 
     @cached_property
     def sketched(self) -> SketchMean | None:
@@ -204,7 +212,7 @@ def receive(
         lines = io.BytesIO("\n".join(single).encode())
         total += _receive_file(lines, "the packets", HEX, expected)[0]
         given = [source for source in given if not isinstance(source, bytes)]
-    seen: dict[Mark, str] = {}
+    seen: dict[bytes | tuple[int, int], str] = {}  # names by inode, and by content or sums
     for source in given:
         with open_source(source) as (file, name):
             _check_new(seen, _inode(file), name)
@@ -214,14 +222,15 @@ def receive(
     return Received(table, total, sketch)
 
 
-def _check_new(seen: dict[Mark, str], mark: Mark | None, name: str, what: str = "content") -> None:
+def _check_new(
+    seen: dict[bytes | tuple[int, int], str], mark: bytes | tuple[int, int] | None, name: str, what: str = "content"
+) -> None:
     """Refuse a file whose inode, content or sums an earlier one has."""
-    if mark is None:
-        return
     if mark in seen:
         which = "is given twice" if seen[mark] == name else f"and {seen[mark]} have the same {what}"
         raise InputError(f"{name} {which}, and a packet counts once; leave one of them out.")
-    seen[mark] = name
+    if mark is not None:
+        seen[mark] = name
 
 
 def _inode(file: BinaryIO) -> tuple[int, int] | None:
@@ -271,16 +280,16 @@ def _receive_file(
         found.check(expected, name)
         return found, found.digest, "sums"
     total, tally = Statistics.none(expected), Tally.of(expected)
+
+    def statistics() -> Statistics:
+        return Statistics.of(expected, tally.sums(), tally.accepted, tally.empty, tally.rejected)
+
     for block in READERS[form](head, file, name, expected, tally):
         tally_packets(block, expected, tally)
         if tally.accepted >= MOST_SUMMED:
-            total += _statistics(expected, tally)
+            total += statistics()
             tally.clear()
-    return total + _statistics(expected, tally), stream.digest, "content"
-
-
-def _statistics(expected: Expected, tally: Tally) -> Statistics:
-    return Statistics.of(expected, tally.sums(), tally.accepted, tally.empty, tally.rejected)
+    return total + statistics(), stream.digest, "content"
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim._util.errors import InputError
+from sensorsim.datasets.public_ranges import as_numbers, quantised
 from sensorsim.noise.certificate import certify
-from sensorsim.records import as_numbers, quantised
 
 if TYPE_CHECKING:
     from sensorsim.language.numba_backend.generators import Seed

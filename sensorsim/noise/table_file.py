@@ -19,10 +19,10 @@ from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded, write_whole
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.noise.certificate import Certificate
 from sensorsim.noise.kinds import KINDS, kind_of
 from sensorsim.noise.noise_table import MOST_FEATURES, NoiseTable, budget_of
-from sensorsim.ranges import brief
 
 MAGIC = "sensorsim-noise-table"
 NEWEST = 2

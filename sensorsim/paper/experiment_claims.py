@@ -15,7 +15,7 @@ from sensorsim._util.hints import need
 from sensorsim.paper.recompute import DEPENDS, HOLDS, NOT, Found, agrees, claim, derived_verdict, verdict_over
 
 if TYPE_CHECKING:
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
 
 SECTION = "Section on the DP-WBAN"
 FIGURE = f"{SECTION}, figure of privacy and utility"
@@ -58,14 +58,14 @@ class Experiment:
     @cached_property
     def dataset(self) -> "Dataset":
         """Records divided by column maxima, as in the paper."""
-        from sensorsim.training.data import MAXIMA, load
+        from sensorsim.datasets.dataset import MAXIMA, load
 
         return load(self.data, normalise=MAXIMA)
 
     @cached_property
     def scaled(self) -> "Dataset":
         """Records scaled by public ranges, as this project's mechanisms take them."""
-        from sensorsim.training.data import load
+        from sensorsim.datasets.dataset import load
 
         return load(self.data)
 
@@ -73,7 +73,7 @@ class Experiment:
         """Return all runs of a configuration as `sensorsim sweep` does."""
         key = (mechanism, epsilon, scaled, *sorted(more.items()))
         if key not in self._cells:
-            from sensorsim.training.cell import run_cell
+            from sensorsim.training.cells import run_cell
             from sensorsim.training.config import Config
 
             self.progress(" ".join(f"{word}" for word in (mechanism, epsilon, *(f"{k}={v}" for k, v in more.items()))))
@@ -92,8 +92,8 @@ class Experiment:
 
     def trivial(self, scaled: bool = False) -> dict[str, float]:
         """Return the accuracies of predictors that need no training."""
+        from sensorsim.training.cells import trivial_predictors
         from sensorsim.training.config import Config
-        from sensorsim.training.metrics import trivial_predictors
 
         found = trivial_predictors(self.scaled if scaled else self.dataset, Config("none", seed=SEED))
         return {name: score["accuracy"] or 0.0 for name, score in found.items()}
@@ -101,7 +101,7 @@ class Experiment:
     def seconds(self, mechanism: str, sigma: float) -> float:
         """Return the shortest time of training and scoring one configuration; both mechanisms are timed in turn."""
         if not self._seconds:
-            from sensorsim.training.cell import ready, run_some
+            from sensorsim.training.cells import ready, run_some
             from sensorsim.training.config import Config
 
             timed = [(name, s) for s in (0.0, SIGMA) for name in ("spof", "dpsgd")]
@@ -178,7 +178,7 @@ def exp_samples(experiment: Experiment, printed: str) -> Found:
 @claim("exp-columns", SECTION, "distance, steps, calories and eleven other parameters: n = {}", "14")
 def exp_columns(printed: str) -> Found:
     """columns of Fitbit's daily activity that hold numbers, identity and date left out"""
-    from sensorsim.training.data import NUMERIC_COLUMNS, PAPER_COLUMNS
+    from sensorsim.datasets.dataset import NUMERIC_COLUMNS, PAPER_COLUMNS
 
     text = f"{len(NUMERIC_COLUMNS)} columns; {len(PAPER_COLUMNS)} where Calories stands twice"
     return text, derived_verdict(agrees(len(PAPER_COLUMNS), printed), agrees(len(NUMERIC_COLUMNS), printed))
@@ -188,7 +188,7 @@ def exp_columns(printed: str) -> Found:
 def exp_maximum(experiment: Experiment) -> Found:
     """least and largest value of the records so divided; and what epsilon covers then, the maximum being private"""
     from sensorsim.training.config import Config, checked
-    from sensorsim.training.statement import statement
+    from sensorsim.training.fitting import statement
 
     x = experiment.dataset.x
     low, high = float(x.min()), float(x.max())

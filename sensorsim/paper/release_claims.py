@@ -221,7 +221,7 @@ def noise_derivative() -> Found:
        "Pr[b_max <= 1] >= {} for a large sigma", "0.5")  # fmt: skip
 def noise_max(printed: str) -> Found:
     """Phi(ln(1/l)/s)^100 at h = 0, exactly, for standard deviations s from 0.1 to 10^6"""
-    from sensorsim.training.noisy_inputs import probability_below_one
+    from sensorsim.training.run_figures import probability_below_one
 
     most = max(probability_below_one(10.0**k) for k in range(-1, 7))
     return f"below {most:.1e} for every s: at most 0.5^{DRAWS}", most >= float(printed)
@@ -231,7 +231,7 @@ def noise_max(printed: str) -> Found:
        "Pr[b_max <= 1] >= {}, were it the largest of one draw", "0.5")  # fmt: skip
 def noise_one(printed: str) -> Found:
     """Phi(ln(1/l)/s) at h = 0, one draw in place of 100, for s from 0.1 to 10^6"""
-    from sensorsim.training.noisy_inputs import probability_below_one
+    from sensorsim.training.run_figures import probability_below_one
 
     most = max(probability_below_one(10.0**k, 1) for k in range(-1, 7))
     return f"below {most:.6f} for every s", most >= float(printed)
@@ -241,7 +241,7 @@ def noise_one(printed: str) -> Found:
 def noise_sum(printed: str) -> Found:
     """b_j drawn 5000 times from weights in -10 to 10 and records in 0 to 1, as in the paper's example, sigma = 1 and 5;
     seed 0"""
-    from sensorsim.training.noisy_inputs import share_below_one
+    from sensorsim.training.run_figures import share_below_one
 
     shares = {sigma: share_below_one(sigma) for sigma in (1.0, 5.0)}
     text = ", ".join(f"{share:.4f} at sigma = {sigma:g}" for sigma, share in shares.items())
@@ -254,7 +254,7 @@ def noise_h() -> Found:
     with those that hold"""
     from statistics import NormalDist
 
-    from sensorsim.training.noisy_inputs import spread
+    from sensorsim.training.run_figures import spread
 
     rank = NormalDist().inv_cdf(0.5 ** (1 / DRAWS))
 

@@ -10,8 +10,8 @@ from sensorsim.accounting.composition import LEAST_DELTA
 from sensorsim.costing.chips import DEFAULT_RADIO
 
 if TYPE_CHECKING:
+    from sensorsim.datasets.public_ranges import Range
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.ranges import Range
 
 MEAN, COVARIANCE, MODEL = "mean", "covariance", "model"
 GOALS = (MEAN, COVARIANCE, MODEL)
@@ -96,8 +96,8 @@ class Asked:
             )
 
     def _check_features(self) -> None:
+        from sensorsim.datasets.public_ranges import ranges_for
         from sensorsim.noise.noise_table import MOST_FEATURES
-        from sensorsim.ranges import ranges_for
 
         known = {"--features": self.features, "the columns": len(self.columns) or None}
         known["the noise table"] = None if self.noise is None else self.noise.features

@@ -4,13 +4,13 @@ from fractions import Fraction
 
 from sensorsim._util.terminal import counted
 from sensorsim.costing.cost_text import format_short
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.noise.certificate import format_epsilon as epsilon
 from sensorsim.planning.deployment import COVARIANCE, given, span
 from sensorsim.planning.estimands import NORMAL_95
 from sensorsim.planning.person_epsilon import ADAPTIVE, MOST_TOGETHER, Protects
 from sensorsim.planning.study_plan import Plan
 from sensorsim.planning.synthetic_people import ON_OTHERS, column_variance
-from sensorsim.ranges import brief
 
 WIDTH, HEIGHT = 80, 24
 MOST_UNITS = 2  # columns whose interval is shown in their unit; all are in the JSON

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.errors import InputError
 from sensorsim._util.resumable import read_still
 from sensorsim._util.terminal import counted
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.noise.certificate import format_epsilon as epsilon
-from sensorsim.ranges import brief
 from sensorsim.reporting.request import PathName, ReportRequest
 
 if TYPE_CHECKING:

@@ -12,8 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
+
+BETA1, BETA2, TINY = 0.9, 0.999, 1e-8  # of Adam: torch's defaults
+sigmoid_backward = torch.ops.aten.sigmoid_backward.default  # dh · h · (1 - h) in one pass
 
 
 @dataclass(frozen=True)
@@ -29,29 +33,26 @@ class Parameters:
 
     @property
     def per_unit(self) -> int:
-        """How many weights one user's net has."""
+        """Number of weights of one user's net."""
         return self.flat.numel() // self.W.shape[0]
 
 
 def allocate(units: int, n: int, l: int, bias: bool, units_inside: bool) -> Parameters:
-    """Zeros in the shape of the model: for weights, for gradients, for an optimiser's memory."""
+    """Return zeros in the shape of the model: for weights, gradients or an optimiser's state."""
     sizes = [(n, l), (l, n)] + ([(1, l), (1, n)] if bias else [])
     total = sum(rows * columns for rows, columns in sizes)
     flat = torch.zeros((total, units) if units_inside else (units, total))
-    views, start = [], 0
-    for rows, columns in sizes:
-        stop = start + rows * columns
-        if units_inside:
-            views.append(flat[start:stop].view(rows, columns, units).permute(2, 0, 1))
-        else:
-            views.append(flat[:, start:stop].view(units, rows, columns))
-        start = stop
+    parts = torch.split(flat, [rows * columns for rows, columns in sizes], 0 if units_inside else 1)
+    if units_inside:
+        views = [part.view(*size, units).permute(2, 0, 1) for part, size in zip(parts, sizes, strict=True)]
+    else:
+        views = [part.view(units, *size) for part, size in zip(parts, sizes, strict=True)]
     b, d = (views[2], views[3]) if bias else (None, None)
     return Parameters(flat, views[0], views[1], b, d, units_inside)
 
 
 def initialise(parameters: Parameters, *generators: torch.Generator) -> None:
-    """torch's own default for a linear layer: uniform within ±1/sqrt(inputs), biases alike.
+    """Draw torch's default for a linear layer: uniform within ±1/sqrt(inputs), biases alike.
 
     Each generator serves an equal share of the units.
     """
@@ -64,7 +65,7 @@ def initialise(parameters: Parameters, *generators: torch.Generator) -> None:
 
 
 def joined(parts: list[Parameters]) -> Parameters:
-    """Several models as one, the units of the first before those of the next; units leading in memory."""
+    """Concatenate the units of several models; units leading in memory."""
     _, n, l = parts[0].W.shape
     whole = allocate(sum(len(part.W) for part in parts), n, l, parts[0].b is not None, False)
     start = 0
@@ -75,20 +76,20 @@ def joined(parts: list[Parameters]) -> Parameters:
 
 
 def copy(source: Parameters, target: Parameters, units: slice = slice(None)) -> None:
-    """Into those units of the target, whatever the layout of either."""
+    """Copy into these units of the target, for any layout of either."""
     for old, new in ((source.W, target.W), (source.V, target.V), (source.b, target.b), (source.d, target.d)):
         if old is not None and new is not None:
             new[units].copy_(old)
 
 
 def user_parameters(weights: Parameters, m: int, j: int) -> Parameters:
-    """User j of every run: (runs, …) views."""
+    """Return user j of every run: (runs, …) views."""
     b, d = (None if t is None else t[j::m] for t in (weights.b, weights.d))
     return Parameters(weights.flat, weights.W[j::m], weights.V[j::m], b, d, weights.units_inside)
 
 
 def encode(parameters: Parameters, x: Tensor) -> Tensor:
-    """h (U, B, l)."""
+    """Return h (U, B, l)."""
     if parameters.units_inside:
         a = (parameters.W * x.transpose(1, 2)).sum(1, keepdim=True)
         if parameters.b is not None:
@@ -101,7 +102,7 @@ def encode(parameters: Parameters, x: Tensor) -> Tensor:
 
 
 def decode(parameters: Parameters, h: Tensor) -> Tensor:
-    """z (U, B, n), before the last sigmoid."""
+    """Return z (U, B, n), before the last sigmoid."""
     if parameters.units_inside:
         z = (parameters.V * h.transpose(1, 2)).sum(1, keepdim=True)
         if parameters.d is not None:
@@ -116,35 +117,67 @@ def backward(parameters: Parameters, gradient: Parameters, x: Tensor, h: Tensor,
 
     With a stabilization constant the decoder used is Ŵ + c, so c enters the way back to the encoder, and nothing else.
     """
-    encoder_backward(parameters, gradient, x, hidden_gradient(parameters, h, dz, c))
+    encoder_backward(gradient, x, hidden_gradient(parameters, h, dz, c))
     decoder_backward(gradient, h, dz)
 
 
 def hidden_gradient(parameters: Parameters, h: Tensor, dz: Tensor, c: float = 0.0) -> Tensor:
-    """d loss / d(W_jᵀ x_j + b_j), (U, B, l)."""
+    """Return d loss / d(W_jᵀ x_j + b_j), (U, B, l)."""
     if parameters.units_inside:
         dh = (parameters.V * dz).sum(2).unsqueeze(1)
     else:
         dh = torch.bmm(dz, parameters.V.transpose(1, 2))
     if c:
         dh = dh + c * dz.sum(2, keepdim=True)
-    found: Tensor = torch.ops.aten.sigmoid_backward.default(dh, h)  # dh · h · (1 - h) in one pass
-    return found
+    return sigmoid_backward(dh, h)  # type: ignore[no-any-return]
 
 
-def encoder_backward(parameters: Parameters, gradient: Parameters, x: Tensor, da: Tensor) -> None:
-    if parameters.units_inside:
-        torch.mul(x.transpose(1, 2), da, out=gradient.W)
-    else:
-        torch.bmm(x.transpose(1, 2), da, out=gradient.W)
+def encoder_backward(gradient: Parameters, x: Tensor, da: Tensor) -> None:
+    """Fill the encoder's part of the gradient: sums of x ⊗ da."""
+    (torch.mul if gradient.units_inside else torch.bmm)(x.transpose(1, 2), da, out=gradient.W)
     if gradient.b is not None:
         torch.sum(da, 1, keepdim=True, out=gradient.b)
 
 
 def decoder_backward(gradient: Parameters, h: Tensor, dz: Tensor) -> None:
-    if gradient.units_inside:
-        torch.mul(h.transpose(1, 2), dz, out=gradient.V)
-    else:
-        torch.bmm(h.transpose(1, 2), dz, out=gradient.V)
+    """Fill the decoder's part of the gradient: sums of h ⊗ dz."""
+    (torch.mul if gradient.units_inside else torch.bmm)(h.transpose(1, 2), dz, out=gradient.V)
     if gradient.d is not None:
         torch.sum(dz, 1, keepdim=True, out=gradient.d)
+
+
+class SGD:
+    """Plain gradient descent over one flat storage, in place."""
+
+    def __init__(self, flat: Tensor, lr: float) -> None:
+        self.flat, self.lr = flat, lr
+        self.state: tuple[Tensor, ...] = ()
+
+    def step(self, gradient: Tensor) -> None:
+        self.flat.add_(gradient, alpha=-self.lr)
+
+
+class Adam:
+    """Adam as torch has it (no weight decay), by the one operation behind torch.optim.Adam(fused=True).
+
+    It reads and writes each number once, where the single operations pass six times over all of them. torch names it
+    with an underscore; setup.cfg fixes torch's version, and a test holds this class to torch.optim.Adam.
+    """
+
+    def __init__(self, flat: Tensor, lr: float) -> None:
+        self.flat, self.lr = flat, lr
+        self.state = torch.zeros_like(flat), torch.zeros_like(flat)  # mean and mean square
+        self._count = np.zeros((), np.float32)  # one number that numpy counts up and torch reads
+        self._lists = [flat], [self.state[0]], [self.state[1]], [torch.from_numpy(self._count)]
+
+    def step(self, gradient: Tensor) -> None:
+        self._count += 1
+        flat, mean, square, count = self._lists
+        torch._fused_adam_(
+            flat, [gradient], mean, square, [], count,
+            lr=self.lr, beta1=BETA1, beta2=BETA2, weight_decay=0.0, eps=TINY, amsgrad=False, maximize=False,
+        )  # fmt: skip
+
+
+def make_optimiser(name: str, flat: Tensor, lr: float) -> SGD | Adam:
+    return Adam(flat, lr) if name == "adam" else SGD(flat, lr)

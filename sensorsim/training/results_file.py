@@ -17,8 +17,7 @@ from typing import Any
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import Name, strict_json
 from sensorsim._util.resumable import OTHER, ResumableFile, as_database, read_meta
-from sensorsim.ranges import brief
-from sensorsim.training.interval import interval
+from sensorsim.datasets.public_ranges import brief
 
 RESULTS_VERSION = 3  # raise it whenever a stored number could change
 _COLUMNS = {
@@ -100,11 +99,6 @@ class ResultsFile(ResumableFile):
     def put_error(self, key: str, sentence: str) -> None:
         """Store why a cell could not run this time."""
         self.run("INSERT OR REPLACE INTO errors VALUES (?, ?)", key, sentence)
-
-    def error(self, key: str) -> str | None:
-        """Return why a cell could not run when it was last tried."""
-        rows = self.run("SELECT sentence FROM errors WHERE key = ?", key)
-        return str(rows[0][0]) if rows else None
 
 
 def _parse(text: object, check: Check) -> dict[str, Any] | None:
@@ -193,7 +187,14 @@ def _read_sweep(path: Name, database: sqlite3.Connection) -> StoredSweep:
     if not named:
         raise _foreign(path, "has no finished run")
     found = [_cell(strict_json(cells[f"{CONFIG}{key}"]), strict_json(cells[key]), runs[key]) for key in named]
-    trivial = [one for key, text in cells.items() if key.startswith(TRIVIAL) for one in _trivial(key, text, cells)]
+    trivial = []
+    for key, text in cells.items():
+        config = cells.get(f"{CONFIG}{key.removeprefix(TRIVIAL)}")
+        if key.startswith(TRIVIAL) and config is not None:
+            sigma = _real(strict_json(config)["sigma"])
+            for name, scores in strict_json(text).items():
+                held_out, r2 = _number(scores["accuracy_held_out"]), _number(scores.get("r2"))
+                trivial.append(TrivialScore(sigma, brief(name), _real(scores["accuracy"]), held_out, r2))
     return StoredSweep(brief(about["source"]), int(about["rows"]), int(about["n"]), tuple(found), tuple(trivial))
 
 
@@ -205,6 +206,8 @@ def _rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[str, str]]
 
 
 def _cell(config: Any, said: Any, runs: list[Any]) -> StoredCell:
+    from sensorsim.training.scores import interval
+
     scores = {name: [_number(run[name]) for run in runs] for name in ("accuracy", "accuracy_held_out", "r2")}
     accuracy = interval(scores["accuracy"])
     return StoredCell(
@@ -224,16 +227,6 @@ def _cell(config: Any, said: Any, runs: list[Any]) -> StoredCell:
         held_out=interval(scores["accuracy_held_out"])["mean"],
         r2=interval(scores["r2"])["mean"],
     )
-
-
-def _trivial(key: str, text: str, cells: dict[str, str]) -> Iterator[TrivialScore]:
-    config = cells.get(f"{CONFIG}{key.removeprefix(TRIVIAL)}")
-    if config is None:
-        return
-    sigma = _real(strict_json(config)["sigma"])
-    for name, scores in strict_json(text).items():
-        held_out, r2 = _number(scores["accuracy_held_out"]), _number(scores.get("r2"))
-        yield TrivialScore(sigma, brief(name), _real(scores["accuracy"]), held_out, r2)
 
 
 def _number(value: Any) -> float | None:

@@ -18,6 +18,7 @@ from sensorsim.codegen.manifest import open_package
 from sensorsim.codegen.write import check_folder
 from sensorsim.commands.lock_file import Figure, Lock, Taken, read_lock
 from sensorsim.costing.chips import check_file
+from sensorsim.datasets.public_ranges import read_ranges
 from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
 from sensorsim.encoders import read_encoder
@@ -25,7 +26,6 @@ from sensorsim.hospital.sum_files import read_received
 from sensorsim.machine.elf import read_elf
 from sensorsim.noise.noise_table import certified
 from sensorsim.noise.table_file import read_table
-from sensorsim.ranges import read_ranges
 
 ROOT = Path(__file__).parents[2]
 NOISE = ROOT / "tables" / "noise"

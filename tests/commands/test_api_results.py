@@ -184,7 +184,7 @@ def test_means_stand_at_the_places_of_their_features():
 
 
 def test_a_note_is_a_warning_at_the_line_that_asked():
-    from sensorsim.training.choosing import warn
+    from sensorsim.datasets import warn
 
     with pytest.warns(UserWarning, match="some rows") as caught:
         warn("some rows")

@@ -14,9 +14,9 @@ import sensorsim as ss
 from sensorsim._util.errors import on_the_command_line
 from sensorsim._util.option_kinds import Free, Function
 from sensorsim.commands.declare import options_of
+from sensorsim.datasets.public_ranges import as_records, quantised
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.certificate import certify
-from sensorsim.records import as_records, quantised
 
 N = 3
 # Small tables, which take no search.

@@ -20,11 +20,11 @@ from sensorsim.commands.completion import SHELLS
 from sensorsim.commands.program import COMPLETE, group, main
 from sensorsim.costing.chips import chip_names, radio_names
 from sensorsim.costing.prices import cpu_names
+from sensorsim.datasets.public_ranges import ready_ranges
 from sensorsim.machine.targets import CORES, HOST
 from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
 from sensorsim.paper.recompute import statements
-from sensorsim.ranges import ready_ranges
 
 PROGRAM = Path(sys.executable).with_name("sensorsim")
 HEAVY = ("numpy", "torch", "numba", "pandas", "matplotlib", "scipy")
@@ -308,8 +308,8 @@ def test_the_same_in_python():
     """Where no command stands before it: the settings of training, and columns of a table."""
     import pandas as pd
 
+    from sensorsim.datasets.record_tables import need_columns
     from sensorsim.training.config import Config, checked
-    from sensorsim.training.table import need_columns
 
     with pytest.raises(InputError, match=r"optimiser is 'adamm' \(did you mean adam\?\); give one of adam, sgd"):
         checked(Config("none", optimiser="adamm"), 3)

@@ -46,9 +46,9 @@ def cases():
 
 @pytest.mark.parametrize(("mechanism", "name"), list(cases()))
 def test_two_values_give_two_models_or_a_sentence(mechanism, name, monkeypatch):
-    from sensorsim.training.cell import ready
-    from sensorsim.training.data import Dataset
-    from sensorsim.training.fit import fit
+    from sensorsim.datasets.dataset import Dataset
+    from sensorsim.training.cells import ready
+    from sensorsim.training.fitting import fit
 
     monkeypatch.setattr(Config, "generator_seed", lambda self, block: 7)  # else every setting would change the noise
     rng = np.random.default_rng(3)

@@ -15,12 +15,12 @@ from sensorsim.tables import folder
 from test_device import live_alike, mirrored, rows, several, stairs
 
 from sensorsim._util.errors import InputError
+from sensorsim.datasets.public_ranges import Range
 from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, write_sketch
 from sensorsim.encoders import read_encoder
 from sensorsim.noise.certificate import certify
 from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import certified, ready_table
-from sensorsim.ranges import Range
 
 ONE = ready_table("1.6", 1)
 CENTRE = tuple(2000 * i for i in range(14))

@@ -14,6 +14,7 @@ from scipy.stats import binom, binomtest
 from sensorsim._util.drawing import picture
 from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import of_releases
+from sensorsim.datasets.public_ranges import Range
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sketch import Sketch
 from sensorsim.fleets.counts import OUTCOMES, Counts
@@ -24,7 +25,6 @@ from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.fleet_text import text
 from sensorsim.fleets.settings import People, Prices, Settings
 from sensorsim.noise.noise_table import certified, make_table, ready_table
-from sensorsim.ranges import Range
 
 ONE = 2**15
 PRICES = Prices(release=1000, open=70, store=3, step=500)

@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -23,12 +22,10 @@ from test_receive import TABLES, doubtful, form_of, hex_lines, packets_of, same,
 from sensorsim._util.errors import InputError
 from sensorsim.commands.program import main
 from sensorsim.device import Firmware
-from sensorsim.hospital import packet_files, read_received, receive
-from sensorsim.hospital.packet_files import READERS
-from sensorsim.hospital.packet_tally import REASONS, Expected, Tally, tally_packets
+from sensorsim.hospital import read_received, receive
+from sensorsim.hospital.packets import REASONS, Expected
 from sensorsim.hospital.receiver import Received
-from sensorsim.hospital.sufficient_statistics import Statistics
-from sensorsim.hospital.sum_files import check_size, received_content, write_days
+from sensorsim.hospital.sum_files import Statistics, check_size, received_content, write_days
 from sensorsim.noise.table_file import write_table
 
 pa = pytest.importorskip("pyarrow")
@@ -128,20 +125,9 @@ def test_a_csv_against_the_csv_module(rows: list[tuple[str, str]], place: int, s
     for packet, others in zip(["packet", *(each.hex() for each in packets)], [("x", "y"), *rows], strict=True):
         writer.writerow([*others[:place], packet, *others[place:]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packet_files, "LINES", size)
-        patch.setattr("sensorsim.hospital.packet_files.LOOK", max(size, 40))
+        patch.setattr("sensorsim.hospital.packets.LINES", size)
+        patch.setattr("sensorsim.hospital.packets.LOOK", max(size, 40))
         same(receive(text.getvalue().encode(), table), form_of(table), packets)
-
-
-def test_a_reader_takes_any_file() -> None:
-    """Not only the one that `receive` hands it."""
-    table = table_named(ROWS)
-    packets, expected = packets_of(table, 20), Expected.of(table)
-    for form, content in (("csv", as_csv(packets)), ("parquet", parquet(COLUMNS["bytes"](packets)))):
-        file, tally = io.BytesIO(content), Tally.of(expected)
-        for block in READERS[form](file.read(1000), file, "a file", expected, tally):
-            tally_packets(block, expected, tally)
-        assert tally.accepted == 20
 
 
 # ---- sums
@@ -169,31 +155,10 @@ def test_sums_come_back_as_they_were(end: str, name: str, data: st.DataObject) -
     assert receive(content, expected.table).statistics == kept
 
 
-def test_a_sum_beyond_64_bits() -> None:
-    """In the last row alone."""
-    expected = Expected.of(table_named(STAIRS))
-    count, limit = 2**45, expected.limit
-    assert limit is not None and count * limit**2 > 2**64
-    kept = Statistics.of(expected, [[0, 0, 0]] * 13 + [[count, -count * limit, count * limit**2]], count)
-    for end in ("csv", "parquet"):
-        assert receive(received_content(f"x.{end}", Received(expected.table, kept)), expected.table).statistics == kept
-
-
 @settings(max_examples=8, deadline=None)
 @given(doubtful(), st.randoms(use_true_random=False))
 def test_any_division_any_order_any_form(given_: tuple[str, list[bytes]], chance: random.Random) -> None:
     """Two hospitals, files of packets and of sums: to the byte what all packets at once give."""
-    divided(given_, chance)
-
-
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None)
-@given(doubtful(), st.randoms(use_true_random=False))
-def test_many_divisions(given_: tuple[str, list[bytes]], chance: random.Random) -> None:
-    divided(given_, chance)
-
-
-def divided(given_: tuple[str, list[bytes]], chance: random.Random) -> None:
     name, packets = given_
     table = table_named(name)
     whole = json.dumps(receive(hex_lines(packets), table).to_dict())
@@ -213,18 +178,6 @@ def divided(given_: tuple[str, list[bytes]], chance: random.Random) -> None:
         merged += receive(part, table).statistics
     for found in (merged, total):
         assert json.dumps(Received(table, found).to_dict()) == whole
-
-
-def test_files_of_two_hospitals(tmp_path: Path) -> None:
-    table = table_named(ROWS)
-    packets = packets_of(table, 400)
-    (tmp_path / "a.bin").write_bytes(b"".join(packets[:100]))
-    (tmp_path / "b.parquet").write_bytes(parquet(COLUMNS["bytes"](packets[100:200])))
-    for name, part in (("c.csv", packets[200:300]), ("d.parquet", packets[300:])):
-        (tmp_path / name).write_bytes(received_content(name, receive(part, table)))
-        assert read_received(tmp_path / name) == receive(part, table).statistics
-    files = [tmp_path / name for name in ("d.parquet", "a.bin", "c.csv", "b.parquet")]
-    assert receive(files, table).to_dict() == receive(packets, table).to_dict()
 
 
 def test_sums_of_two_tables_do_not_add_up() -> None:
@@ -317,19 +270,6 @@ def test_many_days_take_few_row_groups_and_little_memory(tmp_path: Path, monkeyp
     assert frame["day"].tolist() == [day for day in range(160) for _ in range(14)]
     for end in ("parquet", "json"):
         assert [list(row) for row in read_received(tmp_path / f"x.{end}").sums] == tally.sum(axis=0).tolist()
-
-
-def test_too_many_sums_are_refused_before_they_are_looked_at(tmp_path: Path) -> None:
-    table = table_named(ROWS)
-    columns = len(Expected.of(table).columns)
-    many = np.broadcast_to(np.int64(0), (600_000, 14, columns))  # takes no memory, unless somebody lists it
-    for end in ("csv", "parquet"):
-        tracemalloc.start()
-        with pytest.raises(InputError, match=r"ending \.json"):
-            write_days(tmp_path / f"x.{end}", Firmware(table), many)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 1e6
 
 
 @pytest.mark.parametrize("end", ["csv", "parquet", "json"])
@@ -466,7 +406,7 @@ def test_no_column_of_packets() -> None:
 
 
 def test_many_long_names_are_a_short_sentence(tmp_path: Path) -> None:
-    from sensorsim.training.table import need_columns, read_table
+    from sensorsim.datasets.record_tables import need_columns, read_table
 
     path = tmp_path / "wide.parquet"
     names = [f"{letter * 3000}{i}" for i, letter in enumerate("abcdefghijklmnopqrstuvwxyz")]
@@ -481,44 +421,23 @@ def test_many_long_names_are_a_short_sentence(tmp_path: Path) -> None:
 
 
 def test_a_row_group_for_every_packet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sensorsim.training.table import read_table
+    from sensorsim.datasets.record_tables import read_table
 
     table, path = table_named(ROWS), tmp_path / "small"
     packets = packets_of(table, 40)
     path.write_bytes(parquet(COLUMNS["bytes"](packets), row_group_size=1))
-    monkeypatch.setattr("sensorsim.hospital.parquet_files.MOST_GROUPS", 40)
+    monkeypatch.setattr("sensorsim.datasets.parquet.MOST_GROUPS", 40)
     same(receive(path, table), form_of(table), packets)
-    monkeypatch.setattr("sensorsim.hospital.parquet_files.MOST_GROUPS", 39)
+    monkeypatch.setattr("sensorsim.datasets.parquet.MOST_GROUPS", 39)
     for refuse in (lambda: receive(path, table), lambda: read_table(str(path))):
         with pytest.raises(InputError, match="has 40 row groups, and more than 39 are not read"):
             refuse()
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_row_groups(tmp_path: Path) -> None:
-    path = tmp_path / "small"
-    path.write_bytes(parquet(pa.array(["00"] * 100_000), row_group_size=1))
-    began = time.process_time()
-    with pytest.raises(InputError, match="100000 row groups"):
-        receive(path, table_named(ROWS))
-    assert time.process_time() - began < 5
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(sorted(COLUMNS)), st.randoms(use_true_random=False))
 def test_any_bytes_changed(name: str, chance: random.Random) -> None:
-    """A reading or a sentence; what stands at the end of a file is changed most."""
-    read_changed(name, chance)
-
-
-@pytest.mark.slow
-@settings(max_examples=3000, deadline=None)
-@given(st.sampled_from(sorted(COLUMNS)), st.randoms(use_true_random=False))
-def test_any_bytes_changed_many_times(name: str, chance: random.Random) -> None:
-    read_changed(name, chance)
-
-
-def read_changed(name: str, chance: random.Random) -> None:
+    """Read the changed file, or refuse it in a sentence."""
     table = table_named(ROWS)
     received = receive(packets_of(table, 30), table)
     whole = chance.choice(
@@ -587,12 +506,6 @@ def test_the_same_sums_in_two_forms_count_once(ward: list[bytes], capsys: pytest
         Path(name).write_bytes(received_content(name, receive(packets, table)))
     code, text, _ = run(capsys, "a.json", "c.csv", "none.json", "none.csv", "--table", "table.txt")
     assert code == 0 and text.startswith("599 packets accepted")
-
-
-def test_a_copy_of_a_parquet_is_noticed(ward: list[bytes], capsys: pytest.CaptureFixture[str]) -> None:
-    Path("copy.parquet").write_bytes(Path("p.parquet").read_bytes())
-    code, out, error = run(capsys, "p.parquet", "copy.parquet", "--table", "table.txt")
-    assert (code, out) == (2, "") and "copy.parquet and p.parquet have the same content" in error
 
 
 def test_parquet_from_a_pipe(

@@ -14,19 +14,18 @@ from sensorsim.kernels.encoder import encoder as encoder_kernel
 
 from sensorsim.accounting.composition import Covers
 from sensorsim.commands.program import main
+from sensorsim.datasets.public_ranges import to_unit
 from sensorsim.device.firmware import Firmware
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital.decoding import Codes, each_record, mean_record, posterior_codes
-from sensorsim.hospital.packet_tally import Expected
+from sensorsim.hospital.packets import Expected
 from sensorsim.hospital.receiver import receive
 from sensorsim.mechanisms.release import table_for
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.table_file import write_table
-from sensorsim.ranges import to_unit
-from sensorsim.training.evaluate import records_for
-from sensorsim.training.quantise import in_integers
-from sensorsim.training.released import on_the_lattice
-from sensorsim.training.save import load, save
+from sensorsim.training.model_files import in_integers, load, save
+from sensorsim.training.scores import records_for
+from sensorsim.training.trained import on_the_lattice
 
 L = 7
 

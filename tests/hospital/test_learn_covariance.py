@@ -22,7 +22,7 @@ from sensorsim.hospital.learning import (
     sketch_of,
 )
 from sensorsim.noise.noise_table import ready_table
-from sensorsim.training.released import feature_sums, on_the_lattice, sketch_sums
+from sensorsim.training.trained import feature_sums, on_the_lattice, sketch_sums
 
 N = 5
 MEAN = np.array([0.2, 0.7, 0.5, 0.4, 0.85])

@@ -12,7 +12,7 @@ from sensorsim.hospital.column_prior import PRIOR
 from sensorsim.hospital.learning import Learnt, learn, linear_map, nothing_known
 from sensorsim.mechanisms.base import LINEAR, SIGMOID
 from sensorsim.noise.noise_table import ready_table
-from sensorsim.training import pseudo
+from sensorsim.training import trained
 from sensorsim.training.trained import Part, Trained, logit, sigmoid
 
 RNG = np.random.default_rng(8)
@@ -173,7 +173,7 @@ def test_in_the_kernels_integers() -> None:
 
 
 def test_pseudo_records_have_mean_spread_and_likeness() -> None:
-    drawn = pseudo.pseudo_records(KNOWN, 40_000, np.random.default_rng(7))
+    drawn = trained.pseudo_records(KNOWN, 40_000, np.random.default_rng(7))
     assert drawn.min() >= 0 and drawn.max() <= 1
     assert drawn.mean(axis=0) == pytest.approx(KNOWN.mean, abs=0.003)
     assert drawn.var(axis=0) == pytest.approx(np.diag(KNOWN.covariance), rel=0.05)
@@ -182,15 +182,15 @@ def test_pseudo_records_have_mean_spread_and_likeness() -> None:
 
 def test_pseudo_records_differ_by_what_is_not_known_of_the_means() -> None:
     unsure = KNOWN._replace(uncertainty=np.full(9, 0.02))
-    drawn = pseudo.pseudo_records(unsure, 40_000, np.random.default_rng(8))
+    drawn = trained.pseudo_records(unsure, 40_000, np.random.default_rng(8))
     assert drawn.var(axis=0) == pytest.approx(np.diag(KNOWN.covariance) + 0.02, rel=0.06)
 
 
 def test_the_net_of_pseudo_records_reconstructs_records() -> None:
     """Close to PCA without noise; near the column means, and no further, with much."""
     spread = ((X - X.mean(axis=0)) ** 2).mean()
-    clean = Trained(SIGMOID, (pseudo.fitted(KNOWN, 7, 0.0, True),))
+    clean = Trained(SIGMOID, (trained.fitted(KNOWN, 7, 0.0, True),))
     assert ((clean.predict(0, X) - X) ** 2).mean() < 0.2 * spread
-    noisy = Trained(SIGMOID, (pseudo.fitted(KNOWN, 7, 5.0, True),))
+    noisy = Trained(SIGMOID, (trained.fitted(KNOWN, 7, 5.0, True),))
     delivered = X + 5 * np.random.default_rng(9).standard_normal(X.shape)
     assert ((noisy.predict(0, delivered) - X) ** 2).mean() < 1.6 * spread

@@ -15,7 +15,7 @@ from sensorsim.device import Sketch
 from sensorsim.hospital.column_prior import PRIOR, SHAPES, columns
 from sensorsim.hospital.learning import column_of_names, known_columns, learn
 from sensorsim.noise.noise_table import NoiseTable, ready_table
-from sensorsim.training.released import feature_sums, on_the_lattice, sketch_sums
+from sensorsim.training.trained import feature_sums, on_the_lattice, sketch_sums
 
 MANY = 10**6
 # where x lies and how often: none of it is a Beta distribution, most of it lies between the knots of every table

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from test_learn_maps import KNOWN, X
 
+from sensorsim.datasets.dataset import Dataset, prepare
+from sensorsim.datasets.public_ranges import Range
 from sensorsim.hospital.learning import learn
 from sensorsim.mechanisms.base import LINEAR, SIGMOID
 from sensorsim.noise.noise_table import ready_table
-from sensorsim.ranges import Range
-from sensorsim.training import estimator
+from sensorsim.training import trained
 from sensorsim.training.config import Config, checked
-from sensorsim.training.data import Dataset, prepare
-from sensorsim.training.noise import Source
+from sensorsim.training.step import Source
 
 
 def dataset(x: np.ndarray, held_out: np.ndarray | None = None, columns: tuple[str, ...] | None = None) -> Dataset:
@@ -37,10 +37,10 @@ def test_nothing_of_persons_held_out_is_released(mechanism: str) -> None:
     held_out = np.arange(4000) % 2 == 0
     data = dataset(np.where(held_out[:, None], 1.0, 0.2) * np.ones((1, 14)), held_out)
     given = config(mechanism, data)
-    found = estimator.learnt_from(data, given, Source(3))
+    found = trained.learnt_from(data, given, Source(3))
     assert found.mean == pytest.approx(np.full(14, 0.2), abs=0.2 if mechanism == "release" else 0.02)
     other = replace(data, x=np.where(held_out[:, None], 0.77, data.x))
-    again = estimator.learnt_from(other, given, Source(3))
+    again = trained.learnt_from(other, given, Source(3))
     assert np.array_equal(found.mean, again.mean) and np.array_equal(found.covariance, again.covariance)
 
 
@@ -52,7 +52,7 @@ def test_every_record_is_released_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, list[int]] = {"feature_sums": [], "sketch_sums": []}
 
     def watched(name: str) -> Callable[..., Any]:
-        real = getattr(estimator, name)
+        real = getattr(trained, name)
 
         def call(rows: np.ndarray, *rest: Any) -> Any:
             seen[name] += rows[:, 0].tolist()
@@ -61,13 +61,13 @@ def test_every_record_is_released_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return call
 
     for name in seen:
-        monkeypatch.setattr(estimator, name, watched(name))
+        monkeypatch.setattr(trained, name, watched(name))
     training = np.flatnonzero(~data.held_out).tolist()
     for share, part in ((0.25, 0.25), (0.0, 0.0), (None, None)):
         for rows in seen.values():
             rows.clear()
         given = config("sketch", data, share=share)
-        estimator.learnt_from(data, given, Source(3))
+        trained.learnt_from(data, given, Source(3))
         assert sorted(seen["feature_sums"] + seen["sketch_sums"]) == training
         if part is None:  # 3200 records for 45 entries of variance 0.076² + 0.1 each
             each = len(training) / 45 / (ready_table("6.4", 1).estimate_sd ** 2 + 0.1)
@@ -82,7 +82,7 @@ def test_how_many_features_are_released(epsilon: float, k: int) -> None:
     given = config("sampled", data, epsilon, kind="stairs")
     table = given.object.table(given, 14)
     assert (table.release, table.features) == (k, 14)
-    sums = estimator.feature_sums(estimator.on_the_lattice(data.x), table, 1)
+    sums = trained.feature_sums(trained.on_the_lattice(data.x), table, 1)
     assert sums[:, 0].sum() == 400 * k
     few = dataset(np.full((400, 2), 0.3))
     most = config("sampled", few, 100.0, l=1, kind="stairs")
@@ -96,7 +96,7 @@ def test_what_the_environment_moved_is_taken_off_again() -> None:
     data = dataset(x)
     clean, noisy = (config("sampled", data, sigma=0.4, release_sees=sees) for sees in ("clean", "noisy"))
     for given in (clean, noisy):
-        found = estimator.learnt_from(data, given, Source(4))
+        found = trained.learnt_from(data, given, Source(4))
         assert found.mean == pytest.approx(x.mean(axis=0), abs=0.02)
     moved = np.clip(x + 0.4 * rng.standard_normal(x.shape), 0, 1).mean()
     assert moved - x.mean() > 0.1  # what would come out if it were not taken off
@@ -105,7 +105,7 @@ def test_what_the_environment_moved_is_taken_off_again() -> None:
 def test_the_model_of_a_configuration_knows_its_noise() -> None:
     data = dataset(X)
     for sigma in (0.0, 0.3):
-        model = estimator.model_of(KNOWN, config("sampled", data, sigma=sigma, l=7))
+        model = trained.model_of(KNOWN, config("sampled", data, sigma=sigma, l=7))
         noisy = X + sigma * np.random.default_rng(12).standard_normal(X.shape)
         wanted = naive_learn.wiener(noisy, X.mean(axis=0), np.cov(X.T), 7, sigma)
         assert model.predict(1, noisy) == pytest.approx(wanted, abs=1e-5)
@@ -117,6 +117,6 @@ def test_equal_releases_give_equal_models() -> None:
     sums = np.random.default_rng(13).integers(0, 40, (14, 5))
     for form in (LINEAR, SIGMOID):
         given = config("sampled", dataset(np.full((400, 14), 0.3)), 1.6, map=form)
-        once, again = (estimator.model_of(learn(table, sums, np.arange(14)), given).users[0] for _ in range(2))
+        once, again = (trained.model_of(learn(table, sums, np.arange(14)), given).users[0] for _ in range(2))
         for name in ("W", "b", "V", "d"):
             assert getattr(once, name).tobytes() == getattr(again, name).tobytes()

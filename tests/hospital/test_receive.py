@@ -1,6 +1,5 @@
 """What the hospital receives, beside a reading of the same packets by obvious steps."""
 
-import io
 import json
 import os
 import random
@@ -25,7 +24,7 @@ from sensorsim._util.errors import InputError
 from sensorsim.commands.program import main
 from sensorsim.device import Firmware, Sensor
 from sensorsim.encoders import read_encoder
-from sensorsim.hospital import Received, packet_files, read_received, receive
+from sensorsim.hospital import Received, packets, read_received, receive
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.noise_table import NoiseTable, certified, make_table, ready_table
 from sensorsim.noise.table_file import write_table
@@ -302,17 +301,17 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch, table: NoiseTable
     packets[30] = bytes(len(packets[0]))
     form = form_of(table)
     for size in (1, 7, 64, 1000):
-        monkeypatch.setattr(packet_files, "BLOCK", size)
-        monkeypatch.setattr(packet_files, "LINES", size)
-        monkeypatch.setattr("sensorsim.hospital.packet_files.LOOK", max(size, 40))
-        monkeypatch.setattr("sensorsim.hospital.packet_tally.IN_CACHE", size)
+        monkeypatch.setattr("sensorsim.hospital.packets.BLOCK", size)
+        monkeypatch.setattr("sensorsim.hospital.packets.LINES", size)
+        monkeypatch.setattr("sensorsim.hospital.packets.LOOK", max(size, 40))
+        monkeypatch.setattr("sensorsim.hospital.packets.IN_CACHE", size)
         for content in (b"".join(packets), hex_lines(packets)):
             same(receive(content, table), form, packets)
 
 
 def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is one line of a wrong length, however many blocks it takes."""
-    monkeypatch.setattr(packet_files, "LINES", 16)
+    monkeypatch.setattr("sensorsim.hospital.packets.LINES", 16)
     table = table_named("rows, 1 of 14")
     good = hex_lines(packets_of(table, 3))
     received = receive(good + b"a" * 5000 + b"\n" + good, table)
@@ -324,15 +323,15 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     table = table_named("rows, 1 of 14")
     some = b"".join(packets_of(table, 64))
     binary, line = tmp_path / "packets.bin", tmp_path / "line.hex"
-    binary.write_bytes(some * (10 * packet_files.BLOCK // len(some)))
-    line.write_bytes(b"0" * 10 * packet_files.BLOCK)
-    for path, accepted in ((binary, 10 * packet_files.BLOCK // 4), (line, 0)):
+    binary.write_bytes(some * (10 * packets.BLOCK // len(some)))
+    line.write_bytes(b"0" * 10 * packets.BLOCK)
+    for path, accepted in ((binary, 10 * packets.BLOCK // 4), (line, 0)):
         tracemalloc.start()
         received = receive(path, table)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert received.accepted == accepted
-        assert peak < 6 * packet_files.BLOCK < path.stat().st_size
+        assert peak < 6 * packets.BLOCK < path.stat().st_size
 
 
 @cache
@@ -375,15 +374,6 @@ def test_written_and_read_again(table: NoiseTable, tmp_path: Path) -> None:
     frame = whole.to_frame()
     assert list(frame.columns) == ["feature", "count", "mean", "low", "high"]
     assert frame["count"].tolist() == [row.count for row in whole.features]
-
-
-def test_sums_of_another_table_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "sums.json"
-    path.write_text(
-        json.dumps(receive(packets_of(table_named("rows, 1 of 14"), 9), table_named("rows, 1 of 14")).to_dict())
-    )
-    with pytest.raises(InputError, match="another table"):
-        receive(path, table_named("stairs, 1 of 14"))
 
 
 def _changes(good: dict[str, Any]) -> dict[str, Any]:
@@ -482,19 +472,6 @@ def test_the_command_says_the_same_in_every_form(command: Any) -> None:
     lines = text.splitlines()
     assert lines[0] == "feature,count,mean,low,high" and len(lines) == 15
     assert sum(int(line.split(",")[1]) for line in lines[1:]) == 300
-
-
-def test_the_command_writes_what_it_reads(command: Any) -> None:
-    assert command("packets.bin", "--table", "table.txt", "--out", "sums.json")[0] == 0
-    assert read_received("sums.json").accepted == 300
-    code, text, _ = command("sums.json", "packets.hex", "--table", "table.txt", "--format", "json")
-    assert code == 0 and json.loads(text)["accepted"] == 600
-
-
-def test_standard_input(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("packets.hex").read_bytes())))
-    code, text, _ = command("-", "--table", "table.txt", "--format", "json")
-    assert code == 0 and json.loads(text)["accepted"] == 300
 
 
 def test_refusals_are_counted_by_reason(command: Any) -> None:

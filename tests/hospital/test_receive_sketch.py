@@ -16,7 +16,7 @@ from sensorsim._util.errors import InputError
 from sensorsim.commands.program import main
 from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, write_sketch
 from sensorsim.hospital import receive
-from sensorsim.hospital.packet_tally import Expected
+from sensorsim.hospital.packets import Expected
 from sensorsim.noise.batch_release import sampled_records
 from sensorsim.noise.noise_table import NoiseTable, ready_table
 from sensorsim.noise.table_file import write_table

@@ -12,7 +12,7 @@ from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.write import write_folder
 from sensorsim.commands.program import group
 from sensorsim.costing import prices
-from sensorsim.language import timing
+from sensorsim.language import secrecy
 from sensorsim.machine import targets
 from sensorsim.verification.bits import Effort, Work
 
@@ -35,13 +35,13 @@ def square(x: X) -> Y:
 def made_up(tmp_path, monkeypatch):
     shutil.copytree(folder() / "cpu", tmp_path / "cpu")
     (tmp_path / "cpu" / "made-up.csv").write_text(TABLE, "utf-8")
-    for module in (prices, timing):
+    for module in (prices, secrecy):
         monkeypatch.setattr(module, "folder", lambda: tmp_path)
     for known in (targets.COUNTED, targets.TARGETS, targets.CORES):
         monkeypatch.setitem(known, CORE.name, CORE)
-    timing.uneven_cores.cache_clear()
+    secrecy.uneven_cores.cache_clear()
     yield tmp_path
-    timing.uneven_cores.cache_clear()
+    secrecy.uneven_cores.cache_clear()
 
 
 def verified(tmp_path, secret):

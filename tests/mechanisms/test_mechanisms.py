@@ -13,7 +13,7 @@ from sensorsim.accounting.composition import Covers
 from sensorsim.codegen.package_options import choose
 from sensorsim.mechanisms import every, find, resolve
 from sensorsim.training.config import Config, checked
-from sensorsim.training.statement import statement
+from sensorsim.training.fitting import statement
 
 EVERY = every()
 mechanism_of = pytest.mark.parametrize("mechanism", EVERY, ids=lambda mechanism: mechanism.name)

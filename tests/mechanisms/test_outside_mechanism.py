@@ -16,11 +16,13 @@ from sensorsim.accounting.composition import Covers  # noqa: E402
 from sensorsim.codegen.package_options import choose  # noqa: E402
 from sensorsim.commands.program import main  # noqa: E402
 from sensorsim.costing.cost_report import cost  # noqa: E402
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import prepare  # noqa: E402
 from sensorsim.mechanisms import every, find, register  # noqa: E402
-from sensorsim.training import cell, data, figures, results_file, run, sweep, synthetic  # noqa: E402
+from sensorsim.training import cells, loop, results_file, run_figures, sweeps  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.noise import Source  # noqa: E402
-from sensorsim.training.statement import statement  # noqa: E402
+from sensorsim.training.fitting import statement  # noqa: E402
+from sensorsim.training.step import Source  # noqa: E402
 
 COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
 EVERY = every()
@@ -28,7 +30,7 @@ EVERY = every()
 
 @pytest.fixture(scope="module")
 def small():
-    return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 @pytest.fixture
@@ -66,22 +68,22 @@ def test_it_trains_and_says_what_it_spent(outside, small):
     said = statement(config, small.n)
     assert said.spent_epsilon == pytest.approx(2.0) and "weights included" in said.covers
     assert statement(checked(Config("outside", 2.0, l=2, forward="raw"), 4), 4).covers_short == "coefficients"
-    assert torch.isfinite(run.train_block(small, config, 2, Source()).flat).all()
-    first, second = (cell.run_cell(small, config) for _ in range(2))
+    assert torch.isfinite(loop.train_block(small, config, 2, Source()).flat).all()
+    first, second = (cells.run_cell(small, config) for _ in range(2))
     assert first["accuracy"] == second["accuracy"] and first["spent_epsilon"] == said.spent_epsilon
 
 
 def test_it_is_in_sweeps_and_figures(outside, small, tmp_path, capsys):
     base = Config("none", l=2, runs=2, epochs=1, seed=0)
-    cells = sweep.grid(base, ["none", "outside", "dpsgd"], [1.0, 4.0], [0.0], [0.0], small.n)
+    cells = sweeps.grid(base, ["none", "outside", "dpsgd"], [1.0, 4.0], [0.0], [0.0], small.n)
     with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
-        rows = [sweep.row(result) | {"data": small.source} for result in sweep.run(small, cells, kept)]
-        trivial = sweep.trivial(small, cells, kept)
+        rows = [sweeps.row(result) | {"data": small.source} for result in sweeps.run(small, cells, kept)]
+        trivial = sweeps.trivial(small, cells, kept)
     assert [row["mechanism"] for row in rows] == ["none", "outside", "outside", "dpsgd", "dpsgd"]
-    texts = " ".join(drawn_labels(figures.accuracy_against_epsilon(rows, trivial)))
+    texts = " ".join(drawn_labels(run_figures.accuracy_against_epsilon(rows, trivial)))
     assert all(title in texts for title in ("no privacy", "outside", "dpsgd"))
     costs = {"outside": float(cost().mechanisms["outside"].traced.total)}
-    assert "outside" in " ".join(drawn_labels(figures.accuracy_against_cost(rows, trivial, costs, "macro-ops")))
+    assert "outside" in " ".join(drawn_labels(run_figures.accuracy_against_cost(rows, trivial, costs, "macro-ops")))
     words = ["--columns", ",".join(COLUMNS), "--l", "2", "--epochs", "1", "--runs", "2", "--sigma", "0"]
     grid = ["--mechanism", "formerly-outside", "--epsilon", "1.5", "--jobs", "1", "--format", "json"]
     main(["sweep", *words, *grid, "--results", str(tmp_path / "s.sqlite")])

@@ -113,7 +113,7 @@ def test_bad_input_is_one_sentence(capsys, words, sentence):
 @pytest.mark.parametrize("change", ["column", "cell", "constant"])
 def test_a_file_that_does_not_fit_is_one_sentence(capsys, tmp_path, change):
     """No way out is named that this command does not have."""
-    from sensorsim.training.synthetic import make
+    from sensorsim.datasets.synthetic import make
 
     frame = make(seed=0).drop(columns=["Calories"] if change == "column" else [])
     if change == "cell":
@@ -129,7 +129,7 @@ def test_a_file_that_does_not_fit_is_one_sentence(capsys, tmp_path, change):
 
 
 def test_a_file_of_ones_own(capsys, tmp_path):
-    from sensorsim.training.synthetic import make
+    from sensorsim.datasets.synthetic import make
 
     make(seed=1).to_csv(tmp_path / "mine.csv", index=False)
     code, out, _ = run(capsys, "claims", "exp-samples", "--data", tmp_path / "mine.csv", "--format", "json")

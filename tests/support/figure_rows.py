@@ -3,9 +3,10 @@
 import itertools
 import math
 
+from sensorsim.datasets.dataset import CROWDS
 from sensorsim.mechanisms import every
-from sensorsim.training import crowds, figures, noisy_figures
-from sensorsim.training.axes import R2
+from sensorsim.training import run_figures
+from sensorsim.training.curves import R2
 
 EPSILONS = (0.1, 0.4, 1.6, 6.4)
 COVERS = {"spof": "nothing", "fm": "coefficients", "dpsgd": "gradients"}
@@ -54,7 +55,7 @@ def crowded(end=88.0):
 
 def crowd_rows(sizes=(1000, 10_000, 100_000)):
     rows, predictors = [], {}
-    for title, size in itertools.product(crowds.SETS.values(), sizes):
+    for title, size in itertools.product(CROWDS.values(), sizes):
         said = {"set": title, "size": size, "persons": size // 13}
         rows += [row("sampled", 1.6, 98.0 + math.log10(size) / 10) | said, row("none", None, 99.9) | said]
         predictors[title, size] = trivial()[0.0]
@@ -62,25 +63,25 @@ def crowd_rows(sizes=(1000, 10_000, 100_000)):
 
 
 FIGURES = {
-    "nominal": lambda: figures.accuracy_against_epsilon(crowded(), trivial()),
-    "spent": lambda: figures.accuracy_against_epsilon(crowded(), trivial(), "spent"),
-    "person": lambda: figures.accuracy_against_epsilon(crowded(97.5), trivial(), "person"),
-    "uneven": lambda: figures.accuracy_against_epsilon(
+    "nominal": lambda: run_figures.accuracy_against_epsilon(crowded(), trivial()),
+    "spent": lambda: run_figures.accuracy_against_epsilon(crowded(), trivial(), "spent"),
+    "person": lambda: run_figures.accuracy_against_epsilon(crowded(97.5), trivial(), "person"),
+    "uneven": lambda: run_figures.accuracy_against_epsilon(
         [each | {"spent_epsilon": (i % 3 + 1) * (each["nominal_epsilon"] or 1)} for i, each in enumerate(crowded())],
         trivial(),
         "spent",
     ),
-    "r2": lambda: figures.accuracy_against_epsilon(crowded(99.0), trivial(), measure=R2),
-    "cost": lambda: figures.accuracy_against_cost(
+    "r2": lambda: run_figures.accuracy_against_epsilon(crowded(99.0), trivial(), measure=R2),
+    "cost": lambda: run_figures.accuracy_against_cost(
         crowded(), trivial(), {"release": 400.0, "sampled": 95.0, "spof": 2900.0, "fm": 2500.0}, "additions"
     ),
-    "c": lambda: figures.accuracy_against_c(
+    "c": lambda: run_figures.accuracy_against_c(
         [row("spof", 1.6, 85 - c, c=c, decode_c=decoded) for decoded in (False, True) for c in (0.0, 1.0, 2.5)],
         trivial(),
     ),
-    "records": lambda: figures.accuracy_against_records(*crowd_rows(), 1.6),
-    "bmax_density": noisy_figures.density_of_b_max,
-    "bmax_probability": noisy_figures.probability_of_b_max,
+    "records": lambda: run_figures.accuracy_against_records(*crowd_rows(), 1.6),
+    "bmax_density": run_figures.density_of_b_max,
+    "bmax_probability": run_figures.probability_of_b_max,
 }
 
 

@@ -30,7 +30,7 @@ from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
 from sensorsim.paper.recompute import VERDICTS
 from sensorsim.planning.deployment import GOALS, SOLVABLE
-from sensorsim.training.about import NOISE, NORMALISE
+from sensorsim.training.model_files import NOISE, NORMALISE
 
 PAGE = ROOT / "docs" / "formats.md"
 CHOICES = ROOT / "tests" / "support" / "schema_choices.txt"

@@ -8,11 +8,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import prepare  # noqa: E402
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import cell, data, model, synthetic  # noqa: E402
+from sensorsim.training import cells, model  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.noise import Source  # noqa: E402
-from sensorsim.training.step import Batch, Step  # noqa: E402
+from sensorsim.training.step import (  # noqa: E402
+    Batch,
+    Source,
+    Step,
+)
 
 UNITS, N, L = 3, 5, 2
 LAYOUTS = [(1, True), (1, False), (4, False)]
@@ -169,7 +174,7 @@ def test_the_direction_is_public():
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_it_learns_where_the_noise_is_small(noise):
     columns = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
-    dataset = data.prepare(synthetic.make(rows=60, persons=8), columns=columns, normalise="max")
+    dataset = prepare(synthetic.make(rows=60, persons=8), columns=columns, normalise="max")
     common = {"noise": noise, "l": 2, "runs": 4, "lr": 0.01, "seed": 0}
     start, after, drowned = (
         loss_of(dataset, checked(printed("dp-zo", epsilon, epochs=epochs, **common), dataset.n))
@@ -182,7 +187,7 @@ def test_it_learns_where_the_noise_is_small(noise):
 
 def loss_of(dataset, config):
     """The mean polynomial loss of a record, for every run."""
-    weights, _ = cell.train_and_score(dataset, config)
+    weights, _ = cells.train_and_score(dataset, config)
     usual = model.allocate(weights.W.shape[0], dataset.n, config.l, config.bias, False)
     model.copy(weights, usual)
     runs = config.runs

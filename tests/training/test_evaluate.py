@@ -20,10 +20,11 @@ from sensorsim.codegen.kernels_package import make_package  # noqa: E402
 from sensorsim.codegen.package_options import Options  # noqa: E402
 from sensorsim.codegen.package_tables import encoder_file  # noqa: E402
 from sensorsim.commands.program import main  # noqa: E402
+from sensorsim.datasets import synthetic  # noqa: E402
 from sensorsim.encoders import read_encoder  # noqa: E402
-from sensorsim.training import estimator, metrics, released, save, synthetic, trivial  # noqa: E402
+from sensorsim.training import cells, model_files, scores, trained  # noqa: E402
 from sensorsim.training.config import Config  # noqa: E402
-from sensorsim.training.evaluate import records_for, score  # noqa: E402
+from sensorsim.training.scores import records_for, score  # noqa: E402
 
 COLUMNS = "TotalSteps,Calories,SedentaryMinutes,LightActiveDistance"
 FORBIDDEN = (b"accuracy", b"column_mse", b'"seed"', b"seed 7", b".csv")
@@ -73,9 +74,8 @@ def test_equal_releases_give_equal_files_whatever_the_records(houses, tmp_path, 
         count = drawn.integers(5, 9, sketch.directions).astype(float)
         return count, count * drawn.random(sketch.directions)
 
-    for place in (released, estimator):
-        monkeypatch.setattr(place, "feature_sums", features)
-        monkeypatch.setattr(place, "sketch_sums", sketches)
+    monkeypatch.setattr(trained, "feature_sums", features)
+    monkeypatch.setattr(trained, "sketch_sums", sketches)
     more = ("--share", "0.5") if mechanism == "sketch" else ()
     both = [written(tmp_path / str(i), path, mechanism, form, capsys, *more)
             for i, path in enumerate(sorted(houses.glob("*.csv")))]  # fmt: skip
@@ -108,16 +108,16 @@ def test_no_file_of_any_mechanism_holds_what_was_measured(houses, tmp_path, caps
     assert sorted(path.name for path in tmp_path.glob("e*")) == (["e.json"] if m == 1 else ["e-0.json", "e-1.json"])
     for path in tmp_path.iterdir():
         assert not any(word in path.read_bytes() for word in FORBIDDEN), path
-    model = save.load(str(tmp_path / "m.safetensors"))
+    model = model_files.load(str(tmp_path / "m.safetensors"))
     noise = "none" if mechanism == "none" else "from a seed, so not private"
     assert model.about["noise"] == noise and model.about["m"] == m
-    assert set(model.about) == set(save.checked_about(model.about))
+    assert set(model.about) == set(model_files.checked_about(model.about))
 
 
 def test_private_maxima_stay_at_home_and_take_the_epsilon_away(houses, tmp_path, capsys):
     words = ("--data", houses / "north.csv", "--columns", COLUMNS, "--l", "2", "--normalise", "max")
     code, out, _ = run(capsys, "train", *words, "--out", tmp_path / "m.npz", "--encoder", tmp_path / "e.json")
-    about = save.load(str(tmp_path / "m.npz")).about
+    about = model_files.load(str(tmp_path / "m.npz")).about
     assert code == 0 and about["ranges"] is None and about["spent_epsilon"] is None
     assert "private maxima" in about["covers"] and "no epsilon holds" in out
     assert read_encoder(tmp_path / "e.json").ranges is None
@@ -140,7 +140,7 @@ def test_evaluate_against_row_by_row_arithmetic(models, capsys, form):
     given = ("evaluate", "--model", path, "--data", models / "north.csv")
     said = json.loads(run(capsys, *given, "--format", "json")[1])
     assert said["private"] is False and "not private" in said["note"] and path.read_bytes() == before
-    model = save.load(str(path))
+    model = model_files.load(str(path))
     dataset = records_for(model, str(models / "north.csv"))
     errors = []
     for x, j in zip(dataset.x, dataset.user, strict=True):
@@ -163,11 +163,11 @@ def test_the_trivial_predictors_are_those_of_sweeps(models, capsys):
     """The same names and figures in both, and those of arithmetic by hand; first weights are drawn by others."""
     said = json.loads(run(capsys, "evaluate", "--model", models / "linear.npz", "--data", models / "north.csv",
                           "--format", "json")[1])  # fmt: skip
-    dataset = records_for(save.load(str(models / "linear.npz")), str(models / "north.csv"))
+    dataset = records_for(model_files.load(str(models / "linear.npz")), str(models / "north.csv"))
     x, held = dataset.x, dataset.held_out
     mean = x[~held].mean(axis=0)
     axes = np.linalg.svd(x[~held] - mean)[2][:7]
-    free = estimator.data_free(dataset.columns, 7).users[0]
+    free = trained.data_free(dataset.columns, 7).users[0]
     answers = {
         "zeros": [np.zeros_like(x)],
         "half": [np.full_like(x, 0.5)],
@@ -177,7 +177,7 @@ def test_the_trivial_predictors_are_those_of_sweeps(models, capsys):
         "untrained net": [first_net(x, rng) for rng in map(np.random.default_rng, range(1, 41))],
         "data-free map": [np.clip((x @ free.W + free.b) @ free.V + free.d, 0, 1)],
     }
-    theirs = metrics.trivial_predictors(dataset, Config("none", m=2, l=7))
+    theirs = cells.trivial_predictors(dataset, Config("none", m=2, l=7))
     ours = said["scores"][0]["trivial"]
     assert set(ours) == set(theirs) == set(answers)
     for name, found in answers.items():
@@ -187,7 +187,7 @@ def test_the_trivial_predictors_are_those_of_sweeps(models, capsys):
             if name == "copy 7":  # each feature is copied in two of these 14 choices; of 7, in half of all
                 wanted = 100 - (100 - wanted) * (1 / 2) / (12 / 14)
             if name == "untrained net":
-                near = 5 * np.std(each) * (1 / trivial.LEAST_NETS + 1 / len(each)) ** 0.5
+                near = 5 * np.std(each) * (1 / scores.LEAST_NETS + 1 / len(each)) ** 0.5
             assert ours[name][part] == pytest.approx(wanted, abs=near), name
             assert theirs[name][part] == pytest.approx(wanted, abs=near), name
 
@@ -200,7 +200,7 @@ def first_net(x, rng):
 
 def test_noise_of_the_environment_has_the_size_it_says(models):
     """A predictor that answers what it is given has an error of sigma² a number."""
-    dataset = records_for(save.load(str(models / "linear.npz")), str(models / "north.csv"))
+    dataset = records_for(model_files.load(str(models / "linear.npz")), str(models / "north.csv"))
     found = score(dataset, lambda j, x: x, 2.0).accuracy
     count = dataset.x.size
     assert 1 - found / 100 == pytest.approx(4.0, abs=5 * 4 * (2 / count) ** 0.5)
@@ -219,7 +219,7 @@ def test_integers_cost_next_to_nothing(models, capsys, form):
 
 def test_what_a_person_spends(models, capsys):
     """Five records a person, all trained on: five times the epsilon, or less by composition at delta 1e-6."""
-    model, covers = save.load(str(models / "linear.npz")), Covers.RELEASE
+    model, covers = model_files.load(str(models / "linear.npz")), Covers.RELEASE
     secret = {"covers": covers.sentence, "covers_short": covers.value, "noise": "secret"}
     (models / "secret.npz").write_bytes(altered(models / "linear.npz", secret))
     said = json.loads(run(capsys, "evaluate", "--model", models / "secret.npz", "--data", models / "north.csv",
@@ -264,7 +264,7 @@ def test_columns_may_have_other_names_and_must_be_there(models, tmp_path, capsys
     given = ("evaluate", "--model", models / "linear.npz", "--data", tmp_path / "other.csv")
     code, _, said = run(capsys, *given)
     assert code == 2 and "TotalSteps" in said
-    names = ",".join(["Schritte", *save.load(str(models / "linear.npz")).about["columns"][1:]])
+    names = ",".join(["Schritte", *model_files.load(str(models / "linear.npz")).about["columns"][1:]])
     same = run(capsys, "evaluate", "--model", models / "linear.npz", "--data", models / "north.csv", "--format", "csv")
     assert run(capsys, *given, "--columns", names, "--format", "csv")[:2] == same[:2]
     code, _, said = run(capsys, *given, "--columns", "Schritte")
@@ -273,11 +273,11 @@ def test_columns_may_have_other_names_and_must_be_there(models, tmp_path, capsys
 
 def altered(path, change):
     """The same model with another statement."""
-    model = save.load(str(path))
+    model = model_files.load(str(path))
     about = model.about | change
     text = json.dumps({name: value for name, value in about.items() if value != "drop"}, sort_keys=True)
     buffer = io.BytesIO()
-    np.savez(buffer, **{save.ABOUT: np.frombuffer(text.encode(), np.uint8)}, **save.tensors_of(model))
+    np.savez(buffer, **{model_files.ABOUT: np.frombuffer(text.encode(), np.uint8)}, **model_files.tensors_of(model))
     return buffer.getvalue()
 
 
@@ -296,15 +296,15 @@ def test_an_altered_statement_is_refused(models, tmp_path, capsys, change):
 
 def test_a_damaged_model_is_refused(models, tmp_path):
     content = (models / "linear.npz").read_bytes()
-    model = save.load(str(models / "linear.npz"))
-    save.save(str(tmp_path / "m.safetensors"), model)
+    model = model_files.load(str(models / "linear.npz"))
+    model_files.save(str(tmp_path / "m.safetensors"), model)
     safe = (tmp_path / "m.safetensors").read_bytes()
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", bytes(1 << 25))
     no_number = model.trained.users[0].W.copy()
     no_number[0, 0] = np.nan
-    tensors = save.tensors_of(model)
+    tensors = model_files.tensors_of(model)
     text = np.frombuffer(json.dumps(model.about).encode(), np.uint8)
     variants = {}
     for name, wrong in {"nan": {"encoder.0.weight": no_number}, "shape": {"decoder.bias": np.zeros((3, 3))},
@@ -312,31 +312,31 @@ def test_a_damaged_model_is_refused(models, tmp_path):
                         "spread": {"encoder.0.spread": -np.eye(7)},
                         "object": {"encoder.0.bias": np.array([{}] * 7, object)}}.items():  # fmt: skip
         buffer = io.BytesIO()
-        np.savez(buffer, **{save.ABOUT: text}, **(tensors | wrong))
+        np.savez(buffer, **{model_files.ABOUT: text}, **(tensors | wrong))
         variants[name] = buffer.getvalue()
     for data in (b"", b"PK", content[:-50], content[: len(content) // 2], bomb.getvalue(), *variants.values()):
         (tmp_path / "bad.npz").write_bytes(data)
         with pytest.raises(InputError):
-            save.load(str(tmp_path / "bad.npz"))
+            model_files.load(str(tmp_path / "bad.npz"))
     huge = (1 << 62).to_bytes(8, "little") + safe[8:]
     for data in (b"", safe[:-9], safe[:100], huge, b"\xff" * 64):
         (tmp_path / "bad.safetensors").write_bytes(data)
         with pytest.raises(InputError):
-            save.load(str(tmp_path / "bad.safetensors"))
+            model_files.load(str(tmp_path / "bad.safetensors"))
     for path in ("absent.npz", "model.pt"):
         with pytest.raises(InputError):
-            save.load(path)
+            model_files.load(path)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
 def test_a_model_survives_its_file(models, tmp_path, suffix):
-    model = save.load(str(models / "sigmoid.npz"))
+    model = model_files.load(str(models / "sigmoid.npz"))
     path = str(tmp_path / f"again{suffix}")
-    save.save(path, model)
-    again = save.load(path)
+    model_files.save(path, model)
+    again = model_files.load(path)
     assert again.about == model.about
-    for name, value in save.tensors_of(model).items():
-        assert np.array_equal(save.tensors_of(again)[name], value)
+    for name, value in model_files.tensors_of(model).items():
+        assert np.array_equal(model_files.tensors_of(again)[name], value)
 
 
 def test_noise_that_no_float_can_square_is_refused(models, capsys):

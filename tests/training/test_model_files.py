@@ -5,24 +5,21 @@ import json
 import zipfile
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import command
 import numpy as np
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.files import check_target, strict_json, write_all
+from sensorsim._util.files import strict_json
 from sensorsim.accounting.composition import Covers
 from sensorsim.codegen.package_tables import trained_line
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.hospital.learning import nothing_known
-from sensorsim.training import save
-from sensorsim.training.about import SECRET, about_model
-from sensorsim.training.prior_codes import codes
-from sensorsim.training.quantise import in_integers
-from sensorsim.training.statement import Statement
-from sensorsim.training.trained import Part, Trained
+from sensorsim.training import model_files
+from sensorsim.training.fitting import Statement
+from sensorsim.training.model_files import SECRET, about_model, in_integers
+from sensorsim.training.trained import Part, Trained, codes
 
 N, L = 3, 2
 
@@ -42,12 +39,12 @@ def made(size=1.0, **told):
     said = Statement(1.6, 1.5, 0.0, covers.sentence, covers.value, False, covers.value, "local", "given", "")
     given = {"kind": "rows", "columns": ("a", "b", "c"), "ranges": None, "normalise": None, "noise": SECRET}
     about = about_model(said, form="sigmoid", mechanism="sampled", sizes=(N, L, 2), records=9, identity=["ab"], **given)
-    return save.Model(trained, *codes(trained, nothing_known(np.arange(N))), about | told)
+    return model_files.Model(trained, *codes(trained, nothing_known(np.arange(N))), about | told)
 
 
 def npz(about_text, tensors):
     buffer = io.BytesIO()
-    np.savez(buffer, **{save.ABOUT: np.frombuffer(about_text.encode(), np.uint8)}, **tensors)
+    np.savez(buffer, **{model_files.ABOUT: np.frombuffer(about_text.encode(), np.uint8)}, **tensors)
     return buffer.getvalue()
 
 
@@ -55,7 +52,7 @@ def refused(path, content):
     """The sentence with which a file is refused; it names the file."""
     path.write_bytes(content)
     with pytest.raises(InputError) as error:
-        save.load(str(path))
+        model_files.load(str(path))
     assert path.name in str(error.value) and len(str(error.value)) < 300
     return str(error.value)
 
@@ -68,10 +65,10 @@ def refused(path, content):
 )  # fmt: skip
 def test_a_statement_out_of_bounds_is_refused(tmp_path, change):
     model = made()
-    tensors = save.tensors_of(model)
+    tensors = model_files.tensors_of(model)
     refused(tmp_path / "m.npz", npz(json.dumps(model.about | change), tensors))
     (tmp_path / "m.npz").write_bytes(npz(json.dumps(model.about | {"delta": 1, "spent_epsilon": 10**6}), tensors))
-    assert save.load(str(tmp_path / "m.npz")).about["spent_epsilon"] == 10**6
+    assert model_files.load(str(tmp_path / "m.npz")).about["spent_epsilon"] == 10**6
 
 
 @pytest.mark.parametrize(
@@ -80,10 +77,10 @@ def test_a_statement_out_of_bounds_is_refused(tmp_path, change):
 )
 def test_a_spread_that_is_no_covariance_is_neither_read_nor_written(tmp_path, spread):
     model = made()
-    tensors = save.tensors_of(model) | {"encoder.1.spread": np.array(spread)}
+    tensors = model_files.tensors_of(model) | {"encoder.1.spread": np.array(spread)}
     refused(tmp_path / "m.npz", npz(json.dumps(model.about), tensors))
     with pytest.raises(InputError, match="no file of a model may hold"):
-        save.save(str(tmp_path / "n.npz"), replace(model, spread=(model.spread[0], np.array(spread))))
+        model_files.save(str(tmp_path / "n.npz"), replace(model, spread=(model.spread[0], np.array(spread))))
     assert not (tmp_path / "n.npz").exists()
 
 
@@ -94,19 +91,19 @@ def test_every_spread_that_is_made_can_be_read(tmp_path, size):
     same = Trained("sigmoid", tuple(replace(part, W=part.W[:, :1] @ np.ones((1, L))) for part in model.trained.users))
     for trained in (model.trained, same):
         middle, spread = codes(trained, nothing_known(np.arange(N)))
-        save.save(str(tmp_path / "m.npz"), replace(model, trained=trained, middle=middle, spread=spread))
-        assert np.array_equal(save.load(str(tmp_path / "m.npz")).spread[0], spread[0])
+        model_files.save(str(tmp_path / "m.npz"), replace(model, trained=trained, middle=middle, spread=spread))
+        assert np.array_equal(model_files.load(str(tmp_path / "m.npz")).spread[0], spread[0])
 
 
 def test_no_key_and_no_member_stands_twice(tmp_path):
     model = made()
-    text, tensors = json.dumps(model.about), save.tensors_of(model)
+    text, tensors = json.dumps(model.about), model_files.tensors_of(model)
     refused(tmp_path / "m.npz", npz(text[:-1] + ', "spent_epsilon": 0.1}', tensors))
     content = io.BytesIO(npz(text, tensors))
     with zipfile.ZipFile(content, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("decoder.bias.npy", archive.read("decoder.bias.npy"))
     refused(tmp_path / "m.npz", content.getvalue())
-    save.save(str(tmp_path / "m.safetensors"), model)
+    model_files.save(str(tmp_path / "m.safetensors"), model)
     data = (tmp_path / "m.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = data[8 : 8 + size].rstrip()[:-1] + b', "__metadata__": {"sensorsim": "{}"}}'
@@ -226,40 +223,16 @@ def test_what_is_read_is_not_written_over(places, monkeypatch, run):
 @pytest.mark.parametrize("name", ["a\x07b", "r" * 101])
 def test_names_that_no_model_may_hold_are_refused_before_training(places, monkeypatch, run, name):
     pytest.importorskip("torch")
-    from sensorsim.training import fit
 
     def never(*_):
         raise AssertionError("it was trained")
 
     monkeypatch.chdir(places)
-    monkeypatch.setattr(fit, "_trained", never)
+    monkeypatch.setattr("sensorsim.training.step.Source", never)
     (places / "d.csv").write_text((places / "d.csv").read_text().replace("q", name, 1))
     words = ("train", "--data", "d.csv", "--columns", f"p,{name}", "--l", "1", "--normalise", "max")
     code, out, said = run(*words, "--out", "m.npz")
     assert code == 2 and out == "" and "cannot be the name" in said.splitlines()[-1] and len(said) < 400
-
-
-def test_several_files_are_written_together_or_not_at_all(tmp_path, monkeypatch):
-    old = Path(tmp_path / "a")
-    old.write_text("old")
-    (tmp_path / "b").mkdir()
-    with pytest.raises(InputError, match="is a folder"):
-        write_all({str(old): "new", str(tmp_path / "b"): "new"})
-    with pytest.raises(InputError, match="one file"):
-        write_all({str(old): "new", f"{tmp_path}/./a": "other"})
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    real = Path.chmod
-    monkeypatch.setattr(Path, "chmod", lambda self, mode: full() if ".c." in self.name else real(self, mode))
-    with pytest.raises(InputError, match="No space left"):
-        write_all({str(old): "new", str(tmp_path / "c"): "new"})
-    assert old.read_text() == "old" and sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
-    monkeypatch.undo()
-    write_all({str(old): "new", str(tmp_path / ("n" * 250)): b"long"})
-    assert old.read_text() == "new" and (tmp_path / ("n" * 250)).read_bytes() == b"long"
-    assert check_target(old) == old.resolve()
 
 
 def test_training_tells_no_count_of_readings(places, monkeypatch, run):

@@ -7,8 +7,9 @@ from figure_rows import EPSILONS, FIGURES, artists, row, trivial
 from matplotlib.colors import to_hex
 
 from sensorsim._util.drawing import picture, save_both
-from sensorsim.training import crowds, curves, figures
-from sensorsim.training.axes import ACCURACY, R2, log_ticks
+from sensorsim.datasets.dataset import CROWDS
+from sensorsim.training import curves, run_figures
+from sensorsim.training.curves import ACCURACY, R2, log_ticks
 
 
 def test_the_axis_shows_the_top():
@@ -32,7 +33,7 @@ def test_every_axis_has_ticks_that_can_be_read(low, high):
 def test_points_stand_where_their_numbers_are():
     accuracies = [97.0, 98.5, 99.2, 99.6]
     rows = [row("sampled", epsilon, value) for epsilon, value in zip(EPSILONS, accuracies, strict=True)]
-    (axis,) = figures.accuracy_against_epsilon(rows[::-1], trivial()).axes
+    (axis,) = run_figures.accuracy_against_epsilon(rows[::-1], trivial()).axes
     line = artists(axis, "lines", "curve ")["curve sampled"]
     assert list(line.get_xdata()) == list(EPSILONS)
     assert line.get_ydata() == pytest.approx([0.03, 0.015, 0.008, 0.004])
@@ -77,7 +78,7 @@ def test_cells_without_a_mean_are_said_and_not_drawn():
     rows += [row("release", epsilon, None, **failed) for epsilon in EPSILONS]
     rows += [row("dp-zo", epsilon, 90.0) for epsilon in EPSILONS[1:]] + [row("dp-zo", EPSILONS[0], None, **failed)]
     for against, measure in (("nominal", ACCURACY), ("spent", ACCURACY), ("nominal", R2)):
-        figure = figures.accuracy_against_epsilon(rows, trivial(), against, measure)
+        figure = run_figures.accuracy_against_epsilon(rows, trivial(), against, measure)
         (axis,) = figure.axes
         assert EPSILONS[1] not in artists(axis, "lines", "curve ")["curve sampled"].get_xdata()
         lost = [list(line.get_xdata()) for line in axis.lines if line.get_gid() == "lost"]
@@ -85,7 +86,7 @@ def test_cells_without_a_mean_are_said_and_not_drawn():
         assert len(artists(axis, "lines", "curve dp-zo")) == 1
         assert "no bound" not in axis.get_xlabel()
         told = " ".join(text.get_text().replace("\n", " ") for text in figure.texts)
-        assert (figures.AS_STATED in told) is (against != "nominal"), told
+        assert (run_figures.AS_STATED in told) is (against != "nominal"), told
         assert "no result: release" in artists(axis, "texts", "corner")["corner"].get_text().replace("\u00a0", " ")
         assert curves.LOST in [text.get_text() for text in figure.legends[0].get_texts()]
         assert picture(figure, "png", 40)
@@ -94,7 +95,7 @@ def test_cells_without_a_mean_are_said_and_not_drawn():
 def test_what_is_off_the_scale_is_named_with_its_number():
     rows = [row("sampled", epsilon, 99.0) for epsilon in EPSILONS]
     exact = {"accuracy": 100.0, "r2": 1.0}
-    (axis,) = figures.accuracy_against_epsilon(rows, trivial(**{"PCA-14": exact})).axes
+    (axis,) = run_figures.accuracy_against_epsilon(rows, trivial(**{"PCA-14": exact})).axes
     told = " ".join(text.get_text() for text in axis.texts if text.get_gid() == "corner").replace("\u00a0", " ")
     assert "zeros 20 %" in told and "above: PCA-14 ≥ 99.9999 %" in told
     assert "label zeros" not in artists(axis, "texts", "label ")
@@ -108,7 +109,7 @@ def test_mechanisms_without_a_bound_are_named_where_it_is_the_axis():
 
 def test_the_headline_has_both_measures_of_both_sets():
     axes = FIGURES["records"]().axes
-    assert [axis.get_title("left") for axis in axes[:2]] == list(crowds.SETS.values())
+    assert [axis.get_title("left") for axis in axes[:2]] == list(CROWDS.values())
     assert [axis.get_yscale() for axis in axes] == ["log", "log", "linear", "linear"]
     assert next(tick.get_text() for tick in axes[2].get_xticklabels()) == "1\u2009000\n76 people"
     for axis in axes:

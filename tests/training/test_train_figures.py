@@ -16,10 +16,10 @@ from sensorsim.kernels.encoder import encoder
 from sensorsim._util.errors import InputError
 from sensorsim.commands import figures as figures_command
 from sensorsim.commands.program import main
+from sensorsim.datasets.dataset import CROWDS, PAPER_COLUMNS, crowd
 from sensorsim.encoders import as_json, read_encoder
 from sensorsim.language.numba_backend import compiled
-from sensorsim.training import crowds, noisy_inputs, quantise
-from sensorsim.training.data import PAPER_COLUMNS
+from sensorsim.training import model_files, run_figures
 
 DEFAULT = read_encoder(Path(__file__).parents[2] / "tables" / "encoders" / "default.json")
 
@@ -27,16 +27,16 @@ DEFAULT = read_encoder(Path(__file__).parents[2] / "tables" / "encoders" / "defa
 @pytest.mark.parametrize("printed", [True, False])
 @pytest.mark.parametrize("h", [0.0, 0.1, 0.5])
 def test_density_of_b_max_is_a_density(printed, h):
-    places, density = noisy_inputs.density_curve(h, 1.5, printed)
+    places, density = run_figures.density_curve(h, 1.5, printed)
     assert np.trapezoid(density, places) == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("h", [0.0, 0.1, 0.5])
 def test_the_density_that_holds_is_the_one_that_is_drawn(h):
     sd = 0.8
-    places, density = noisy_inputs.density_curve(h, sd, printed=False)
-    D = np.random.default_rng(0).normal(0, sd, (20_000, noisy_inputs.DRAWS))
-    drawn = np.log10(noisy_inputs.L * (np.exp(D) / (1 + (np.exp(D) - 1) * h)).max(axis=1))
+    places, density = run_figures.density_curve(h, sd, printed=False)
+    D = np.random.default_rng(0).normal(0, sd, (20_000, run_figures.DRAWS))
+    drawn = np.log10(run_figures.L * (np.exp(D) / (1 + (np.exp(D) - 1) * h)).max(axis=1))
     cdf = np.concatenate([[0], np.cumsum(np.diff(places) * (density[1:] + density[:-1]) / 2)])
     for quantile in (0.1, 0.5, 0.9):
         assert np.interp(np.quantile(drawn, quantile), places, cdf) == pytest.approx(quantile, abs=0.02)
@@ -45,10 +45,10 @@ def test_the_density_that_holds_is_the_one_that_is_drawn(h):
 def test_the_printed_probability_claim_does_not_hold():
     for sigma in (0.1, 1, 5, 1e6):
         for printed in (True, False):
-            assert noisy_inputs.probability_below_one(noisy_inputs.spread(sigma, printed)) < 1e-30 + 1e-33
-            assert noisy_inputs.probability_below_one(noisy_inputs.spread(sigma, printed), draws=1) < 0.5
+            assert run_figures.probability_below_one(run_figures.spread(sigma, printed)) < 1e-30 + 1e-33
+            assert run_figures.probability_below_one(run_figures.spread(sigma, printed), draws=1) < 0.5
     for sigma in (1, 5):
-        assert noisy_inputs.share_below_one(sigma) < 0.02
+        assert run_figures.share_below_one(sigma) < 0.02
 
 
 def sums(x, weights, bias):
@@ -90,7 +90,7 @@ def test_the_default_encoder_is_plain_data_with_provenance():
     assert shipped.provenance["quantisation"] == {"weights_saturated": 0}
     assert shipped.ranges is not None  # a body has no column maximum to divide by
     rows = np.random.default_rng(0).random((5, 14))
-    hidden = quantise.encode(rows, [list(row) for row in shipped.weights], list(shipped.bias))
+    hidden = model_files.encode(rows, [list(row) for row in shipped.weights], list(shipped.bias))
     assert ((hidden > 0) & (hidden < 1)).all()
 
 
@@ -173,12 +173,11 @@ def test_every_figure_is_drawn(tmp_path, capsys, monkeypatch):
 
 def _runs_nothing_again(monkeypatch):
     """Finished cells are kept in files beside the figures; to train another would be an error."""
-    from sensorsim.training import cell
 
     def refuse(*_):
         raise AssertionError("a finished cell was trained again")
 
-    monkeypatch.setattr(cell, "train_and_score", refuse)
+    monkeypatch.setattr("sensorsim.training.cells.train_and_score", refuse)
 
 
 def test_a_figure_that_needs_no_training_loads_no_data(tmp_path, capsys, monkeypatch):
@@ -208,7 +207,7 @@ def test_what_cannot_be_drawn_is_refused_before_anything_runs(tmp_path, capsys, 
 
 
 def test_a_crowd_has_its_size_and_the_flipped_one_is_its_mirror():
-    plain, flipped = (crowds.crowd(name, 300) for name in crowds.SETS)
+    plain, flipped = (crowd(name, 300) for name in CROWDS)
     assert plain.x.shape == flipped.x.shape == (300, 14)
     assert len(np.unique(plain.person)) == 23  # 35 of 457 rows
     for column in range(14):
@@ -216,4 +215,4 @@ def test_a_crowd_has_its_size_and_the_flipped_one_is_its_mirror():
         mirrored = 1 - plain.x[:, column] if of_thirteen % 2 else plain.x[:, column]
         assert np.array_equal(flipped.x[:, column], mirrored)
     assert np.array_equal(flipped.x[:, 12], flipped.x[:, 13])
-    assert plain.digest != flipped.digest != crowds.crowd("flipped", 301).digest
+    assert plain.digest != flipped.digest != crowd("flipped", 301).digest

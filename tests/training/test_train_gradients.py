@@ -5,10 +5,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import model, optimiser  # noqa: E402
+from sensorsim.training import model  # noqa: E402
 from sensorsim.training.config import Config  # noqa: E402
-from sensorsim.training.noise import Source  # noqa: E402
-from sensorsim.training.step import Batch, Step, noise_factor  # noqa: E402
+from sensorsim.training.step import (  # noqa: E402
+    Batch,
+    Source,
+    Step,
+    noise_factor,
+)
 
 UNITS, N, L = 3, 5, 2
 
@@ -179,7 +183,7 @@ def test_optimiser_equals_torch(name):
     start = torch.randn(40, generator=generator)
     ours, theirs = start.clone(), start.clone().requires_grad_()
     peer = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[name]([theirs], lr=1e-2)
-    update = optimiser.make(name, ours, 1e-2)
+    update = model.make_optimiser(name, ours, 1e-2)
     for _ in range(50):
         theirs.grad = torch.randn(40, generator=generator)
         peer.step()

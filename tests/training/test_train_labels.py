@@ -5,13 +5,14 @@ import itertools
 import numpy as np
 import pytest
 from figure_rows import FIGURES, artists
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from sensorsim._util.drawing import apart
 
 
 def boxes(figure):
     """Everything written beside the lines, the scales under them, and the heading."""
-    renderer = figure.canvas.get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()
     texts = [text for axis in figure.axes for text in axis.texts if text.get_gid()]
     texts += [text for text in figure.texts if text.get_gid() == "heading"]
     for axis in figure.axes:
@@ -35,7 +36,7 @@ def test_no_label_covers_another_and_none_leaves_the_sheet(name):
 @pytest.mark.parametrize("name", ["nominal", "spent", "person", "uneven", "records", "c", "cost"])
 def test_a_label_sits_at_its_line_or_a_leader_leads_to_it(name):
     figure = FIGURES[name]()
-    renderer = figure.canvas.get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()
     point = figure.dpi / 72
     for axis in figure.axes:
         leaders = artists(axis, "lines", "leader ")

@@ -9,11 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from sensorsim.datasets.dataset import Dataset  # noqa: E402
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import data, model, optimiser, order, records, run, scoring  # noqa: E402
+from sensorsim.training import cells, loop, model  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.noise import Source, Together  # noqa: E402
-from sensorsim.training.step import Batch, Step  # noqa: E402
+from sensorsim.training.step import Batch, Source, Step, Together  # noqa: E402  # noqa: E402
 from sensorsim.training.trained import Part, Trained  # noqa: E402
 
 
@@ -23,7 +23,7 @@ def made(rows=60, n=4, m=2, held_out=True, seed=0):
     person = np.arange(rows) // 2
     user = np.where(person % (m + 1) < m, person % (m + 1), 0)
     held = (person % 5 == 4) if held_out else np.zeros(rows, bool)
-    return data.Dataset(rng.random((rows, n)), tuple("abcdefgh"[:n]), person, user, held, "made", "ranges")
+    return Dataset(rng.random((rows, n)), tuple("abcdefgh"[:n]), person, user, held, "made", "ranges")
 
 
 def printed(mechanism, epsilon=None, **given):
@@ -41,9 +41,9 @@ def sources(count):
 def test_every_record_is_read_once_per_epoch_by_its_own_user(batch, runs, m):
     days = made(m=m)
     config = printed("none", batch=batch, m=m, epochs=2)
-    read = records.gather(days, config, runs, sources(runs))
+    read = loop.gather(days, config, runs, sources(runs))
     seen = [[] for _ in range(runs * m)]
-    for part in records.batches(read, config, batch == 1 and runs * m > 1, sources(runs)):
+    for part in loop.batches(read, config, batch == 1 and runs * m > 1, sources(runs)):
         for unit in range(runs * m):
             for place in range(part.x.shape[1]):
                 if part.present is None or part.present[unit, place, 0] > 0:
@@ -60,19 +60,19 @@ def test_a_user_without_records_left_stays_as_it_is():
     def trained(rows):
         x = np.random.default_rng(0).random((12, 3))[:rows]
         user = np.where(np.arange(rows) < 4, 1, 0)
-        days = data.Dataset(x, ("a", "b", "c"), np.arange(rows), user, np.zeros(rows, bool), "", "ranges")
-        read = records.gather(days, config, 1, sources(1))
+        days = Dataset(x, ("a", "b", "c"), np.arange(rows), user, np.zeros(rows, bool), "", "ranges")
+        read = loop.gather(days, config, 1, sources(1))
         weights, gradient = (model.allocate(2, 3, 2, False, True) for _ in range(2))
         model.initialise(weights, torch.Generator().manual_seed(1))
-        update = optimiser.make("adam", weights.flat, config.lr)
-        for place, part in enumerate(records.epoch(read, config, True, sources(1))):
+        update = model.make_optimiser("adam", weights.flat, config.lr)
+        for place, part in enumerate(loop.epoch(read, config, True, sources(1))):
             if place < 4:
                 part.x[1, 0] = torch.tensor(x[place])  # the same order for user 1 in both data sets
             config.object.step(Step(config, part, weights, gradient, Source(0)))
             if part.absent is None:
                 update.step(gradient.flat)
             else:
-                run.update_the_present(update, weights, gradient, part.absent)
+                loop.update_the_present(update, weights, gradient, part.absent)
         return weights.W[1].clone()
 
     torch.testing.assert_close(trained(8), trained(12), rtol=0, atol=0)
@@ -84,7 +84,7 @@ def test_places_of_ones_are_those_of_independent_trials():
     source = Source(1)
     tosses = np.zeros((repeats, total))
     for toss in tosses:
-        places = order.bernoulli_places(total, q, source)
+        places = loop.bernoulli_places(total, q, source)
         assert len(np.unique(places)) == len(places)
         toss[places] = 1
     assert tosses.mean() == pytest.approx(q, abs=5 * math.sqrt(q * (1 - q) / tosses.size))
@@ -94,7 +94,7 @@ def test_places_of_ones_are_those_of_independent_trials():
     assert tosses.sum(1).var() == pytest.approx(spread, rel=5 * math.sqrt(2 / repeats))
     by_place = tosses.mean(0)
     assert (abs(by_place - q) < 5 * math.sqrt(q * (1 - q) / repeats)).all()
-    assert order.bernoulli_places(7, 1.0, source).tolist() == list(range(7))
+    assert loop.bernoulli_places(7, 1.0, source).tolist() == list(range(7))
 
 
 @pytest.mark.parametrize(("batch", "runs"), [(1, 3), (6, 3), (6, 1), (30, 1), (100, 2)])
@@ -103,12 +103,12 @@ def test_poisson_batches_have_every_record_with_one_probability_and_drop_none(ba
     rows = int((~days.held_out).sum())
     config = printed("dpsgd-weights", 1.0, batch=batch, m=1, sampling="poisson", records=rows, epochs=200)
     drawn = []
-    places = order.bernoulli_places
-    monkeypatch.setattr(order, "bernoulli_places", lambda *given: drawn.append(places(*given)) or drawn[-1])
-    read = records.gather(days, config, runs, sources(runs))
+    places = loop.bernoulli_places
+    monkeypatch.setattr(loop, "bernoulli_places", lambda *given: drawn.append(places(*given)) or drawn[-1])
+    read = loop.gather(days, config, runs, sources(runs))
     number = {tuple(row): place for place, row in enumerate(read.x.tolist())}
     times, steps, sizes = np.zeros((runs, rows)), 0, []
-    for part in records.batches(read, config, False, sources(runs)):
+    for part in loop.batches(read, config, False, sources(runs)):
         steps += 1
         for unit in range(runs):
             there = part.x[unit] if part.present is None else part.x[unit][part.present[unit, :, 0] > 0]
@@ -201,9 +201,9 @@ def test_training_sees_records_with_all_of_sigma(sigma, mechanism, fresh, batch,
     """Deviation sigma around the record; drawn in every epoch where the mechanism says so, else once."""
     days = made(rows=600, m=1)
     config = printed(mechanism, 1.0, sigma=sigma, batch=batch, m=1, epochs=2)
-    read = records.gather(days, config, runs, sources(runs))
+    read = loop.gather(days, config, runs, sources(runs))
     noise: dict[tuple, list] = {}
-    for part in records.batches(read, config, batch == 1 and runs > 1, sources(runs)):
+    for part in loop.batches(read, config, batch == 1 and runs > 1, sources(runs)):
         for unit in range(runs):
             there = slice(None) if part.present is None else part.present[unit, :, 0] > 0
             for x, seen in zip(part.x[unit][there].tolist(), part.noisy[unit][there].tolist(), strict=True):
@@ -233,7 +233,7 @@ def test_scores_are_taken_under_all_of_sigma(form, sigma):
     else:
         models = [Trained("linear", (Part(W, b, 0.4 * np.eye(n), np.full(n, 0.5)),) * 2)] * runs
     config = printed("none", sigma=sigma, m=2, l=n, bias=True)
-    found = scoring.score(days, config, models, [torch.Generator().manual_seed(seed) for seed in range(runs)])
+    found = cells.score(days, config, models, [torch.Generator().manual_seed(seed) for seed in range(runs)])
 
     def predicted(u):
         if form == "linear":
@@ -284,14 +284,14 @@ def test_scores_in_chunks_of_rows_are_those_of_all_rows(monkeypatch):
 
     def scored():
         config = Config("none", m=days.m)
-        return scoring.score(days, config, [Off(by) for by in error], torch.Generator().manual_seed(0))
+        return cells.score(days, config, [Off(by) for by in error], torch.Generator().manual_seed(0))
 
     whole = scored()
-    monkeypatch.setattr(scoring, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(cells, "ROWS_AT_ONCE", 7)
     cut = scored()
     kept = [0, 2]
     assert np.isnan(cut.accuracy[1]) and np.isnan(whole.accuracy[1]) and np.isnan(cut.r2[1])
-    for name in scoring.PARTS:
+    for name in cells.PARTS:
         assert getattr(cut, name)[kept] == pytest.approx(getattr(whole, name)[kept], rel=1e-12)
     assert whole.accuracy[0] == pytest.approx(100 * (1 - np.square(error[0]).mean()))
     assert whole.accuracy_mae[2] == pytest.approx(100 * (1 - abs(error[2]).mean()))
@@ -326,7 +326,7 @@ def test_weights_walk_as_far_as_the_noise_of_dpsgd_weights_should_take_them(batc
     model.initialise(start, *(stream.generator for stream in streams))
     for stream, state in zip(streams, states, strict=True):
         stream.generator.set_state(state)
-    moved = (run.train_block(days, config, runs, streams).flat - start.flat).double()
+    moved = (loop.train_block(days, config, runs, streams).flat - start.flat).double()
     rows = np.bincount(days.user)
     for j in range(m):
         steps = epochs * math.ceil(rows[j] / batch)
@@ -355,27 +355,27 @@ def test_noise_ahead_is_used_once_and_each_run_has_its_own():
 def test_the_rate_goes_to_zero_where_the_schedule_is_linear(monkeypatch):
     rates = []
 
-    class Remembers(optimiser.SGD):
+    class Remembers(model.SGD):
         def step(self, gradient):
             rates.append(self.lr)
             super().step(gradient)
 
-    monkeypatch.setattr(optimiser, "make", lambda name, flat, lr: Remembers(flat, lr))
+    monkeypatch.setattr(model, "make_optimiser", lambda name, flat, lr: Remembers(flat, lr))
     days = made(m=1)
     steps = 3 * math.ceil(int((~days.held_out).sum()) / 10)
-    run.train_block(days, printed("none", batch=10, m=1, epochs=3, lr=0.5, schedule="linear"), 2, sources(2))
+    loop.train_block(days, printed("none", batch=10, m=1, epochs=3, lr=0.5, schedule="linear"), 2, sources(2))
     assert rates == pytest.approx([0.5 * (1 - place / steps) for place in range(steps)])
     rates.clear()
-    run.train_block(days, printed("none", batch=10, m=1, epochs=3, lr=0.5), 2, sources(2))
+    loop.train_block(days, printed("none", batch=10, m=1, epochs=3, lr=0.5), 2, sources(2))
     assert rates == [0.5] * steps
 
 
 def test_a_data_free_start_is_that_of_every_unit():
-    from sensorsim.training.estimator import data_free_start
+    from sensorsim.training.trained import data_free_start
 
     days = made()
     config = checked(Config("none", m=2, l=2, start="data-free", epochs=0), days.n)
-    trained = run.train_block(days, config, 3, sources(3))
+    trained = loop.train_block(days, config, 3, sources(3))
     start = data_free_start(config, days.n, days.columns)
     assert torch.equal(trained.W, start.W.repeat(3, 1, 1)) and torch.equal(trained.V, start.V.repeat(3, 1, 1))
 
@@ -385,14 +385,15 @@ def test_a_data_free_start_is_that_of_every_unit():
 PEAK = """
 import re, sys
 import numpy as np
-from sensorsim.training import cell, data, records
+from sensorsim.datasets.dataset import Dataset
+from sensorsim.training import cells, loop
 from sensorsim.training.config import Config
 rows, person = 100_000, np.arange(100_000) // 20
-days = data.Dataset(np.random.default_rng(0).random((rows, 14)), tuple("abcdefghijklmn"), person,
+days = Dataset(np.random.default_rng(0).random((rows, 14)), tuple("abcdefghijklmn"), person,
                     person % 2, person % 5 == 0, "made", "ranges")
 config = Config(sys.argv[1], 1.6, sigma=5.0, runs=100, seed=0, batch=int(sys.argv[2]), epochs=1)
-config, days = cell.ready(config, days)
-cell.run_some(days, config, range(min(100, records.runs_at_once(days, config))))
+config, days = cells.ready(config, days)
+cells.run_some(days, config, range(min(100, loop.runs_at_once(days, config))))
 # ru_maxrss would be that of the process that started this one, where it was larger.
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) / 1024)
 """

@@ -10,14 +10,20 @@ torch = pytest.importorskip("torch")
 
 import naive_train as naive  # noqa: E402
 
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import prepare  # noqa: E402
 from sensorsim.mechanisms import dpsgd_weights, find  # noqa: E402
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
 from sensorsim.mechanisms.release import Release, table_for  # noqa: E402
-from sensorsim.training import data, model, records, run, synthetic  # noqa: E402
+from sensorsim.training import loop, model  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.noise import Source  # noqa: E402
-from sensorsim.training.statement import CLEAN_RELEASE, PRIVATE_MAXIMA, REPRODUCIBLE, statement  # noqa: E402
-from sensorsim.training.step import Batch, Step, noise_factor  # noqa: E402
+from sensorsim.training.fitting import CLEAN_RELEASE, PRIVATE_MAXIMA, REPRODUCIBLE, statement  # noqa: E402
+from sensorsim.training.step import (  # noqa: E402
+    Batch,
+    Source,
+    Step,
+    noise_factor,
+)
 
 
 def printed(mechanism, epsilon=None, **given):
@@ -31,7 +37,7 @@ L = 3
 
 @pytest.fixture(scope="module")
 def small():
-    return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 class Caught(Step):
@@ -79,13 +85,13 @@ def test_noise_that_was_frozen_keeps_its_scale(noisy):
     config = printed("spof", 0.8, c=1.5, m=1)
     weights = model.allocate(1, 4, L, False, True)
     model.initialise(weights, generator())
-    rows = records.Records(x[0], torch.tensor([[0]]), 1, {}, seen)
-    scale = config.object.prepare(run.Setting(config, rows, weights))["scale"].item()
+    rows = loop.Records(x[0], torch.tensor([[0]]), 1, {}, seen)
+    scale = config.object.prepare(loop.Setting(config, rows, weights))["scale"].item()
     x_, seen_ = plain(x, seen)
     c_j = sum(1.5 * h for h in naive.encode(x_, weights.W[0].tolist()))
     b = 1.0 if seen is None else sum(naive.noise_factors(x_, seen_, weights.W[0].tolist()))
     assert scale == pytest.approx((1.5 * 4 + 4 * c_j * (c_j / 2 + 2) / b) / (math.sqrt(2) * 0.8), rel=1e-5)
-    assert config.object.prepare(run.Setting(replace(config, redraw=True), rows, weights)) == {}
+    assert config.object.prepare(loop.Setting(replace(config, redraw=True), rows, weights)) == {}
 
 
 @pytest.mark.parametrize("point", ["zero", "prediction"])
@@ -163,9 +169,9 @@ def test_weights_depend_on_the_release_alone(small, mechanism, sigma, monkeypatc
     other = replace(small, x=1 - small.x)
     with monkeypatch.context() as patch:
         patch.setattr(Release, "draw", same)
-        first, second = (run.train_block(d, config, 2, Source(0)) for d in (small, other))
+        first, second = (loop.train_block(d, config, 2, Source(0)) for d in (small, other))
     assert torch.equal(first.flat, second.flat)
-    free = [run.train_block(d, config, 2, Source(0)).flat for d in (small, other)]
+    free = [loop.train_block(d, config, 2, Source(0)).flat for d in (small, other)]
     assert not torch.equal(*free)
 
 
@@ -202,13 +208,13 @@ def test_released_forward_reads_no_raw_record(small, config):
     moved = replace(base, x=base.x - 0.25)
     back = (-step,) if config.mechanism == "dpsgd" else (-step, step)
     still = (0,) * len(back)
-    first = run.train_block(base, config, 1, Moved(0, *still))
-    second = run.train_block(moved, config, 1, Moved(0, *back))
+    first = loop.train_block(base, config, 1, Moved(0, *still))
+    second = loop.train_block(moved, config, 1, Moved(0, *back))
     assert torch.equal(first.flat, second.flat)
-    assert not torch.equal(first.flat, run.train_block(moved, config, 1, Moved(0, *still)).flat)
+    assert not torch.equal(first.flat, loop.train_block(moved, config, 1, Moved(0, *still)).flat)
     if not config.sigma and not config.c:  # and with a raw forward pass it is another model
         raw = replace(config, forward="raw")
-        pair = [run.train_block(d, raw, 1, Moved(0, *by)).flat for d, by in ((base, still), (moved, back))]
+        pair = [loop.train_block(d, raw, 1, Moved(0, *by)).flat for d, by in ((base, still), (moved, back))]
         assert not torch.equal(*pair)
 
 

@@ -9,13 +9,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from sensorsim.commands.program import main  # noqa: E402
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import prepare  # noqa: E402
 from sensorsim.mechanisms import every, find  # noqa: E402
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import cell, data, model, run, save, synthetic  # noqa: E402
+from sensorsim.training import cells, loop, model, model_files  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.noise import Source  # noqa: E402
-from sensorsim.training.statement import REPRODUCIBLE, statement  # noqa: E402
-from sensorsim.training.step import Batch, Step  # noqa: E402
+from sensorsim.training.fitting import REPRODUCIBLE, statement  # noqa: E402
+from sensorsim.training.step import (  # noqa: E402
+    Batch,
+    Source,
+    Step,
+)
 
 
 def printed(mechanism, epsilon=None, **given):
@@ -38,7 +43,7 @@ LATTICE = {"alpha2": 2**15, "alpha3": 2**16, "less_x": 2**15}
 
 @pytest.fixture(scope="module")
 def small():
-    return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 class Every(Source):
@@ -125,21 +130,21 @@ PRIVATE = [mechanism.name for mechanism in every() if mechanism.private]
 @pytest.mark.parametrize("mechanism", PRIVATE)
 def test_without_a_seed_nothing_comes_twice(small, mechanism):
     config = checked(Config(mechanism, 1.0, **SMALL), small.n)
-    first, second = (cell.train_and_score(single(small, config), config)[0] for _ in range(2))
+    first, second = (cells.train_and_score(single(small, config), config)[0] for _ in range(2))
     assert numbers(first) != numbers(second)
     said = statement(config, small.n)
     assert not said.reproducible and "reproducible" not in said.covers
-    result = cell.run_cell(small, Config(mechanism, 1.0, **SMALL))
+    result = cells.run_cell(small, Config(mechanism, 1.0, **SMALL))
     assert result["reproducible"] is False and result["config"]["seed"] is None
 
 
 @pytest.mark.parametrize("mechanism", PRIVATE)
 def test_with_a_seed_every_bit_comes_again_and_nothing_is_private(small, mechanism):
     config = checked(Config(mechanism, 1.0, seed=5, **SMALL), small.n)
-    first, second = (cell.train_and_score(single(small, config), config)[0] for _ in range(2))
+    first, second = (cells.train_and_score(single(small, config), config)[0] for _ in range(2))
     assert numbers(first) == numbers(second)
     other = checked(Config(mechanism, 1.0, seed=6, **SMALL), small.n)
-    assert numbers(first) != numbers(cell.train_and_score(single(small, other), other)[0])
+    assert numbers(first) != numbers(cells.train_and_score(single(small, other), other)[0])
     said = statement(config, small.n)
     assert said.reproducible and (said.covers.startswith(REPRODUCIBLE) or said.spent_epsilon is None)
     assert said.covers.startswith("nothing")
@@ -154,7 +159,7 @@ def numbers(models):
 
 
 def single(dataset, config):
-    return cell.single_user(dataset) if config.m == 1 else dataset
+    return cells.single_user(dataset) if config.m == 1 else dataset
 
 
 def test_the_mechanisms_noise_is_secret_even_where_the_rest_is_known(small):
@@ -186,11 +191,11 @@ def test_secret_noise_never_comes_from_torch(small, mechanism, noise, monkeypatc
     asked = []
     take = source.words.take
     monkeypatch.setattr(source.words, "take", lambda count: asked.append(count) or take(count))
-    run.train_block(small, config, 2, source)
+    loop.train_block(small, config, 2, source)
     assert sum(asked) > 0
     if noise == "gaussian":  # and with a seed it does, so the refusal is heard
         with pytest.raises(AssertionError, match="noise from torch"):
-            run.train_block(small, config, 2, Source(0))
+            loop.train_block(small, config, 2, Source(0))
 
 
 def test_gaussian_noise_from_words_is_standard():
@@ -215,10 +220,10 @@ def train(folder, capsys, *more):
     words = ["--columns", ",".join(COLUMNS), "--l", "2", "--epochs", "1", "--mechanism", "dpsgd", "--epsilon", "1.6"]
     main(["train", *words, *more, "--out", str(files[0]), "--encoder", str(files[1]), "--format", "json"])
     said = json.loads(capsys.readouterr().out)
-    model = save.load(str(files[0]))
+    model = model_files.load(str(files[0]))
     encoders = [path for path in folder.iterdir() if path.suffix == ".json"]
     written = [model.about, *(json.loads(path.read_text()) for path in encoders)]
-    return said, save.tensors_of(model), written, [path.read_bytes() for path in folder.iterdir()]
+    return said, model_files.tensors_of(model), written, [path.read_bytes() for path in folder.iterdir()]
 
 
 def test_train_with_a_seed_says_so_and_keeps_it_to_itself(tmp_path, capsys):

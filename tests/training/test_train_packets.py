@@ -18,7 +18,7 @@ from sensorsim.hospital import receive
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.noise_table import NoiseTable, certified, ready_table
 from sensorsim.noise.table_file import write_table
-from sensorsim.training.save import load
+from sensorsim.training.model_files import load
 
 N = 3
 LEVEL = 1 << 15

@@ -10,13 +10,13 @@ torch = pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim.accounting.amplification import REMOVED, REPLACED, poisson_epsilon  # noqa: E402
+from sensorsim.datasets.dataset import load  # noqa: E402
 from sensorsim.mechanisms import dpsgd_weights, every, find  # noqa: E402
 from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import cell, data, metrics, model  # noqa: E402
+from sensorsim.training import cells, model  # noqa: E402
 from sensorsim.training.config import Config, checked, records_of  # noqa: E402
-from sensorsim.training.noise import Source, Together  # noqa: E402
-from sensorsim.training.statement import statement  # noqa: E402
-from sensorsim.training.step import Batch, Step  # noqa: E402
+from sensorsim.training.fitting import statement  # noqa: E402
+from sensorsim.training.step import Batch, Source, Step, Together  # noqa: E402  # noqa: E402
 
 N, L = 14, 7
 RECORDS = [8, 9, 12, 12, 12, 19, 32]  # of seven persons
@@ -25,7 +25,7 @@ FAR = 0.15  # points that a net without biases, trained until it stands still, m
 
 @pytest.fixture(scope="module")
 def days():
-    return data.load(None, m=2, normalise="max")
+    return load(None, m=2, normalise="max")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def without_privacy(days):
 
 
 def accuracy(dataset, config):
-    return np.mean(cell.run_cell(dataset, config)["accuracy"])
+    return np.mean(cells.run_cell(dataset, config)["accuracy"])
 
 
 # ---- the noise that is drawn is the noise that is counted
@@ -205,7 +205,7 @@ def test_poisson_sampling_needs_less_noise_and_says_what_is_counted(days):
     assert 1.59 < said.spent_epsilon <= 1.6
     assert "replaced" in said.covers and "removed or added" in said.covers
     assert said.spent_epsilon < said.epsilon_person_median < said.epsilon_person_most
-    assert cell.run_cell(days, Config("dpsgd-weights", 1.6, sampling="poisson", runs=2, seed=0, **common))
+    assert cells.run_cell(days, Config("dpsgd-weights", 1.6, sampling="poisson", runs=2, seed=0, **common))
 
 
 KINDS = ("epochs", "poisson")
@@ -254,7 +254,7 @@ def test_tuned_settings_beat_the_printed_ones(days):
 @pytest.mark.parametrize("mechanism", ["dpsgd-weights", "dp-zo"])
 @pytest.mark.parametrize("sigma", [0.0, 5.0])
 def test_tuned_settings_rise_with_epsilon_from_the_data_free_start(mechanism, sigma):
-    dataset = data.load(None, m=2)
+    dataset = load(None, m=2)
     start = Config(mechanism, 1.0, sigma, runs=4, seed=0, start="data-free", epochs=0)
     found = [start, *(Config(mechanism, epsilon, sigma, runs=4, seed=0) for epsilon in (0.4, 1.6, 6.4))]
     found = [accuracy(dataset, config) for config in found]
@@ -267,8 +267,8 @@ def test_tuned_settings_rise_with_epsilon_from_the_data_free_start(mechanism, si
 
 @pytest.mark.parametrize("normalise", ["ranges", "max"])
 def test_no_privacy_is_trained_until_it_stands_still(normalise):
-    dataset = data.load(None, m=2, normalise=normalise)
-    best = metrics.trivial_predictors(dataset, Config("none"))["PCA-7"]["accuracy"]
+    dataset = load(None, m=2, normalise=normalise)
+    best = cells.trivial_predictors(dataset, Config("none"))["PCA-7"]["accuracy"]
     assert best - FAR < accuracy(dataset, Config("none", runs=2, seed=0, map="sigmoid")) < best
 
 
@@ -280,8 +280,8 @@ def test_no_private_model_is_above_no_privacy(days, without_privacy, mechanism):
 
 def test_no_privacy_learns_what_noisy_inputs_are_worth():
     """With noise of five times the range an input says little: the column mean is what can be had, and it is had."""
-    dataset = data.load(None, m=2)
-    mean = metrics.trivial_predictors(dataset, Config("none"))["column mean"]["accuracy"]
+    dataset = load(None, m=2)
+    mean = cells.trivial_predictors(dataset, Config("none"))["column mean"]["accuracy"]
     for form in ("linear", "sigmoid"):
         assert accuracy(dataset, Config("none", sigma=5.0, runs=2, seed=0, map=form)) > mean - 0.02
 
@@ -290,7 +290,7 @@ def test_no_privacy_learns_what_noisy_inputs_are_worth():
 
 
 def test_r2_of_trivial_predictors_by_hand(days):
-    found = metrics.trivial_predictors(days, Config("none"))
+    found = cells.trivial_predictors(days, Config("none"))
     spread = np.mean((days.x - days.x.mean(0)) ** 2)
     mean = days.x[~days.held_out].mean(0)
     assert found["half"]["r2"] == pytest.approx(1 - np.mean((days.x - 0.5) ** 2) / spread)
@@ -303,7 +303,7 @@ def test_pca_by_singular_values(days):
     _, _, directions = np.linalg.svd(trained - trained.mean(0), full_matrices=False)
     plane = directions[:7].T @ directions[:7]
     ref = np.clip(trained.mean(0) + (days.x - trained.mean(0)) @ plane, 0, 1)
-    found = metrics.trivial_predictors(days, Config("none"))["PCA-7"]["accuracy"]
+    found = cells.trivial_predictors(days, Config("none"))["PCA-7"]["accuracy"]
     assert found == pytest.approx(100 * (1 - np.mean((ref - days.x) ** 2)), abs=1e-5)
 
 

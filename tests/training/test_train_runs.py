@@ -10,8 +10,10 @@ torch = pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim.commands.program import main  # noqa: E402
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import prepare  # noqa: E402
 from sensorsim.mechanisms import dpsgd_weights  # noqa: E402
-from sensorsim.training import cell, data, results_file, sweep, synthetic  # noqa: E402
+from sensorsim.training import cells, results_file, sweeps  # noqa: E402
 from sensorsim.training.config import Config  # noqa: E402
 
 COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
@@ -20,26 +22,26 @@ SMALL = {"l": 2, "epochs": 2, "batch": 1, "start": "random", "seed": 0, "kind": 
 
 @pytest.fixture(scope="module")
 def small():
-    return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 @pytest.fixture
 def asked(monkeypatch):
     """Every number of a run that is trained."""
     found = []
-    run_some = cell.run_some
+    run_some = cells.run_some
 
     def remembered(dataset, config, runs):
         found.extend(runs)
         return run_some(dataset, config, runs)
 
-    monkeypatch.setattr(cell, "run_some", remembered)
+    monkeypatch.setattr(cells, "run_some", remembered)
     return found
 
 
 def swept(small, kept, runs, mechanisms=("dpsgd-weights",), **given):
     base = Config("none", runs=runs, **SMALL | given)
-    return sweep.run(small, sweep.grid(base, mechanisms, [1.0], [0.0], [0.0], small.n, small), kept)
+    return sweeps.run(small, sweeps.grid(base, mechanisms, [1.0], [0.0], [0.0], small.n, small), kept)
 
 
 def test_adding_runs_computes_the_new_ones_alone(small, tmp_path, asked):
@@ -72,9 +74,9 @@ def test_a_run_is_the_same_in_any_company(small, given, batch, monkeypatch):
     """Its draws are its own. Sums in another order may differ by rounding, nothing more."""
     if "sampling" in given:  # what the noise should be is not asked here, and takes long to find
         monkeypatch.setattr(dpsgd_weights, "noise_scale", lambda config, weights: 1.0)
-    config, dataset = cell.ready(Config(epsilon=2.0, runs=6, **SMALL | {"batch": batch} | given), small)
-    together = cell.run_some(dataset, config, range(6))
-    apart = [*cell.run_some(dataset, config, [0]), *cell.run_some(dataset, config, [3, 5])]
+    config, dataset = cells.ready(Config(epsilon=2.0, runs=6, **SMALL | {"batch": batch} | given), small)
+    together = cells.run_some(dataset, config, range(6))
+    apart = [*cells.run_some(dataset, config, [0]), *cells.run_some(dataset, config, [3, 5])]
     for one, number in zip(apart, (0, 3, 5), strict=True):
         for name in ("accuracy", "accuracy_held_out", "r2"):
             assert one[name] == pytest.approx(together[number][name], rel=0, abs=1e-5)
@@ -84,11 +86,11 @@ def test_a_run_is_the_same_in_any_company(small, given, batch, monkeypatch):
 def test_memory_bounds_the_runs_trained_at_once(small, tmp_path, monkeypatch):
     """In pieces or at once, the results are those of the same runs."""
     pieces = []
-    run_some = cell.run_some
-    monkeypatch.setattr(cell, "run_some", lambda d, c, runs: pieces.append(len(runs)) or run_some(d, c, runs))
+    run_some = cells.run_some
+    monkeypatch.setattr(cells, "run_some", lambda d, c, runs: pieces.append(len(runs)) or run_some(d, c, runs))
     with results_file.ResultsFile(tmp_path / "a.sqlite", small.digest) as kept:
         whole = swept(small, kept, 5)[0]
-    monkeypatch.setattr(sweep, "runs_at_once", lambda dataset, config: 2)
+    monkeypatch.setattr(sweeps, "runs_at_once", lambda dataset, config: 2)
     with results_file.ResultsFile(tmp_path / "b.sqlite", small.digest) as kept:
         cut = swept(small, kept, 5)[0]
     assert pieces == [5, 2, 2, 1]
@@ -97,7 +99,7 @@ def test_memory_bounds_the_runs_trained_at_once(small, tmp_path, monkeypatch):
 
 def test_one_impossible_cell_is_recorded_and_does_not_end_the_sweep(small, tmp_path, monkeypatch):
     """An InputError or a lack of memory is tried again next time; what could run has run."""
-    run_some = cell.run_some
+    run_some = cells.run_some
     broken = {"dpsgd": InputError("a sentence."), "spof": MemoryError(), "fm": RuntimeError("can't allocate memory")}
 
     def breaks(dataset, config, runs):
@@ -105,21 +107,21 @@ def test_one_impossible_cell_is_recorded_and_does_not_end_the_sweep(small, tmp_p
             raise broken[config.mechanism]
         return run_some(dataset, config, runs)
 
-    monkeypatch.setattr(cell, "run_some", breaks)
+    monkeypatch.setattr(cells, "run_some", breaks)
     names = ("dpsgd", "spof", "fm", "none")
     with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         found = swept(small, kept, 2, names)
         assert [result["config"]["mechanism"] for result in found] == list(names)
         assert found[0]["error"] == "a sentence." and found[3]["error"] is None
         assert all("not enough memory" in found[place]["error"] for place in (1, 2))
-        assert kept.error(cell.key_of(Config(**found[0]["config"]))) == "a sentence."
-        rows = [sweep.row(result) for result in found]
+        assert ("a sentence.",) in kept.run("SELECT sentence FROM errors")
+        rows = [sweeps.row(result) for result in found]
         assert rows[0]["accuracy"] is None and rows[0]["error"] == "a sentence." and rows[3]["accuracy"] is not None
         assert all(row.keys() == rows[3].keys() for row in rows)
         broken.clear()
         again = swept(small, kept, 2, names)
         assert [result["error"] for result in again] == [None] * 4
-        assert kept.error(cell.key_of(Config(**found[0]["config"]))) is None
+        assert ("a sentence.",) not in kept.run("SELECT sentence FROM errors")
     broken["none"] = RuntimeError("a mistake in the code\nand where")
     with results_file.ResultsFile(tmp_path / "s.sqlite", small.digest) as kept:
         found = swept(small, kept, 2, names)
@@ -130,9 +132,9 @@ def test_one_impossible_cell_is_recorded_and_does_not_end_the_sweep(small, tmp_p
         swept(small, kept, 2, names)
 
 
-@pytest.mark.parametrize("modules", [(sweep, cell), (cell,)], ids=["in the grid", "later"])
+@pytest.mark.parametrize("modules", [(sweeps, cells), (cells,)], ids=["in the grid", "later"])
 def test_a_cell_that_breaks_before_it_is_run_does_not_end_the_sweep(small, tmp_path, monkeypatch, modules):
-    whole = cell.checked
+    whole = cells.checked
 
     def breaks(config, *given):
         if config.mechanism == "dpsgd":
@@ -176,9 +178,9 @@ def test_a_damaged_row_is_computed_again(small, tmp_path, asked, content):
 def test_damaged_trivial_predictors_are_computed_again(small, tmp_path):
     cells = [Config("none", l=2, seed=0)]
     with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
-        first = sweep.trivial(small, cells, kept)
+        first = sweeps.trivial(small, cells, kept)
         kept.run("UPDATE cells SET result = '{\"half\": 1}'")
-        assert sweep.trivial(small, cells, kept) == first
+        assert sweeps.trivial(small, cells, kept) == first
 
 
 def test_a_results_file_that_breaks_under_way_is_one_sentence(small, tmp_path):
@@ -225,7 +227,7 @@ def test_a_sweep_in_which_nothing_can_run_ends_with_the_sentence(tmp_path, capsy
 
 def test_every_row_says_who_is_trusted_and_what_a_person_spends(small, tmp_path):
     with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
-        rows = {r["mechanism"]: r for r in map(sweep.row, swept(small, kept, 2, ("none", "dpsgd", "dpsgd-weights")))}
+        rows = {r["mechanism"]: r for r in map(sweeps.row, swept(small, kept, 2, ("none", "dpsgd", "dpsgd-weights")))}
     assert [row["trust"] for row in rows.values()] == ["none", "local", "central"]
     records = np.bincount(small.person[~small.held_out])
     records = np.sort(records[records > 0])

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from sensorsim.commands.program import main
-from sensorsim.training.save import load
+from sensorsim.training.model_files import load
 
 RANGES = "name,low,high,unit\nsteps,0,{high},1\npulse,30,220,bpm\n"
 READINGS = {"inside": 900, "at the end": 1000, "outside": 1001, "below": -5, "far away": 1e300, "smallest": 5e-324}
@@ -50,7 +50,7 @@ def test_no_range_finds_the_largest_reading(tmp_path, capsys, monkeypatch):
 
 
 def test_what_is_fitted_to_raw_records_says_that_it_is_not_private(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sensorsim.training.synthetic.FIT_ROUNDS", 1)
+    monkeypatch.setattr("sensorsim.datasets.synthetic.FIT_ROUNDS", 1)
     main(["data", "make", "--out", str(tmp_path / "d.csv")])
     main(["data", "fit", str(tmp_path / "d.csv"), "--out", str(tmp_path)])
     assert "NOT PRIVATE" in "".join(capsys.readouterr())

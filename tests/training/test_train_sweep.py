@@ -1,9 +1,7 @@
 """Runs, the store, resuming after kill -9, a Dask cluster, and the commands."""
 
-import contextlib
 import json
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -20,10 +18,12 @@ from sensorsim._util import pool  # noqa: E402
 from sensorsim._util.errors import InputError  # noqa: E402
 from sensorsim._util.hints import need  # noqa: E402
 from sensorsim.commands.program import main  # noqa: E402
+from sensorsim.datasets import synthetic  # noqa: E402
+from sensorsim.datasets.dataset import load, prepare  # noqa: E402
 from sensorsim.mechanisms import every  # noqa: E402
-from sensorsim.training import cell, data, results_file, sweep, synthetic  # noqa: E402
+from sensorsim.training import cells, results_file, sweeps  # noqa: E402
+from sensorsim.training.cells import PARTS  # noqa: E402
 from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.scoring import PARTS  # noqa: E402
 
 COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
 SMALL = {"l": 2, "runs": 3, "epochs": 2, "seed": 0, "kind": "stairs"}
@@ -32,7 +32,7 @@ ARGUMENTS = ["--columns", ",".join(COLUMNS), "--l", "2", "--epochs", "2", "--kin
 
 @pytest.fixture(scope="module")
 def small():
-    return data.prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 def plain(result):
@@ -43,7 +43,7 @@ def plain(result):
 @pytest.mark.parametrize("sigma", [0.0, 5.0])
 def test_every_mechanism_is_reproducible_and_scored(small, mechanism, sigma):
     config = Config(mechanism, 1.0, sigma=sigma, **SMALL)
-    first, second = (cell.run_cell(small, config) for _ in range(2))
+    first, second = (cells.run_cell(small, config) for _ in range(2))
     assert plain(first) == plain(second)
     assert len(first["accuracy"]) == 3 and len(set(first["accuracy"])) == 3
     assert all(-100 < value < 100 for value in first["accuracy"])
@@ -56,26 +56,26 @@ def test_every_mechanism_is_reproducible_and_scored(small, mechanism, sigma):
 def test_options_run_and_matter(small, options):
     base = Config("dpsgd", 4.0, **SMALL)
     changed = Config("dpsgd", 4.0, **SMALL, **options)
-    assert cell.run_cell(small, base)["accuracy"] != cell.run_cell(small, changed)["accuracy"]
+    assert cells.run_cell(small, base)["accuracy"] != cells.run_cell(small, changed)["accuracy"]
 
 
 def test_a_diverging_run_is_recorded_and_never_averaged_away(small):
     """The printed loss has no lower bound, so plain gradient descent runs away from it."""
     config = Config("spof", 1e4, c=0.0, optimiser="sgd", lr=20.0, l=2, runs=3, epochs=20, seed=0)
-    result = cell.run_cell(small, config)
+    result = cells.run_cell(small, config)
     assert result["diverged"] > 0
     assert result["accuracy"].count(None) == result["diverged"]
-    assert sweep.row(result)["accuracy"] is None
+    assert sweeps.row(result)["accuracy"] is None
 
 
 def test_the_loss_that_holds_does_not_diverge_where_the_printed_one_does(small):
     config = Config("release", 1e2, estimator="loss", optimiser="sgd", lr=0.05, **SMALL | {"epochs": 20})
-    assert cell.run_cell(small, config)["diverged"] == 0
+    assert cells.run_cell(small, config)["diverged"] == 0
 
 
 def test_unused_settings_do_not_make_a_new_cell():
     base = Config("none", l=2)
-    cells = sweep.grid(base, ["none", "dpsgd", "spof"], [0.1, 0.2], [0.0], [0.0, 1.0], 4)
+    cells = sweeps.grid(base, ["none", "dpsgd", "spof"], [0.1, 0.2], [0.0], [0.0, 1.0], 4)
     assert [config.mechanism for config in cells] == ["none", "dpsgd", "dpsgd", *["spof"] * 4]
 
 
@@ -115,7 +115,7 @@ def test_store_keeps_runs_and_refuses_what_is_not_its_own(tmp_path):
         kept.put_runs("c", {"said": 1}, {0: {"accuracy": 1 / 3}, 2: {"accuracy": None}})
         kept.put_runs("c", {"said": 2}, {2: {"accuracy": 7.0}, 3: {"accuracy": 4.0}})
         assert kept.runs("c", 3) == {0: {"accuracy": 1 / 3}, 2: {"accuracy": None}}
-        assert kept.get("c") == {"said": 1} and kept.error("c") is None
+        assert kept.get("c") == {"said": 1} and kept.run("SELECT 1 FROM errors") == []
     before = path.read_bytes()
     with pytest.raises(InputError, match="data set d1"):
         results_file.ResultsFile(path, "d2")
@@ -162,39 +162,13 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path, tables
 
 
 def test_a_statement_says_what_is_taken_as_public(small):
-    config, dataset = cell.ready(Config("sketch", 1.0, l=2), small)
-    usual = cell.about(dataset, config)["covers"]
-    dropped = cell.about(replace(dataset, dropped=1), config)["covers"]
+    config, dataset = cells.ready(Config("sketch", 1.0, l=2), small)
+    usual = cells.about(dataset, config)["covers"]
+    dropped = cells.about(replace(dataset, dropped=1), config)["covers"]
     assert "whose a record is, and how many a person has, is taken as public" in usual and "empty cell" not in usual
     assert dropped.startswith(usual) and "which rows have an empty cell" in dropped
-    config, dataset = cell.ready(Config("none", l=2), small)
-    assert cell.about(replace(dataset, dropped=1), config)["covers"] == "nothing"
-
-
-def refused(*_):
-    raise InputError("not now.")
-
-
-@pytest.mark.parametrize(
-    ("command", "given", "noted"),
-    [
-        ("sweep", ["--mechanism", "dpsgd", "--k", "3"], ["--k"]),
-        ("sweep", ["--mechanism", "dpsgd,spof", "--share", "0.5", "--k", "2", "--clip", "4"], ["--k"]),
-        ("sweep", ["--mechanism", "dpsgd,sampled", "--k", "3"], []),
-        ("sweep", ["--mechanism", "none"], ["--epsilon"]),
-        ("train", ["--mechanism", "sampled", "--share", "0.5", "--c", "1"], ["--c"]),
-        ("train", ["--mechanism", "sketch", "--k", "3", "--epsilon", "1.6"], ["--k"]),
-        ("train", ["--mechanism", "sketch", "--share", "0.5"], []),
-    ],
-)
-def test_options_that_change_nothing_are_refused(command, given, noted, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    cut = ["--runs", "1", "--sigma", "0", "--epsilon", "1", "--jobs", "1"] if command == "sweep" else ["--seed", "0"]
-    monkeypatch.setattr(cell, "run_some", refused)  # what is trained is not asked here
-    with contextlib.suppress(SystemExit):
-        main([command, "--columns", ",".join(COLUMNS), "--l", "2", *cut, *given])
-    found = re.findall(r"^Error: (--\S+) changes nothing", capsys.readouterr().err, re.M)
-    assert found == noted
+    config, dataset = cells.ready(Config("none", l=2), small)
+    assert cells.about(replace(dataset, dropped=1), config)["covers"] == "nothing"
 
 
 CELLS = 10
@@ -266,14 +240,14 @@ def test_a_dask_cluster_gives_the_same_results(small, tmp_path, mechanism, proce
 
     Workers of their own processes have one thread each, so sums may be in another order than here: to rounding.
     """
-    cells = sweep.grid(Config("none", **SMALL), ["none", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
+    cells = sweeps.grid(Config("none", **SMALL), ["none", mechanism], [0.4, 1.6], [0.0], [0.0], small.n)
     with results_file.ResultsFile(tmp_path / "local.sqlite", small.digest) as kept:
-        local = sweep.run(small, cells, kept)
+        local = sweeps.run(small, cells, kept)
     with (
         local_cluster(processes=processes) as cluster,
         results_file.ResultsFile(tmp_path / "dask.sqlite", small.digest) as kept,
     ):
-        remote = sweep.run(small, cells, kept, dask=cluster.scheduler_address)
+        remote = sweeps.run(small, cells, kept, dask=cluster.scheduler_address)
     for comp, ref in zip(remote, local, strict=True):
         assert comp["error"] is None and comp.keys() == ref.keys()
         for name in MEASURED:
@@ -290,7 +264,7 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monke
         results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept,
         pytest.raises(InputError, match="no Dask scheduler answers"),
     ):
-        sweep.run(small, [checked(Config("none", **SMALL), small.n)], kept, dask="tcp://127.0.0.1:1")
+        sweeps.run(small, [checked(Config("none", **SMALL), small.n)], kept, dask="tcp://127.0.0.1:1")
 
 
 def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
@@ -325,49 +299,22 @@ def test_a_missing_extra_is_one_sentence(monkeypatch):
         need("torch")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train", "--epsilon", "0"],
-        ["train", "--l", "15"],
-        ["train", "--out", "model.pt"],
-        ["train", "--out", "no/such/folder/model.npz"],
-        ["train", "--data", "absent.csv"],
-        ["train", "--columns", "Steps"],
-        ["sweep", "--epsilon", "1,x"],
-        ["sweep", "--c", "2:1:0.5"],
-        ["sweep", "--mechanism", "magic"],
-        ["data", "make", "--rows", "3", "--persons", "4", "--out", "x.csv"],
-        ["data", "compare", "absent.csv"],
-    ],
-)
-def test_bad_input_is_one_sentence_and_exit_code_2(arguments, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    said = capsys.readouterr()
-    assert caught.value.code == 2
-    assert said.out == ""
-    assert said.err.startswith("Error: ") and said.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_data_make_writes_what_train_reads(tmp_path, capsys):
     days = tmp_path / "days.csv"
     main(["data", "make", "--rows", "400", "--persons", "6", "--out", str(days)])
     main(["data", "compare", str(days), "--format", "json"])
     rows = json.loads(capsys.readouterr().out)["columns"]
     assert len(rows) == 13
-    assert len(data.load(str(days)).x) == 400
+    assert len(load(str(days)).x) == 400
 
 
 @pytest.mark.slow
 def test_several_processes_give_the_same_results(small, tmp_path):
-    cells = sweep.grid(Config("none", **SMALL), ["dpsgd"], [0.5, 1.0, 2.0], [0.0], [0.0], small.n)
+    cells = sweeps.grid(Config("none", **SMALL), ["dpsgd"], [0.5, 1.0, 2.0], [0.0], [0.0], small.n)
     with results_file.ResultsFile(tmp_path / "one.sqlite", small.digest) as kept:
-        one = sweep.run(small, cells, kept)
+        one = sweeps.run(small, cells, kept)
     with results_file.ResultsFile(tmp_path / "two.sqlite", small.digest) as kept:
-        two = sweep.run(small, cells, kept, jobs=2)
+        two = sweeps.run(small, cells, kept, jobs=2)
     assert [plain(result) for result in one] == [plain(result) for result in two]
 
 

@@ -1,15 +1,22 @@
-"""Records as a user names them: a file, its columns, whose they are; and what the reader of a result must know."""
+"""Data sets: public ranges, tables in CSV or Parquet, records in 0 … 1, splits by person, synthetic people.
+
+`chosen_records` reads the records that the options of a command name. Importing this package loads nothing heavy.
+"""
 
 from __future__ import annotations
 
+import csv
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import need
+from sensorsim.datasets.public_ranges import brief
 
 if TYPE_CHECKING:
-    from sensorsim.training.data import Dataset
+    from sensorsim.datasets.dataset import Dataset
 
 TRAINING = ("torch", "scipy", "joblib", "safetensors")
 RANGES, MAXIMA = "ranges", "max"  # how readings become 0 … 1: by public ranges, or divided by private maxima
@@ -18,10 +25,7 @@ Told = Callable[[str], None]
 
 
 def warn(text: str) -> None:
-    """Tell a note as a warning, which a notebook shows: at the line outside of this package that asked."""
-    import sys
-    import warnings
-
+    """Issue a note as a warning, located at the first caller outside this package."""
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sensorsim":
         depth, frame = depth + 1, frame.f_back
@@ -41,35 +45,21 @@ def chosen_records(
     counts: bool = True,
     told: Told = warn,
 ) -> Dataset:
-    """Return the data set. What was done to it is told; of readings only with `counts`, for what is not private."""
+    """Load a data set and pass its notes to `told`; `counts` as in `data_notes`."""
     need(*needs)
-    from sensorsim.training.data import load
+    from sensorsim.datasets.dataset import load
 
-    dataset = load(
-        data,
-        m=m,
-        columns=column_names(columns),
-        person=person,
-        ranges=ranges,
-        normalise=normalise,
-        drop_missing=drop_missing,
-        seed=seed,
-    )
+    options: dict[str, Any] = {"person": person, "ranges": ranges, "drop_missing": drop_missing, "seed": seed}
+    dataset = load(data, m=m, columns=column_names(columns), normalise=normalise, **options)
     for line in data_notes(dataset, normalise, counts):
         told(line)
     return dataset
 
 
 def column_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names between commas, where quotes keep a comma that belongs to a name; or several."""
-    if columns is None:
-        return None
-    if not isinstance(columns, str):
-        return tuple(columns)
-    import csv
-
-    from sensorsim.ranges import brief
-
+    """Split names at commas, except within quotes; return several names as they are."""
+    if columns is None or not isinstance(columns, str):
+        return None if columns is None else tuple(columns)
     try:
         cells = next(csv.reader([columns.replace("\n", " ")], strict=True, skipinitialspace=True), [])
     except csv.Error as error:
@@ -83,13 +73,11 @@ def column_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def data_notes(dataset: Dataset, normalise: str, counts: bool = True) -> Iterable[str]:
-    """Say what the reader of a result must know of its data.
+    """Yield what the reader of a result must know of its data.
 
-    Without `counts` nothing depends on a reading, not even whether one lies outside of its range: who chooses the
+    Without `counts` nothing depends on a reading, not even whether one is outside its range: whoever chooses the
     ranges would find the largest reading by bisection. That a cell is empty is public.
     """
-    from sensorsim.ranges import brief
-
     if normalise == "public":
         yield "Note: --normalise public is now called ranges."
     if not dataset.persons_known:

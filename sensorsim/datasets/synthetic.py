@@ -1,4 +1,4 @@
-"""A synthetic daily-activity set: Gaussian copula, zero-inflated marginals, persons that stay like themselves.
+"""Synthetic daily activity: Gaussian copula, zero-inflated marginals, persons that stay like themselves.
 
 The shipped numbers (tables/fitbit_marginals.csv, tables/fitbit_correlations.csv) are quantiles and rank correlations
 of the public Fitbit file of March 2016 (Furberg et al., Zenodo 53894). They are for trying things: no mechanism reads
@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -16,9 +16,10 @@ import pandas as pd
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.terminal import counted
+from sensorsim.datasets.dataset import MAXIMA, NUMERIC_COLUMNS, prepare
+from sensorsim.datasets.parquet import list_names
+from sensorsim.datasets.record_tables import PERSON, read_table
 from sensorsim.tables import folder
-from sensorsim.training.data import MAXIMA, NUMERIC_COLUMNS, prepare
-from sensorsim.training.table import PERSON, listed, read_table
 
 ROWS, PERSONS = 457, 35
 NOT_PRIVATE = "NOT PRIVATE: exact quantiles of raw records, the smallest and largest readings among them"
@@ -30,7 +31,7 @@ MOST_DAYS = (date.max - FIRST_DAY).days + 1  # of one person
 
 @dataclass(frozen=True)
 class Marginals:
-    """All that the generator knows."""
+    """Everything that the generator knows."""
 
     columns: tuple[str, ...]
     zero_share: np.ndarray  # (columns,)
@@ -40,7 +41,7 @@ class Marginals:
 
 
 def make(rows: int = ROWS, persons: int = PERSONS, seed: int = 0, marginals: Marginals | None = None) -> pd.DataFrame:
-    """`rows` synthetic days of `persons` people, in the columns of the Fitbit file."""
+    """Make `rows` synthetic days of `persons` people, in the columns of the Fitbit file."""
     if persons < 1 or rows < persons:
         raise InputError(
             f"{counted(rows, 'row')} for {counted(persons, 'person')}; give at least one person and one row for each."
@@ -50,7 +51,13 @@ def make(rows: int = ROWS, persons: int = PERSONS, seed: int = 0, marginals: Mar
         raise InputError(f"seed is {seed}; give a whole number of at least 0.")
     rng = np.random.default_rng(seed)
     person = np.sort(np.concatenate([np.arange(persons), rng.integers(0, persons, rows - persons)]))
-    frame = pd.DataFrame({PERSON: person + 1, "ActivityDate": _dates(person)})
+    place = np.arange(rows) - np.searchsorted(person, person)  # consecutive days of each person
+    most = int(place.max()) + 1
+    if most > MOST_DAYS:
+        raise InputError(f"{most} days of one person pass the year 9999; give more persons, or fewer rows.")
+    days = [FIRST_DAY + timedelta(days=day) for day in range(most)]
+    dates = np.array([f"{day.month}/{day.day}/{day.year}" for day in days], dtype=object)[place]
+    frame = pd.DataFrame({PERSON: person + 1, "ActivityDate": dates})
     latent = _latent(known, person, rng)
     for column, name in enumerate(known.columns):
         frame[name] = _marginal(known, column, latent[:, column])
@@ -58,11 +65,8 @@ def make(rows: int = ROWS, persons: int = PERSONS, seed: int = 0, marginals: Mar
 
 
 def shipped() -> Marginals:
-    """The tables that come with the package."""
-    with (folder() / "fitbit_marginals.csv").open() as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    with (folder() / "fitbit_correlations.csv").open() as file:
-        pairs = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    """Return the marginals that ship with the package."""
+    rows, pairs = _read_shipped("fitbit_marginals.csv"), _read_shipped("fitbit_correlations.csv")
     columns = tuple(row["column"] for row in rows)
     return Marginals(
         columns,
@@ -73,8 +77,13 @@ def shipped() -> Marginals:
     )
 
 
+def _read_shipped(name: str) -> list[dict[str, str]]:
+    with (folder() / name).open() as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
 def fit(frame: pd.DataFrame, columns: tuple[str, ...] = NUMERIC_COLUMNS) -> Marginals:
-    """Quantiles, zero shares and latent correlations of a real file; the correlations are tuned until ranks agree."""
+    """Return quantiles, zero shares and latent correlations of a real file; tune the latter until ranks agree."""
     values = frame[list(columns)].to_numpy(dtype=np.float64)
     quantiles = np.array([np.percentile(column[column > 0], LEVELS) for column in values.T])
     person = np.unique(frame[PERSON].to_numpy(), return_inverse=True)[1]
@@ -89,25 +98,23 @@ def fit(frame: pd.DataFrame, columns: tuple[str, ...] = NUMERIC_COLUMNS) -> Marg
             np.column_stack([_marginal(known, column, latent[:, column]) for column in range(len(columns))])
         )
         tuned = _nearest_correlation(np.clip(known.correlation + wanted - seen, -0.999, 0.999))
-        known = Marginals(columns, known.zero_share, known.quantiles, known.person_share, tuned)
+        known = replace(known, correlation=tuned)
     return known
 
 
 def as_tables(known: Marginals, source: str) -> tuple[str, str]:
     """Return the two CSV texts that `shipped` reads; each says first that it is not private."""
-    first = f"# {NOT_PRIVATE}\n# {source}: share of zeros, quantiles of the values above zero "
-    first += "(in the column's own unit), person share\n"
-    first += (
-        ",".join(["column", "zero_share", "person_share", *(f"quantile_{level:g}_percent" for level in LEVELS)]) + "\n"
-    )
+    what = "share of zeros, quantiles of the values above zero (in the column's own unit), person share"
+    levels = (f"quantile_{level:g}_percent" for level in LEVELS)
+    first = [f"# {NOT_PRIVATE}", f"# {source}: {what}", ",".join(["column", "zero_share", "person_share", *levels])]
     for row, name in enumerate(known.columns):
-        numbers = (known.zero_share[row], known.person_share[row], *known.quantiles[row])
-        first += ",".join([name, *(f"{number:.6g}" for number in numbers)]) + "\n"
-    second = f"# {NOT_PRIVATE}\n# {source}: correlations of the latent normals of the Gaussian copula\n"
-    second += ",".join(["column", *known.columns]) + "\n"
+        cells = (known.zero_share[row], known.person_share[row], *known.quantiles[row])
+        first.append(",".join([name, *(f"{cell:.6g}" for cell in cells)]))
+    what = "correlations of the latent normals of the Gaussian copula"
+    second = [f"# {NOT_PRIVATE}", f"# {source}: {what}", ",".join(["column", *known.columns])]
     for row, name in enumerate(known.columns):
-        second += ",".join([name, *(f"{number:.4f}" for number in known.correlation[row])]) + "\n"
-    return first, second
+        second.append(",".join([name, *(f"{cell:.4f}" for cell in known.correlation[row])]))
+    return "\n".join(first) + "\n", "\n".join(second) + "\n"
 
 
 def need_fitbit(frame: pd.DataFrame, source: str) -> None:
@@ -115,13 +122,13 @@ def need_fitbit(frame: pd.DataFrame, source: str) -> None:
     missing = [name for name in NUMERIC_COLUMNS if name not in frame.columns]
     if missing:
         raise InputError(
-            f"{source} is no Fitbit daily activity: it has no column {listed(missing)}; give a file with the columns "
-            "that `sensorsim data make` writes."
+            f"{source} is no Fitbit daily activity: it has no column {list_names(missing)}; give a file with the "
+            "columns that `sensorsim data make` writes."
         )
 
 
 def distance(path: str, rows: int = ROWS, seed: int = 0) -> list[dict[str, float | str]]:
-    """How far the synthetic set is from a real file, column by column, on the max-normalised scale."""
+    """Compare the synthetic set with a real file, column by column, on the max-normalised scale."""
     from scipy.stats import ks_2samp
 
     real_frame, made_frame = read_table(path), make(rows=rows, seed=seed)
@@ -146,7 +153,7 @@ def distance(path: str, rows: int = ROWS, seed: int = 0) -> list[dict[str, float
 
 
 def _latent(known: Marginals, person: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Correlated standard normals: what a person keeps, plus what the day brings."""
+    """Draw correlated standard normals: a part that a person keeps, plus one of the day."""
     root = np.linalg.cholesky(known.correlation + 1e-9 * np.eye(len(known.columns)))
     kept = rng.standard_normal((int(person.max()) + 1, len(known.columns))) @ root.T
     day = rng.standard_normal((len(person), len(known.columns))) @ root.T
@@ -171,7 +178,7 @@ def _rank_correlation(values: np.ndarray) -> np.ndarray:
 
 
 def _person_share(values: np.ndarray, person: np.ndarray) -> np.ndarray:
-    """Intra-person correlation of the ranks (one-way analysis of variance), in [0, 0.95]."""
+    """Return the intra-person correlation of the ranks (one-way analysis of variance), in [0, 0.95]."""
     ranks = pd.DataFrame(values).rank().to_numpy()
     sizes = np.bincount(person)
     if len(sizes) in (1, len(person)):  # one person, or one day of each: nothing to compare
@@ -184,19 +191,8 @@ def _person_share(values: np.ndarray, person: np.ndarray) -> np.ndarray:
 
 
 def _nearest_correlation(matrix: np.ndarray) -> np.ndarray:
-    """The matrix with its negative eigenvalues lifted, and a diagonal of ones again."""
+    """Lift negative eigenvalues, and restore a diagonal of ones."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     lifted = (vectors * np.maximum(values, 1e-6)) @ vectors.T
     scale = 1 / np.sqrt(np.diag(lifted))
     return np.asarray(lifted * scale[:, None] * scale)
-
-
-def _dates(person: np.ndarray) -> np.ndarray:
-    """Consecutive days per person from 12 March 2016 on."""
-    place = np.arange(len(person)) - np.searchsorted(person, person)
-    most = int(place.max()) + 1
-    if most > MOST_DAYS:
-        raise InputError(f"{most} days of one person pass the year 9999; give more persons, or fewer rows.")
-    days = [FIRST_DAY + timedelta(days=day) for day in range(most)]
-    names = np.array([f"{day.month}/{day.day}/{day.year}" for day in days], dtype=object)
-    return np.asarray(names[place])

@@ -6,22 +6,21 @@ import itertools
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.pool import cluster_client, end_with_parent
+from sensorsim.datasets.dataset import Dataset
+from sensorsim.datasets.public_ranges import brief
 from sensorsim.mechanisms import find
-from sensorsim.ranges import brief
-from sensorsim.training import cell
+from sensorsim.training import cells as cell
+from sensorsim.training.cells import PARTS, trivial_predictors
 from sensorsim.training.config import Config, checked, records_of
-from sensorsim.training.data import Dataset
-from sensorsim.training.interval import interval
-from sensorsim.training.metrics import trivial_predictors
-from sensorsim.training.records import runs_at_once
+from sensorsim.training.loop import runs_at_once
 from sensorsim.training.results_file import ABOUT_DATA, CONFIG, TRIVIAL, ResultsFile
-from sensorsim.training.scoring import PARTS
+from sensorsim.training.scores import interval
 
 FEW_TASKS = 2  # starting processes costs more than running so few
 OF_DATA = ("source", "n", "normalise")
@@ -31,6 +30,7 @@ OF_STATEMENT = (
     *("trust", "settings", "epsilon_person_median", "epsilon_person_most", "records_per_person_median"),
 )
 _is_statement = frozenset(OF_STATEMENT).issubset  # of the names in a dictionary
+Outcome = tuple["Task", dict[str, Any], list[dict[str, Any]], str | None]
 Predictors = dict[str, dict[str, float | None]]  # scores by the name of a trivial predictor
 
 
@@ -52,7 +52,9 @@ def grid(
     for mechanism, sigma, epsilon, c in itertools.product(mechanisms, sigmas, epsilons, constants):
         asked = replace(base, mechanism=mechanism, epsilon=epsilon, sigma=sigma, c=c)
         try:
-            config = _checked(asked, n, dataset)
+            config = checked(asked, n, None if dataset is None else records_of(dataset, asked.m))
+            if dataset is not None and config.m != asked.m:  # `fm` always has one user
+                config = checked(config, n, records_of(dataset, config.m))
             cells.setdefault(config, config)
         except Exception as error:
             sentences.append(_reason(error))
@@ -61,14 +63,6 @@ def grid(
     if sentences and not any(isinstance(key, Config) for key in cells):
         raise InputError(sentences[0])
     return list(cells.values())
-
-
-def _checked(config: Config, n: int, dataset: Dataset | None) -> Config:
-    """Check a configuration with the number of records that its settings may depend on; `fm` always has one user."""
-    if dataset is None:
-        return checked(config, n)
-    found = checked(config, n, records_of(dataset, config.m))
-    return found if found.m == config.m else checked(found, n, records_of(dataset, found.m))
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,7 @@ def run(
     store.put(ABOUT_DATA, {name: getattr(dataset, name) for name in OF_DATA} | {"rows": len(dataset.x)})
     for config in cells:
         key, missing = cell.key_of(config), []
-        _store_config(config, key, store)
+        store.put(f"{CONFIG}{key}", replace(config, runs=1).as_dict())  # so that a results file explains itself
         try:
             missing = _missing_tasks(dataset, config, store)
         except sqlite3.Error:
@@ -122,11 +116,6 @@ def run(
         if count == 1:
             finished(config)
     return [_result(config, store, errors.get(cell.key_of(config))) for config in cells]
-
-
-def _store_config(config: Config, key: str, store: ResultsFile) -> None:
-    """Store the configuration of a key, so that a results file explains itself; its rows tell the number of runs."""
-    store.put(f"{CONFIG}{key}", replace(config, runs=1).as_dict())
 
 
 def _missing_tasks(dataset: Dataset, config: Config, store: ResultsFile) -> list[Task]:
@@ -164,7 +153,7 @@ def trivial(dataset: Dataset, cells: list[Config], store: ResultsFile) -> dict[f
             plain = checked(plain, dataset.n, records_of(dataset, dataset.m))
         except InputError:
             continue  # the cell itself reports why
-        _store_config(plain, plain.key, store)
+        store.put(f"{CONFIG}{plain.key}", replace(plain, runs=1).as_dict())
         stored = store.get(f"{TRIVIAL}{plain.key}", _are_scores)
         if stored is None:
             stored = trivial_predictors(dataset, plain)
@@ -191,9 +180,6 @@ def _are_scores(found: dict[str, Any]) -> bool:
     return bool(found) and all(isinstance(one, dict) and "accuracy_held_out" in one for one in found.values())
 
 
-Outcome = tuple[Task, dict[str, Any], list[dict[str, Any]], str | None]
-
-
 def _outcomes(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) -> Iterator[Outcome]:
     """Run the tasks, and yield their outcomes in any order."""
     if dask is None and (jobs == 1 or len(tasks) <= FEW_TASKS):
@@ -203,8 +189,15 @@ def _outcomes(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) 
     import joblib
 
     left = dict.fromkeys(tasks)
+    watch: dict[str, Any] = {"initializer": end_with_parent, "initargs": (os.getpid(),)}  # processes end with this one
     try:
-        with _backend(jobs, dask):
+        with ExitStack() as stack:
+            if dask is None:
+                config = joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **watch)
+            else:
+                stack.enter_context(cluster_client(dask))
+                config = joblib.parallel_config(backend="dask", n_jobs=-1)
+            stack.enter_context(config)
             work = (joblib.delayed(_work)(dataset, task) for task in tasks)
             for outcome in joblib.Parallel(return_as="generator_unordered", batch_size=1)(work):
                 left.pop(outcome[0], None)
@@ -233,17 +226,3 @@ def _reason(error: Exception) -> str:
         return "there is not enough memory for this cell; give fewer --jobs, or a smaller --batch."
     what = f"{type(error).__name__}: {brief(str(error).partition(chr(10))[0])}"
     return f"this cell failed ({what}); change its settings, or report it: it is tried again when the sweep goes on."
-
-
-@contextmanager
-def _backend(jobs: int, dask: str | None) -> Iterator[None]:
-    """Let joblib use processes that end with this one, or the Dask cluster."""
-    import joblib
-
-    if dask is None:
-        watch: dict[str, Any] = {"initializer": end_with_parent, "initargs": (os.getpid(),)}
-        with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **watch):
-            yield
-        return
-    with cluster_client(dask), joblib.parallel_config(backend="dask", n_jobs=-1):
-        yield

@@ -1,6 +1,6 @@
 """Open untrusted Parquet files with bounds on what they can claim: pages may unfold to far more than their bytes.
 
-A file is opened by the caller and passed on; no name is looked up here, so no links or addresses are followed.
+The caller opens the file; no name is looked up here, so no links or addresses are followed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import how_to_get
-from sensorsim.ranges import brief
+from sensorsim.datasets.public_ranges import brief
 
 MAGIC = b"PAR1"
 MOST_METADATA = 1 << 25  # bytes of a string in the footer
@@ -39,34 +39,26 @@ def open_parquet(file: BinaryIO, name: str, dictionaries: tuple[str, ...] = ()) 
     if not file.seekable():
         raise InputError(f"{name} is Parquet, which is read from its end, and a pipe has none; give it as a file.")
     file.seek(0)
+    limits = {"thrift_string_size_limit": MOST_METADATA, "thrift_container_size_limit": MOST_ENTRIES}
     try:
-        yield _parquet_file(file, name, dictionaries)
+        try:
+            found = arrow.parquet.ParquetFile(
+                file, read_dictionary=list(dictionaries), buffer_size=BUFFER, pre_buffer=False, **limits
+            )
+        except KeyError:
+            raise InputError(f"{name} has a nested column {' or '.join(dictionaries)}; make it a plain one.") from None
+        rows, columns = found.metadata.num_rows, found.metadata.num_columns
+        if found.num_row_groups > MOST_GROUPS:
+            raise InputError(
+                f"{name} has {found.num_row_groups} row groups, and more than {MOST_GROUPS} are not read; write it "
+                "with more rows in each."
+            )
+        if not (0 <= rows <= MOST_ROWS and columns <= MOST_COLUMNS):
+            raise InputError(f"{name} says that it has {rows} rows of {columns} columns; give a part of it.")
+        yield found
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = brief(str(error).partition("\n")[0]) or type(error).__name__
         raise InputError(f"{name} cannot be read as Parquet ({reason}); is it cut off? Write it again.") from None
-
-
-def _parquet_file(file: BinaryIO, name: str, dictionaries: tuple[str, ...]) -> Any:
-    try:
-        found = need_arrow().parquet.ParquetFile(
-            file,
-            read_dictionary=list(dictionaries),
-            buffer_size=BUFFER,
-            pre_buffer=False,
-            thrift_string_size_limit=MOST_METADATA,
-            thrift_container_size_limit=MOST_ENTRIES,
-        )
-    except KeyError:
-        raise InputError(f"{name} has a nested column {' or '.join(dictionaries)}; make it a plain one.") from None
-    if found.num_row_groups > MOST_GROUPS:
-        raise InputError(
-            f"{name} has {found.num_row_groups} row groups, and more than {MOST_GROUPS} are not read; write it with "
-            "more rows in each."
-        )
-    rows, columns = found.metadata.num_rows, found.metadata.num_columns
-    if not (0 <= rows <= MOST_ROWS and columns <= MOST_COLUMNS):
-        raise InputError(f"{name} says that it has {rows} rows of {columns} columns; give a part of it.")
-    return found
 
 
 def column_names(parquet: Any) -> list[str]:

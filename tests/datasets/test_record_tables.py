@@ -16,8 +16,8 @@ pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError
 from sensorsim.commands.program import main
-from sensorsim.ranges import Range
-from sensorsim.training import data, table
+from sensorsim.datasets.dataset import load
+from sensorsim.datasets.public_ranges import Range
 
 MINE = {"a": Range("a", -10.0, 10.0, "g"), "b": Range("b", 0.0, 4.0, "mV")}
 
@@ -61,7 +61,7 @@ def test_a_wrong_file_is_one_sentence_and_nothing_is_written(case, written, tmp_
     path = written(content)
     ranges = written("name,low,high,unit\na,-10,10,g\n", "ranges.csv")
     with pytest.raises(InputError, match=words):
-        data.load(path, columns=("a",), ranges=MINE, m=1)
+        load(path, columns=("a",), ranges=MINE, m=1)
     there = sorted(tmp_path.iterdir())
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as end:
@@ -75,7 +75,7 @@ def test_a_wrong_file_is_one_sentence_and_nothing_is_written(case, written, tmp_
 def test_places_that_are_no_files_are_refused(tmp_path):
     for path in (tmp_path / "absent.csv", tmp_path, "/dev/zero", "https://example.org/days.csv"):
         with pytest.raises(InputError):
-            data.load(str(path))
+            load(str(path))
 
 
 CELLS = (
@@ -105,7 +105,7 @@ def test_no_file_gives_a_traceback(tmp_path_factory, rows, drop):
     path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
     path.write_text("Id,a\n" + "\n".join(",".join(row) for row in rows))
     try:
-        made = data.load(str(path), columns=("a",), ranges=MINE, m=1, drop_missing=drop)
+        made = load(str(path), columns=("a",), ranges=MINE, m=1, drop_missing=drop)
     except InputError as error:
         assert "\n" not in str(error)
     else:
@@ -122,7 +122,7 @@ def test_records_against_the_csv_module(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "plain.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([("who", "a", "b"), *rows])
-    made = data.load(str(path), columns=("b", "a", "b"), person="who", ranges=MINE, m=1)
+    made = load(str(path), columns=("b", "a", "b"), person="who", ranges=MINE, m=1)
     for row, (_, a, b) in enumerate(rows):
         want_a = (min(max(float(a), -10), 10) + 10) / 20
         want_b = min(max(float(b), 0), 4) / 4
@@ -135,42 +135,37 @@ def test_records_against_the_csv_module(tmp_path_factory, rows):
 
 def test_persons_are_told_apart_and_stand_in_order(written):
     text = "Id,a\n10,1\n9,1\n007,1\n7,1\n10,2\n" + "".join(f"9007199254740992{end},1\n" for end in (1, 2, 1))
-    made = data.load(written(text), columns=("a",), ranges=MINE, m=1)
+    made = load(written(text), columns=("a",), ranges=MINE, m=1)
     assert made.person.tolist() == [3, 2, 0, 1, 3, 4, 5, 4]
     assert made.persons_known
-    names = data.load(written("who,a\nBob,1\nAnn,1\nBob,1\n"), columns=("a",), person="who", ranges=MINE, m=1)
+    names = load(written("who,a\nBob,1\nAnn,1\nBob,1\n"), columns=("a",), person="who", ranges=MINE, m=1)
     assert names.person.tolist() == [1, 0, 1]
 
 
 def test_a_person_s_number_may_be_of_any_length(written):
     text = f"Id,a\n{'9' * 5000},1\n{'1' * 5000},1\n12,1\n{'0' * 5000}9,1\n{'1' * 5000},2\n"
-    made = data.load(written(text), columns=("a",), ranges=MINE, m=1)
+    made = load(written(text), columns=("a",), ranges=MINE, m=1)
     assert made.person.tolist() == [3, 2, 1, 0, 2]
 
 
 def test_without_persons_every_row_is_one(written):
-    made = data.load(written("a,b\n1,2\n1,2\n-3,9\n"), columns=("a", "b"), ranges=MINE, m=3)
+    made = load(written("a,b\n1,2\n1,2\n-3,9\n"), columns=("a", "b"), ranges=MINE, m=3)
     assert not made.persons_known
     assert made.person.tolist() == [0, 1, 2] and sorted(made.user) == [0, 1, 2]
     with pytest.raises(InputError, match="3 persons, fewer than m = 4"):
-        data.load(written("a,b\n1,2\n1,2\n-3,9\n"), columns=("a", "b"), ranges=MINE, m=4)
+        load(written("a,b\n1,2\n1,2\n-3,9\n"), columns=("a", "b"), ranges=MINE, m=4)
 
 
 def test_missing_cells_can_be_dropped_with_their_persons(written):
     path = written("Id,a,b,c\n1,1,,\n2,2,2,\n,3,3,3\n3,NaN,1,\n2,4,4,4\n9,1,1,\n\n\n")
-    made = data.load(path, columns=("a", "b"), ranges=MINE, m=1, drop_missing=True)
+    made = load(path, columns=("a", "b"), ranges=MINE, m=1, drop_missing=True)
     np.testing.assert_allclose(made.x, [[0.6, 0.5], [0.7, 1.0], [0.55, 0.25]])
     assert made.person.tolist() == [0, 0, 1]  # persons 2 and 9
     assert made.dropped == 3
     with pytest.raises(InputError, match="word is not a finite number"):  # a word is no missing cell
-        data.load(written("Id,a\n1,word\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
+        load(written("Id,a\n1,word\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
     with pytest.raises(InputError, match="no row without a missing cell"):
-        data.load(written("Id,a\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
-
-
-def test_columns_that_the_synthetic_set_has_not_ask_for_data():
-    with pytest.raises(InputError, match="the synthetic set has no column hr; give your records with data, or"):
-        data.load(columns=("hr", "TotalSteps"))
+        load(written("Id,a\n1,\n"), columns=("a",), ranges=MINE, m=1, drop_missing=True)
 
 
 def test_a_file_that_the_generator_cannot_be_beside_is_told_so(written, tmp_path, capsys):
@@ -180,17 +175,6 @@ def test_a_file_that_the_generator_cannot_be_beside_is_told_so(written, tmp_path
             main(["data", *map(str, words)])
         said = capsys.readouterr().err
         assert ended.value.code == 2 and "--columns" not in said and "that `sensorsim data make` writes" in said
-
-
-def test_a_name_with_a_comma_is_listed_as_it_is_given():
-    assert table.listed(["who", "hr, rest"]) == 'who, "hr, rest"'
-
-
-def test_a_wide_table_is_listed_in_short(written):
-    names = ",".join(f"x{place}" for place in range(300))
-    with pytest.raises(InputError, match=r"x15 and 284 more\.$"):
-        data.load(written(f"{names}\n{','.join('1' * 300)}\n"))
-    assert len(table.read_table(written(f"{names}\n{','.join('1' * 300)}\n")).columns) == 300
 
 
 # ---- Parquet
@@ -218,7 +202,7 @@ def test_parquet_gives_the_same_records_or_the_same_sentence_as_csv(tmp_path_fac
     found = []
     for name in ("same.csv", "same.parquet"):
         try:
-            made = data.load(str(folder / name), columns=("b", "a"), ranges=MINE, m=1, drop_missing=drop)
+            made = load(str(folder / name), columns=("b", "a"), ranges=MINE, m=1, drop_missing=drop)
             found.append((made.digest, made.clipped_in, made.dropped))
         except InputError as error:
             found.append(str(error).replace(name, "FILE"))
@@ -248,7 +232,7 @@ def test_parquet_by_its_content_with_every_type_of_number_and_person(written):
     for a in typed.values():
         for who in people.values():
             path = written(parquet({" Id": who, "a ": a, "b": [1, 2, 3, 4]}, row_group_size=3), "records.csv")
-            made = data.load(path, columns=("a", "b"), ranges=MINE, m=1, drop_missing=True)
+            made = load(path, columns=("a", "b"), ranges=MINE, m=1, drop_missing=True)
             assert made.person.tolist() == [0, 1, 0] and made.dropped == 1
             np.testing.assert_allclose(made.x, [[0.525, 0.25], [0.6, 0.5], [0.525, 0.75]])
 
@@ -261,13 +245,13 @@ def test_what_is_no_number_is_refused_only_if_asked_for(written):
         "named": arrow.array(["x", "y"]).dictionary_encode(),
     }
     path = written(parquet(columns), "mine.parquet")
-    assert data.load(path, columns=("a",), ranges=MINE, m=1).x.shape == (2, 1)
+    assert load(path, columns=("a",), ranges=MINE, m=1).x.shape == (2, 1)
     for name, kind in (("nested", "list"), ("said", "string"), ("well", "bool"), ("when", "timestamp")):
         with pytest.raises(InputError, match=rf"^mine\.parquet, column {name}: it holds {kind}"):
-            data.load(path, columns=("a", name), ranges=MINE | {name: Range(name, 0, 1, "")}, m=1)
+            load(path, columns=("a", name), ranges=MINE | {name: Range(name, 0, 1, "")}, m=1)
     with pytest.raises(InputError, match="column nested: it holds list"):
-        data.load(path, columns=("a",), person="nested", ranges=MINE, m=1)
-    assert data.load(path, columns=("a",), person="named", ranges=MINE, m=1).person.tolist() == [0, 1]
+        load(path, columns=("a",), person="nested", ranges=MINE, m=1)
+    assert load(path, columns=("a",), person="named", ranges=MINE, m=1).person.tolist() == [0, 1]
 
 
 def test_wrong_parquet_is_one_sentence(written, monkeypatch, capsys, tmp_path):
@@ -282,11 +266,11 @@ def test_wrong_parquet_is_one_sentence(written, monkeypatch, capsys, tmp_path):
         "two columns": (parquet(arrow.table([[1], [2]], ["a", " a"])), "two columns a"),
         "many rows": (parquet({"a": run.cast(arrow.float64())}), "more than 1000000 cells"),
     }
-    monkeypatch.setattr("sensorsim.training.table_parquet.MOST_CELLS", 1_000_000)
+    monkeypatch.setattr("sensorsim.datasets.record_tables.MOST_CELLS", 1_000_000)
     for content, words in wrong.values():
         path = written(content, "mine.parquet")
         with pytest.raises(InputError, match=words) as caught:
-            data.load(path, columns=("a",), ranges=MINE, m=1)
+            load(path, columns=("a",), ranges=MINE, m=1)
         assert "\n" not in str(caught.value) and "mine.parquet" in str(caught.value)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(SystemExit) as end:
@@ -298,7 +282,7 @@ def test_wrong_parquet_is_one_sentence(written, monkeypatch, capsys, tmp_path):
     "words", [["data", "compare"], pytest.param(["train", "--epsilon", "1", "--data"], marks=pytest.mark.slow)], ids=str
 )
 def test_commands_take_parquet(words, tmp_path, capsys):
-    from sensorsim.training.synthetic import make
+    from sensorsim.datasets.synthetic import make
 
     frame = make(rows=200, persons=10, seed=5).round(3)
     frame.to_csv(tmp_path / "days.csv", index=False)
@@ -339,16 +323,16 @@ def test_people_of_a_fleet(tmp_path):
 
 BIG = """
 import sys
-from sensorsim.training import synthetic
+from sensorsim.datasets import synthetic
 frame = synthetic.make(rows=1_000_000, persons=40_000).round(3)
 frame.to_csv(sys.argv[1], index=False) if sys.argv[1].endswith("csv") else frame.to_parquet(sys.argv[1])
 """
 # The peak is that of this program: what getrusage says of a child begins with the size of the process it came from.
 READ = """
 import re, sys, time
-from sensorsim.training import data
+from sensorsim.datasets.dataset import load
 began = time.perf_counter()
-made = data.load(sys.argv[1])
+made = load(sys.argv[1])
 peak = re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())
 print(len(made.x), time.perf_counter() - began, int(peak[1]) / 1024)
 """

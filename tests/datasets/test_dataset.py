@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 
 from sensorsim._util.errors import InputError
-from sensorsim.commands.program import main
 from sensorsim.commands.training_options import DataOptions
-from sensorsim.ranges import Range
-from sensorsim.training import data, split, synthetic
+from sensorsim.datasets import synthetic
+from sensorsim.datasets.dataset import PAPER_COLUMNS, assign, prepare
+from sensorsim.datasets.public_ranges import Range
 from sensorsim.training.config import Config
 
 MINE = {"a": Range("a", -10.0, 10.0, "g")}
@@ -56,7 +56,7 @@ def broken(frame, column, value):
 )
 def test_bad_tables_are_refused_in_one_sentence(frame, change, words):
     with pytest.raises(InputError, match=words) as caught:
-        data.prepare(change(frame))
+        prepare(change(frame))
     assert "\n" not in str(caught.value)
 
 
@@ -71,8 +71,8 @@ def test_bad_tables_are_refused_in_one_sentence(frame, change, words):
 )
 def test_what_a_maximum_cannot_scale_a_range_can(frame, change, words):
     with pytest.raises(InputError, match=words):
-        data.prepare(change(frame), m=1, normalise="max")
-    made = data.prepare(change(frame), m=1)
+        prepare(change(frame), m=1, normalise="max")
+    made = prepare(change(frame), m=1)
     assert made.x.min() >= 0 and made.x.max() <= 1
 
 
@@ -93,41 +93,7 @@ def test_what_a_maximum_cannot_scale_a_range_can(frame, change, words):
 )
 def test_bad_options_are_refused(frame, options, words):
     with pytest.raises(InputError, match=words):
-        data.prepare(frame, **options)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["sweep", "--columns", "Sleep"],
-        ["sweep", "--columns", '"Sleep'],
-        ["sweep", "--columns", ","],
-        ["sweep", "--columns", ""],
-        ["sweep", "--columns", "TotalSteps,,Calories"],
-        ["sweep", "--columns", "TotalSteps,Calories, "],
-        ["sweep", "--jobs", "0"],
-        ["sweep", "--jobs", "-1"],
-        ["sweep", "--person", "Name"],
-        ["sweep", "--normalise", "mean"],
-        ["sweep", "--ranges", "absent.csv"],
-        ["sweep", "--m", "36"],
-        ["sweep", "--m", "0"],
-        ["data", "fit", "nobody.csv", "--out", "."],
-        ["data", "compare", "below.csv"],
-        ["data", "make", "--rows", "3000000", "--persons", "1", "--out", "long.csv"],
-        ["data", "make", "--rows", "3", "--persons", "4", "--out", "short.csv"],
-    ],
-)
-def test_the_command_line_refuses_in_one_sentence(words, frame, tmp_path, capsys, monkeypatch):
-    frame.drop(columns=["Id"]).to_csv(tmp_path / "nobody.csv", index=False)
-    frame.assign(Calories=-1.0).to_csv(tmp_path / "below.csv", index=False)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as end:
-        main(words)
-    said = capsys.readouterr()
-    assert end.value.code == 2
-    assert said.out == "" and said.err.startswith("Error: ") and said.err.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["below.csv", "nobody.csv"]
+        prepare(frame, **options)
 
 
 @pytest.mark.parametrize("n", [1, 2, 64, 300])
@@ -136,25 +102,16 @@ def test_any_width_and_any_number_of_rows(n, rows):
     names = tuple(f"x{place}" for place in range(n))
     values = np.random.default_rng(n).uniform(-1, 3, (rows, n))
     ranges = {name: Range(name, -1.0, 3.0, "g") for name in names}
-    made = data.prepare(pd.DataFrame(values, columns=names), columns=names, ranges=ranges, m=1)
+    made = prepare(pd.DataFrame(values, columns=names), columns=names, ranges=ranges, m=1)
     np.testing.assert_allclose(made.x, (values + 1) / 4, rtol=1e-14)
     assert (made.n, made.m, made.clipped) == (n, 1, 0)
     assert (~made.held_out).any()  # there is always something to train on
     assert made.ranges == tuple(ranges.values())
 
 
-def test_a_written_file_reads_back(frame, tmp_path):
-    frame.to_csv(tmp_path / "days.csv", index=False)
-    read, direct = data.load(str(tmp_path / "days.csv"), m=3), data.prepare(frame, m=3)
-    np.testing.assert_allclose(read.x, direct.x)
-    assert (read.person == direct.person).all() and (read.user == direct.user).all()
-    assert read.columns == data.PAPER_COLUMNS
-    assert read.n == 14
-
-
 @pytest.mark.parametrize("m", [1, 2, 5, 9])
 def test_a_person_belongs_to_one_user_and_is_held_out_whole(frame, m):
-    made = data.prepare(frame, m=m)
+    made = prepare(frame, m=m)
     per_person = pd.DataFrame({"p": made.person, "u": made.user, "h": made.held_out}).groupby("p")
     assert (per_person["u"].nunique() == 1).all()
     assert (per_person["h"].nunique() == 1).all()
@@ -168,7 +125,7 @@ def test_a_person_belongs_to_one_user_and_is_held_out_whole(frame, m):
 def test_persons_go_to_the_user_who_has_least(sizes, m, seed):
     """The same as to look at every user for every person, largest person first."""
     m = min(m, len(sizes))
-    user, held_out = split.assign(np.array(sizes), m, seed, "here")
+    user, held_out = assign(np.array(sizes), m, seed, "here")
     shuffled = np.random.default_rng([seed, 1]).permutation(len(sizes)).tolist()
     has, want = [0] * m, {}
     for person in sorted(shuffled, key=lambda person: -sizes[person]):
@@ -180,25 +137,25 @@ def test_persons_go_to_the_user_who_has_least(sizes, m, seed):
 
 
 def test_normalising(frame):
-    by_max, public = data.prepare(frame, normalise="max"), data.prepare(frame)
+    by_max, public = prepare(frame, normalise="max"), prepare(frame)
     assert by_max.x.max(axis=0) == pytest.approx(1)
     assert by_max.ranges is None and by_max.clipped == 0
     assert public.x.min() >= 0 and public.x.max() <= 1
     np.testing.assert_allclose(public.x[:, 11], frame["SedentaryMinutes"] / 1440)
-    assert public.normalise == "ranges" and [known.name for known in public.ranges] == list(data.PAPER_COLUMNS)
-    assert (data.prepare(frame, normalise="public").x == public.x).all()  # its name of old
+    assert public.normalise == "ranges" and [known.name for known in public.ranges] == list(PAPER_COLUMNS)
+    assert (prepare(frame, normalise="public").x == public.x).all()  # its name of old
 
 
 def test_the_digest_tells_ranges_and_persons_apart():
     table_of = pd.DataFrame({"Id": [1, 1, 2, 3], "a": [0.0, 1.0, 2.0, 4.0]})
-    one = data.prepare(table_of, columns=("a",), ranges={"a": Range("a", 0, 4, "")}, m=1)
-    twice = data.prepare(table_of.assign(a=table_of["a"] * 2), columns=("a",), ranges={"a": Range("a", 0, 8, "")}, m=1)
-    by_max = data.prepare(table_of, columns=("a",), normalise="max", m=1)
-    others = data.prepare(table_of.drop(columns="Id"), columns=("a",), ranges={"a": Range("a", 0, 4, "")}, m=1)
+    one = prepare(table_of, columns=("a",), ranges={"a": Range("a", 0, 4, "")}, m=1)
+    twice = prepare(table_of.assign(a=table_of["a"] * 2), columns=("a",), ranges={"a": Range("a", 0, 8, "")}, m=1)
+    by_max = prepare(table_of, columns=("a",), normalise="max", m=1)
+    others = prepare(table_of.drop(columns="Id"), columns=("a",), ranges={"a": Range("a", 0, 4, "")}, m=1)
     regrouped = replace(one, person=np.array([0, 1, 1, 2]))
     assert (one.x == twice.x).all() and (one.x == by_max.x).all()
     assert len({made.digest for made in (one, twice, by_max, others, regrouped)}) == 5
-    again = data.prepare(table_of, columns=("a",), ranges={"a": Range("a", 0, 4, "")}, m=1)
+    again = prepare(table_of, columns=("a",), ranges={"a": Range("a", 0, 4, "")}, m=1)
     assert again.digest == one.digest
 
 
@@ -219,15 +176,6 @@ def test_what_was_done_to_the_data_is_noted(written):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing to note about the synthetic set
         DataOptions().load()
-
-
-def test_columns_without_a_range_are_told_what_to_write(written):
-    with pytest.raises(InputError, match=r"no public range is known for a; write a file with the line name,low"):
-        data.load(written("Id,a\n1,2\n"), columns=("a",), m=1)
-    with pytest.raises(InputError, match=r"numeric columns are heart_rate, a\."):
-        data.load(written("Id,heart_rate,name,a\n1,60,x,2\n"), m=1)
-    made = data.load(written("Id,heart_rate\n1,135\n"), columns=("heart_rate",), m=1)
-    assert made.x.item() == 0.5  # halfway between 20 and 250
 
 
 def test_the_synthetic_set_is_reproducible_and_like_its_tables():
@@ -252,10 +200,10 @@ def test_fitting_the_generator_to_its_own_output_gives_it_back():
 
 
 def test_trivial_predictors_by_hand(frame):
-    from sensorsim.training import metrics
+    from sensorsim.training import cells
 
-    made = data.prepare(frame)
-    found = metrics.trivial_predictors(made, Config("none"))
+    made = prepare(frame)
+    found = cells.trivial_predictors(made, Config("none"))
     x = made.x
     assert found["zeros"]["accuracy"] == pytest.approx(100 * (1 - np.mean(x**2)))
     assert found["half"]["accuracy_mae"] == pytest.approx(100 * (1 - np.mean(np.abs(x - 0.5))))
@@ -268,7 +216,7 @@ def test_trivial_predictors_by_hand(frame):
 
 
 def test_interval_by_hand():
-    from sensorsim.training.interval import interval
+    from sensorsim.training.scores import interval
 
     found = interval([1.0, 2.0, 3.0, 4.0])
     assert found["mean"] == 2.5
