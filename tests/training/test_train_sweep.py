@@ -179,10 +179,10 @@ def refused(*_):
     ("command", "given", "noted"),
     [
         ("sweep", ["--mechanism", "dpsgd", "--k", "3"], ["--k"]),
-        ("sweep", ["--mechanism", "dpsgd,spof", "--share", "0.5", "--k", "2", "--clip", "4"], ["--k"]),
+        ("sweep", ["--mechanism", "dpsgd,spof", "--share", "0.5", "--k", "2", "--clip", "4"], ["--share"]),
         ("sweep", ["--mechanism", "dpsgd,sampled", "--k", "3"], []),
         ("sweep", ["--mechanism", "none"], ["--epsilon"]),
-        ("train", ["--mechanism", "sampled", "--share", "0.5", "--c", "1"], ["--c"]),
+        ("train", ["--mechanism", "sampled", "--share", "0.5", "--c", "1"], ["--share"]),
         ("train", ["--mechanism", "sketch", "--k", "3", "--epsilon", "1.6"], ["--k"]),
         ("train", ["--mechanism", "sketch", "--share", "0.5"], []),
     ],
