@@ -45,6 +45,8 @@ class Kind:
             raise InputError(f"{label} {fault}; give it a value, or leave it out.")
         if not self.accepts(value):
             raise InputError(f"{label} is of type {type(value).__name__}; give {self.words}.")
+        if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+            raise InputError(f"{label} has a number of more than {MOST_DIGITS} digits; give a shorter one.")
         return value
 
     def accepts(self, value: Any) -> bool:
@@ -59,7 +61,8 @@ class Kind:
 class Flag(Kind):
     """True or False; `off` is the option that says False."""
 
-    takes, words, schema = (bool,), "True or False", {"type": "boolean"}
+    takes: tuple[type, ...] = (bool,)
+    words, schema = "True or False", {"type": "boolean"}
 
     def __init__(self, off: str = "") -> None:
         self.off = off
@@ -249,7 +252,8 @@ class Open(Kind):
             raise InputError(f"{str(error).rstrip('.')}, or '?' or solve to have it solved for.") from None
 
     def check(self, label: str, value: Any) -> Any:
-        return None if value is None or value in self.signs else self.kind.check(label, value)
+        is_open = value is None or (isinstance(value, str) and value in self.signs)
+        return None if is_open else self.kind.check(label, value)
 
 
 class Several(Kind):

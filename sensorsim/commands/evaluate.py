@@ -11,7 +11,7 @@ from sensorsim._util.option_kinds import Flag, Path, Whole, option_of
 from sensorsim._util.results import Result, bars
 from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.commands.declare import REQUIRED, Command, option
-from sensorsim.commands.training_options import Numbers, RecordOptions, tell
+from sensorsim.commands.training_options import Axis, Numbers, RecordOptions, tell
 from sensorsim.noise.certificate import format_epsilon_column
 from sensorsim.training.choosing import column_names, data_notes
 from sensorsim.training.config import Config
@@ -104,7 +104,7 @@ class EvaluateModel(RecordOptions, Command[Evaluation]):
         >>> ss.evaluate("model.safetensors", data="days.csv", sigma=[0, 5])  # doctest: +SKIP
     """
     model: "Model | str" = option(REQUIRED, Path("file", "Model"), "A model of `sensorsim train --out`.")
-    sigma: str | float | Sequence[float] | None = option(
+    sigma: Axis | None = option(
         None,
         Numbers(SIGMA),
         "Environmental noise on the inputs: one or several.",

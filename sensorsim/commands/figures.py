@@ -14,7 +14,7 @@ from sensorsim._util.option_kinds import DATABASE, MECHANISMS, NEW_FOLDER, Known
 from sensorsim._util.results import Result
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.sweep import run_cells
-from sensorsim.commands.training_options import DataOptions, GridOptions, Numbers, WorkerOptions, known_mechanism
+from sensorsim.commands.training_options import Axis, DataOptions, GridOptions, Numbers, WorkerOptions, known_mechanism
 from sensorsim.mechanisms import every
 from sensorsim.training.config import Config, check_axes
 
@@ -84,9 +84,7 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[DrawnFigures]
     mechanism: str | Sequence[str] | None = option(
         None, MECHANISMS, "In the figures over epsilon, with commas.", default_text="all"
     )
-    records: str | float | Sequence[float] = option(
-        "1000,10000,100000", Numbers(), "accuracy_records: sizes of the released sets."
-    )
+    records: Axis = option("1000,10000,100000", Numbers(), "accuracy_records: sizes of the released sets.")
     records_epsilon: float = option(1.6, Number(above=0), "accuracy_records: epsilon per record.")
     records_runs: int = option_of(Config, "runs", default=5, help="accuracy_records: runs of each cell.")
     results: str | None = option(

@@ -169,7 +169,7 @@ class NamedTable(Result):
 
 
 @dataclass(frozen=True)
-class MakeTable(DesignTable):  # type: ignore[override]
+class MakeTable(DesignTable):
     """Some options shape one kind of table or another."""
 
     example = "sensorsim noise make --epsilon 1.6 --release 1"
@@ -318,7 +318,8 @@ class PeerTables(Result):
     def figure(self) -> "Figure":
         from sensorsim.noise.noise_figures import records_figure
 
-        return records_figure(list(self.found))
+        made: Figure = records_figure(list(self.found))
+        return made
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ class PacketSources(Several):
 class PacketForm(Flag):
     """ "hex" or "binary"; a shell says it by --hex or --binary."""
 
-    takes, words = (bool, str), "hex or binary"
+    takes: tuple[type, ...] = (bool, str)
+    words = "hex or binary"
 
     def check(self, label: str, value: Any) -> str:
         form: str = value if isinstance(value, str) else "hex" if super().check(label, value) else "binary"
@@ -119,7 +120,7 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
                 "sketch; give packets that release features."
             )
         check_out(self.out or "")
-        paths = str | os.PathLike
+        paths = (str, os.PathLike)
         encoder = read_encoder(FilePath(self.encoder)) if isinstance(self.encoder, paths) else self.encoder
         sketch = read_sketch(FilePath(self.sketch)) if isinstance(self.sketch, paths) else self.sketch
         received = receive(self.packets, proved_table(self.table), encoder, self.form, sketch)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from sensorsim._util.option_kinds import FIGURE, FILE, Choice, Flag, Kind, Output
+from sensorsim._util.option_kinds import FIGURE, FILE, Choice, Declared, Flag, Kind, Output
 from sensorsim.commands import Entry
-from sensorsim.commands.declare import REQUIRED, Command, Declared, flag_of, make, options_of
+from sensorsim.commands.declare import REQUIRED, Command, flag_of, make, options_of
 from sensorsim.commands.outputs import checked_outputs
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from sensorsim._util.terminal import columns, fold, table
 from sensorsim.commands.declare import Command, option, options_of
 from sensorsim.commands.training_options import (
     MAXIMUM_NOTE,
+    Axis,
     DataOptions,
     GridOptions,
     Numbers,
@@ -109,9 +110,7 @@ class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[
     example = "sensorsim sweep --mechanism dpsgd,sampled --epsilon 0.1,1.6 --sigma 0 --runs 20"
 
     mechanism: str | Sequence[str] = option(",".join(m.name for m in every()), MECHANISMS, "Names, with commas.")
-    c: str | float | Sequence[float] = option(
-        str(Config.c), Numbers(), "Stabilization constants of spof, or a range 0:2.5:0.25."
-    )
+    c: Axis = option(str(Config.c), Numbers(), "Stabilization constants of spof, or a range 0:2.5:0.25.")
     results: str = option("results.sqlite", DATABASE, "Where finished cells are kept.")
 
     @property

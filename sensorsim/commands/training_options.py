@@ -14,6 +14,7 @@ from sensorsim.training.config import MOST_SEED, Config
 if TYPE_CHECKING:
     from sensorsim.training.data import Dataset
 
+Axis = Any  # text such as 0,5 or 0:2:0.5, a number, or several numbers, which it is after the check
 MOST_JOBS = 1024  # processes or threads
 MOST_VALUES = 10_000  # of one range; a sweep trains at each
 PORTS = range(1, 1 << 16)
@@ -51,10 +52,9 @@ class Numbers(Kind):
 
     def check(self, label: str, value: Any) -> tuple[float, ...]:
         super().check(label, value)
+        found: Sequence[Any] = value if isinstance(value, Sequence) else [value]
         if isinstance(value, str):
             found = self.parse(label, value)
-        else:
-            found = value if isinstance(value, Sequence) else [value]
         checked = tuple(self.each.check(label, one) for one in found)
         if not checked or not all(map(isfinite, checked)):
             raise InputError(f"{label} is {value}; give numbers.")
@@ -161,10 +161,8 @@ class WorkerOptions:
 class GridOptions:
     """Axes of a grid of trainings, and their seed."""
 
-    epsilon: str | float | Sequence[float] = option(
-        "0.1,0.2,0.4,0.8,1.6,3.2,6.4", Numbers(), "Nominal budgets per record."
-    )
-    sigma: str | float | Sequence[float] = option("0,5", Numbers(), "Environmental noise on the inputs.")
+    epsilon: Axis = option("0.1,0.2,0.4,0.8,1.6,3.2,6.4", Numbers(), "Nominal budgets per record.")
+    sigma: Axis = option("0,5", Numbers(), "Environmental noise on the inputs.")
     runs: int = option_of(Config, "runs")
     seed: int = option(
         0,

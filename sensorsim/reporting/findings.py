@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sensorsim.fleets.fleet_result import FleetResult
     from sensorsim.noise.certificate import Certificate
     from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.paper import Claim
+    from sensorsim.paper.claim import Claim
     from sensorsim.planning import Plan
     from sensorsim.planning.person_epsilon import Spent
     from sensorsim.reporting.inputs import PackageFacts

@@ -183,7 +183,7 @@ def test_empty_paths_are_named_as_such(program: Program) -> None:
 
 EMPTY = (
     *("kernel spof --c", "export --out", "cost --lock", "cost --check", "verify --elf", "verify", "receive --table t"),
-    *("export --encoder", "noise audit --package"),
+    *("export --out p --encoder", "noise audit --package"),
 )
 
 
@@ -275,9 +275,8 @@ def test_results_that_are_there_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_fleet_on_a_full_disk(program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from sensorsim.commands.fleet import SimulateFleet
-
-    settings, _ = SimulateFleet(2, 2, str(program.folder / "table.txt")).settings()
+    table = str(program.folder / "table.txt")
+    settings, _ = COMMANDS["fleet"].load()(devices=2, days=2, noise=table, out=str(tmp_path / "f.sqlite")).settings()
     monkeypatch.setattr(sqlite3, "connect", small(2))
     with pytest.raises(InputError, match="No space left"), FleetFile(tmp_path / "f.sqlite", settings, 1) as kept:
         kept.claim()

@@ -14,7 +14,7 @@ from click.shell_completion import ShellComplete
 
 from sensorsim._util.errors import MOST_LETTERS, InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim._util.option_kinds import Budget, Kind, Open, Whole
+from sensorsim._util.option_kinds import Budget, Choice, Kind, Open, Whole
 from sensorsim.commands import COMMANDS
 from sensorsim.commands.completion import SHELLS
 from sensorsim.commands.program import COMPLETE, group, main
@@ -25,7 +25,6 @@ from sensorsim.mechanisms import every
 from sensorsim.noise.kinds import KINDS
 from sensorsim.paper.recompute import statements
 from sensorsim.ranges import ready_ranges
-from sensorsim.training.config import CHOICES
 
 PROGRAM = Path(sys.executable).with_name("sensorsim")
 HEAVY = ("numpy", "torch", "numba", "pandas", "matplotlib", "scipy")
@@ -61,7 +60,11 @@ LISTS = {
     "plan --columns ": list(ready_ranges()),
     "export --packet-numbers ": ["epoch", "sequence"],
     "completion ": list(SHELLS),
-    **{f"train --{name.replace('_', '-')} ": list(allowed) for name, allowed in CHOICES.items()},
+    **{
+        f"train {word} ": list(kind.values)
+        for word, kind in declared()["train"].items()
+        if isinstance(kind, Choice) and word != "--format"
+    },
 }
 
 
@@ -125,7 +128,7 @@ def test_files_where_files_are_taken():
 
 NOT_NAMED = {  # texts that no list holds
     "--sweep", "--budget-epsilon", "--epsilon", "--sigma", "--c", "--records", "--delta", "--release", "--at",
-    "--prefix", "--spdx", "--cc", "--symbol",
+    "--prefix", "--spdx", "--cc", "--symbol", "--dask",
 }  # fmt: skip
 
 
@@ -308,7 +311,7 @@ def test_the_same_in_python():
     from sensorsim.training.config import Config, checked
     from sensorsim.training.table import need_columns
 
-    with pytest.raises(InputError, match=r"optimiser is 'adamm' \(did you mean adam\?\); choose from adam, sgd"):
+    with pytest.raises(InputError, match=r"optimiser is 'adamm' \(did you mean adam\?\); give one of adam, sgd"):
         checked(Config("none", optimiser="adamm"), 3)
     with pytest.raises(InputError, match=r"days.csv has no column step \(did you mean steps\?\); it has who, steps"):
         need_columns(pd.DataFrame({"who": [1], "steps": [2]}), ("step",), "days.csv")

@@ -106,7 +106,7 @@ SAID = {
     "column names, or a Parquet file.",
     "data ranges words.txt": "the header is 'not what you are looking for'",
     "verify --elf words.txt --manifest x/MANIFEST.json": "words.txt: this is no ELF file",
-    "figures --out d --records-runs 0": "--records-runs 0",
+    "figures --out d --records-runs 0": "--records-runs is 0",
 }
 
 
