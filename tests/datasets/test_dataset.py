@@ -40,7 +40,7 @@ def broken(frame, column, value):
         (lambda f: f[["Id", "ActivityDate"]], "TotalSteps and 12 others are missing.*it has no numeric column"),
         (
             lambda f: broken(f, "TotalSteps", float("nan")),
-            "row 5, column TotalSteps: the cell is missing.*drop_missing=",
+            "row 5, column TotalSteps: the cell is missing.*drop_missing",
         ),
         (lambda f: broken(f, "TotalSteps", "many"), "row 5, column TotalSteps: many is not a finite number"),
         (lambda f: broken(f, "TotalSteps", "m" * 999), "m{40}… is not a finite number"),
@@ -63,8 +63,8 @@ def test_bad_tables_are_refused_in_one_sentence(frame, change, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: broken(f, "TotalSteps", -1), "TotalSteps has values below 0.*normalise='ranges'"),
-        (lambda f: f.assign(Calories=3), "Calories has one value only.*normalise='ranges'"),
+        (lambda f: broken(f, "TotalSteps", -1), "TotalSteps has values below 0.*normalise ranges"),
+        (lambda f: f.assign(Calories=3), "Calories has one value only.*normalise ranges"),
         (lambda f: f.assign(Calories=0), "Calories has one value only"),
         (lambda f: f.iloc[:1], "TotalSteps has one value only"),
     ],
@@ -82,11 +82,11 @@ def test_what_a_maximum_cannot_scale_a_range_can(frame, change, words):
         ({"m": 10}, "9 persons, fewer than m = 10"),
         ({"m": 0}, "at least one user"),
         ({"columns": ()}, "no columns"),
-        ({"columns": ("Calories", "Sleep")}, "no column Sleep; it has Id, .*columns="),
+        ({"columns": ("Calories", "Sleep")}, "no column Sleep; it has Id, .*columns"),
         ({"columns": ("Id", "Calories")}, "column Id names the persons"),
         ({"columns": ("ActivityDate",), "ranges": {"ActivityDate": MINE["a"]}}, "row 2, column ActivityDate"),
         ({"columns": ("Calories",), "person": "Calories"}, "column Calories names the persons"),
-        ({"person": "Name"}, "no column Name; it has Id, .*person="),
+        ({"person": "Name"}, "no column Name; it has Id, .*person"),
         ({"normalise": "mean"}, "it is ranges or max"),
         ({"normalise": "max", "ranges": {}}, "max does not use them"),
     ],
