@@ -179,7 +179,7 @@ WITHOUT |= {
     "noise_peers",
     "sensitivity",
     "sweep",
-}  # drawn by their commands, or not
+}  # drawn elsewhere, or not
 
 
 def test_every_result_of_the_public_functions_is_drawn_here():
