@@ -384,11 +384,11 @@ def _interval(least: float | None, most: float | None, above: float | None = Non
 def _within(label: str, value: float, least: float | None, most: float | None) -> None:
     if (least is None or value >= least) and (most is None or value <= most):
         return
-    if most is None:
-        raise InputError(f"{label} is {value}; give {least} or more.")
-    if least is None:
-        raise InputError(f"{label} is {value}; give {most} or less.")
-    raise InputError(f"{label} is {value}; give a number from {least} to {most}.")
+    low, high = (f"{end:g}" if isinstance(end, float) else str(end) for end in (least, most))
+    allowed = (
+        f"{low} or more" if most is None else f"{high} or less" if least is None else f"a number from {low} to {high}"
+    )
+    raise InputError(f"{label} is {value}; give {allowed}.")
 
 
 def _ready_columns() -> list[str]:

@@ -342,7 +342,7 @@ def test_a_model_survives_its_file(models, tmp_path, suffix):
 def test_noise_that_no_float_can_square_is_refused(models, capsys):
     words = ["evaluate", "--model", models / "linear.npz", "--data", models / "north.csv", "--sigma", "1e300"]
     code, out, said = run(capsys, *words)
-    assert (code, out) == (2, "") and "sigma = 1e+300; give a number from 0" in said and said.count("\n") == 1, said
+    assert (code, out) == (2, "") and "sigma is 1e+300; give a number from 0" in said and said.count("\n") == 1, said
 
 
 @pytest.mark.slow

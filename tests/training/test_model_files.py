@@ -200,9 +200,9 @@ TRAIN = ("train", "--data", "d.csv", "--columns", "p,q", "--ranges", "r.csv", "-
         (("--encoder", "dir.json", "--out", "m.npz"), "is a folder"),
         (("--encoder", "e.json", "--out", "link.npz"), "are one file"),
         (("--mechanism", "none", "--epochs", "1", "--encoder", "e.json", "--out", "m.npz"), "e-1.json: it is a folder"),
-        (("--m", "65537", "--out", "m.npz"), "m = 65537"),
-        (("--m", "1000000000000"), "m = 1000000000000"),
-        (("--m", "0"), "m = 0"),
+        (("--m", "65537", "--out", "m.npz"), "--m is 65537"),
+        (("--m", "1000000000000"), "--m is 1000000000000"),
+        (("--m", "0"), "--m is 0"),
     ],
 )
 def test_train_refuses_in_a_sentence_and_writes_nothing(places, monkeypatch, run, words, says):

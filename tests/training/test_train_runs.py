@@ -200,7 +200,7 @@ def test_an_epsilon_that_cannot_be_has_its_sentence_in_the_table(tmp_path, capsy
     said = json.loads(capsys.readouterr().out)
     errors = {(row["mechanism"], row["nominal_epsilon"]): row["error"] for row in said["rows"]}
     assert said["schema_version"] == 3
-    assert "above 0" in errors["dpsgd", 0.0]
+    assert "epsilon is 0.0" in errors["dpsgd", 0.0]
     assert {key for key, sentence in errors.items() if sentence is None} == {("none", None), ("dpsgd", 1.6)}
     main([*words, "--epsilon", "0,1.6"])
     shown = capsys.readouterr().out
@@ -213,13 +213,13 @@ def test_an_epsilon_that_cannot_be_has_its_sentence_in_the_table(tmp_path, capsy
 def test_a_sigma_that_cannot_be_does_not_end_the_sweep(tmp_path, capsys):
     words = ["sweep", "--mechanism", "none", "--sigma", "0,-1", "--runs", "1", *ARGUMENTS]
     main([*words, "--results", str(tmp_path / "r.sqlite"), "--jobs", "1"])
-    assert "sigma = -1.0; give a number from 0 to 1000" in " ".join(capsys.readouterr().out.split())
+    assert "--sigma is -1.0; give a number from 0 to 1000" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_sweep_in_which_nothing_can_run_ends_with_the_sentence(tmp_path, capsys):
     with pytest.raises(SystemExit) as left:
         main(["sweep", "--mechanism", "dpsgd", "--epsilon", "0", "--results", str(tmp_path / "r.sqlite")])
-    assert left.value.code == 2 and "above 0" in capsys.readouterr().err
+    assert left.value.code == 2 and "--epsilon is" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -169,7 +169,7 @@ def test_missing_cells_can_be_dropped_with_their_persons(written):
 
 
 def test_columns_that_the_synthetic_set_has_not_ask_for_data():
-    with pytest.raises(InputError, match="the synthetic set has no column hr; give your records with data=, or"):
+    with pytest.raises(InputError, match="the synthetic set has no column hr; give your records with data, or"):
         data.load(columns=("hr", "TotalSteps"))
 
 
