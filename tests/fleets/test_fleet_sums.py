@@ -221,10 +221,10 @@ def test_what_people_type_is_compared_first(tmp_path: Any, monkeypatch: pytest.M
     monkeypatch.setattr(life, "run_batch", fleet_standin.run_batch)
     monkeypatch.setattr(fleet_standin, "PAUSE", 0)
     base = Firmware(ready_table("1.6", 1), budget_epsilon="5", budget_days=2)
-    from sensorsim.fleets.energy import prices_of
+    from sensorsim.fleets.energy import board_of
 
     def of(firmware: Firmware) -> Settings:
-        return fleet_standin.settings(firmware=firmware, prices=prices_of(firmware, 3, 1))
+        return fleet_standin.settings(firmware=firmware, prices=board_of(firmware, 3, 1).prices)
 
     simulation.simulate(of(base), tmp_path / "f")
     for changed, said in (

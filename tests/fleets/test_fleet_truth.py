@@ -19,7 +19,7 @@ from sensorsim.codegen.sensor import SensorCode
 from sensorsim.device import Firmware, Sketch
 from sensorsim.fleets import chance
 from sensorsim.fleets.counts import OUTCOMES, Counts
-from sensorsim.fleets.energy import Life, most
+from sensorsim.fleets.energy import most
 from sensorsim.fleets.life import run_batch, trace
 from sensorsim.fleets.settings import GREEDY, Faults, People, Prices, Settings
 from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
@@ -100,8 +100,7 @@ def assert_true(of: Settings, first: int = 0, last: int = DEVICES) -> Told:
     assert packets == told.packets
     assert_same_sums(of, counts, told)
     assert_same_sums(of, run_batch(of, first, last), told)
-    life = Life(of.firmware, of.days, of.records_per_day, of.faults, of.schedule)
-    assert max(told.energy) <= most(of.prices, life)
+    assert max(told.energy) <= most(of.prices, of.firmware, of.days, of.records_per_day, of.faults, of.schedule)
     return told
 
 

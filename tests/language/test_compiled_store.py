@@ -178,8 +178,8 @@ def test_what_ships_can_be_kept(own):
     from sensorsim.auditing import cell_counts as tally
     from sensorsim.auditing import learned_event as learn
     from sensorsim.device.firmware import Firmware
-    from sensorsim.fleets.draw import draw_of
-    from sensorsim.fleets.loop import loop
+    from sensorsim.fleets.board import draw_of
+    from sensorsim.fleets.life import loop
     from sensorsim.language.numba_backend import outer
     from sensorsim.machine import avr_core, msp430_core
     from sensorsim.noise.host_noise import _compiled
