@@ -14,7 +14,6 @@ from sensorsim.language.kernel import Kernel
 from sensorsim.machine import msp430_core as core
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.interpreted import (
-    LIMIT,
     InterpretedCounter,
     InterpretedMachine,
     Places,
@@ -45,20 +44,17 @@ class Msp430Machine(InterpretedMachine):
     """Run functions of a program on an interpreted MSP430."""
 
     title, places, stack = "MSP430", Places(ARGUMENTS, FLOOR), STACK
-    path_at, addresses_at, lowest_at = core.PATH, core.ADDRESSES, core.LOWEST
 
     def __init__(self, program: Program, signatures: dict[str, Signature]) -> None:
         import numpy as np
 
-        super().__init__(program, signatures)
+        super().__init__(program, signatures, 0x8000)
         self.memory = np.zeros(0x10002, np.int32)
         for section in program.sections:
             if section.address + len(section.data) > ARGUMENTS:
                 raise InputError(f"{section.name} does not fit the emulated MSP430's memory; export fewer tables.")
             self.memory[section.address : section.address + len(section.data)] = np.frombuffer(section.data, np.uint8)
         self.register = np.zeros(16, np.int64)
-        self.counts, self.taken = np.zeros((2, 0x8000), np.int64)
-        self.report = np.zeros(core.REPORT, np.int64)
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
         """Run the function; `arguments` are numbers, or addresses of what was written before."""
@@ -68,11 +64,8 @@ class Msp430Machine(InterpretedMachine):
         stack = STACK - 2 * len(on_stack) - 2
         for place, word in enumerate([EXIT, *on_stack]):
             self.memory[stack + 2 * place], self.memory[stack + 2 * place + 1] = word & 255, word >> 8
-        self.register[core.PC], self.register[core.SP] = start, stack
-        self.report[:] = [0, 1 + start, 1, stack]
-        run = core.interpreter()
-        status = run(self.memory, self.register, self.counts, self.taken, self.report, EXIT, LIMIT, FLOOR)
-        self.finish(name, status, int(self.register[core.PC]))
+        self.register[core.SP] = stack
+        self.run(name, core.loop, self.memory, self.register, EXIT, start=start, stack=stack, unit=1)
         word = int(self.register[FIRST]) | int(self.register[FIRST + 1]) << 16
         return word & (1 << 8 * signature.result) - 1
 

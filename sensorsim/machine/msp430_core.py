@@ -4,13 +4,12 @@ Flags in the status register: bit 0 C, 1 Z, 2 N, 8 V. The instructions of the ex
 for small memory leave alone are not there.
 """
 
-from functools import cache
 from typing import Any
 
 from sensorsim.machine.emulator import PRIME  # products keep their lower 64 bits
-from sensorsim.machine.interpreted import DONE, NO_INSTRUCTION, TOO_DEEP, TOO_LONG
+from sensorsim.machine.interpreted import ADDRESSES, DONE, LOWEST, NO_INSTRUCTION, PATH, TOO_DEEP, TOO_LONG
+from sensorsim.machine.interpreted import PC as START
 
-STEPS, PATH, ADDRESSES, LOWEST, REPORT = 0, 1, 2, 3, 4  # what a run reports
 PC, SP, SR, CONSTANT = 0, 1, 2, 3
 MOV, ADD, ADDC, SUBC, SUB, CMP, DADD, BIT, BIC, BIS, XOR, AND = range(4, 16)
 RRC, SWPB, RRA, SXT, PUSH, CALL, RETI = range(7)
@@ -19,21 +18,14 @@ MPY, OP2, RESLO = 0x4C0, 0x4C8, 0x4CA
 MPY32L, OP2L, OP2H, RES0 = 0x4D0, 0x4E0, 0x4E2, 0x4E4
 
 
-@cache
-def interpreter() -> Any:
-    """Compile `loop`."""
-    from sensorsim.language.numba_backend.jit import jit
+def loop(memory: Any, register: Any, end: int, counts: Any, taken: Any, report: Any, limit: int, floor: int) -> int:
+    """Run from report[START] until `end` is reached; return DONE, or why it stopped.
 
-    return jit(loop, kept=True, nogil=True)
-
-
-def loop(memory: Any, register: Any, counts: Any, taken: Any, report: Any, end: int, limit: int, floor: int) -> int:
-    """Run from register[PC] until `end` is reached; return DONE, or why it stopped. `counts` has a place for each word.
-
-    `memory` has a byte in each signed word: Numba would make floats of sums of signed and unsigned ones.
+    `counts` has a place for each word of code. `memory` has a byte in each signed word: Numba would make floats of sums
+    of signed and unsigned ones.
     """
     steps, path, places, lowest = 0, report[PATH], report[ADDRESSES], report[LOWEST]
-    pc, status = register[PC], DONE
+    pc, status = report[START], DONE
     while pc != end:
         if steps >= limit:
             status = TOO_LONG
@@ -46,23 +38,8 @@ def loop(memory: Any, register: Any, counts: Any, taken: Any, report: Any, end: 
         if top in (2, 3):
             kind, flags = word >> 10 & 7, register[SR]
             carry, zero, negative, over = flags & 1, flags >> 1 & 1, flags >> 2 & 1, flags >> 8 & 1
-            if kind == 0:
-                jump = zero == 0
-            elif kind == 1:
-                jump = zero == 1
-            elif kind == 2:
-                jump = carry == 0
-            elif kind == 3:
-                jump = carry == 1
-            elif kind == 4:
-                jump = negative == 1
-            elif kind == 5:
-                jump = negative == over
-            elif kind == 6:
-                jump = negative != over
-            else:
-                jump = True
-            if jump:
+            differ = negative ^ over
+            if (1 - zero, zero, 1 - carry, carry, negative, 1 - differ, differ, 1)[kind]:
                 pc = pc + 2 * ((word & 0x3FF) - (word << 1 & 0x400)) & 0xFFFF
                 taken[here >> 1] += 1
             if kind != 7:
@@ -188,6 +165,5 @@ def loop(memory: Any, register: Any, counts: Any, taken: Any, report: Any, end: 
                     for place in range(4):
                         memory[RES0 + place] = product >> 8 * place & 255
         pc = register[PC]
-    register[PC] = pc
-    report[STEPS], report[PATH], report[ADDRESSES], report[LOWEST] = steps, path, places, lowest
+    report[START], report[PATH], report[ADDRESSES], report[LOWEST] = pc, path, places, lowest
     return status

@@ -1,7 +1,5 @@
 """Prices of a fleet, against what `cost` says of a sensor and against counts by hand."""
 
-from fractions import Fraction
-
 import pytest
 
 from sensorsim._util.errors import InputError
@@ -125,8 +123,3 @@ def test_a_chip_without_figures_costs_nothing_and_says_so() -> None:
 def test_what_there_is_not(chip: str | None, radio: str, battery: float) -> None:
     with pytest.raises(InputError):
         board_of(one_of_14(), 28, 1, chip, radio, battery)
-
-
-def test_prices_are_whole() -> None:
-    assert all(type(value) is int for value in board_of(one_of_14(), 365, 3).prices)
-    assert Fraction(board_of(one_of_14(), 365, 3).prices.release) > 0

@@ -436,16 +436,6 @@ def test_what_is_beyond_the_last_bin_is_said() -> None:
     assert "or more" not in text(plain) and "and beyond" not in words_of(page(plain))
 
 
-def test_a_page_of_figures() -> None:
-    """Every panel has its words."""
-    drawn = page(result_of(made()))
-    titles = " ".join(axes.get_title(loc="left") for axes in drawn.axes)
-    for word in ("estimates with 95 % intervals", "half width", "of all people", "spent", "energy", "what became of"):
-        assert word in titles
-    assert all(axes.get_xlabel() for axes in drawn.axes)
-    assert "none" not in words_of(drawn)
-
-
 @pytest.mark.slow
 def test_the_same_result_is_the_same_bytes() -> None:
     assert picture(page(result_of(made())), "svg", 60) == picture(page(result_of(made())), "svg", 60)

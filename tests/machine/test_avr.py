@@ -28,7 +28,7 @@ from sensorsim.machine.avr import (
 from sensorsim.machine.avr_decode import BRANCHES, ENCODINGS, NAMES, SKIPS, class_and_prices, decode, instructions
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import Program, Section, read_elf
-from sensorsim.machine.interpreted import Signature, signature_of
+from sensorsim.machine.interpreted import Signature, compile_loop, signature_of
 from sensorsim.machine.vectors import edge_vectors, expected, of_one_call, random_vectors
 
 # Clocks of AVRe in the instruction set manual; every other instruction takes one.
@@ -59,24 +59,25 @@ def source_of(kernel, folder):
 
 
 @pytest.mark.parametrize(
-    "word, following, text",
+    "word, following, fields",
     [
-        (0x0F2A, 0, "add r18, r26"),
-        (0x94F8, 0, "bclr 0x7"),  # CLI
-        (0x9616, 0, "adiw r26, 0x6"),
-        (0x01AB, 0, "movw r20, r22"),
-        (0x9180, 0x0123, "lds r24, 0x123"),
-        (0x940E, 0x0040, "call 0x80"),
-        (0xA18F, 0, "ldd r24, Y+39"),
-        (0x932D, 0, "st X+, r18"),
-        (0xF7F1, 0, "brne 0xfe"),
-        (0xCFFF, 0, "rjmp 0x100"),
-        (0xBFDE, 0, "out 0x3e, r29"),
-        (0xFD97, 0, "sbrc r25, 0x7"),
+        (0x0F2A, 0, ("ADD", 18, 26, 0)),
+        (0x94F8, 0, ("BCLR", 0, 0, 7)),  # CLI
+        (0x9616, 0, ("ADIW", 26, 0, 6)),
+        (0x01AB, 0, ("MOVW", 20, 22, 0)),
+        (0x9180, 0x0123, ("LDS", 24, 0, 0x123)),
+        (0x940E, 0x0040, ("CALL", 0, 0, 0x40)),
+        (0xA18F, 0, ("LDD_Y", 24, 0, 39)),
+        (0x932D, 0, ("ST_XI", 18, 0, 0)),
+        (0xF7F1, 0, ("BRBC", 1, 0, 0x7F)),  # BRNE
+        (0xCFFF, 0, ("RJMP", 0, 0, 0x80)),
+        (0xBFDE, 0, ("OUT", 29, 0x3E, 0)),
+        (0xFD97, 0, ("SBRC", 25, 0, 7)),
     ],
 )
-def test_instructions_are_read_as_the_manual_encodes_them(word, following, text):
-    assert decode(word, following, 0x80).text == text
+def test_instructions_are_read_as_the_manual_encodes_them(word, following, fields):
+    one = decode(word, following, 0x80)
+    assert (one.name, one.d, one.r, one.k) == fields
 
 
 def test_a_word_that_is_no_instruction_is_none():
@@ -169,11 +170,11 @@ def test_a_skip_over_one_cycle_is_no_other_way_and_over_two_it_is():
 
 
 def test_a_program_that_does_not_end_or_fills_memory_is_stopped(monkeypatch):
-    monkeypatch.setattr("sensorsim.machine.avr.LIMIT", 1000)
+    monkeypatch.setattr("sensorsim.machine.interpreted.LIMIT", 1000)
     with pytest.raises(InputError, match="it does not end"):
         machine([0xCFFF], f=(0, Signature((), 0))).call("f", [])
     with pytest.raises(InputError, match="stack is deeper than 4095 bytes"):
-        monkeypatch.setattr("sensorsim.machine.avr.LIMIT", 1 << 20)
+        monkeypatch.setattr("sensorsim.machine.interpreted.LIMIT", 1 << 20)
         machine([0xDFFF], f=(0, Signature((), 0))).call("f", [])  # calls itself
 
 
@@ -261,8 +262,8 @@ def _step(code, start, memory):
     counts, taken = np.zeros((2, len(rows)), np.int64)
     data, flash = np.zeros(0x10000, np.int32), np.full(0x10000, 255, np.int32)
     data[: len(memory)], flash[: len(code)] = memory, list(code)
-    report = np.array([start // 2, 0, 1, 1, 0xFFFF])
-    core.interpreter()(rows, flash, data, counts, taken, report, -1, 1, 0)
+    report = np.array([start // 2, 1, 1, 0xFFFF])
+    compile_loop(core.loop)(rows, flash, data, -1, counts, taken, report, 1, 0)
     after = words[start // 2 + 1]
     _, price, jumped, _ = class_and_prices(words[start // 2], after.words if after else 1, load_cpu("avr"))
     skipped = taken.any() or counts.sum() == 2
@@ -285,18 +286,12 @@ def _beside_simavr(program, avr, counter, function, vectors):
 
     seen = {}
 
-    def spy(*arguments):
+    def spy(*arguments, **more):
         seen["before"] = [int(value) for value in avr.memory]
-        return plain(*arguments)
+        return type(avr).run(avr, *arguments, **more)
 
-    run = CoreRun(avr, vectors, function)
-    interpret = core.interpreter
-    plain = interpret()
-    try:
-        core.interpreter = lambda: spy
-        next(iter(run.calls()))
-    finally:
-        core.interpreter = interpret
+    avr.run = spy
+    next(iter(CoreRun(avr, vectors, function).calls()))
     tally = Tally()
     counter.take(tally)
     code = avr.flash.astype(np.uint8).tobytes()
