@@ -94,14 +94,10 @@ def number_of(settings: "Settings", every: int) -> int:
         raise InputError(f"an estimate of {every} days is not possible; give a whole number of 1 or more.")
     if settings.firmware.sketch is not None:
         return 1
-    periods = -(-settings.days // every)
-    number = periods * settings.firmware.features
+    number = -(-settings.days // every) * settings.firmware.features
     if number > MOST_ESTIMATES:
         least = -(-settings.days // (MOST_ESTIMATES // settings.firmware.features))
-        raise InputError(
-            f"{periods} periods of {settings.firmware.features} features are {number} estimates; at most "
-            f"{MOST_ESTIMATES} are made: give --every {least} or more."
-        )
+        raise InputError(f"these are {number} estimates; at most {MOST_ESTIMATES} are made: give --every {least}.")
     return number
 
 

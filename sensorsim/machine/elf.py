@@ -104,9 +104,6 @@ class _Header(NamedTuple):
     start: int = 0
     length: int = 0
     link: int = 0
-    info: int = 0
-    align: int = 0
-    entry: int = 0
 
 
 def read_elf(data: bytes) -> Program:
@@ -150,7 +147,7 @@ class _File:
         self.kind, self.machine = struct.unpack_from("<2H", data, 16)
         self.flags = struct.unpack_from("<I", data, 36)[0]
         names = struct.unpack_from("<H", data, 50)[0]
-        self.headers = [_Header(*row) for row in self._table(32, 46, "<10I", "sections")]
+        self.headers = [_Header(*row[:7]) for row in self._table(32, 46, "<10I", "sections")]
         self.names = self.headers[names] if names < len(self.headers) else _Header()  # holds names of sections
 
     def _table(self, start_at: int, size_at: int, form: str, what: str) -> list[tuple[int, ...]]:

@@ -140,8 +140,7 @@ class Machine:
         """Return (start, size, count, taken) of each block that ran since the last `forget`, as four columns."""
         import numpy as np
 
-        words = self._words()
-        slots = words[: int(self.state[SEEN]), LIST].astype(np.int64)
+        words, slots = self._seen()
         starts, sizes = np.array(self.ranges, np.int64).T
         firsts = np.cumsum(sizes) - sizes
         owners = np.searchsorted(firsts, slots, side="right") - 1
@@ -150,17 +149,15 @@ class Machine:
 
     def forget(self) -> None:
         """Reset the counts."""
-        import numpy as np
-
-        words = self._words()
-        slots = words[: int(self.state[SEEN]), LIST].astype(np.int64)
+        words, slots = self._seen()
         words[slots, COUNT] = 0
         words[slots, TAKEN] = 0
         self.state[SEEN] = 0
 
-    def _words(self) -> Any:
-        """Return the hook's four words of each byte of code."""
-        return self.state[HEAD:].reshape(-1, STEP)
+    def _seen(self) -> tuple[Any, Any]:
+        """Return the hook's four words of each byte of code, and the slots of blocks that ran."""
+        words = self.state[HEAD:].reshape(-1, STEP)
+        return words, words[: int(self.state[SEEN]), LIST].astype("int64")
 
     @property
     def fingerprint(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator as op
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bitwuzla import Kind
 
@@ -102,14 +102,11 @@ MEANINGS: dict[str, Callable[..., Bits]] = {
 }
 
 
-class Table:
+class Table(NamedTuple):
     """A table that is only read: at an unknown index its entry is that of an unknown function."""
 
-    def __init__(self, entries: list[Bits], read: Callable[[Bits], Bits]) -> None:
-        self.entries, self.unknown = entries, read
-
-    def read(self, index: Bits) -> Bits:
-        return self.unknown(index) if index.number is None else self.entries[index.number]
+    entries: list[Bits]
+    unknown: Callable[[Bits], Bits]
 
 
 Value = Bits | int | list[Bits] | Table  # a scalar, a length, an array, a constant table
@@ -234,10 +231,9 @@ class Meaning:
     def load(self, array: Value, index: Any, kind: str) -> Bits:
         at = known(index, WORD) if isinstance(index, int) else index
         if isinstance(array, Table):
-            found = array.read(at)
+            found = array.unknown(at) if at.number is None else array.entries[at.number]
         else:
-            assert isinstance(array, list)
-            found = bv.read_choice(array, at)
+            found = bv.read_choice(cast("list[Bits]", array), at)
         made = bv.sign_extend(found, WORD) if kind == "i32" else bv.zero_extend(found, WORD)
         if made.number is None:
             self.seen.setdefault(made.samples, made)
@@ -249,9 +245,8 @@ class Meaning:
         number = index if isinstance(index, int) else index.number
         if number is not None:
             array[number] = narrow
-            return
-        for place, before in enumerate(array):
-            array[place] = bv.select(bv.equal(index, known(place, index.width)), narrow, before)
+        else:
+            array[:] = [bv.select(bv.equal(index, known(k, index.width)), narrow, cell) for k, cell in enumerate(array)]
 
 
 def _index(operator: str, values: list[Any]) -> Any:
@@ -276,40 +271,36 @@ def input_values(kernel: Kernel, lengths: dict[str, int]) -> tuple[dict[str, Val
     promised: list[Any] = []
 
     def promise(value: Bits, element: Q | Below) -> None:
+        width, conditions = value.width, []
         if isinstance(element, Below):
-            limit = known(lengths[element.limit], value.width)
-            promised.append(bv.truth(bv.compare(Kind.BV_ULT, value, limit)))
-            return
-        signed_ = element.storage[0] == "i"
-        width = int(element.storage[1:])
-        least, most = (-(1 << width - 1), (1 << width - 1) - 1) if signed_ else (0, (1 << width) - 1)
-        order = Kind.BV_SLE if signed_ else Kind.BV_ULE
-        if element.lo > least:
-            promised.append(bv.truth(bv.compare(order, known(element.lo, value.width), value)))
-        if element.hi < most:
-            promised.append(bv.truth(bv.compare(order, value, known(element.hi, value.width))))
+            conditions = [(Kind.BV_ULT, value, known(lengths[element.limit], width))]
+        else:
+            negative = element.storage[0] == "i"
+            least, most = (-(1 << width - 1), (1 << width - 1) - 1) if negative else (0, (1 << width) - 1)
+            order = Kind.BV_SLE if negative else Kind.BV_ULE
+            if element.lo > least:
+                conditions.append((order, known(element.lo, width), value))
+            if element.hi < most:
+                conditions.append((order, value, known(element.hi, width)))
+        promised.extend(bv.truth(bv.compare(*condition)) for condition in conditions)
 
     for number, (name, kind) in enumerate(kernel.parameters.items()):
         if isinstance(kind, Length):
             values[name] = lengths[name]
             continue
+        width, element, names = int(kind.storage[1:]), kind, [name]
         if isinstance(kind, Array):
-            width = int(kind.storage[1:])
-            size = array_length(kernel, name, lengths)
-            secrets = 1 << number if kind.element.secret else 0
             if kind.contents is not None:
                 values[name] = [known(entry, width) for entry in kind.contents]
                 continue
-            cells = [bv.unknown(f"{name}_{i}", width, secrets, *bounds(kind.element, lengths)) for i in range(size)]
-            if not kind.written:
-                for cell in cells:
-                    promise(cell, kind.element)
-            if getattr(kind.element, "once", False) and len(cells) > 1:
-                promised.append(manager.mk_term(Kind.DISTINCT, [cell.term for cell in cells]))
-            values[name] = cells
-            continue
-        width = int(kind.storage[1:])
-        value = bv.unknown(name, width, 1 << number if kind.secret else 0, *bounds(kind, lengths))
-        promise(value, kind)
-        values[name] = bv.sign_extend(value, WORD) if kind.storage[0] == "i" else bv.zero_extend(value, WORD)
+            element, names = kind.element, [f"{name}_{i}" for i in range(array_length(kernel, name, lengths))]
+        secrets, ends = 1 << number if element.secret else 0, bounds(element, lengths)
+        cells = [bv.unknown(one, width, secrets, *ends) for one in names]
+        if not isinstance(kind, Array) or not kind.written:
+            for cell in cells:
+                promise(cell, element)
+        if getattr(element, "once", False) and len(cells) > 1:
+            promised.append(manager.mk_term(Kind.DISTINCT, [cell.term for cell in cells]))
+        extend = bv.sign_extend if kind.storage[0] == "i" else bv.zero_extend
+        values[name] = cells if isinstance(kind, Array) else extend(cells[0], WORD)
     return values, promised
