@@ -23,7 +23,7 @@ class SystemEntropy:
 
 
 class SeededEntropy:
-    """The same bytes for the same seed, by splitmix64 (Steele, Lea and Flood 2014). Not private: for replication only.
+    """Reproducible bytes from a seed, by splitmix64 (Steele, Lea and Flood 2014). Not private: for replication only.
 
     A byte is bits 32 … 39 of the next number before its last step, so a few lines of C on a board give the same ones.
     """

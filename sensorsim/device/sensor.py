@@ -44,7 +44,7 @@ class Clock:
 
 
 class Sensor(Single):
-    """One device: a firmware on a board with flash, a source of entropy and a clock.
+    """A device: a firmware on a board with flash, a source of entropy and a clock.
 
     There is one of it: it is not copied or pickled, threads take turns, and in a forked process it is closed, for its
     next words are those of the parent.

@@ -27,7 +27,7 @@ OF_DIRECTIONS = 0x5E7C4  # sets the words that pick directions apart from those 
 
 @dataclass(frozen=True)
 class Sketch:
-    """What is public of a sketch. The centre is in Q15; R is 2^halvings · 2^15 / factor."""
+    """Public parameters of a sketch. The centre is in Q15; R is 2^halvings · 2^15 / factor."""
 
     n: int
     centre: tuple[int, ...]

@@ -145,7 +145,7 @@ def on_device(kernel: Any, takes: str, passed: str) -> Any:
 
 
 class Steps(NamedTuple):
-    """What a board can be asked to do, as Numba's functions of a device."""
+    """Steps of a sensor on its board, as Numba's functions of a device."""
 
     blank: Callable[..., Any]  # a new device with this seed of its entropy
     close: Callable[..., Any]

@@ -31,25 +31,25 @@ def multiply_shifted(z: Any) -> Any:
 
 
 @fast
-def mixed(z: Any) -> Any:
+def mix(z: Any) -> Any:
     """Return the splitmix64 number after z, a bijection of 64-bit words."""
     z = multiply_shifted(np.uint64(z) + GOLDEN)
     return z ^ (z >> np.uint64(31))
 
 
 @fast
-def asked(seed: int, device: int, question: int, number: int) -> Any:
+def random_bits(seed: int, device: int, question: int, number: int) -> Any:
     """Return 64 bits for one question about one device."""
-    return mixed(mixed(mixed(mixed(seed) ^ np.uint64(device)) ^ np.uint64(question)) ^ np.uint64(number))
+    return mix(mix(mix(mix(seed) ^ np.uint64(device)) ^ np.uint64(question)) ^ np.uint64(number))
 
 
 @fast
 def happens(chance: float, seed: int, device: int, question: int, number: int) -> Any:
     """Return whether an event of this probability happens; probability 1 always does."""
-    return np.float64(asked(seed, device, question, number) >> np.uint64(11)) * SCALE < chance
+    return np.float64(random_bits(seed, device, question, number) >> np.uint64(11)) * SCALE < chance
 
 
 @fast
 def one_of(count: int, seed: int, device: int, question: int, number: int) -> Any:
     """Return a whole number from 0 to count - 1."""
-    return np.int64(asked(seed, device, question, number) % np.uint64(count))
+    return np.int64(random_bits(seed, device, question, number) % np.uint64(count))

@@ -29,7 +29,7 @@ NANOJOULES_PER_MICROJOULE = 1000
 
 @dataclass(frozen=True)
 class Estimate:
-    """One feature over days first_day … first_day + days - 1, the first day being 1; values in 0 … 1.
+    """Estimate of a feature over days first_day … first_day + days - 1, the first day being 1; values in 0 … 1.
 
     Of a sketch they are those of u·R² in 0 … R², over all days, and the people's truth is that of what was released.
     """

@@ -130,7 +130,7 @@ def loop(made: Draw) -> Callable[..., Any]:
     blank, close, open_, count, look = board.steps()
     start, draw, sketch = made.start, made.draw, made.sketch
     due = compiled(due_kernel)
-    asked, happens, one_of = chance.asked, chance.happens, chance.one_of
+    random_bits, happens, one_of = chance.random_bits, chance.happens, chance.one_of
 
     @fast
     def set_clock(device: Any, run: Any) -> None:
@@ -238,7 +238,7 @@ def loop(made: Draw) -> Callable[..., Any]:
         records, first_rows, row_counts = people
         numbers = device.numbers
         for number in range(first, last):
-            blank(device, asked(run.seed, number, chance.OF_ENTROPY, 0))
+            blank(device, random_bits(run.seed, number, chance.OF_ENTROPY, 0))
             numbers[board.NUMBER] = number
             sums.by_period[:] = 0
             set_clock(device, run)

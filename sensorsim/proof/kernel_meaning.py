@@ -121,7 +121,7 @@ class _Break(Exception):  # noqa: N818 - the way out of a loop
 
 
 class Meaning:
-    """One execution of a kernel along a path. `decisions` are the branches taken so far; more are added to it."""
+    """Execution of a kernel along one path. `decisions` are the branches taken so far; more are added to it."""
 
     def __init__(self, solver: Solver, path: list[Any], decisions: list[bool] | None = None) -> None:
         self.solver, self.path = solver, path

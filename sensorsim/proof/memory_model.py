@@ -108,7 +108,7 @@ class Leak(NamedTuple):
 
 @dataclass
 class State:
-    """One path: registers, memory, the conditions that led here, and what happened on the way."""
+    """State of one path: registers, memory, the conditions that led here, and what happened on the way."""
 
     registers: Cells
     memory: Cells

@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 
 class Lifted(NamedTuple):
-    """One operation of an instruction."""
+    """Hold an operation of an instruction."""
 
     opcode: Any
     output: Place | None

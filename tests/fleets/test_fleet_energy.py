@@ -3,6 +3,7 @@
 import pytest
 
 from sensorsim._util.errors import InputError
+from sensorsim.costing.chips import load_chip, load_parts
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.sensor import opening_operations
 from sensorsim.device.firmware import Firmware
@@ -44,8 +45,6 @@ def test_an_opening_by_hand() -> None:
 
 def test_an_opening_takes_the_chip_s_entropy() -> None:
     """nRF52840: the tables say what a true random word takes. ATmega328P has no source: its core alone is counted."""
-    from sensorsim.costing.chips import load_chip, load_parts
-
     trng, _ = load_parts("nrf52840")
     assert trng is not None
     start = trng.nJ_per_word * trng.start_us / trng.us_per_word
@@ -107,7 +106,6 @@ def test_the_most_of_a_faultless_device_is_what_it_takes() -> None:
 def test_a_battery() -> None:
     """100 mAh at the chip's supply."""
     board = board_of(one_of_14(), 28, 1, "nrf52840", battery_mah=100)
-    from sensorsim.costing.chips import load_chip
 
     assert board.joule == pytest.approx(100 / 1000 * 3600 * load_chip("nrf52840").supply_V)
     assert (board.chip, board.radio) == ("nRF52840", "ble-1m")

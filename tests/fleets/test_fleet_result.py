@@ -352,13 +352,6 @@ def words_of(figure: Any) -> str:
     return " ".join(str(found.get_text()) for found in figure.findobj(lambda drawn: hasattr(drawn, "get_text")))
 
 
-def test_a_page_without_whole_periods_says_none() -> None:
-    """Not a half width of zero."""
-    widths = page(result_of(made(), every=40)).axes[1]
-    assert [bar.get_width() for bar in widths.patches] == [0, 0, 0]
-    assert [found.get_text() for found in widths.texts] == ["none: no whole period"] * 3 and widths.get_xlim() == (0, 1)
-
-
 def one_device(spent: int, energy: int) -> FleetResult:
     """Over one day, with its number of releases and its bin of energy."""
     firmware = Firmware(made().settings.firmware.table, budget_epsilon="900", budget_days=1)

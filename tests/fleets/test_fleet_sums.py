@@ -18,6 +18,7 @@ from sensorsim.device.sketch import Sketch
 from sensorsim.fleets import estimates as fleet_estimates
 from sensorsim.fleets import life, simulation
 from sensorsim.fleets.counts import OUTCOMES, Counts, begins, find_inconsistency, total
+from sensorsim.fleets.energy import board_of
 from sensorsim.fleets.estimates import MOST_ESTIMATES, estimates, number_of
 from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.settings import People, Settings
@@ -221,7 +222,6 @@ def test_what_people_type_is_compared_first(tmp_path: Any, monkeypatch: pytest.M
     monkeypatch.setattr(life, "run_batch", fleet_standin.run_batch)
     monkeypatch.setattr(fleet_standin, "PAUSE", 0)
     base = Firmware(ready_table("1.6", 1), budget_epsilon="5", budget_days=2)
-    from sensorsim.fleets.energy import board_of
 
     def of(firmware: Firmware) -> Settings:
         return fleet_standin.settings(firmware=firmware, prices=board_of(firmware, 3, 1).prices)

@@ -11,6 +11,7 @@ from simulated_avr import build_simavr, in_simavr
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill
 from sensorsim.costing.prices import load_cpu
+from sensorsim.costing.pricing import list_forms
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
@@ -28,6 +29,7 @@ from sensorsim.machine.avr import (
 from sensorsim.machine.avr_decode import BRANCHES, ENCODINGS, NAMES, SKIPS, class_and_prices, decode, instructions
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import Program, Section, read_elf
+from sensorsim.machine.harness import CoreRun
 from sensorsim.machine.interpreted import Signature, compile_loop, signature_of
 from sensorsim.machine.vectors import edge_vectors, expected, of_one_call, random_vectors
 
@@ -287,8 +289,6 @@ def callable_kernels():
 
 def _beside_simavr(program, avr, counter, function, vectors):
     """Cycles of one call by our table and in simavr, net of the return; memory must be the same."""
-    from sensorsim.machine.harness import CoreRun
-
     seen = {}
 
     def spy(*arguments, **more):
@@ -331,8 +331,6 @@ def test_whole_kernels_take_the_cycles_of_simavr_as_the_table_says(tmp_path):
 @pytest.mark.slow
 def test_kernel_level_ranges_hold_what_avr_gcc_makes(tmp_path):
     """What the kernels' operations cost at least and at most, and the cycles of the compiled code between them."""
-    from sensorsim.costing.pricing import list_forms
-
     if usual_compiler() != GCC:
         pytest.skip("avr-gcc is not installed")
     cpu, ratios = load_cpu("avr"), []
