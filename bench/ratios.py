@@ -163,7 +163,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--check", type=Path, nargs="?", const=STORED, help="compare with a stored file")
     asked = parser.parse_args(words)
-    sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "support")]
+    sys.path[:0] = [str(HERE), *(str(HERE.parent / "tests" / name) for name in ("support", "kernels"))]
     found = []
     for package, measure in PEERS.items():
         if importlib.util.find_spec(package) is None:

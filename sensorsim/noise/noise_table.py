@@ -77,6 +77,10 @@ class NoiseTable(Shown):
         """Prove what the table protects, from its counts alone."""
         raise NotImplementedError
 
+    def rocq_definitions(self) -> dict[str, str]:
+        """Return what proofs/KIND.v needs of the table, by name and type; nothing for a kind without a pure epsilon."""
+        return {}
+
     def extremes(self) -> "Sequence[Sequence[int]]":
         """Return counts over the outputs at some inputs; a release of any other input can be computed from these.
 

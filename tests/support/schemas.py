@@ -96,7 +96,7 @@ def seen(console: Console) -> dict[str, list[Any]]:
         elif block.kind == "schemas":
             for command, name in ROW.findall(block.text):
                 found[name].append(console.json(command))
-    for line in CHOICES.read_text("utf-8").replace("{tests}", f"{ROOT}/tests").splitlines():
+    for line in CHOICES.read_text("utf-8").replace("{tests}", f"{ROOT}/tests/support").splitlines():
         name, command = line.split(maxsplit=1)
         if name == "-":
             _run(console, command)

@@ -189,16 +189,16 @@ def test_an_instruction_without_a_row_has_no_price_and_is_named(tmp_path):
 
 @pytest.mark.slow
 def test_a_missing_price_is_told_and_the_bits_are_compared_all_the_same(package, monkeypatch, capsys):
-    from sensorsim.machine.avr_decode import decode
+    from sensorsim.costing.prices import Cpu
 
-    known = decode.Cpu.instruction
+    known = Cpu.instruction
 
     def without_loads(self, mnemonic, operands, width):
         if mnemonic == "LDRH":
             raise InputError("cortex-m3.csv has no row for the instruction LDRH; add one with its source.")
         return known(self, mnemonic, operands, width)
 
-    monkeypatch.setattr(decode.Cpu, "instruction", without_loads)
+    monkeypatch.setattr(Cpu, "instruction", without_loads)
     report = verify(package, ["cortex-m3"], FEW)
     assert report.passed
     assert all(result.price is None and result.instructions.mean > 0 for result in report.results)

@@ -100,6 +100,16 @@ class RowsTable(NoiseTable):
     def certify(self) -> Certificate:
         return pure_certificate(self.rows.ratio(), self.epsilon, self.release)
 
+    def rocq_definitions(self) -> dict[str, str]:
+        rows = ";\n    ".join("[" + "; ".join(map(str, row)) + "]" for row in self.rows.all_counts())
+        return {
+            "shift : Z": str(self.frac_bits - self.rows.knot_bits),
+            "count_bits : Z": str(self.count_bits),
+            "knots : Z": str(self.rows.knots),
+            "symbols : nat": f"{self.rows.symbols}%nat",
+            "counts : list (list Z)": f"\n  [ {rows} ]",
+        }
+
     def extremes(self) -> Sequence[Sequence[int]]:
         """Return the counts of every knot: between two knots a release is a mixture of theirs."""
         return self.rows.all_counts()

@@ -88,6 +88,17 @@ class StairsTable(CountedTable):
         ratio = shapes.stairs_ratio(dict(self.counts), per_range, stair, top)
         return pure_certificate(ratio, self.epsilon, self.release)
 
+    def rocq_definitions(self) -> dict[str, str]:
+        counts, top = dict(self.counts), max(abs(value) for value, _ in self.counts)
+        every = "; ".join(str(counts.get(value, 0)) for value in range(-top, top + 1))
+        return {
+            "counts : list Z": f"[{every}]",  # from stair -top upwards
+            "top : Z": str(top),
+            "one : Z": str(1 << self.frac_bits),
+            "stair : Z": str(1 << self.stair_bits),
+            "limit : Z": str(self.limit),
+        }
+
     def extremes(self) -> Sequence[Sequence[int]]:
         """Return the counts of the stair that y stands on, for every x on a stair.
 
