@@ -1,4 +1,4 @@
-"""Encoders for the body as plain data: what export turns into C, readable with neither torch nor numpy.
+"""Encoders for the body as plain data, which export turns into C; readable with neither torch nor numpy.
 
 The file holds what a body needs and no more: how a reading becomes 0 … 1, weights and biases. The decoder stays at the
 hospital, in the model's file. Nothing here was measured on a record.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,7 @@ class Encoder:
 
     @property
     def flat(self) -> tuple[int, ...]:
-        """The weights as firmware holds them: the n of unit 0 first, then those of unit 1."""
+        """Return the weights as firmware holds them: the n of unit 0 first, then those of unit 1."""
         return sum(self.weights, ())
 
 
@@ -110,15 +112,29 @@ def parse(content: bytes, name: str = "encoder") -> Encoder:
     if missing or (more and version != 1):  # the first version had more
         what = f"it has no {missing[0]}" if missing else f"{brief(more[0])!r} is nothing that it has"
         raise InputError(f"{what}; {AGAIN}.")
-    _check_formats(found)
-    weights, bias = _numbers(found)
-    try:
-        columns = None if found["columns"] is None else tuple(name_of(name) for name in _list(found["columns"]))
-        if columns is not None and len(columns) != len(weights[0]):
-            raise TypeError("columns")
-    except TypeError:
-        raise InputError(f"its columns are no list of a name for each feature; {AGAIN}.") from None
-    return Encoder(weights, bias, columns, _ranges(found, columns), _provenance(found["provenance"]), name)
+    formats, bits = found["formats"], found.get("sigmoid_table_bits", SIGMOID_BITS)
+    wanted = _formats("weights", "bias", "hidden")
+    same = isinstance(formats, dict) and {"weights", "bias"} <= formats.keys() <= wanted.keys()
+    if not same or any(_exact(formats[name]) != _exact(wanted[name]) for name in formats):
+        raise InputError(f"its numbers are in another number format than the kernel's; {AGAIN}.")
+    if _exact(bits) != _exact(SIGMOID_BITS):
+        raise InputError(f"its sigmoid_table_bits are {brief(bits)}, not {SIGMOID_BITS}; {AGAIN}.")
+    weights, bias = found["weights"], found["bias"]
+    rows = weights if _is_list(weights, list) else [None]
+    if not all(_is_list(numbers, int) for numbers in (bias, *rows)):
+        raise InputError(f"its weights and biases are no lists of whole numbers; {AGAIN}.")
+    n = len(weights[0]) if weights else 0
+    if any(len(row) != n for row in weights) or not 1 <= len(bias) == len(weights) <= n:
+        raise InputError(f"its weights have another shape than l rows of n, with a bias for each; {AGAIN}.")
+    for part, numbers, q in (("weights", chain.from_iterable(weights), ENCODER_WEIGHT), ("bias", bias, ENCODER_BIAS)):
+        if not all(q.lo <= value <= q.hi for value in numbers):
+            raise InputError(f"its {part} has a number outside the kernel's range {q.lo} … {q.hi}; {AGAIN}.")
+    columns = found["columns"]
+    if columns is not None and not (_is_list(columns, str) and len(columns) == n and all(map(_is_name, columns))):
+        raise InputError(f"its columns are no list of a name for each feature; {AGAIN}.")
+    columns = None if columns is None else tuple(columns)
+    ranges, provenance = _ranges(found, columns), _provenance(found["provenance"])
+    return Encoder(tuple(map(tuple, weights)), tuple(bias), columns, ranges, provenance, name)
 
 
 def _formats(*names: str) -> dict[str, dict[str, Any]]:
@@ -127,49 +143,19 @@ def _formats(*names: str) -> dict[str, dict[str, Any]]:
     return {name: {"storage": known[name].storage, "frac_bits": known[name].frac_bits} for name in names}
 
 
-def _check_formats(found: dict[str, Any]) -> None:
-    """Refuse numbers in another format than that of the kernels."""
-    formats, bits = found["formats"], found.get("sigmoid_table_bits", SIGMOID_BITS)
-    wanted = _formats("weights", "bias", "hidden")
-    same = isinstance(formats, dict) and {"weights", "bias"} <= formats.keys() <= wanted.keys()
-    if not same or any(_exact(formats[name]) != _exact(wanted[name]) for name in formats):
-        raise InputError(f"its numbers are in another number format than the kernel's; {AGAIN}.")
-    if _exact(bits) != _exact(SIGMOID_BITS):
-        raise InputError(f"its sigmoid_table_bits are {brief(bits)}, not {SIGMOID_BITS}; {AGAIN}.")
-
-
 def _exact(value: Any) -> str:
     """Return the JSON of a value: true is not 1 there, nor is 1.0."""
     return json.dumps(value, sort_keys=True)
 
 
-def _numbers(found: dict[str, Any]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Return weights and biases: whole numbers within their formats, l rows of n."""
-    try:
-        weights = tuple(tuple(_whole(value) for value in _list(row)) for row in _list(found["weights"]))
-        bias = tuple(_whole(value) for value in _list(found["bias"]))
-    except TypeError:
-        raise InputError(f"its weights and biases are no lists of whole numbers; {AGAIN}.") from None
-    n = len(weights[0]) if weights else 0
-    if any(len(row) != n for row in weights) or not 1 <= len(bias) == len(weights) <= n:
-        raise InputError(f"its weights have another shape than l rows of n, with a bias for each; {AGAIN}.")
-    for name, numbers, q in (("weights", sum(weights, ()), ENCODER_WEIGHT), ("bias", bias, ENCODER_BIAS)):
-        if not all(q.lo <= value <= q.hi for value in numbers):
-            raise InputError(f"its {name} has a number outside the kernel's range {q.lo} … {q.hi}; {AGAIN}.")
-    return weights, bias
+def _is_list(value: Any, kind: type) -> bool:
+    """Return whether a value is a list of exactly this type: true is no whole number."""
+    return type(value) is list and all(type(one) is kind for one in value)
 
 
-def _whole(value: Any) -> int:
-    """Return a whole number; TypeError for 1.5, true and "7"."""
-    if type(value) is not int:
-        raise TypeError("whole number")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if type(value) is not list:
-        raise TypeError("list")
-    return value
+def _is_name(value: Any) -> bool:
+    """Return whether a value is a name or a unit: text on one line."""
+    return type(value) is str and (not value or value.isprintable()) and len(value) <= MOST_NAME
 
 
 def _ranges(found: dict[str, Any], columns: tuple[str, ...] | None) -> tuple[Range, ...] | None:
@@ -179,9 +165,9 @@ def _ranges(found: dict[str, Any], columns: tuple[str, ...] | None) -> tuple[Ran
         return None
     try:
         if found["schema_version"] == 1:
-            names = zip(columns or (), _list(parts), strict=True)
+            names = zip(columns or (), parts, strict=True)
             parts = [{"name": name, "low": 0, "high": high, "unit": ""} for name, high in names]
-        if any(one.keys() != Range.__dataclass_fields__.keys() for one in _list(parts)):
+        if type(parts) is not list or any(one.keys() != Range.__dataclass_fields__.keys() for one in parts):
             raise TypeError("range")
         made = tuple(range_of(one) for one in parts)
     except InputError:
@@ -194,7 +180,7 @@ def _ranges(found: dict[str, Any], columns: tuple[str, ...] | None) -> tuple[Ran
 
 
 def range_of(found: Any) -> Range:
-    """A range as JSON has it. TypeError or KeyError where it is none."""
+    """Return a range from JSON; TypeError or KeyError where it is none."""
     low, high = found["low"], found["high"]
     if type(low) not in (int, float) or type(high) not in (int, float):
         raise TypeError("range")
@@ -202,45 +188,39 @@ def range_of(found: Any) -> Range:
 
 
 def name_of(found: Any) -> str:
-    """A name or a unit: text on one line. TypeError where it is not."""
-    if type(found) is not str or (found and not found.isprintable()) or len(found) > MOST_NAME:
+    """Return a name or a unit; TypeError where it is none."""
+    if not _is_name(found):
         raise TypeError("name")
-    return found
+    return str(found)
 
 
 def _told(provenance: dict[str, Any]) -> dict[str, Any]:
-    """Return what may be told; files of version 1 also have accuracies."""
+    """Return the names that may be written; files of version 1 also have accuracies."""
     kept = {name: provenance[name] for name in READ if name in provenance}
     if isinstance(kept.get("quantisation"), dict):
-        saturated = kept["quantisation"].get("weights_saturated")
-        kept["quantisation"] = {"weights_saturated": saturated}
+        kept["quantisation"] = {"weights_saturated": kept["quantisation"].get("weights_saturated")}
     return kept
 
 
 def _provenance(found: Any) -> dict[str, Any]:
-    """Return what a file tells of the training, each value of its kind."""
+    """Return the provenance of a file, each value of its kind; a package has all of them as text."""
     if not isinstance(found, dict):
         raise InputError(f"its provenance is no object of names and values; {AGAIN}.")
     told = _told(found)
     for name, value in told.items():
-        if not _is_told(READ[name], value):
+        kind, sound = READ[name], value is None
+        if kind == "quantisation":
+            saturated = value.get("weights_saturated") if isinstance(value, dict) else None
+            sound = type(saturated) is int and saturated >= 0
+        elif kind == "user":
+            sound = value == "all" or (type(value) is int and value >= 0)
+        elif kind == "yes or no":
+            sound = type(value) is bool or value in ("True", "False")
+        elif kind == "text":
+            sound |= type(value) is str
+        elif type(value) in (int, float, str):
+            with suppress(ValueError, OverflowError):
+                sound = 0 <= float(value) < math.inf
+        if not sound:
             raise InputError(f"its provenance says {brief(_exact(value))} for {name}; {AGAIN}.")
     return told
-
-
-def _is_told(kind: str, value: Any) -> bool:
-    """Return whether a value is of its kind; a package has all of them as text."""
-    if kind == "quantisation":
-        saturated = value.get("weights_saturated") if isinstance(value, dict) else None
-        return type(saturated) is int and saturated >= 0
-    if kind == "user":
-        return value == "all" or (type(value) is int and value >= 0)
-    if kind == "text":
-        return value is None or type(value) is str
-    if kind == "yes or no":
-        return type(value) is bool or value in ("True", "False")
-    try:
-        number = float(value) if type(value) in (int, float, str) else -1.0
-    except (ValueError, OverflowError):
-        number = -1.0
-    return value is None or 0 <= number < math.inf

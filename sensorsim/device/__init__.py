@@ -9,41 +9,22 @@ The kernels are those that are exported as C, so a packet here is a packet there
 at any byte (`Flash.cut`), wear out and lie; the entropy can stick, lean or fail.
 """
 
-from sensorsim.device.entropy import (
-    BiasedEntropy,
-    FailingEntropy,
-    ListedEntropy,
-    SeededEntropy,
-    StuckEntropy,
-    SystemEntropy,
-)
-from sensorsim.device.firmware import Firmware
-from sensorsim.device.flash import Flash, FlashError, PowerCut
-from sensorsim.device.pace import Paced
-from sensorsim.device.sensor import Clock, Sensor
-from sensorsim.device.sketch import Sketch, sketch_records
-from sensorsim.device.sketch_file import read_sketch, write_sketch
-from sensorsim.device.status import Status
-from sensorsim.kernels.packet import Layout
-
-__all__ = [
-    "BiasedEntropy",
-    "Clock",
-    "FailingEntropy",
-    "Firmware",
-    "Flash",
-    "FlashError",
-    "Layout",
-    "ListedEntropy",
-    "Paced",
-    "PowerCut",
-    "SeededEntropy",
-    "Sensor",
-    "Sketch",
-    "Status",
-    "StuckEntropy",
-    "SystemEntropy",
-    "read_sketch",
-    "sketch_records",
-    "write_sketch",
-]
+from sensorsim.device.entropy import BiasedEntropy as BiasedEntropy
+from sensorsim.device.entropy import FailingEntropy as FailingEntropy
+from sensorsim.device.entropy import ListedEntropy as ListedEntropy
+from sensorsim.device.entropy import SeededEntropy as SeededEntropy
+from sensorsim.device.entropy import StuckEntropy as StuckEntropy
+from sensorsim.device.entropy import SystemEntropy as SystemEntropy
+from sensorsim.device.firmware import Firmware as Firmware
+from sensorsim.device.flash import Flash as Flash
+from sensorsim.device.flash import FlashError as FlashError
+from sensorsim.device.flash import PowerCut as PowerCut
+from sensorsim.device.pace import Paced as Paced
+from sensorsim.device.sensor import Clock as Clock
+from sensorsim.device.sensor import Sensor as Sensor
+from sensorsim.device.sketch import Sketch as Sketch
+from sensorsim.device.sketch import sketch_records as sketch_records
+from sensorsim.device.sketch_file import read_sketch as read_sketch
+from sensorsim.device.sketch_file import write_sketch as write_sketch
+from sensorsim.device.status import Status as Status
+from sensorsim.kernels.packet import Layout as Layout

@@ -1,8 +1,7 @@
-"""Where a simulated sensor gets its entropy, and the generator that it seeds.
+"""Entropy sources of a simulated sensor: functions from a count to as many bytes.
 
-A source is anything that is called with a count and gives as many bytes. `SystemEntropy` is the one to use. The others
-are for trials: a source that can be had again, and sources that break as those on boards do. One that fails raises
-OSError, as a board's returns something other than 0.
+Use `SystemEntropy`. The others are for trials: a reproducible source, and sources that break as those on boards do. One
+that fails raises OSError, as a board's returns something other than 0.
 """
 
 import os
@@ -17,14 +16,14 @@ Entropy = Callable[[int], bytes]
 
 
 class SystemEntropy:
-    """The operating system's generator: what makes a simulated release private."""
+    """The operating system's generator, which makes a simulated release private."""
 
     def __call__(self, count: int) -> bytes:
         return os.urandom(count)
 
 
 class SeededEntropy:
-    """The same bytes for the same seed, by splitmix64 (Steele, Lea and Flood 2014). Not private: for replication only.
+    """Reproducible bytes from a seed, by splitmix64 (Steele, Lea and Flood 2014). Not private: for replication only.
 
     A byte is bits 32 … 39 of the next number before its last step, so a few lines of C on a board give the same ones.
     """
@@ -38,14 +37,13 @@ class SeededEntropy:
         return f"SeededEntropy({self.seed}), not private"
 
     def __call__(self, count: int) -> bytes:
-        return bytes(self._next() for _ in range(count))
-
-    def _next(self) -> int:
-        self.state = (self.state + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
-        z = self.state
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
-        z = (z ^ z >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
-        return z >> 32 & 255
+        made = bytearray()
+        for _ in range(count):
+            z = self.state = (self.state + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+            z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+            z = (z ^ z >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
+            made.append(z >> 32 & 255)
+        return bytes(made)
 
 
 class StuckEntropy:

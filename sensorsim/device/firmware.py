@@ -50,7 +50,8 @@ class Firmware:
     def __post_init__(self) -> None:
         for each in fields(self):
             check_type(each.name, getattr(self, each.name), each.type)
-        table = self.table
+        object.__setattr__(self, "numbers", numbers_named(self.numbers))
+        table, encoder = self.table, self.encoder
         if not table.for_releases:
             raise InputError(f"a sensor releases through a rows or stairs table, not a {table.kind} one.")
         if not self.certificate.holds(table.epsilon):
@@ -59,38 +60,28 @@ class Firmware:
                 "again, and see `sensorsim noise check`."
             )
         if table.frac_bits != FRAC:
-            raise InputError(
-                f"the table has {table.frac_bits} fraction bits and the kernels {FRAC}; make it with {FRAC}."
-            )
+            raise InputError(f"the table has {table.frac_bits} fraction bits, the kernels {FRAC}; make it with {FRAC}.")
         table.check_kernels()
-        if self.encoder is not None and self.encoder.l != table.features:
+        if encoder is not None and encoder.l != table.features:
             raise InputError(
-                f"the encoder makes {self.encoder.l} hidden units and the table is for {table.features} features; make "
-                f"the table with --features {self.encoder.l}."
+                f"the encoder makes {encoder.l} hidden units and the table is for {table.features} features; make "
+                f"the table with --features {encoder.l}."
             )
         if self.sketch is not None:
-            if self.encoder is not None:
-                raise InputError(
-                    "a sensor releases hidden units or a sketch, not both; leave out the encoder or the sketch."
-                )
+            if encoder is not None:
+                raise InputError("a sensor releases hidden units or a sketch, not both; leave one of them out.")
             self.sketch.check_table(table)
-        object.__setattr__(self, "numbers", numbers_named(self.numbers))
-        for name in ("budget_days", "reserve"):
-            if type(getattr(self, name)) is not int:
-                raise InputError(f"{name} is {getattr(self, name)!r}; give a whole number.")
-        if not 1 <= self.budget_days <= MOST_DAYS:
-            raise InputError(f"the budget is for {self.budget_days} days; give 1 to {MOST_DAYS}.")
+        if type(self.budget_days) is not int or not 1 <= self.budget_days <= MOST_DAYS:
+            raise InputError(f"budget_days is {self.budget_days!r}; give a whole number from 1 to {MOST_DAYS}.")
         if self.releases < 1:
             raise InputError(
                 f"a budget of {self.budget} allows no release that costs {self.epsilon}; give at least that."
             )
         if self.releases > BUDGET.hi:
-            raise InputError(f"a budget of {self.budget} is more than 2^31 releases; give a smaller one.")
-        if not RESERVE.lo <= self.reserve <= min(RESERVE.hi, self.releases):
-            raise InputError(
-                f"the reserve is {self.reserve}; give 1 to {min(RESERVE.hi, self.releases)}, no more than the budget "
-                "allows."
-            )
+            raise InputError(f"a budget of {self.budget} is more than {BUDGET.hi} releases; give a smaller one.")
+        most = min(RESERVE.hi, self.releases)
+        if type(self.reserve) is not int or not RESERVE.lo <= self.reserve <= most:
+            raise InputError(f"the reserve is {self.reserve!r}; give {RESERVE.lo} to {most}, a whole number.")
 
     @property
     def certificate(self) -> Certificate:
@@ -175,8 +166,7 @@ class Firmware:
     @property
     def blocks(self) -> int:
         """Return how many blocks of the generator a release takes."""
-        blocks: int = -(-self.words // BLOCK_WORDS)
-        return blocks
+        return int(-(-self.words // BLOCK_WORDS))
 
     @property
     def draw(self) -> "Draw":
@@ -237,7 +227,7 @@ class Firmware:
 def numbers_named(names: Iterable[str]) -> tuple[str, ...]:
     """Return the numbers that a packet carries, checked, each once and in the packet's order."""
     wanted = list(names)
-    for name in wanted:
-        if name not in NUMBERS:
-            raise InputError(f"a packet has no number {name!r}; give some of {', '.join(NUMBERS)}.")
+    unknown = [name for name in wanted if name not in NUMBERS]
+    if unknown:
+        raise InputError(f"a packet has no number {unknown[0]!r}; give some of {', '.join(NUMBERS)}.")
     return tuple(name for name in NUMBERS if name in wanted)

@@ -4,14 +4,9 @@ Blank memory reads 0xFF. A store that fails raises FlashError, as a board's stor
 raises PowerCut through everything, as a cut stops a board: open a sensor again after it.
 """
 
-from typing import TYPE_CHECKING
-
 from sensorsim._util.errors import InputError
 from sensorsim._util.uncopyable import Single, process
 from sensorsim.kernels.journal import SLOT_BYTES
-
-if TYPE_CHECKING:
-    pass
 
 SLOTS = 2
 BLANK = bytes([0xFF] * SLOT_BYTES)
@@ -49,17 +44,17 @@ class Flash(Single):
 
     @property
     def image(self) -> bytes:
-        """Both slots as they stand."""
+        """Return both slots."""
         return bytes(self._slots[0] + self._slots[1])
 
     def restore(self, image: bytes) -> None:
-        """Put both slots to what `image` holds."""
+        """Set both slots to what `image` holds."""
         if len(image) != SLOTS * SLOT_BYTES:
             raise InputError(f"an image of the flash has {SLOTS * SLOT_BYTES} bytes, not {len(image)}; give as many.")
         self._slots = [bytearray(image[:SLOT_BYTES]), bytearray(image[SLOT_BYTES:])]
 
     def cut(self, after_bytes: int, mode: str = "bytes", bits: int = 0x55) -> None:
-        """Let the power go when `after_bytes` more bytes are stored, by one store or several: at the byte after them.
+        """Cut the power when `after_bytes` more bytes are stored, by one store or several: at the byte after them.
 
         bytes        that byte and those after it stay as they were
         bits         of that byte only `bits` take their new value
@@ -71,11 +66,11 @@ class Flash(Single):
         self._cut = (after_bytes, mode, bits)
 
     def never_cut(self) -> None:
-        """Take the cut back."""
+        """Cancel the cut."""
         self._cut = None
 
     def load(self, slot: int) -> bytes:
-        """The bytes of a slot."""
+        """Return the bytes of a slot."""
         self._check_process()
         if self.fail_load:
             raise FlashError("the flash cannot be read")
@@ -89,31 +84,21 @@ class Flash(Single):
         self.stores += 1
         if self.wear:
             raise FlashError("the flash is worn out")
-        cut = self._cut
-        if cut is None or cut[0] >= SLOT_BYTES:
-            self._write(slot, entry)
-            self._cut = None if cut is None else (cut[0] - SLOT_BYTES, *cut[1:])
-            return
-        self._cut = None
-        self._write(slot, _torn(bytes(self._slots[slot]), entry, *cut))
-        raise PowerCut(f"the power went in a store to slot {slot} after {cut[0]} bytes ({cut[1]})")
+        cut, held = self._cut, self._slots[slot]
+        torn = cut is not None and cut[0] < SLOT_BYTES
+        if cut is not None:
+            after, mode, bits = cut
+            self._cut = None if torn else (after - SLOT_BYTES, mode, bits)
+            if torn and mode != "whole store":
+                kept, through = BLANK if mode == "erase first" else bytes(held), bits if mode == "bits" else 0
+                middle = kept[after] & ~through | entry[after] & through
+                entry = entry[:after] + bytes([middle]) + kept[after + 1 :]
+        for place, byte in enumerate(entry):
+            stuck = self.stuck_bits.get((slot, place), 0)
+            held[place] = held[place] & stuck | byte & ~stuck
+        if torn:
+            raise PowerCut(f"the power went in a store to slot {slot} after {after} bytes ({mode})")
 
     def _check_process(self) -> None:
         if self._process != process():
             raise FlashError("the flash belongs to the process that this one was forked from")
-
-    def _write(self, slot: int, entry: bytes) -> None:
-        held = self._slots[slot]
-        for place, byte in enumerate(entry):
-            stuck = self.stuck_bits.get((slot, place), 0)
-            held[place] = held[place] & stuck | byte & ~stuck
-
-
-def _torn(old: bytes, new: bytes, after: int, mode: str, bits: int) -> bytes:
-    """What a slot holds when the power went in the middle of a store."""
-    if mode == "whole store":
-        return new
-    kept = BLANK if mode == "erase first" else old
-    through = bits if mode == "bits" else 0
-    middle = kept[after] & ~through | new[after] & through
-    return new[:after] + bytes([middle]) + kept[after + 1 :]

@@ -1,10 +1,9 @@
-"""An epoch that cannot run ahead of the time for which a device was awake, as ports/ss_pace.h of a package has it.
+"""Bound the epochs of a clock by the uptime of the device, as ports/ss_pace.h of a package does.
 
-The budget is one of every epoch, so who sets the clock could have a new budget with every jump forward. `Paced` hands a
-later epoch of the clock on only as long as there were fewer new ones since the start than 2 + uptime / length of an
-epoch, and none in the first 24th of an epoch; until then the sensor is told the epoch that it knows already. A clock
-that runs as it should never meets the first bound: one new epoch for the time that the device was off, however long,
-one for the next end of an epoch, one for every length of an epoch that passes.
+Each epoch has a budget, so who sets the clock could get a new budget with every jump forward. `Paced` passes on a later
+epoch only while there were fewer new ones since the start than 2 + uptime / length of an epoch, and none in the first
+24th of an epoch; until then it returns the latest known one. A correct clock never meets the first bound: one new epoch
+for the time that the device was off, however long, one for the next end of an epoch, one for every length that passes.
 """
 
 import time

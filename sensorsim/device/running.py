@@ -43,13 +43,6 @@ class Cells:
     def __init__(self, array: Any) -> None:
         self.array = array
 
-    @classmethod
-    def zeros(cls, size: int, kind: str) -> "Cells":
-        """Return so many zeros of a type of numpy."""
-        import numpy as np
-
-        return cls(np.zeros(size, kind))
-
     def __getitem__(self, place: int | slice) -> Any:
         return Cells(self.array[place]) if isinstance(place, slice) else int(self.array[place])
 
@@ -59,12 +52,14 @@ class Cells:
 
 def new_record(record: Struct, **boards: Any) -> SimpleNamespace:
     """Return a record of zeros, as a kernel's own function takes it, with these boards."""
+    import numpy as np
+
     made = SimpleNamespace(**boards)
     for name, kind in record.fields.items():
         if kind.cell:
             setattr(made, name, 0)
         elif not kind.ports:
-            setattr(made, name, Cells.zeros(int(kind.length), numpy_name(kind.storage)))
+            setattr(made, name, Cells(np.zeros(int(kind.length), numpy_name(kind.storage))))
     return made
 
 
@@ -77,21 +72,17 @@ def hosted(kernel: Kernel, runs: Runs) -> Callable[..., Any]:
     function = kernel.declared
     assert isinstance(function, FunctionType)
 
-    def meaning(value: Any) -> Any:
-        if not isinstance(value, Kernel):
-            return value
-        return hosted(value, runs) if value.records else _over_arrays(runs(value))
+    def over_arrays(run: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            result = run(*(one.array if isinstance(one, Cells) else one for one in given))
+            return result if result is None else int(result)
 
-    used = {name: meaning(value) for name, value in kernel.read.used.items()}
+        return call
+
+    used = dict(kernel.read.used)
+    for name, value in used.items():
+        if isinstance(value, Kernel):
+            used[name] = hosted(value, runs) if value.records else over_arrays(runs(value))
     cells = tuple(CellType(used.get(name)) for name in function.__code__.co_freevars)
-    return FunctionType(
-        function.__code__, {**used, "__builtins__": __builtins__}, function.__name__, None, cells or None
-    )
-
-
-def _over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*given: Any) -> Any:
-        result = function(*(one.array if isinstance(one, Cells) else one for one in given))
-        return result if result is None else int(result)
-
-    return call
+    scope = {**used, "__builtins__": __builtins__}
+    return FunctionType(function.__code__, scope, function.__name__, None, cells or None)

@@ -1,4 +1,4 @@
-"""Which records of a budget period a sensor releases, where its budget pays for some: see kernels/schedule.py."""
+"""Choose the records of a budget period that a sensor releases, where its budget pays for some of them."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Schedule:
-    """`allowed` of the `slots` records of a period are released; which ones, the serial number and the period say."""
+    """Release `allowed` of the `slots` records of a period; serial number and period choose (kernels/schedule.py)."""
 
     slots: int
     allowed: int
@@ -28,7 +28,7 @@ class Schedule:
 
     @classmethod
     def of(cls, firmware: "Firmware", records_per_day: int) -> "Schedule":
-        """That of a firmware whose application makes so many records a day."""
+        """Return the schedule of a firmware whose application makes this many records a day."""
         if type(records_per_day) is not int or records_per_day < 1:
             raise InputError(f"{records_per_day} records a day; give a whole number of 1 or more.")
         slots = records_per_day * firmware.budget_days
@@ -36,11 +36,11 @@ class Schedule:
 
     @property
     def samples(self) -> bool:
-        """Whether some records are passed over."""
+        """Return whether some records are passed over."""
         return self.allowed < self.slots
 
     def due(self, serial: int, epoch: int, slot: int) -> bool:
-        """Whether the record of this slot is released."""
+        """Return whether the record of this slot is released."""
         from sensorsim.kernels.schedule import due
 
         return bool(due(serial, epoch, slot, self.slots, self.allowed))

@@ -43,7 +43,7 @@ class Clock:
 
 
 class Sensor(Single):
-    """One device: a firmware on a board with flash, a source of entropy and a clock.
+    """A device: a firmware on a board with flash, a source of entropy and a clock.
 
     There is one of it: it is not copied or pickled, threads take turns, and in a forked process it is closed, for its
     next words are those of the parent.
@@ -79,7 +79,12 @@ class Sensor(Single):
             raise InputError(f"flash is of type {type(flash).__name__}; give a Flash, or what loads and stores as one.")
         memory: Flash | Paced = self.flash
         if epoch is None:
-            epoch = memory = Paced(self.flash, self._of_the_calendar, self.firmware.budget_days)
+            days = self.firmware.budget_days
+
+            def calendar() -> int:
+                return int(time.time()) // (days * SECONDS_OF_A_DAY)
+
+            epoch = memory = Paced(self.flash, calendar, days)
         board = _Board(memory, SystemEntropy() if entropy is None else entropy, epoch)
         draw = self.firmware.draw
         self._memory = new_record(draw.record, port=board)
@@ -146,17 +151,6 @@ class Sensor(Single):
                 self.close()
                 raise
 
-    def left(self) -> int:
-        """Return how many releases the budget still allows in this epoch, as far as is known; 0 where it is closed."""
-        with self.one_at_a_time:
-            return int(self._left(self._memory, self.firmware.releases)) if self.is_open else 0
-
-    def _drawn(self, record: Any) -> bytes:
-        """Draw the release that was counted, and return its packet."""
-        packet = Cells.zeros(self.firmware.layout.bytes, "uint8")
-        self._draw(self._memory, record, packet, *self._tables.values())
-        return bytes(packet.array)
-
     def _record(self, x: Any) -> Any:
         """Return x as the kernels take it."""
         import numpy as np
@@ -170,8 +164,18 @@ class Sensor(Single):
             raise InputError(f"a feature is {given.min()} … {given.max()}; give whole numbers from 0 to {MOST_X}.")
         return np.ascontiguousarray(given, np.uint16)
 
-    def _of_the_calendar(self) -> int:
-        return int(time.time()) // (self.firmware.budget_days * SECONDS_OF_A_DAY)
+    def _drawn(self, record: Any) -> bytes:
+        """Draw the release that was counted, and return its packet."""
+        import numpy as np
+
+        packet = bytearray(self.firmware.layout.bytes)
+        self._draw(self._memory, record, Cells(np.frombuffer(packet, np.uint8)), *self._tables.values())
+        return bytes(packet)
+
+    def left(self) -> int:
+        """Return how many releases the budget still allows in this epoch, as far as is known; 0 where it is closed."""
+        with self.one_at_a_time:
+            return int(self._left(self._memory, self.firmware.releases)) if self.is_open else 0
 
 
 class _Board:
@@ -183,12 +187,12 @@ class _Board:
     def entropy(self, bytes: Any) -> int:
         try:
             given = self.source(SEED_BYTES)
+            if len(given) == SEED_BYTES:
+                bytes[:] = bytearray(given)
+                return 0
         except OSError:
-            return 1
-        if len(given) != SEED_BYTES:
-            return 1
-        bytes[:] = bytearray(given)
-        return 0
+            pass
+        return 1
 
     def load(self, slot: int, bytes: Any) -> int:
         try:

@@ -1,4 +1,4 @@
-"""The sketch as the firmware holds it: the centre, the bound and the number of directions, in the kernel's formats.
+"""Sketches as the firmware holds them: centre, bound and number of directions, in the kernel's formats.
 
 A record is not released itself. One number is, u = min(1, (s·(x - c))² / R²): see kernels/sketch.py. Everything here is
 public, and is fixed before the records that go through it.
@@ -27,7 +27,7 @@ OF_DIRECTIONS = 0x5E7C4  # sets the words that pick directions apart from those 
 
 @dataclass(frozen=True)
 class Sketch:
-    """What is public of a sketch. The centre is in Q15; R is 2^halvings · 2^15 / factor."""
+    """Public parameters of a sketch. The centre is in Q15; R is 2^halvings · 2^15 / factor."""
 
     n: int
     centre: tuple[int, ...]
@@ -41,13 +41,10 @@ class Sketch:
         for name, allowed in (("n", N), ("factor", FACTOR), ("halvings", HALVINGS), ("direction_bits", DIRECTION_BITS)):
             value = getattr(self, name)
             if type(value) is not int or not allowed.lo <= value <= allowed.hi:
-                what = name.replace("_", " ")
-                raise InputError(f"{what} of a sketch is no whole number from {allowed.lo} to {allowed.hi}; give one.")
+                raise InputError(f"{name} of a sketch is {value!r}; give a whole number, {allowed.lo} … {allowed.hi}.")
         whole = all(type(value) is int and MIDDLE.lo <= value <= MIDDLE.hi for value in self.centre)
         if len(self.centre) != self.n or not whole:
-            raise InputError(
-                f"the centre of a sketch is {self.n} whole numbers, 0 … {MIDDLE.hi} for 0 … 1; give as many."
-            )
+            raise InputError(f"the centre of a sketch is {self.n} whole numbers, 0 … {MIDDLE.hi}; give as many.")
         for named in (self.columns, self.ranges):
             if named is not None and len(named) != self.n:
                 raise InputError(f"a sketch of {self.n} features names {len(named)} of them; name each, or none.")
@@ -61,7 +58,7 @@ class Sketch:
         columns: Sequence[str] | None = None,
         ranges: "Sequence[Range] | None" = None,
     ) -> "Sketch":
-        """The sketch nearest to a centre of numbers in 0 … 1 and a bound R; what was rounded to, `root` says.
+        """Return the sketch nearest to a centre of numbers in 0 … 1 and a bound R, which is rounded to `root`.
 
         R is at least one half: a smaller one would only clip more. It is at most 4096, more than any record reaches.
         """
@@ -72,14 +69,12 @@ class Sketch:
         halvings = max(0, ceil(log2(bound)))
         factor = min(max(round((ONE << halvings) / bound), FACTOR.lo), FACTOR.hi)
         rounded = tuple(MIDDLE.quantise(value) for value in middle)
-        named = None if columns is None else tuple(columns)
-        return cls(
-            len(rounded), rounded, factor, halvings, direction_bits, named, None if ranges is None else tuple(ranges)
-        )
+        about = (None if each is None else tuple(each) for each in (columns, ranges))
+        return cls(len(rounded), rounded, factor, halvings, direction_bits, *about)
 
     @property
     def root(self) -> float:
-        """R: a record that lies farther off its centre along a direction counts as this far. Exact."""
+        """Return R, exactly: a record that lies farther off its centre along a direction counts as this far."""
         return (ONE << self.halvings) / self.factor
 
     @property
@@ -88,13 +83,13 @@ class Sketch:
 
     @property
     def middle(self) -> "npt.NDArray[np.float64]":
-        """The centre as numbers in 0 … 1."""
+        """Return the centre as numbers in 0 … 1."""
         import numpy as np
 
         return np.array(self.centre, np.float64) / ONE
 
     def vectors(self, numbers: Any = None) -> "npt.NDArray[np.int8]":
-        """The directions of these numbers, or all of them, one a row: entries -1, 0 and 1, as the kernel has them."""
+        """Return these directions, or all, one a row: entries -1, 0 and 1, as the kernel has them."""
         import numpy as np
 
         from sensorsim.kernels import sketch as kernels
@@ -111,7 +106,7 @@ class Sketch:
         return np.ascontiguousarray(made.T)
 
     def value(self, x: Any, numbers: Any, threads: int = 1) -> "npt.NDArray[np.uint16]":
-        """u of each record (rows, n), in Q15, along the direction of its number: by the kernel, and as secret as x."""
+        """Return u of each record (rows, n), in Q15, along the direction of its number: as secret as x."""
         import numpy as np
 
         from sensorsim.kernels.sketch import sketch
@@ -119,8 +114,8 @@ class Sketch:
         if np.ndim(x) != 2 or np.shape(x)[1] != self.n:
             raise InputError(f"this sketch is of records of {self.n} features; give a row of as many for each record.")
         given = {"centre": np.array(self.centre, np.uint16), "factor": self.factor, "halvings": self.halvings}
-        made = sketch.batch(x=x, number=_numbers(numbers, self), threads=threads, **given)
-        u: npt.NDArray[np.uint16] = made["returns"]
+        u: npt.NDArray[np.uint16]
+        u = sketch.batch(x=x, number=_numbers(numbers, self), threads=threads, **given)["returns"]
         return u
 
     def check_table(self, table: "NoiseTable") -> None:
@@ -129,15 +124,13 @@ class Sketch:
         For how many features the table was made does not matter: what it certifies is one release.
         """
         if table.release != 1:
-            raise InputError(
-                f"a sketch is released as one feature and the table is for {table.release}; make it with --release 1."
-            )
+            raise InputError(f"a sketch is one released feature, the table has {table.release}; use --release 1.")
 
 
 def sketch_records(
     x: Any, table: "NoiseTable", sketch: Sketch, seed: "Seed" = None, threads: int = 1, generator: str = "chacha20"
 ) -> tuple[Any, Any]:
-    """A sketch of every record, released: the number of its direction, and the symbol or the value that is sent.
+    """Sketch and release every record; return the number of its direction, and the symbol or value that is sent.
 
     `table.estimate` makes unbiased values of u of them, and times `sketch.root` squared they are what s'Σs is the mean
     of. The table is proved first, whatever its file says. With a seed everything can be had again: nothing is private.
@@ -155,7 +148,7 @@ def sketch_records(
 
 
 def _numbers(numbers: Any, sketch: Sketch) -> "npt.NDArray[np.uint32]":
-    """Numbers of directions, checked."""
+    """Check the numbers of directions."""
     import numpy as np
 
     given = np.asarray(numbers)

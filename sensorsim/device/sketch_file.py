@@ -1,20 +1,19 @@
-"""The file of a sketch: JSON, public. What is read is hostile until it is checked."""
+"""Write and read the file of a sketch: JSON, public. A file that is read is untrusted."""
 
 import json
 import os
-from math import isfinite
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import of_version, read_bounded, strict_json, write_whole
-from sensorsim.datasets.public_ranges import Range
 from sensorsim.device.sketch import Sketch
+from sensorsim.encoders import name_of, range_of
 
 SCHEMA_VERSION = 1
 CONTENT = "sensorsim sketch"
 MOST_BYTES = 1 << 22
-MOST_LETTERS = 100  # of the name of a column, or of a unit
 WHOLE = ("n", "factor", "halvings", "direction_bits")
 
 
@@ -23,19 +22,19 @@ def write_sketch(sketch: Sketch, path: str | os.PathLike[str]) -> None:
 
 
 def sketch_text(sketch: Sketch) -> str:
-    """The content of the file."""
+    """Return the content of the file."""
     made: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "content": CONTENT}
     made |= {name: getattr(sketch, name) for name in WHOLE}
     made |= {"root": sketch.root, "centre": list(sketch.centre)}
     if sketch.columns is not None:
         made["columns"] = list(sketch.columns)
     if sketch.ranges is not None:
-        made["ranges"] = [{"name": r.name, "low": r.low, "high": r.high, "unit": r.unit} for r in sketch.ranges]
+        made["ranges"] = [asdict(one) for one in sketch.ranges]
     return json.dumps(made, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def read_sketch(path: str | os.PathLike[str]) -> Sketch:
-    """A sketch that `sensorsim receive --write-sketch` wrote, checked against the kernel's formats."""
+    """Read a sketch that `sensorsim receive --write-sketch` wrote, and check it against the kernel's formats."""
     try:
         content = read_bounded(path, MOST_BYTES)
     except OSError as error:
@@ -44,15 +43,15 @@ def read_sketch(path: str | os.PathLike[str]) -> Sketch:
 
 
 def parse_sketch(content: bytes, name: str) -> Sketch:
-    """The same from the file's bytes."""
+    """Parse the bytes of a sketch's file."""
     try:
         newer = f"it has a newer schema version than {SCHEMA_VERSION}, which this sensorsim reads; update sensorsim."
         found = of_version(strict_json(content.decode("utf-8")), CONTENT, SCHEMA_VERSION, newer)
         columns, ranges = found.get("columns"), found.get("ranges")
         return Sketch(
             centre=tuple(_listed(found["centre"])),
-            columns=None if columns is None else tuple(_name(one) for one in _listed(columns)),
-            ranges=None if ranges is None else tuple(_range(one) for one in _listed(ranges)),
+            columns=None if columns is None else tuple(map(name_of, _listed(columns))),
+            ranges=None if ranges is None else tuple(map(range_of, _listed(ranges))),
             **{which: found[which] for which in WHOLE},
         )
     except InputError as error:
@@ -67,16 +66,3 @@ def _listed(value: object) -> list[Any]:
     if type(value) is not list:
         raise ValueError("list")
     return value
-
-
-def _name(value: object) -> str:
-    if type(value) is not str or not value.isprintable() or len(value) > MOST_LETTERS:
-        raise ValueError("name")
-    return value
-
-
-def _range(value: Any) -> Range:
-    low, high = (float(value[end]) for end in ("low", "high") if type(value[end]) in (int, float))
-    if not (isfinite(low) and isfinite(high) and low < high):
-        raise ValueError("range")
-    return Range(_name(value["name"]), low, high, _name(value["unit"]))

@@ -1,4 +1,4 @@
-"""What a sensor answers. The numbers are those of its kernels; the C header is written from this enumeration."""
+"""Statuses of a sensor's calls. The numbers are those of its kernels; the C header is written from them."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from sensorsim.kernels import sensor
 
 
 class Status(IntEnum):
-    """Anything but OK: the packet is all zeros and nothing was released."""
+    """Status of a call. With anything but OK the packet is all zeros and nothing was released."""
 
     OK = sensor.OK
     SPENT = sensor.SPENT
@@ -18,7 +18,7 @@ class Status(IntEnum):
 
     @property
     def about(self) -> str:
-        """The status in words."""
+        """Return the status in words."""
         return _ABOUT[self]
 
 

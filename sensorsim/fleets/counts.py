@@ -76,16 +76,17 @@ class Counts:
     def empty(cls, settings: "Settings") -> "Counts":
         firmware = settings.firmware
         features, n = firmware.features, 1 if firmware.sketch else firmware.features
-        return cls(
-            np.zeros((settings.groups, features, settings.columns), np.int64),
-            np.zeros((settings.groups, features), np.int64),
-            np.zeros((settings.days, n), np.int64),
-            np.zeros(settings.days, np.int64),
-            np.zeros(len(OUTCOMES), np.int64),
-            np.zeros(settings.spent_bins, np.int64),
-            np.zeros(2, np.int64),
-            np.zeros(ENERGY_BINS, np.int64),
-        )
+        shapes = {
+            "tally": (settings.groups, features, settings.columns),
+            "behind": (settings.groups, features),
+            "truth": (settings.days, n),
+            "records": settings.days,
+            "outcomes": len(OUTCOMES),
+            "spent": settings.spent_bins,
+            "worst": 2,
+            "energy": ENERGY_BINS,
+        }
+        return cls(**{name: np.zeros(shape, np.int64) for name, shape in shapes.items()})
 
     def add(self, other: "Counts") -> None:
         """Add the sums of other devices."""
@@ -121,61 +122,45 @@ def total(sums: Whole) -> Any:
     return high.astype(object) * 2**32 + low.astype(object) if sums.ndim > 1 else int(high) * 2**32 + int(low)
 
 
-# ---- consistency
-
-
 def find_inconsistency(settings: "Settings", counts: Counts, devices: int) -> str | None:
     """Return the first reason why no `devices` of these settings can have these sums; None if they can."""
     return next((why for why, sound in _checks(settings, counts, devices) if not sound), None)
 
 
-def _checks(settings: "Settings", counts: Counts, devices: int) -> Iterator[tuple[str, bool]]:
-    """Yield reasons and whether each check passes; later checks rely on bounds of earlier ones."""
-    summed = "limit" in settings.firmware.arguments
+def _checks(settings: "Settings", counts: Counts, devices: int) -> Iterator[tuple[str, Any]]:
+    """Yield reasons and whether each check passes; later checks rely on bounds of earlier ones.
+
+    Settings bound all products below 2^63.
+    """
+    summed, sketched = "limit" in settings.firmware.arguments, settings.firmware.sketch is not None
     often = devices * settings.records_per_day
     signed = (counts.tally[..., :1], counts.tally[..., 2:]) if summed else (counts.tally,)  # sums may be below 0
     arrays = [array for name, array in counts.arrays().items() if name != "tally"]
     yield "a sum below 0", all(int(array.min()) >= 0 for array in (*arrays, *signed) if array.size)
     yield "devices that are not those of its batches", {_all(counts.spent), _all(counts.energy)} == {devices}
-    yield "outcomes that do not add up", _outcomes_add_up(settings, counts, devices)
+    found: list[int] = counts.outcomes.tolist()
+    parts = found[PASSED] + found[RELEASED] + sum(found[SPENT : BAD_CLOCK + 1]) + found[CUT]
+    adds_up = often * settings.days == found[RECORDS] == parts and found[RELEASED] == found[LOST] + found[RECEIVED]
+    of_devices = found[RESETS] <= devices * settings.days and found[STUCK] <= devices
+    yield "outcomes that do not add up", adds_up and of_devices
     values = counts.tally[..., 0] if summed else counts.tally  # of each symbol, or of all
     yield "more values than records", int(values.max()) <= devices * settings.most_values
     values = values if summed else values.sum(axis=-1)
     yield "more values than records", int(values.max()) <= devices * settings.most_values
-    came, most = _all(values), settings.firmware.k * int(counts.outcomes[RECEIVED])
-    yield "values that are not those of its packets", came == most
-    yield "records that are not those of its days", _records_add_up(settings, counts, often)
-    yield "truths that no records have", _within(counts.truth, counts.records[:, None], ONE)
-    yield "truths that no values have", _within(counts.behind, values, ONE)
-    yield "squares that no values have", not summed or _squares_fit(counts.tally, settings.limit)
+    yield "values that are not those of its packets", _all(values) == settings.firmware.k * found[RECEIVED]
+    if sketched:  # only released records are counted
+        counted = int(counts.records.max()) <= often and _all(counts.records) == found[RELEASED]
+    else:
+        counted = bool((counts.records == often).all())
+    yield "records that are not those of its days", counted
+    yield "truths that no records have", (counts.truth <= counts.records[:, None] * ONE).all()
+    yield "truths that no values have", (counts.behind <= values * ONE).all()
+    if summed:
+        count, total_, squares = (counts.tally[..., place] for place in range(3))
+        span = count * settings.limit
+        fit = (-span <= total_) & (total_ <= span) & (abs(total_) <= squares) & (squares <= span * settings.limit)
+        yield "squares that no values have", fit.all()
     yield "more packets than records", int(counts.worst[SENT]) <= settings.days * settings.records_per_day
-
-
-def _outcomes_add_up(settings: "Settings", counts: Counts, devices: int) -> bool:
-    found: list[int] = counts.outcomes.tolist()
-    records = devices * settings.days * settings.records_per_day
-    refused = sum(found[SPENT : BAD_CLOCK + 1])
-    parts = found[PASSED] + found[RELEASED] + refused + found[CUT]
-    of_devices = found[RESETS] <= devices * settings.days and found[STUCK] <= devices
-    return records == found[RECORDS] == parts and found[RELEASED] == found[LOST] + found[RECEIVED] and of_devices
-
-
-def _records_add_up(settings: "Settings", counts: Counts, often: int) -> bool:
-    """Check the records of each day: all that devices made, or for a sketch those that were released."""
-    if settings.firmware.sketch is None:
-        return bool((counts.records == often).all())
-    return int(counts.records.max()) <= often and _all(counts.records) == int(counts.outcomes[RELEASED])
-
-
-def _within(sums: Whole, count: Whole, most: int) -> bool:
-    """Check that each sum can be one of `count` numbers from 0 to `most`; settings bound the products below 2^63."""
-    return bool((sums <= count * most).all())
-
-
-def _squares_fit(tally: Whole, limit: int) -> bool:
-    count, values, squares = (tally[..., place] for place in range(3))
-    span = count * limit
-    return bool(((-span <= values) & (values <= span) & (abs(values) <= squares) & (squares <= span * limit)).all())
 
 
 def _all(sums: Whole) -> int:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sensorsim.costing.chips import DEFAULT_RADIO, NONE
 from sensorsim.costing.record_energy import resolve_choices
+from sensorsim.device.schedule import Schedule
 from sensorsim.fleets.settings import GREEDY, SAMPLED, Faults, Prices
 
 if TYPE_CHECKING:
-    from sensorsim.costing.record_energy import RecordPricer
     from sensorsim.device.firmware import Firmware
 
 STORES_OF_A_NEW_JOURNAL = 2
@@ -35,29 +35,6 @@ class Board(NamedTuple):
     note: str = ""  # why there are no prices
 
 
-class Life(NamedTuple):
-    """What bounds the energy of a device: its days, its records per day, and its faults."""
-
-    firmware: "Firmware"
-    days: int
-    records_per_day: int
-    faults: Faults
-    schedule: str
-
-
-def prices_of(
-    firmware: "Firmware",
-    days: int,
-    records_per_day: int,
-    chip: str | None = None,
-    radio: str = DEFAULT_RADIO,
-    faults: Faults | None = None,
-    schedule: str = SAMPLED,
-) -> Prices:
-    """Return the prices of a board; all zero if the tables lack a figure for a part of the chip."""
-    return board_of(firmware, days, records_per_day, chip, radio, None, faults, schedule).prices
-
-
 def board_of(
     firmware: "Firmware",
     days: int,
@@ -68,8 +45,14 @@ def board_of(
     faults: Faults | None = None,
     schedule: str = SAMPLED,
 ) -> Board:
-    """Return the chip that `sensorsim cost` chooses, with prices for devices of these days and faults."""
+    """Return the chip that `sensorsim cost` chooses, with prices for devices of these days and faults.
+
+    All prices are zero if the tables lack a figure for a part of the chip.
+    """
+    from sensorsim.costing.pricing import opening_operations
     from sensorsim.costing.record_energy import CHACHA20, COULOMB_PER_MAH, Choices, RecordPricer
+    from sensorsim.fleets.counts import EVEN, MOST_STEPS
+    from sensorsim.kernels.health import START_UP
 
     parts = resolve_choices(Choices(chip, radio, battery_mah=battery_mah), "")
     pricer = RecordPricer(*parts, CHACHA20, {}, firmware.table.features)
@@ -78,68 +61,42 @@ def board_of(
     if pricer.store is None:
         note = f"the table of {pricer.chip.name} has no figure for its memory, so no energy is counted"
         return Board(Prices(), *named, note)
-    return Board(_prices(pricer, Life(firmware, days, records_per_day, faults or Faults(), schedule)), *named)
-
-
-def _prices(pricer: "RecordPricer", life: Life) -> Prices:
-    from sensorsim.costing.pricing import opening_operations
-
-    line = pricer.sensor_record().parts
-    release = sum(_known(line[name].nJ) for name in ("arithmetic", "random words"))
-    release += pricer.radio.nanojoule(life.firmware.layout.bytes)
-    entropy = _bytes_of_an_opening() // BYTES_OF_A_WORD
+    line, entropy = pricer.sensor_record().parts, int(START_UP) // BYTES_OF_A_WORD
     operations = opening_operations() + Counter({"LOAD": entropy, "STORE": entropy})
     beside = pricer.trng.nanojoule(entropy) if pricer.trng and pricer.trng.status != NONE else 0.0
-    opening = _known(pricer.part(pricer.count_cycles(operations), beside).nJ)
-    found = Prices(round(release), round(opening), round(_known(line["journal"].nJ)))
-    return found._replace(step=_step(found, life))
+    opening, store = pricer.part(pricer.count_cycles(operations), beside).nJ, line["journal"].nJ
+    arithmetic, words = line["arithmetic"].nJ, line["random words"].nJ
+    assert arithmetic is not None and words is not None and opening is not None and store is not None
+    release = arithmetic + words + pricer.radio.nanojoule(firmware.layout.bytes)
+    prices = Prices(round(release), round(opening), round(store))
+    # Even bins of the histogram reach to twice a faultless device, the last one beyond all.
+    plain = faultless(prices, firmware, days, records_per_day)
+    largest = most(prices, firmware, days, records_per_day, faults or Faults(), schedule)
+    return Board(prices._replace(step=max(1, -(-2 * plain // EVEN), largest // MOST_STEPS + 1)), *named)
 
 
 def faultless(prices: Prices, firmware: "Firmware", days: int, records_per_day: int) -> int:
     """Return the energy of a device without faults: it opens once, and spends its whole budget in each period."""
-    from sensorsim.device.schedule import Schedule
-
     allowed = Schedule.of(firmware, records_per_day).allowed
     periods = -(-days // firmware.budget_days)
     stores = STORES_OF_A_NEW_JOURNAL + periods * -(-allowed // firmware.reserve)
     return periods * allowed * prices.release + prices.open + stores * prices.store
 
 
-def most(prices: Prices, life: Life) -> int:
+def most(prices: Prices, firmware: "Firmware", days: int, records_per_day: int, faults: Faults, schedule: str) -> int:
     """Return an upper bound on the energy of a device with any faults."""
-    from sensorsim.device.schedule import Schedule
-
-    firmware, faults, records = life.firmware, life.faults, life.days * life.records_per_day
+    records = days * records_per_day
     jumps = faults.clock_skew > 0 and (faults.reset_rate > 0 or faults.power_cuts > 0)  # slots may come again
-    periods = -(-life.days // firmware.budget_days) + (faults.clock_skew > 0)
+    periods = -(-days // firmware.budget_days) + (faults.clock_skew > 0)
     if jumps:
-        periods = (life.days + 2 * faults.clock_skew) // firmware.budget_days + 2
-    due = periods * Schedule.of(firmware, life.records_per_day).allowed
-    tries = records if jumps or life.schedule == GREEDY else min(records, due)
+        periods = (days + 2 * faults.clock_skew) // firmware.budget_days + 2
+    due = periods * Schedule.of(firmware, records_per_day).allowed
+    tries = records if jumps or schedule == GREEDY else min(records, due)
     within = min(tries, periods * firmware.releases)  # that budgets pay for
-    openings = min(tries, life.days + 1 if faults.reset_rate > 0 else 1)
+    openings = min(tries, days + 1 if faults.reset_rate > 0 else 1)
     stores = within if faults.reset_rate > 0 else min(within, periods * -(-firmware.releases // firmware.reserve))
     if faults.power_cuts > 0:
         stores = 2 * tries  # one that is torn, and one that makes up for it
     if faults.power_cuts > 0 or faults.stuck_entropy > 0 or jumps:
         openings = tries
     return within * prices.release + openings * prices.open + (STORES_OF_A_NEW_JOURNAL + stores) * prices.store
-
-
-def _step(prices: Prices, life: Life) -> int:
-    """Return the bin width of the histogram: even bins reach to twice a faultless device, the last beyond all."""
-    from sensorsim.fleets.counts import EVEN, MOST_STEPS
-
-    plain = faultless(prices, life.firmware, life.days, life.records_per_day)
-    return max(1, -(-2 * plain // EVEN), most(prices, life) // MOST_STEPS + 1)
-
-
-def _bytes_of_an_opening() -> int:
-    from sensorsim.kernels.health import START_UP
-
-    return int(START_UP)
-
-
-def _known(nanojoule: float | None) -> float:
-    assert nanojoule is not None
-    return nanojoule

@@ -6,7 +6,7 @@ records of which the feature was received.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import ONE
 
 if TYPE_CHECKING:
-    from sensorsim.device.firmware import Firmware
     from sensorsim.fleets.counts import Counts, Whole
     from sensorsim.fleets.energy import Board
     from sensorsim.fleets.settings import Settings
@@ -30,7 +29,7 @@ NANOJOULES_PER_MICROJOULE = 1000
 
 @dataclass(frozen=True)
 class Estimate:
-    """One feature over days first_day … first_day + days - 1, the first day being 1; values in 0 … 1.
+    """Estimate of a feature over days first_day … first_day + days - 1, the first day being 1; values in 0 … 1.
 
     Of a sketch they are those of u·R² in 0 … R², over all days, and the people's truth is that of what was released.
     """
@@ -95,14 +94,10 @@ def number_of(settings: "Settings", every: int) -> int:
         raise InputError(f"an estimate of {every} days is not possible; give a whole number of 1 or more.")
     if settings.firmware.sketch is not None:
         return 1
-    periods = -(-settings.days // every)
-    number = periods * settings.firmware.features
+    number = -(-settings.days // every) * settings.firmware.features
     if number > MOST_ESTIMATES:
         least = -(-settings.days // (MOST_ESTIMATES // settings.firmware.features))
-        raise InputError(
-            f"{periods} periods of {settings.firmware.features} features are {number} estimates; at most "
-            f"{MOST_ESTIMATES} are made: give --every {least} or more."
-        )
+        raise InputError(f"these are {number} estimates; at most {MOST_ESTIMATES} are made: give --every {least}.")
     return number
 
 
@@ -110,13 +105,28 @@ def estimates(
     settings: "Settings", counts: "Counts", every: int, progress: Callable[[int], None] = lambda made: None
 ) -> tuple[Estimate, ...]:
     """Estimate each feature over each `every` days, and over the rest; a sketch once over all days."""
+    from sensorsim.fleets.counts import total
+
     number_of(settings, every)
     if settings.firmware.sketch is not None:
-        return (_of_sketch(settings, counts),)
+        came = received(settings, total(counts.tally)).sketched
+        assert came is not None
+        count = counts.outcome("received")
+        true = _share(total(counts.truth[:, 0]), total(counts.records))
+        true_of_records = _share(total(counts.behind[0]), count)
+        about = 0, SKETCH, 1, settings.days, True
+        found = count, came.mean, came.low, came.high
+        return (_estimate(settings, about, found, true, true_of_records, came.root**2),)
     made: list[Estimate] = []
     for first in range(0, settings.days, every):
-        for one in _of_days(settings, counts, first, every):
-            made.append(one)
+        days, length = slice(first, first + every), min(every, settings.days - first)
+        rows = received(settings, total(counts.tally[days])).features
+        records, truth, behind = (total(each[days]) for each in (counts.records, counts.truth, counts.behind))
+        for row, name in zip(rows, settings.people.columns, strict=True):
+            about = row.feature, name, first + 1, length, length == every
+            found = row.count, row.mean, row.low, row.high
+            truths = _share(truth[row.feature], records), _share(behind[row.feature], row.count)
+            made.append(_estimate(settings, about, found, *truths, 1.0))
             progress(len(made))
     return tuple(made)
 
@@ -134,33 +144,7 @@ def received(settings: "Settings", tally: Any) -> "Received":
     return Received(firmware.table, kept, firmware.sketch)
 
 
-def _of_days(settings: "Settings", counts: "Counts", first: int, every: int) -> Iterator[Estimate]:
-    from sensorsim.fleets.counts import total
-
-    days = slice(first, first + every)
-    came = received(settings, total(counts.tally[days]))
-    records, truth, behind = (total(each[days]) for each in (counts.records, counts.truth, counts.behind))
-    length = min(every, settings.days - first)
-    for row, name in zip(came.features, settings.people.columns, strict=True):
-        about = row.feature, name, first + 1, length, length == every
-        true = _share(truth[row.feature], records)
-        true_of_records = _share(behind[row.feature], row.count)
-        yield _made(settings, about, (row.count, row.mean, row.low, row.high), true, true_of_records, 1.0)
-
-
-def _of_sketch(settings: "Settings", counts: "Counts") -> Estimate:
-    from sensorsim.fleets.counts import total
-
-    came = received(settings, total(counts.tally)).sketched
-    assert came is not None
-    count = counts.outcome("received")
-    true = _share(total(counts.truth[:, 0]), total(counts.records))
-    true_of_records = _share(total(counts.behind[0]), count)
-    about = 0, SKETCH, 1, settings.days, True
-    return _made(settings, about, (count, came.mean, came.low, came.high), true, true_of_records, came.root**2)
-
-
-def _made(
+def _estimate(
     settings: "Settings",
     about: tuple[int, str, int, int, bool],
     came: tuple[int, float | None, float, float],
@@ -227,14 +211,6 @@ class Wear:
     most_basic: float
     most_at_delta: float
 
-    @classmethod
-    def of(cls, firmware: "Firmware", spent: Spread) -> "Wear":
-        from sensorsim.accounting.composition import of_releases
-
-        median, most = spent.quantile(0.5), spent.quantile(1.0)
-        of_median, of_most = (of_releases(firmware.table, releases, DELTA) for releases in (median, most))
-        return cls(DELTA, median, *of_median, most, *of_most)
-
 
 @dataclass(frozen=True, eq=False)
 class Used:
@@ -262,22 +238,3 @@ class Used:
             "most_is_at_least": self.spread.overflows,
             "share_of_battery": self.share(board, self.mean),
         }
-
-
-def spent_of(settings: "Settings", counts: "Counts") -> Spread:
-    return Spread(counts.spent, settings.spent_step)
-
-
-def used_of(settings: "Settings", counts: "Counts") -> Used | None:
-    from sensorsim.fleets.counts import begins
-
-    prices, devices = settings.prices, int(counts.energy.sum())
-    if not devices:
-        return None
-    parts = {
-        "releases": counts.outcome("released") * prices.release / devices,
-        "openings": counts.outcome("opens") * prices.open / devices,
-        "stores": counts.outcome("stores") * prices.store / devices,
-    }
-    mean = sum(parts.values())
-    return Used(Spread(counts.energy, prices.step, begins), mean, settings.days, parts) if mean else None

@@ -9,7 +9,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.fleets.settings import MOST_SUM, Faults, People, Prices, Settings
 
 if TYPE_CHECKING:
-    from sensorsim.fleets.counts import Counts, Whole
+    from sensorsim.fleets.counts import Counts
     from sensorsim.fleets.fleet_result import FleetResult
     from sensorsim.noise.noise_table import NoiseTable
 
@@ -120,35 +120,30 @@ class FleetFile(ResumableFile):
 
     def resume(self) -> None:
         """Read batches and sums; raise InputError if no fleet of these settings can have them."""
+        import numpy as np
+
         from sensorsim.fleets.counts import find_inconsistency
 
         numbers = [number for (number,) in self.run("SELECT number FROM batches LIMIT ?", self.batches + 1)]
         if any(type(number) is not int or not 0 <= number < self.batches for number in numbers):
             raise self.damage("batches that the fleet does not have")
         self.done = set(numbers)
+        query = "SELECT shape, data FROM sums WHERE name = ? AND typeof(data) = 'blob' AND length(data) <= ? LIMIT 1"
         for name, array in self.sums.arrays().items():
-            array[...] = self._read_sum(name, array)
+            rows = self.run(query, name, array.nbytes + array.nbytes // 1000 + SPARE)
+            if not rows or rows[0][0] != json.dumps(array.shape):
+                raise self.damage(f"no {name} of its shape")
+            unpack = zlib.decompressobj()
+            try:
+                content = unpack.decompress(rows[0][1], array.nbytes + 1)  # no more than it must have
+            except zlib.error as error:
+                raise self.damage(f"{name}: {error}") from None
+            if len(content) != array.nbytes or not unpack.eof:
+                raise self.damage(f"{name} of another length")
+            array[...] = np.frombuffer(content, "<i8").reshape(array.shape)
         why = find_inconsistency(self.settings, self.sums, self.devices)
         if why:
             raise self.damage(why)
-
-    def _read_sum(self, name: str, array: "Whole") -> "Whole":
-        """Return an array of the file that has the size it must have; decompress no more than that."""
-        import numpy as np
-
-        most = array.nbytes + array.nbytes // 1000 + SPARE
-        query = "SELECT shape, data FROM sums WHERE name = ? AND typeof(data) = 'blob' AND length(data) <= ? LIMIT 1"
-        rows = self.run(query, name, most)
-        if not rows or rows[0][0] != json.dumps(array.shape):
-            raise self.damage(f"no {name} of its shape")
-        unpack = zlib.decompressobj()
-        try:
-            content = unpack.decompress(rows[0][1], array.nbytes + 1)
-        except zlib.error as error:
-            raise self.damage(f"{name}: {error}") from None
-        if len(content) != array.nbytes or not unpack.eof:
-            raise self.damage(f"{name} of another length")
-        return np.frombuffer(content, "<i8").reshape(array.shape)
 
     def check_identity(self, found: Mapping[str, Any]) -> None:
         """Refuse a file of another fleet, and name the first setting that differs."""
@@ -157,22 +152,19 @@ class FleetFile(ResumableFile):
         if found.get("version") != self.identity["version"]:
             raise self.refusal(f"was written with version {brief(found.get('version'))}, this run has {VERSION}")
         if found.get("settings") != self.identity["settings"]:
-            raise self.refusal(self._difference(found.get("settings")))
+            try:
+                theirs, ours = strict_json(found.get("settings")), self.settings.to_dict()
+                name = next((name for name, mine in ours.items() if theirs.get(name) != mine), None)
+            except (ValueError, TypeError, AttributeError, RecursionError):
+                raise self.damage("settings that cannot be read") from None
+            if name is None:
+                raise self.damage("settings that the program does not write")
+            label = LABELS.get(name, name.replace("_", " "))
+            raise self.refusal(
+                f"is of a fleet with {label} {brief(theirs.get(name))}, this run has {brief(ours[name])}"
+            )
         if found != self.identity:
             raise self.damage("a digest or a division that is not that of its settings")
-
-    def _difference(self, text: Any) -> str:
-        """Say which setting of the file is the first that differs."""
-        try:
-            theirs = strict_json(text)
-            names = [name for name, mine in self.settings.to_dict().items() if theirs.get(name) != mine]
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            raise self.damage("settings that cannot be read") from None
-        if not names:
-            raise self.damage("settings that the program does not write")
-        name, mine = names[0], self.settings.to_dict()[names[0]]
-        label = LABELS.get(name, name.replace("_", " "))
-        return f"is of a fleet with {label} {brief(theirs.get(name))}, this run has {brief(mine)}"
 
 
 class ReportedFile(FleetFile):
@@ -192,13 +184,27 @@ def stored_result(path: Name, content: bytes, tables: "Iterable[NoiseTable]", ev
     """Return the result of a finished fleet from the bytes of its file; `every` days are one estimate."""
     from sensorsim.fleets.fleet_result import FleetResult
 
-    found, size = _read_settings(path, content)
+    def foreign(why: str) -> InputError:
+        return InputError(f"{brief(path)} {why}; give one that `sensorsim fleet --out` wrote with {OPTION}.")
+
     try:
+        with closing(as_database(content)) as database:
+            schema, meta = read_meta(database, TABLES)
+    except (sqlite3.Error, UnicodeDecodeError, ValueError, OverflowError) as error:
+        raise foreign(f"is not a file of a fleet ({brief(error)})") from None
+    if schema != TABLES or meta.get("content") != CONTENT:
+        raise foreign("is not a file of a fleet")
+    if meta.get("version") != str(VERSION):
+        raise foreign(f"was written with version {brief(meta.get('version'))} of the fleet, not {VERSION}")
+    try:
+        size, found = int(meta["devices of a batch"]), strict_json(meta["settings"])
+        if not 1 <= size <= MOST_SUM:
+            raise ValueError("size")
         settings = _parse_settings(found, tables)
     except InputError as error:
         raise InputError(f"{brief(path)} has settings that no fleet has: {error}") from None
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
-        raise _foreign(path, "has settings that cannot be read") from None
+        raise foreign("has settings that cannot be read") from None
     if settings is None:
         raise InputError(
             f"the noise table of {brief(path)} is not known here: it is not the plan's and none that ships; give it "
@@ -210,26 +216,6 @@ def stored_result(path: Name, content: bytes, tables: "Iterable[NoiseTable]", ev
         return FleetResult(settings, file.sums, min(every, settings.days))
 
 
-def _read_settings(path: Name, content: bytes) -> tuple[Any, int]:
-    """Return the settings of a file as parsed JSON, and how many devices a batch has."""
-    try:
-        with closing(as_database(content)) as database:
-            schema, found = read_meta(database, TABLES)
-    except (sqlite3.Error, UnicodeDecodeError, ValueError, OverflowError) as error:
-        raise _foreign(path, f"is not a file of a fleet ({brief(error)})") from None
-    if schema != TABLES or found.get("content") != CONTENT:
-        raise _foreign(path, "is not a file of a fleet")
-    if found.get("version") != str(VERSION):
-        raise _foreign(path, f"was written with version {brief(found.get('version'))} of the fleet, not {VERSION}")
-    try:
-        size = int(found["devices of a batch"])
-        if not 1 <= size <= MOST_SUM:
-            raise ValueError("size")
-        return strict_json(found["settings"]), size
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise _foreign(path, "has settings that cannot be read") from None
-
-
 def _parse_settings(found: Any, tables: "Iterable[NoiseTable]") -> Settings | None:
     """Return the settings with the first table that has the file's hash; None if no table has."""
     columns, digest = found["columns"], found["data"]
@@ -239,19 +225,13 @@ def _parse_settings(found: Any, tables: "Iterable[NoiseTable]") -> Settings | No
     if not all(type(price) is int and 0 <= price <= MOST_SUM for price in prices) or not prices.step:
         raise ValueError("prices")
     budget = {name: found[name] for name in ("budget_epsilon", "budget_days", "reserve")}
-    for table in tables:
-        try:
-            firmware = Firmware(table, **budget)
-        except InputError:  # this budget does not pay for a release of that table
-            continue
-        if firmware.identity.hex() == found["identity"]:
-            break
-    else:
-        return None
     faults = Faults(**{each.name: found[each.name] for each in fields(Faults)})
     chosen = {name: found[name] for name in ("devices", "days", "records_per_day", "schedule", "seed")}
+    for table in tables:
+        with suppress(InputError):  # this budget does not pay for a release of that table
+            firmware = Firmware(table, **budget)
+            if firmware.identity.hex() == found["identity"]:
+                break
+    else:
+        return None
     return Settings(firmware, People.unknown(tuple(columns), digest), faults=faults, prices=prices, **chosen)
-
-
-def _foreign(path: Name, why: str) -> InputError:
-    return InputError(f"{brief(path)} {why}; give one that `sensorsim fleet --out` wrote with {OPTION}.")

@@ -6,7 +6,8 @@ import numpy as np
 
 from sensorsim._util.terminal import counted
 from sensorsim.fleets.estimates import NANOJOULES_PER_MICROJOULE
-from sensorsim.fleets.fleet_result import OF_RECORDS
+from sensorsim.fleets.fleet_result import OF_RECORDS, OF_RELEASED
+from sensorsim.fleets.fleet_text import shorten
 from sensorsim.noise.certificate import format_epsilon as epsilon
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ MOST_FEATURES = 20
 NAME = 28  # characters of a feature's name
 MOST_BARS = 60  # of a histogram
 MOST_SPENDS = 300  # releases, from the least to the most of a person, that each have room for a bar of their own
-OF_PACKETS = ("lost", "received")
 UNITS = (("J", 10**9), ("mJ", 10**6), ("µJ", 10**3))  # in nanojoules: that of an axis has ticks of few digits
 
 
@@ -38,11 +38,15 @@ def page(result: "FleetResult", feature: int = 0) -> Any:
     _spent(figure.add_subplot(grid[2, 0]), result)
     _energy(figure.add_subplot(grid[2, 1]), result)
     _packets(figure.add_subplot(grid[3, :]), result)
-    for axes in figure.axes:
-        _plain(axes)
+    for axes in figure.axes:  # two thin lines in place of the box
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set(color=PALE, linewidth=0.8)
+        axes.tick_params(color=PALE, labelcolor=INK)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.label.set(size=8.5, color=INK)
     settings = result.settings
     devices, days = counted(settings.devices, "device"), counted(settings.days, "day")
-    told = f"people: {_cut(settings.people.source)}, one run, seed {settings.seed}"
+    told = f"people: {shorten(settings.people.source, NAME)}, one run, seed {settings.seed}"
     heading = f"{devices} over {days}: a simulation, nothing of it is private\n{told}"
     figure.suptitle(heading, x=0.01, ha="left", fontsize=12, weight="bold")
     return figure
@@ -68,7 +72,9 @@ def _over_time(axes: Any, result: "FleetResult", feature: int) -> None:
     missed = sum(one.covered is False for one in found)
     note = f"; {missed} missed, drawn thick" if missed else ""
     short = "; hollow: fewer days" if not all(one.whole for one in found) else ""
-    _entitle(axes, f"{_cut(found[0].name)}: estimates with 95 % intervals, the truth as a grey band{note}{short}")
+    _entitle(
+        axes, f"{shorten(found[0].name, NAME)}: estimates with 95 % intervals, the truth as a grey band{note}{short}"
+    )
 
 
 def _half_widths(axes: Any, result: "FleetResult") -> None:
@@ -81,7 +87,7 @@ def _half_widths(axes: Any, result: "FleetResult") -> None:
             axes.annotate("none: no whole period", (0, place), (4, 0), textcoords="offset points", va="center",
                           fontsize=7.5, color=INK)  # fmt: skip
     axes.set_xlim(left=0, right=None if any(one.half for one in features) else 1)
-    axes.set_yticks(places, [_cut(one.name) for one in features], fontsize=7.5)
+    axes.set_yticks(places, [shorten(one.name, NAME) for one in features], fontsize=7.5)
     axes.set_ylim(len(features) - 0.4, -0.6)
     axes.set_xlabel("half width, % of the range" if scale > 1 else "half width of u·R²")
     more = len(result.features) - len(features)
@@ -173,23 +179,20 @@ def _histogram(axes: Any, spread: "Spread", unit: float) -> None:
     counts = np.bincount(bars, spread.devices[held])
     left = (begin + width * np.arange(len(counts))) * spread.step * unit
     axes.bar(left, counts, width * spread.step * unit, align="edge", color=LIGHT, edgecolor=INK, linewidth=0.6)
-    axes.set_xlim(*_room(float(left[0]), float(left[-1]) + width * spread.step * unit) if len(left) else (0, 1))
+    if len(left):  # room around bars of any width, wide enough that ticks differ
+        low, high = float(left[0]), float(left[-1]) + width * spread.step * unit
+        spare = max(0.05 * (high - low), 0.01 * high)
+        axes.set_xlim(max(low - spare, 0.0), high + spare)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.ticklabel_format(axis="x", style="plain", useOffset=False)
 
 
-def _room(first: float, last: float) -> tuple[float, float]:
-    """Return axis limits around bars of any width, wide enough that ticks differ."""
-    spare = max(0.05 * (last - first), 0.01 * max(abs(first), abs(last)))
-    return max(first - spare, 0.0), last + spare  # no energy is below 0
-
-
 def _packets(axes: Any, result: "FleetResult") -> None:
     named = {one.name: one for one in result.outcomes}
-    shown = [named[name] for name in (*OF_RECORDS, *OF_PACKETS) if named[name].count]
+    shown = [named[name] for name in (*OF_RECORDS, *OF_RELEASED) if named[name].count]
     places = np.arange(len(shown))
     for place, one in zip(places, shown, strict=True):
-        hatch = "//" if one.name in OF_PACKETS else ""
+        hatch = "//" if one.name in OF_RELEASED else ""
         axes.barh(place, one.count, color=LIGHT, edgecolor=INK, linewidth=0.6, hatch=hatch)
         share = "" if one.share is None else f" · {100 * one.share:.3g} % of {one.of}"
         axes.annotate(f"{one.count:,}{share}", (one.count, place), (4, 0), textcoords="offset points", va="center",
@@ -205,18 +208,3 @@ def _packets(axes: Any, result: "FleetResult") -> None:
 
 def _entitle(axes: Any, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=9, color=INK)
-
-
-def _plain(axes: Any) -> None:
-    """Replace the box by two thin lines."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set(color=PALE, linewidth=0.8)
-    axes.tick_params(color=PALE, labelcolor=INK)
-    axes.xaxis.label.set(size=8.5, color=INK)
-    axes.yaxis.label.set(size=8.5, color=INK)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"

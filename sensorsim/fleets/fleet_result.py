@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.results import Result
 from sensorsim._util.terminal import counted
-from sensorsim.fleets.estimates import Coverage, Estimate, Spread, Used, Wear, estimates, number_of, spent_of, used_of
+from sensorsim.fleets.estimates import DELTA, Coverage, Estimate, Spread, Used, Wear, estimates, number_of
 from sensorsim.noise.certificate import format_epsilon as epsilon
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ class FleetResult(Result):
         """Draw a page of figures."""
         from sensorsim.fleets.fleet_page import page
 
-        made: Figure = page(self)
-        return made
+        return page(self)
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -117,45 +116,72 @@ class FleetResult(Result):
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
+        """Return the estimates of each feature, summed up over its periods."""
         by_name: dict[tuple[int, str], list[Estimate]] = {}
         for one in self.estimates:
             by_name.setdefault((one.feature, one.name), []).append(one)
-        return tuple(self._feature(*named, found) for named, found in by_name.items())
+        ranges, made = self.settings.people.ranges, []
+        for (feature, name), found in by_name.items():
+            whole = [one for one in found if one.whole]
+            known = None if ranges is None or self.settings.firmware.sketch else ranges[feature]
+            covered = Coverage.of([one.covered for one in found])
+            of_records = Coverage.of([one.covered_of_records for one in found])
+            count, half = _mean([float(one.count) for one in whole]), _mean([one.half for one in whole])
+            made.append(Feature(feature, name, len(found), len(whole), count, half, covered, of_records, known))
+        return tuple(made)
+
+    @cached_property
+    def _whole(self) -> list[Estimate]:
+        return [one for one in self.estimates if one.whole]
 
     @property
     def half(self) -> float | None:
         """Return the mean half width of the people's intervals over whole periods and features."""
-        return _mean([one.half for one in self._whole(self.estimates)])
+        return _mean([one.half for one in self._whole])
 
     @property
     def count(self) -> float | None:
         """Return the mean number of values of an estimate."""
-        return _mean([float(one.count) for one in self._whole(self.estimates)])
+        return _mean([float(one.count) for one in self._whole])
 
     @property
     def error_sd(self) -> float | None:
         """Return the standard deviation of the estimates about the people's truth."""
-        return _root_mean_square([one.error for one in self._judged])
+        return _root_mean_square([one.error for one in self._whole])
 
     @property
     def foretold_sd(self) -> float | None:
         """Return the standard deviation for the worst people of these means, which a plan assumes."""
-        return _root_mean_square([one.foretold_sd for one in self._judged])
+        return _root_mean_square([one.foretold_sd for one in self._whole if one.error is not None])
 
     @cached_property
     def spent(self) -> Spread:
         """Return the releases of a person over all days, as the journals counted them."""
-        return spent_of(self.settings, self.counts)
+        return Spread(self.counts.spent, self.settings.spent_step)
 
     @cached_property
     def used(self) -> Used | None:
         """Return the energy of a device over all days; None without prices, or if nothing was done."""
-        return used_of(self.settings, self.counts)
+        from sensorsim.fleets.counts import begins
+
+        counts, prices, devices = self.counts, self.settings.prices, int(self.counts.energy.sum())
+        if not devices:
+            return None
+        parts = {
+            "releases": counts.outcome("released") * prices.release / devices,
+            "openings": counts.outcome("opens") * prices.open / devices,
+            "stores": counts.outcome("stores") * prices.store / devices,
+        }
+        mean = sum(parts.values())
+        return Used(Spread(counts.energy, prices.step, begins), mean, self.settings.days, parts) if mean else None
 
     @cached_property
     def wear(self) -> Wear:
         """Return the epsilon of the median person, and of the person with the most releases."""
-        return Wear.of(self.settings.firmware, self.spent)
+        from sensorsim.accounting.composition import of_releases
+
+        table, median, most = self.settings.firmware.table, self.spent.quantile(0.5), self.spent.quantile(1.0)
+        return Wear(DELTA, median, *of_releases(table, median, DELTA), most, *of_releases(table, most, DELTA))
 
     @property
     def worst_period(self) -> Fraction:
@@ -169,9 +195,16 @@ class FleetResult(Result):
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
+        """Return how many records, packets and devices had each outcome."""
         from sensorsim.fleets.counts import OUTCOMES
 
-        return tuple(self._outcome(name) for name in OUTCOMES)
+        made = []
+        for name in OUTCOMES:
+            of = "released" if name in OF_RELEASED else "devices" if name in OF_DEVICES else "records"
+            whole = self.settings.devices if of == "devices" else self.counts.outcome(of)
+            count = self.counts.outcome(name)
+            made.append(Outcome(name, count, of, count / whole if whole else None))
+        return tuple(made)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each feature and period."""
@@ -181,71 +214,51 @@ class FleetResult(Result):
         """Return everything, for JSON."""
         from sensorsim.hospital.confidence import LEVEL
 
-        head = {"schema_version": SCHEMA_VERSION, "content": CONTENT, "simulation": True, "private": False}
-        totals = {name: getattr(self, name) for name in ("half", "count", "error_sd", "foretold_sd")}
-        coverage = {"people": _covered(self.coverage), "records": _covered(self.coverage_of_records)}
+        firmware, each = self.settings.firmware, float(self.settings.firmware.epsilon)
+        journal, sent = (int(most) * each for most in self.counts.worst)
+        spend = {
+            "epsilon_of_a_release": each,
+            "budget_epsilon": float(firmware.budget),
+            "budget_days": firmware.budget_days,
+            "most_in_a_period": journal,
+            "most_sent_in_a_period": sent,
+            "over_budget": self.over_budget,
+            "people": {name: {"releases": n, "epsilon": n * each} for name, n in self.spent.quantiles().items()},
+            **asdict(self.wear),
+        }
         return {
-            **head,
+            "schema_version": SCHEMA_VERSION,
+            "content": CONTENT,
+            "simulation": True,
+            "private": False,
             "settings": self.settings.to_dict(),
             "data": self.settings.people.source,
             "every_days": self.every,
             "confidence": LEVEL,
             "people_are": self.of_people,
-            "coverage": coverage,
-            **totals,
+            "coverage": _coverages(self),
+            **{name: getattr(self, name) for name in ("half", "count", "error_sd", "foretold_sd")},
             "features": [_feature_dict(one) for one in self.features],
-            "spend": self._spend(),
+            "spend": spend,
             "packets": [asdict(one) for one in self.outcomes],
             "energy": None if self.used is None else self.used.to_dict(self.board),
             "estimates": self.rows(),
         }
 
-    def _spend(self) -> dict[str, Any]:
-        firmware = self.settings.firmware
-        epsilon = float(firmware.epsilon)
-        quantiles = {name: {"releases": n, "epsilon": n * epsilon} for name, n in self.spent.quantiles().items()}
-        period = {"budget_epsilon": float(firmware.budget), "budget_days": firmware.budget_days}
-        journal, sent = (int(most) * epsilon for most in self.counts.worst)
-        worst = {"most_in_a_period": journal, "most_sent_in_a_period": sent, "over_budget": self.over_budget}
-        return {"epsilon_of_a_release": epsilon, **period, **worst, "people": quantiles, **asdict(self.wear)}
 
-    def _feature(self, feature: int, name: str, found: list[Estimate]) -> Feature:
-        whole = self._whole(found)
-        ranges = self.settings.people.ranges
-        known = None if ranges is None or self.settings.firmware.sketch else ranges[feature]
-        covered = Coverage.of([one.covered for one in found]), Coverage.of([one.covered_of_records for one in found])
-        count, half = _mean([float(one.count) for one in whole]), _mean([one.half for one in whole])
-        return Feature(feature, name, len(found), len(whole), count, half, *covered, known)
-
-    def _outcome(self, name: str) -> Outcome:
-        of = "records"
-        if name in OF_RELEASED:
-            of = "released"
-        elif name in OF_DEVICES:
-            of = "devices"
-        count = self.counts.outcome(name)
-        whole = self.settings.devices if of == "devices" else self.counts.outcome(of)
-        return Outcome(name, count, of, count / whole if whole else None)
-
-    @staticmethod
-    def _whole(found: Sequence[Estimate]) -> list[Estimate]:
-        return [one for one in found if one.whole]
-
-    @property
-    def _judged(self) -> list[Estimate]:
-        return [one for one in self._whole(self.estimates) if one.error is not None]
-
-
-def _covered(coverage: Coverage) -> dict[str, Any]:
-    low, high = coverage.limits
-    return {**asdict(coverage), "share": coverage.share, "low": low, "high": high}
+def _coverages(of: FleetResult | Feature) -> dict[str, Any]:
+    """Return both coverages of a result or of a feature, for JSON."""
+    both = {"people": of.coverage, "records": of.coverage_of_records}
+    return {
+        name: {**asdict(one), "share": one.share, "low": one.limits[0], "high": one.limits[1]}
+        for name, one in both.items()
+    }
 
 
 def _feature_dict(one: Feature) -> dict[str, Any]:
     unit = {} if one.range is None else {"half_in_unit": one.half_in_unit, "unit": one.range.unit}
     plain = {name: getattr(one, name) for name in ("feature", "name", "periods", "whole_periods", "count", "half")}
-    coverage = {"people": _covered(one.coverage), "records": _covered(one.coverage_of_records)}
-    return {**plain, **unit, "coverage": coverage}
+    return {**plain, **unit, "coverage": _coverages(one)}
 
 
 def _mean(values: Sequence[float]) -> float | None:

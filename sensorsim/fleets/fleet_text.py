@@ -10,7 +10,7 @@ from sensorsim.noise.certificate import format_epsilon as epsilon
 
 if TYPE_CHECKING:
     from sensorsim.fleets.estimates import Coverage
-    from sensorsim.fleets.fleet_result import Feature, FleetResult
+    from sensorsim.fleets.fleet_result import FleetResult
 
 WIDTH = 80
 MOST_FEATURES = 14
@@ -23,32 +23,27 @@ def text(result: "FleetResult") -> str:
     settings = result.settings
     often = "a record" if settings.records_per_day == 1 else f"{settings.records_per_day:,} records"
     devices, days = counted(settings.devices, "device"), counted(settings.days, "day")
-    lines = [
-        f" {devices} × {days}, {often} a day; people: {_cut(settings.people.source, 24)}",
-        NOT_PRIVATE,
-    ]
-    lines += [*_warning(result), "", *_packets(result), "", *_estimates(result), "", *_spend(result), *_energy(result)]
+    lines = [f" {devices} × {days}, {often} a day; people: {shorten(settings.people.source, 24)}", NOT_PRIVATE]
+    if result.over_budget:
+        spent = epsilon(result.worst_period, 6)
+        lines.append(f" OVER BUDGET: a device spent ε {spent} in a period whose budget is {settings.firmware.budget}")
+    lines += ["", *_packets(result), "", *_estimates(result), "", *_spend(result), *_energy(result)]
     return "\n".join(lines)
-
-
-def _warning(result: "FleetResult") -> list[str]:
-    if not result.over_budget:
-        return []
-    spent, budget = epsilon(result.worst_period, 6), result.settings.firmware.budget
-    return [f" OVER BUDGET: a device spent ε {spent} in a period whose budget is {budget}"]
 
 
 def _packets(result: "FleetResult") -> list[str]:
     found = {one.name: one for one in result.outcomes}
-    records = [f"{_share(found[name].share)} {name}" for name in OF_RECORDS if found[name].count]
-    lines = _wrapped(" records   ", [f"{found['records'].count:,}:", *_listed(records)])
-    came = [f"{_share(found[name].share)} {name}" for name in ("received", "lost") if found[name].count]
+    records, came = (
+        [f"{_share(found[name].share)} {name}" for name in names if found[name].count]
+        for names in (OF_RECORDS, ("received", "lost"))
+    )
+    lines = _wrap(" records   ", [f"{found['records'].count:,}:", *_with_commas(records)])
     if came:
-        lines += _wrapped(" packets   ", [f"{found['released'].count:,}:", *_listed(came)])
+        lines += _wrap(" packets   ", [f"{found['released'].count:,}:", *_with_commas(came)])
     happened = [counted(found[name].count, word) for name, word in (("resets", "reset"), ("opens", "opening"))]
     if found["stuck devices"].count:
         happened.append(f"{found['stuck devices'].count:,} with stuck entropy")
-    return lines + _wrapped(" devices   ", _listed(happened))
+    return lines + _wrap(" devices   ", _with_commas(happened))
 
 
 def _estimates(result: "FleetResult") -> list[str]:
@@ -66,40 +61,36 @@ def _estimates(result: "FleetResult") -> list[str]:
     if result.error_sd is not None and result.foretold_sd is not None:
         error, foretold = _percent(result.error_sd / scale), _percent(result.foretold_sd / scale)
         lines.append(f"   off the truth, root of the mean square {error}; at the worst people {foretold}")
-    return lines if sketch else [*lines, "", *_features(result.features)]
-
-
-def _features(features: "Sequence[Feature]") -> list[str]:
-    lines = [f" {'feature':{NAME}}{'half width':>11}{'in its unit':>22}{'held':>10}{'values':>9}"]
-    for one in features[:MOST_FEATURES]:
+    if sketch:
+        return lines
+    lines += ["", f" {'feature':{NAME}}{'half width':>11}{'in its unit':>22}{'held':>10}{'values':>9}"]
+    for one in result.features[:MOST_FEATURES]:
         half = "" if one.half is None else f"±{_percent(one.half)}"
         own = "" if one.half_in_unit is None or one.range is None else f"±{_number(one.half_in_unit)} {one.range.unit}"
-        held = f"{one.coverage.covered}/{one.coverage.intervals}"
-        lines.append(f" {_cut(one.name, NAME):{NAME}}{half:>11}{_cut(own, 21):>22}{held:>10}{_number(one.count):>9}")
-    left = len(features) - MOST_FEATURES
+        held, values = f"{one.coverage.covered}/{one.coverage.intervals}", _number(one.count)
+        lines.append(f" {shorten(one.name, NAME):{NAME}}{half:>11}{shorten(own, 21):>22}{held:>10}{values:>9}")
+    left = len(result.features) - MOST_FEATURES
     return [*lines, f" … and {left} more: --format json has them"] if left > 0 else lines
 
 
 def _spend(result: "FleetResult") -> list[str]:
-    firmware, wear, spent = result.settings.firmware, result.wear, result.spent
-    each = float(firmware.epsilon)
-    high = spent.quantile(0.95)
+    firmware, wear, high = result.settings.firmware, result.wear, result.spent.quantile(0.95)
     period = "a day" if firmware.budget_days == 1 else f"{firmware.budget_days} days"
-    within = f"{epsilon(result.worst_period, 6)} of {firmware.budget} in {period}"
+    basic = epsilon(wear.median_basic), epsilon(high * float(firmware.epsilon)), epsilon(wear.most_basic)
     rows = [
         (" a person over all days", "median", "95 %", "most"),
         ("   releases", f"{wear.median_releases:,}", f"{high:,}", f"{wear.most_releases:,}"),
-        ("   ε, basic", epsilon(wear.median_basic), epsilon(high * each), epsilon(wear.most_basic)),
+        ("   ε, basic", *basic),
         (f"   ε at delta {wear.delta:g}", epsilon(wear.median_at_delta), "", epsilon(wear.most_at_delta)),
     ]
     lines = [f"{name:{NAME + 1}}{middle:>11}{above:>11}{most:>11}".rstrip() for name, middle, above, most in rows]
-    return [*lines, f"   ε, the most in a period: {within}"]
+    return [*lines, f"   ε, the most in a period: {epsilon(result.worst_period, 6)} of {firmware.budget} in {period}"]
 
 
 def _energy(result: "FleetResult") -> list[str]:
     used, board = result.used, result.board
     if used is None:
-        return [] if board is None or not board.note else ["", *_wrapped(" energy    ", board.note.split(" "))]
+        return [] if board is None or not board.note else ["", *_wrap(" energy    ", board.note.split(" "))]
     on = "" if board is None else f", {board.chip} with {board.radio}"
     q = {name: _number(value / NANOJOULES_PER_MICROJOULE) for name, value in used.spread.quantiles().items()}
     beyond = " or more" if used.spread.overflows else ""
@@ -131,21 +122,19 @@ def _share(share: float | None) -> str:
 
 
 def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _cut(name: str, most: int) -> str:
+def shorten(name: str, most: int) -> str:
+    """Cut a name to `most` characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def _listed(parts: Sequence[str]) -> list[str]:
-    """Put commas between the parts."""
+def _with_commas(parts: Sequence[str]) -> list[str]:
     return [f"{part}," for part in parts[:-1]] + list(parts[-1:])
 
 
-def _wrapped(head: str, parts: Iterable[str]) -> list[str]:
+def _wrap(head: str, parts: Iterable[str]) -> list[str]:
     """Wrap parts into lines of 80 columns with a hanging indent."""
     lines, line = [], head
     for part in parts:

@@ -6,8 +6,9 @@ devices need no million people: their noise is their own, and estimates are comp
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,6 @@ from sensorsim.device.schedule import Schedule
 from sensorsim.kernels.formats import ONE
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     import numpy as np
     import numpy.typing as npt
 
@@ -245,22 +244,20 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that decides the sums: choices first, then what follows from them."""
-        firmware = self.firmware
-        made = {name: getattr(self, name) for name in ("devices", "days", "records_per_day", "schedule", "seed")}
-        made |= {each.name: getattr(self.faults, each.name) for each in fields(Faults)}
-        made |= {"identity": firmware.identity.hex(), "budget_epsilon": _plain(firmware.budget)}
-        made |= {"budget_days": firmware.budget_days, "reserve": firmware.reserve}
-        made |= {"columns": list(self.people.columns), "data": self.people.digest}
-        return made | {"releases": firmware.releases, "prices": list(self.prices)}
+        firmware, budget = self.firmware, f"{self.firmware.budget:f}"
+        return {
+            **{name: getattr(self, name) for name in ("devices", "days", "records_per_day", "schedule", "seed")},
+            **asdict(self.faults),
+            "identity": firmware.identity.hex(),
+            "budget_epsilon": budget.rstrip("0").rstrip(".") if "." in budget else budget,  # 5 and 5.0 are equal
+            "budget_days": firmware.budget_days,
+            "reserve": firmware.reserve,
+            "columns": list(self.people.columns),
+            "data": self.people.digest,
+            "releases": firmware.releases,
+            "prices": list(self.prices),
+        }
 
     @cached_property
     def digest(self) -> str:
-        import json
-
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
-
-
-def _plain(number: "Decimal") -> str:
-    """Format a budget without trailing zeros: 5 and 5.0 are equal."""
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -9,7 +9,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +52,14 @@ def simulate(
     with FleetFile(path, settings, batch_size(settings)) as file:
         if file.finished:
             progress(RUNS, file.devices)
-        elif dask is not None:
-            _run_on_cluster(file, dask, progress)
         else:
-            _run_on_threads(file, jobs or os.cpu_count() or 1, progress)
+            with nullcontext() if dask is None else pool.cluster_client(dask, file.progress()) as client:
+                file.claim()
+                progress(COMPILES, file.devices)
+                if dask is None:
+                    _run_on_threads(file, jobs or os.cpu_count() or 1, progress)
+                else:
+                    _run_on_cluster(file, dask, client, progress)
         return file.sums
 
 
@@ -78,83 +83,81 @@ def _sum_count(settings: "Settings") -> int:
     return sum(array.size for array in Counts.empty(settings).arrays().values())
 
 
+def _run_batches(
+    file: FleetFile,
+    room: Callable[[], int],
+    submit: Callable[[int, int], Any],
+    finished: Callable[[Iterable[Any]], Iterable[Any]],
+    progress: Progress,
+) -> None:
+    """Run the missing batches, `room()` of them at a time, and store each as it finishes."""
+    left = iter(file.missing)
+    running: dict[Any, int] = {}
+    while True:
+        for number in islice(left, max(room() - len(running), 0 if running else 1)):
+            running[submit(*file.range_of(number))] = number
+        if not running:
+            return
+        for future in finished(running):
+            file.add(running.pop(future), future.result())
+            progress(RUNS, file.devices)
+
+
 def _run_on_threads(file: FleetFile, jobs: int, progress: Progress) -> None:
-    """Run the missing batches; compiled code holds no lock of Python's, so threads are enough."""
+    """Run on threads: compiled code holds no lock of Python's."""
     from sensorsim.fleets.life import run_batch
 
-    file.claim()
-    progress(COMPILES, file.devices)
     run_batch(file.settings, 0, 0)  # no device: compile once, where Ctrl-C works
     progress(RUNS, file.devices)
-    left = iter(file.missing)
-    running: dict[Future[Counts], int] = {}
     most = max(1, min(jobs + 1, MOST_HELD // _sum_count(file.settings)))  # one waits, so that no thread does
     threads = ThreadPoolExecutor(jobs)
     try:
-        while True:
-            for number in islice(left, most - len(running)):
-                running[threads.submit(run_batch, file.settings, *file.range_of(number))] = number
-            if not running:
-                return
-            _store(file, running, wait(running, return_when=FIRST_COMPLETED).done, progress)
+        _run_batches(
+            file,
+            lambda: most,
+            lambda first, last: threads.submit(run_batch, file.settings, first, last),
+            lambda running: wait(running, return_when=FIRST_COMPLETED).done,
+            progress,
+        )
     finally:
         threads.shutdown(cancel_futures=True)  # after Ctrl-C, batches that began end and are not stored
 
 
-def _store(file: FleetFile, running: dict[Any, int], finished: Iterable[Any], progress: Progress) -> None:
-    for future in finished:
-        file.add(running.pop(future), future.result())
-        progress(RUNS, file.devices)
-
-
-def _run_on_cluster(file: FleetFile, address: str, progress: Progress) -> None:
-    with pool.cluster_client(address, file.progress()) as client:
-        file.claim()
-        progress(COMPILES, file.devices)
-        try:
-            _submit_batches(client, file, progress)
-        except (InputError, sqlite3.Error):
-            raise
-        except (OSError, CancelledError) as error:
-            why = f"went away in the middle ({type(error).__name__})"
-        except Exception as error:  # of a worker
-            what = f"{type(error).__name__}: {brief(str(error).partition(chr(10))[0])}"
-            why = f"could not run a batch ({what})"
-        else:
-            return
-        advice = "start it anew, and give the same command again to go on"
-        raise InputError(f"the Dask cluster at {brief(address)} {why}; {file.progress()}: {advice}.")
-
-
-def _submit_batches(client: Any, file: FleetFile, progress: Progress) -> None:
+def _run_on_cluster(file: FleetFile, address: str, client: Any, progress: Progress) -> None:
     """Keep two batches per thread of the cluster running; settings, with their people, are sent once."""
-    settings = client.scatter(file.settings, broadcast=True, hash=False)
-    left = iter(file.missing)
-    running: dict[Any, int] = {}
-    while True:
-        room = 2 * sum(client.nthreads().values()) - len(running)
-        for number in islice(left, max(room, 0 if running else 1)):
-            first, last = file.range_of(number)
-            running[client.submit(work, settings, first, last, VERSION, pure=False)] = number
-        if not running:
-            return
-        _store(file, running, _wait_for_some(client, running), progress)
-
-
-def _wait_for_some(client: Any, running: dict[Any, int]) -> list[Any]:
-    """Return finished batches; raise ConnectionError once there has been no worker for a while."""
     import distributed
 
     wait_for: Any = distributed.wait
-    seen = time.monotonic()
-    while True:
-        try:
-            return list(wait_for(list(running), timeout=CLUSTER_LOOK, return_when="FIRST_COMPLETED").done)
-        except TimeoutError:
-            if client.nthreads():
-                seen = time.monotonic()
-            if time.monotonic() - seen > pool.CLUSTER_WAIT:
-                raise ConnectionError("there are no workers any more") from None
+
+    def finished(running: Iterable[Any]) -> list[Any]:
+        """Return finished batches; raise ConnectionError once there has been no worker for a while."""
+        seen = time.monotonic()
+        while True:
+            try:
+                return list(wait_for(list(running), timeout=CLUSTER_LOOK, return_when="FIRST_COMPLETED").done)
+            except TimeoutError:
+                if client.nthreads():
+                    seen = time.monotonic()
+                if time.monotonic() - seen > pool.CLUSTER_WAIT:
+                    raise ConnectionError("there are no workers any more") from None
+
+    try:
+        settings = client.scatter(file.settings, broadcast=True, hash=False)
+        _run_batches(
+            file,
+            lambda: 2 * sum(client.nthreads().values()),
+            lambda first, last: client.submit(work, settings, first, last, VERSION, pure=False),
+            finished,
+            progress,
+        )
+    except (InputError, sqlite3.Error):
+        raise
+    except Exception as error:
+        why = f"could not run a batch ({type(error).__name__}: {brief(str(error).partition(chr(10))[0])})"
+        if isinstance(error, OSError | CancelledError):  # not of a worker
+            why = f"went away in the middle ({type(error).__name__})"
+        advice = "start it anew, and give the same command again to go on"
+        raise InputError(f"the Dask cluster at {brief(address)} {why}; {file.progress()}: {advice}.") from None
 
 
 _compiling = threading.Lock()

@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim.machine.elf import Program
@@ -36,10 +35,13 @@ def program_pages(program: Program) -> list[tuple[int, int]]:
 
 def free_places(program: Program) -> Places:
     """Return the usual places, or others where the program overlaps them."""
-    taken = program_pages(program)
-    exit_at = _find_free(taken, EXITS, EXIT_BYTES)
-    arguments = _find_free(taken, ARGUMENT_PLACES, ARGUMENT_BYTES)
-    return Places(exit_at, arguments, _find_free(taken, STACK_PLACES, STACK_BYTES))
+    taken, found = program_pages(program), []
+    for places, size in ((EXITS, EXIT_BYTES), (ARGUMENT_PLACES, ARGUMENT_BYTES), (STACK_PLACES, STACK_BYTES)):
+        free = (place for place in places if all(place + size <= start or end <= place for start, end in taken))
+        found.append(next(free, None))
+    if None in found:
+        raise InputError("the program leaves no room beside it for arguments and a stack; link it to fewer places.")
+    return Places(*found)  # type: ignore[arg-type]
 
 
 def code_ranges(program: Program) -> list[tuple[int, int]]:
@@ -65,127 +67,73 @@ def _merge_ranges(ranges: Iterable[tuple[int, int]], near: int = 0) -> list[tupl
     return made
 
 
-def _find_free(taken: list[tuple[int, int]], places: Iterable[int], size: int) -> int:
-    for place in places:
-        if all(place + size <= start or end <= place for start, end in taken):
-            return place
-    raise InputError("the program leaves no room beside it for arguments and a stack; link it to fewer places.")
-
-
 class Abi:
-    """Call functions of a core by its calling convention."""
+    """Call functions of a core: the first arguments in registers, the others on the stack.
 
-    places: Places
+    x86 (cdecl) has all of them on the stack, and the return address below them; other cores have a link register.
+    """
+
     top = 64  # bytes above the first argument that the stack pointer starts below
-    thumb = 0
-    returns: bytes  # the instruction
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    def __init__(self, target: Target, places: Places) -> None:
+        import unicorn
 
-    def start(self, uc: Any, program: Program) -> None:
-        """Set the registers that a startup would set."""
+        self.places, self.thumb, self.link = places, int(target.family == "thumb"), None
+        names: tuple[str, ...] = ()
+        if target.family == "x86":
+            from unicorn import x86_const as known
 
+            self.uc, self.returns = unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_32), b"\xc3"  # ret
+            prefix, result, sp, pc = "UC_X86_REG_", "EAX", "ESP", "EIP"
+        elif target.family == "thumb":
+            from unicorn import arm_const as known
 
-class _X86(Abi):
-    """Call by cdecl: every argument on the stack."""
+            mode, self.returns = unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS, b"\x70\x47"  # bx lr
+            self.uc = unicorn.Uc(unicorn.UC_ARCH_ARM, mode)
+            self.uc.ctl_set_cpu_model(getattr(known, f"UC_CPU_ARM_{target.model}"))
+            names, self.link = ("R0", "R1", "R2", "R3"), known.UC_ARM_REG_LR
+            prefix, result, sp, pc = "UC_ARM_REG_", "R0", "SP", "PC"
+        else:
+            from unicorn import riscv_const as known
 
-    returns = b"\xc3"  # ret
+            self.uc, self.returns = unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32), b"\x82\x80"  # c.jr ra
+            # The ABI of RV32E has six registers for arguments.
+            names, self.link = tuple(f"A{k}" for k in range(6 if "+e" in target.mcpu else 8)), known.UC_RISCV_REG_RA
+            prefix, result, sp, pc = "UC_RISCV_REG_", "A0", "SP", "PC"
+            self.global_pointer = known.UC_RISCV_REG_GP
+        self.inputs = tuple(getattr(known, prefix + name) for name in names)
+        self.result, self.sp, self.pc = (getattr(known, prefix + name) for name in (result, sp, pc))
 
-    def open(self) -> Any:
-        from unicorn import UC_ARCH_X86, UC_MODE_32, Uc
+    def start(self, program: Program) -> None:
+        """Set the register that a startup for RISC-V would set."""
+        if program.global_pointer is not None and hasattr(self, "global_pointer"):
+            self.uc.reg_write(self.global_pointer, program.global_pointer)
 
-        return Uc(UC_ARCH_X86, UC_MODE_32)
-
-    def call(self, uc: Any, address: int, arguments: Sequence[int]) -> int:
-        from unicorn.x86_const import UC_X86_REG_EAX, UC_X86_REG_ESP
-
-        words = struct.pack(f"<{len(arguments) + 1}I", self.places.exit, *arguments)
-        aligned = self.places.stack + STACK_BYTES - self.top - len(words) + 4 & ~15  # 16 bytes, before the call
-        stack = aligned - 4
-        uc.mem_write(stack, words)
-        uc.reg_write(UC_X86_REG_ESP, stack)
-        uc.emu_start(address, self.places.exit)
-        return int(uc.reg_read(UC_X86_REG_EAX))
-
-    def given(self, uc: Any, count: int) -> tuple[int, ...]:
-        """Return the first words that the program passed to a function of the host."""
-        from unicorn.x86_const import UC_X86_REG_ESP
-
-        return struct.unpack(f"<{count}I", uc.mem_read(uc.reg_read(UC_X86_REG_ESP) + 4, 4 * count))
-
-    def answer(self, uc: Any, value: int) -> None:
-        from unicorn.x86_const import UC_X86_REG_EAX
-
-        uc.reg_write(UC_X86_REG_EAX, value)
-
-    def program_counter(self, uc: Any) -> int:
-        from unicorn.x86_const import UC_X86_REG_EIP
-
-        return int(uc.reg_read(UC_X86_REG_EIP))
-
-
-class _Registers(Abi):
-    """Call with the first arguments in registers, the others on the stack."""
-
-    inputs: tuple[int, ...]
-    sp: int
-    link: int
-    pc: int
-
-    def call(self, uc: Any, address: int, arguments: Sequence[int]) -> int:
+    def call(self, address: int, arguments: Sequence[int]) -> int:
+        """Run a function until it returns, and return its result."""
         rest = arguments[len(self.inputs) :]
         stack = self.places.stack + STACK_BYTES - self.top - 4 * len(rest) & ~15
+        if self.link is None:
+            rest, stack = (self.places.exit, *rest), stack - 4
+        else:
+            self.uc.reg_write(self.link, self.places.exit | self.thumb)
         if rest:
-            uc.mem_write(stack, struct.pack(f"<{len(rest)}I", *rest))
+            self.uc.mem_write(stack, struct.pack(f"<{len(rest)}I", *rest))
         for register, value in zip(self.inputs, arguments, strict=False):
-            uc.reg_write(register, value)
-        uc.reg_write(self.sp, stack)
-        uc.reg_write(self.link, self.places.exit | self.thumb)
-        uc.emu_start(address | self.thumb, self.places.exit)
-        return int(uc.reg_read(self.inputs[0])) & 0xFFFFFFFF
+            self.uc.reg_write(register, value)
+        self.uc.reg_write(self.sp, stack)
+        self.uc.emu_start(address | self.thumb, self.places.exit)
+        return int(self.uc.reg_read(self.result)) & 0xFFFFFFFF
 
-    def given(self, uc: Any, count: int) -> tuple[int, ...]:
+    def given(self, count: int) -> tuple[int, ...]:
         """Return the first words that the program passed to a function of the host; no more than registers hold."""
-        return tuple(int(uc.reg_read(register)) & 0xFFFFFFFF for register in self.inputs[:count])
+        if not self.inputs:
+            return struct.unpack(f"<{count}I", self.uc.mem_read(self.uc.reg_read(self.sp) + 4, 4 * count))
+        return tuple(int(self.uc.reg_read(register)) & 0xFFFFFFFF for register in self.inputs[:count])
 
-    def answer(self, uc: Any, value: int) -> None:
-        uc.reg_write(self.inputs[0], value)
+    def answer(self, value: int) -> None:
+        """Return a value from a function of the host."""
+        self.uc.reg_write(self.result, value)
 
-    def program_counter(self, uc: Any) -> int:
-        return int(uc.reg_read(self.pc))
-
-
-class _Arm(_Registers):
-    thumb = 1
-    returns = b"\x70\x47"  # bx lr
-
-    def open(self) -> Any:
-        from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const
-
-        uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
-        uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_{self.target.model}"))
-        self.inputs = tuple(getattr(arm_const, f"UC_ARM_REG_R{k}") for k in range(4))
-        self.sp, self.link, self.pc = arm_const.UC_ARM_REG_SP, arm_const.UC_ARM_REG_LR, arm_const.UC_ARM_REG_PC
-        return uc
-
-
-class _RiscV(_Registers):
-    returns = b"\x82\x80"  # c.jr ra
-
-    def open(self) -> Any:
-        from unicorn import UC_ARCH_RISCV, UC_MODE_RISCV32, Uc, riscv_const
-
-        registers = 6 if "+e" in self.target.mcpu else 8  # the ABI of RV32E has six for arguments
-        self.inputs = tuple(getattr(riscv_const, f"UC_RISCV_REG_A{k}") for k in range(registers))
-        self.sp, self.link, self.pc = (getattr(riscv_const, f"UC_RISCV_REG_{name}") for name in ("SP", "RA", "PC"))
-        return Uc(UC_ARCH_RISCV, UC_MODE_RISCV32)
-
-    def start(self, uc: Any, program: Program) -> None:
-        from unicorn.riscv_const import UC_RISCV_REG_GP
-
-        if program.global_pointer is not None:
-            uc.reg_write(UC_RISCV_REG_GP, program.global_pointer)
-
-
-ABIS: dict[str, Any] = {"x86": _X86, "thumb": _Arm, "riscv32": _RiscV}
+    def program_counter(self) -> int:
+        return int(self.uc.reg_read(self.pc))

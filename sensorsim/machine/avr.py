@@ -22,7 +22,6 @@ from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.harness import CoreRun, TooLargeError, run_on_core
 from sensorsim.machine.interpreted import (
     DATA,
-    LIMIT,
     InterpretedCounter,
     InterpretedMachine,
     Places,
@@ -55,12 +54,10 @@ class AvrMachine(InterpretedMachine):
     """Run functions of a program on an interpreted AVR."""
 
     title, places, stack = "AVR", Places(ARGUMENTS, FLOOR), STACK
-    path_at, addresses_at, lowest_at = core.PATH, core.ADDRESSES, core.LOWEST
 
     def __init__(self, program: Program, signatures: dict[str, Signature]) -> None:
         import numpy as np
 
-        super().__init__(program, signatures)
         sections = [(s, s.address - DATA if s.address >= DATA else s.address) for s in program.sections]
         code = max(place + len(section.data) for section, place in sections if section.address < DATA)
         self.flash = np.full(max(0x10000, code), 255, np.int32)
@@ -75,8 +72,7 @@ class AvrMachine(InterpretedMachine):
         ]
         following = [*self.decoded[1:], None]
         self.code = np.array([core.row(*two) for two in zip(self.decoded, following, strict=True)], np.int64)
-        self.counts, self.taken = np.zeros((2, len(self.code)), np.int64)
-        self.report = np.zeros(core.REPORT, np.int64)
+        super().__init__(program, signatures, len(self.code))
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
         """Run the function; `arguments` are numbers, or addresses of what was written before."""
@@ -89,10 +85,7 @@ class AvrMachine(InterpretedMachine):
         stack -= 2
         memory[core.SPL], memory[core.SPH] = stack & 255, stack >> 8
         start = self.program.symbols[name][0] // 2
-        self.report[:] = [start, 0, 1 + start, 1, stack]
-        run = core.interpreter()
-        status = run(self.code, self.flash, memory, self.counts, self.taken, self.report, end, LIMIT, FLOOR)
-        self.finish(name, status, 2 * int(self.report[core.PC]))
+        self.run(name, core.loop, self.code, self.flash, memory, end, start=start, stack=stack, unit=2)
         first = 22 if signature.result > 2 else 24  # four bytes in r22 to r25, two in r24 and r25
         return sum(int(memory[first + place]) << 8 * place for place in range(signature.result))
 

@@ -4,12 +4,11 @@ Data memory begins with the 32 registers and the I/O registers, as on the chip. 
 manual: bit 0 C, 1 Z, 2 N, 3 V, 4 S (N xor V), 5 H, 6 T, 7 I.
 """
 
-from functools import cache
 from typing import Any
 
 from sensorsim.machine.avr_decode import NAMES, ONE_CYCLE, SKIPS, Decoded
 from sensorsim.machine.emulator import PRIME  # products keep their lower 64 bits
-from sensorsim.machine.interpreted import DONE, NO_INSTRUCTION, TOO_DEEP, TOO_LONG
+from sensorsim.machine.interpreted import ADDRESSES, DONE, LOWEST, NO_INSTRUCTION, PATH, PC, TOO_DEEP, TOO_LONG
 
 
 def operation(name: str) -> str:
@@ -20,8 +19,6 @@ def operation(name: str) -> str:
 
 
 SPL, SPH, SREG, RAMPZ, IO = 0x5D, 0x5E, 0x5F, 0x5B, 0x20  # in data memory: I/O register 0 lies at 0x20
-# What a run reports, in 64-bit words: where it stopped, instructions, fingerprints, the lowest stack pointer.
-PC, STEPS, PATH, ADDRESSES, LOWEST, REPORT = 0, 1, 2, 3, 4, 5
 Z = 30
 # The encodings with all forms of a load and of a store as one; in the same order.
 OPERATIONS = tuple(dict.fromkeys(operation(name) for name in NAMES))
@@ -50,16 +47,8 @@ def row(one: Decoded | None, after: Decoded | None) -> tuple[int, ...]:
     return OPERATIONS.index(operation(one.name)), one.d, source, one.k, one.words, step
 
 
-@cache
-def interpreter() -> Any:
-    """Compile `loop`; some seconds the first time in a process that has no cache of it."""
-    from sensorsim.language.numba_backend.jit import jit
-
-    return jit(loop, kept=True, nogil=True)
-
-
 def loop(
-    code: Any, flash: Any, memory: Any, counts: Any, taken: Any, report: Any, end: int, limit: int, floor: int
+    code: Any, flash: Any, memory: Any, end: int, counts: Any, taken: Any, report: Any, limit: int, floor: int
 ) -> int:
     """Run from report[PC] until `end` is reached; return DONE, or why it stopped.
 
@@ -273,5 +262,5 @@ def loop(
         if at >= 0:
             places = (places ^ at) * PRIME
     memory[SREG] = sreg
-    report[PC], report[STEPS], report[PATH], report[ADDRESSES], report[LOWEST] = pc, steps, path, places, lowest
+    report[PC], report[PATH], report[ADDRESSES], report[LOWEST] = pc, path, places, lowest
     return status

@@ -5,7 +5,7 @@ The set is AVRe+ (ATmega328P, ATmega1284P): multiplication, MOVW, two-word jumps
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -39,9 +39,7 @@ RJMP   1100kkkkkkkkkkkk     RCALL  1101kkkkkkkkkkkk     BRBS   111100kkkkkkksss 
 BLD    1111100ddddd0bbb     BST    1111101ddddd0bbb     SBRC   1111110ddddd0bbb     SBRS   1111111ddddd0bbb
 """
 NAMES = tuple(ENCODINGS.split()[::2])
-CODE_OF = {name: place for place, name in enumerate(NAMES)}
-UNKNOWN = len(NAMES)
-UPPER = ("CPI", "SBCI", "SUBI", "ORI", "ANDI", "LDI", "MULS")  # work on r16 to r31 alone
+UPPER = ("CPI", "SBCI", "SUBI", "ORI", "ANDI", "LDI", "MULS", "MULSU", "FMUL", "FMULS", "FMULSU")  # r16 to r31 alone
 SKIPS = ("CPSE", "SBRC", "SBRS", "SBIC", "SBIS")
 BRANCHES = ("BRBS", "BRBC")
 # fmt: off
@@ -52,8 +50,11 @@ ONE_CYCLE = (
 # fmt: on
 SET = ("BRCS", "BREQ", "BRMI", "BRVS", "BRLT", "BRHS", "BRTS", "BRIE")  # BRBS of each flag, C first
 CLEAR = ("BRCC", "BRNE", "BRPL", "BRVC", "BRGE", "BRHC", "BRTC", "BRID")
-_MODES = {
-    form.format(one): text.format(one) for one in "XYZ" for form, text in (("{}", "{}"), ("{}I", "{}+"), ("D{}", "-{}"))
+_OPERANDS = {  # of what decides about a path; others are named without
+    **dict.fromkeys(BRANCHES, " 0x{0.target:x}"),
+    "CPSE": " r{0.d}, r{0.r}",
+    **dict.fromkeys(("SBRC", "SBRS"), " r{0.d}, 0x{0.k:x}"),
+    **dict.fromkeys(("SBIC", "SBIS"), " 0x{0.r:x}, 0x{0.k:x}"),
 }
 
 _CLASSES = {
@@ -89,26 +90,14 @@ class Decoded:
         return self.name.partition("_")[0]
 
     @property
+    def target(self) -> int:
+        """Return the byte address that is jumped to."""
+        return 2 * self.k
+
+    @property
     def text(self) -> str:
         """Format the instruction nearly as an assembler does: enough to find it in a listing."""
-        mode = _MODES.get(self.name.partition("_")[2], "")
-        fields = [f"r{self.d}"] if "d" in _letters(self.name) else []
-        if mode:
-            fields.append(f"{mode}+{self.k}" if self.name[2] == "D" else mode)
-        elif "r" in _letters(self.name):
-            fields.append(f"r{self.r}")
-        elif "k" in _letters(self.name) and "d" not in _letters(self.name):
-            fields.append(f"0x{2 * self.k:x}")
-        elif set("KAbs*") & _letters(self.name):
-            fields.append(f"0x{self.r if 'A' in _letters(self.name) else self.k:x}")
-        if self.name.startswith(("ST", "OUT")):
-            fields.reverse()
-        return f"{self.mnemonic.lower()} {', '.join(fields)}".strip()
-
-
-@cache
-def _letters(name: str) -> frozenset[str]:
-    return frozenset(ENCODINGS.split()[2 * CODE_OF[name] + 1])
+        return self.mnemonic.lower() + _OPERANDS.get(self.name, "").format(self)
 
 
 @cache
@@ -128,41 +117,31 @@ def _patterns() -> tuple[tuple[str, int, int, dict[str, tuple[int, ...]], bool],
 
 
 def decode(word: int, following: int, at: int) -> Decoded | None:
-    """Decode the instruction at word address `at`; None for a word that is no instruction."""
-    for name, mask, value, fields, two in _patterns():
-        if word & mask == value:
-            field = {letter: _gather(word, bits) for letter, bits in fields.items()}
-            return _resolved(name, field, following if two else None, at)
-    return None
+    """Decode the instruction at word address `at`; None for a word that is no instruction.
 
-
-def _gather(word: int, bits: Sequence[int]) -> int:
-    value = 0
-    for bit in bits:
-        value = value << 1 | word >> bit & 1
-    return value
-
-
-def _resolved(name: str, field: dict[str, int], following: int | None, at: int) -> Decoded:
-    """Return the fields as the core uses them: registers by number, jumps as the word address they go to."""
-    d, r, k = field.get("d", 0), field.get("r", 0), 0
+    Registers are by number, jumps by the word address they go to.
+    """
+    found = next((each for each in _patterns() if word & each[1] == each[2]), None)
+    if found is None:
+        return None
+    name, _, _, fields, two = found
+    field = {letter: int("".join(str(word >> bit & 1) for bit in bits), 2) for letter, bits in fields.items()}
+    d, r = field.get("d", 0), field.get("r", 0)
     if name == "MOVW":
         d, r = 2 * d, 2 * r
     elif name in UPPER:
         d, r = d + 16, r + 16
     elif name in ("ADIW", "SBIW"):
         d = 24 + 2 * d
-    elif name in ("MULSU", "FMUL", "FMULS", "FMULSU"):
-        d, r = d + 16, r + 16
     if name in ("RJMP", "RCALL"):
         k = at + 1 + _signed(field["k"], 12)
     elif name in BRANCHES:
         d, k = field["s"], at + 1 + _signed(field["k"], 7)
-    elif following is not None:
+    elif two:
         k = field.get("k", 0) << 16 | following
     else:
         k = next((field[letter] for letter in "Kqbs" if letter in field), 0)
-    return Decoded(name, d, field.get("A", r), k, 1 if following is None else 2)
+    return Decoded(name, d, field.get("A", r), k, 1 + two)
 
 
 def _signed(value: int, bits: int) -> int:

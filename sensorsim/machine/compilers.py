@@ -7,13 +7,14 @@ makes of the code.
 import shlex
 import shutil
 from collections.abc import Sequence
+from importlib.resources import as_file, files
 from pathlib import Path
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import read_bounded
 from sensorsim.machine.elf import MOST_BYTES, identify_core, read_elf
-from sensorsim.machine.targets import Target
+from sensorsim.machine.targets import Target, write_script
 from sensorsim.machine.tools import TimedOutError, run_tool
 
 SECONDS = 120  # for one run of the compiler
@@ -21,56 +22,6 @@ LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections")
 # What the code may need: the compiler's arithmetic, its C library too, or our own memcpy.
 LIBRARIES: tuple[tuple[str, ...], ...] = (("-lgcc",), ("-lc", "-lgcc"), ())
 MISSING = ("undefined", "cannot find -l", "unable to find", "unable to provide", "library not found")
-# As link.ld, but the attributes stay, which name the core, and flash and RAM are loaded apart: no gap fills the file.
-SCRIPT = """\
-ENTRY(@ENTRY@)
-PHDRS { flash PT_LOAD FLAGS(5); ram PT_LOAD FLAGS(6); }
-SECTIONS
-{
-    . = 0x00010000;
-    .text : { KEEP(*(.text.@ENTRY@)) *(.text*) } :flash
-    .rodata : { *(.rodata*) *(.srodata*) } :flash
-    . = 0x20000000;
-    .data : { *(.data*) *(.sdata*) } :ram
-    .bss : { *(.sbss*) *(.bss*) *(COMMON) } :ram
-    /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) *(.comment) *(.note*) *(.eh_frame*) }
-}
-"""
-# Compilers generate calls of these. Volatile, so that none is generated inside of them.
-MEMORY = """\
-#include <stddef.h>
-
-void *memcpy(void *to, const void *from, size_t count);
-void *memmove(void *to, const void *from, size_t count);
-void *memset(void *to, int value, size_t count);
-
-void *memcpy(void *to, const void *from, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        ((volatile unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
-    }
-    return to;
-}
-
-void *memmove(void *to, const void *from, size_t count)
-{
-    if ((const unsigned char *)to < (const unsigned char *)from) {
-        return memcpy(to, from, count);
-    }
-    for (size_t i = count; i > 0; i--) {
-        ((volatile unsigned char *)to)[i - 1] = ((const volatile unsigned char *)from)[i - 1];
-    }
-    return to;
-}
-
-void *memset(void *to, int value, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        ((volatile unsigned char *)to)[i] = (unsigned char)value;
-    }
-    return to;
-}
-"""
 
 
 class OwnCompiler:
@@ -116,10 +67,22 @@ class OwnCompiler:
     ) -> Path:
         """Compile the sources, each once, and link the entry with all that it needs."""
         objects = [self._object(source, include, out.parent, options) for source in sources]
-        script = out.with_suffix(".ld")
-        script.write_text(SCRIPT.replace("@ENTRY@", entry), "utf-8")
+        script = write_script("own_compiler.ld", entry, out)
         command = [*self.command, *LINK, f"-Wl,--entry={entry}", "-T", str(script), *map(str, objects), "-o", str(out)]
-        self._link(command, out, options)
+        first: InputError | None = None
+        for libraries in LIBRARIES:
+            try:
+                with as_file(files("sensorsim.machine") / "own_memory.c") as memory:
+                    more = [] if libraries else [str(self._object(memory, [], out.parent, options))]
+                self._run([*command, *more, *libraries], out)
+                break
+            except InputError as error:
+                if not any(sign in str(error) for sign in MISSING):
+                    raise
+                first = first or error
+        else:
+            assert first is not None
+            raise first
         try:
             program = read_elf(read_bounded(out, MOST_BYTES))
         except InputError:  # which speaks of a file, and none was given
@@ -130,26 +93,6 @@ class OwnCompiler:
         if target is not None:
             identify_core(program, target.name)
         return out
-
-    def _link(self, command: Sequence[str], out: Path, options: Sequence[str]) -> None:
-        first: InputError | None = None
-        for libraries in LIBRARIES:
-            more = [] if libraries else [str(self._memory(out.parent, options))]
-            try:
-                self._run([*command, *more, *libraries], out)
-            except InputError as error:
-                if not any(sign in str(error) for sign in MISSING):
-                    raise
-                first = first or error
-            else:
-                return
-        assert first is not None
-        raise first
-
-    def _memory(self, build: Path, options: Sequence[str]) -> Path:
-        source = build / "own_memory.c"
-        source.write_text(MEMORY, "utf-8")
-        return self._object(source, [], build, options)
 
     def _object(self, source: Path, include: Sequence[Path], build: Path, options: Sequence[str]) -> Path:
         key = (str(source), *map(str, include), *options, str(build))
@@ -171,13 +114,9 @@ class OwnCompiler:
         except OSError as error:
             raise InputError(f"{name} cannot be started ({error.strerror}); look at the --cc command.") from None
         if done.returncode:
-            raise InputError(f"{name} refused the code ({_first_error(done.stderr + done.stdout)}); look at --cc.")
+            lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+            errors = [line for line in lines if any(sign in line for sign in ("error", "undefined", "cannot find"))]
+            raise InputError(f"{name} refused the code ({(errors or lines[-1:] or ['no message'])[0]}); look at --cc.")
         if out is not None and not (out.is_file() and out.stat().st_size):
             raise InputError(f"{name} ended without an error but wrote no code; give a C compiler with --cc.")
         return done.stdout
-
-
-def _first_error(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    signs = ("error", "undefined", "cannot find")
-    return next((line for line in lines if any(sign in line for sign in signs)), lines[-1] if lines else "no message")

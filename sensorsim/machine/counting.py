@@ -1,9 +1,11 @@
 """Count what calls of a function executed: instructions by class, their price, constant time, worst case."""
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from sensorsim.costing.prices import Cpu
@@ -108,12 +110,8 @@ class CallCounter:
 
     def owner(self, address: int) -> str:
         """Return the function that the address lies in."""
-        name = "?"
-        for start, candidate in self.owners:
-            if start > address:
-                break
-            name = candidate
-        return name
+        place = bisect_right(self.owners, address, key=itemgetter(0))
+        return self.owners[place - 1][1] if place else "?"
 
 
 class BlockCounter(CallCounter):

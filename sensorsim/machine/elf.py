@@ -6,6 +6,7 @@ A file is untrusted input: every offset and size in it is checked before it is u
 import re
 import struct
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, NoReturn
@@ -17,7 +18,7 @@ SHF_WRITE, SHF_ALLOC, SHF_EXEC, SHF_TLS = 1, 2, 4, 0x400
 SHT_SYMTAB, SHT_NOBITS = 2, 8
 PT_LOAD, PF_EXEC, PF_WRITE = 1, 1, 2
 OBJECT, FUNCTION = 1, 2  # kinds of symbols
-HEAD_BYTES, SECTION_BYTES, SEGMENT_BYTES, SYMBOL_BYTES = 52, 40, 32, 16
+HEAD_BYTES, SYMBOL_BYTES = 52, 16
 MOST_BYTES = 64 << 20  # of a file, and of the memory that it fills
 MOST_SYMBOLS, MOST_NAME = 400_000, 512
 ATTRIBUTES = (".ARM.attributes", ".riscv.attributes")
@@ -96,45 +97,33 @@ class Program:
 class _Header(NamedTuple):
     """Hold a section header."""
 
-    name: int
-    kind: int
-    flags: int
-    address: int
-    start: int
-    length: int
-    link: int
-    info: int
-    align: int
-    entry: int
+    name: int = 0
+    kind: int = 0
+    flags: int = 0
+    address: int = 0
+    start: int = 0
+    length: int = 0
+    link: int = 0
 
 
 def read_elf(data: bytes) -> Program:
     """Read a linked little-endian ELF32 file: by its sections, or by its segments where it has none."""
-    kind, machine, flags = _check_head(data)
-    if kind == 1:
+    file = _File(data)
+    if file.kind == 1:
         _refuse("it is an object file and not linked")
-    headers, names = _headers(data)
-    sections = _sections(data, headers, names) or _segments(data)
+    sections = file.sections() or file.segments()
     if not sections:
         _refuse("nothing in it is to be loaded")
-    symbols, doubtful, pointer = _symbols(data, headers)
-    marks = b"".join(_content(data, h) for h in headers if _text(data, names, h.name) in ATTRIBUTES)
-    return Program(tuple(sections), symbols, machine, flags, marks, doubtful, pointer)
+    marks = b"".join(file.content(h) for h in file.headers if file.text(file.names, h.name) in ATTRIBUTES)
+    symbols, doubtful, pointer = file.symbols()
+    return Program(tuple(sections), symbols, file.machine, file.flags, marks, doubtful, pointer)
 
 
 def read_object(data: bytes) -> tuple[dict[str, int], set[str]]:
     """Return the size of each loaded section of an object file, and its undefined symbols."""
-    _check_head(data)
-    headers, names = _headers(data)
-    sections = {_text(data, names, h.name): h.length for h in headers if h.flags & SHF_ALLOC and h.length}
-    undefined: set[str] = set()
-    for header in headers:
-        if header.kind == SHT_SYMTAB:
-            strings = _linked(headers, header)
-            content = _content(data, header)
-            for label, _, _, _, _, owner in struct.iter_unpack("<3I2BH", content[SYMBOL_BYTES:]):
-                if owner == 0:
-                    undefined.add(_text(data, strings, label))
+    file = _File(data)
+    sections = {file.text(file.names, h.name): h.length for h in file.headers if h.flags & SHF_ALLOC and h.length}
+    undefined = {name for place, (name, *_, owner) in enumerate(file.symbol_rows()) if place and owner == 0}
     return sections, undefined
 
 
@@ -142,76 +131,109 @@ def _refuse(what: str) -> NoReturn:
     raise InputError(f"this is no ELF file that can be read ({what}); give a linked 32-bit little-endian one.")
 
 
-def _check_head(data: bytes) -> tuple[int, int, int]:
-    """Check the file header and return its type, machine and flags."""
-    if data[:4] != b"\x7fELF":
-        _refuse("it does not begin as one")
-    if data[4:6] != b"\x01\x01":
-        _refuse("it is of 64 bits, or big-endian")
-    if len(data) < HEAD_BYTES:
-        _refuse("it ends inside its header")
-    if len(data) > MOST_BYTES:
-        _refuse(f"it has {len(data) >> 20} MiB, and {MOST_BYTES >> 20} MiB are allowed; strip its debug information")
-    kind, machine = struct.unpack_from("<2H", data, 16)
-    return kind, machine, struct.unpack_from("<I", data, 36)[0]
+class _File:
+    """Hold the bytes of an ELF file, its header and its section headers."""
 
+    def __init__(self, data: bytes) -> None:
+        if data[:4] != b"\x7fELF":
+            _refuse("it does not begin as one")
+        if data[4:6] != b"\x01\x01":
+            _refuse("it is of 64 bits, or big-endian")
+        if len(data) < HEAD_BYTES:
+            _refuse("it ends inside its header")
+        if len(data) > MOST_BYTES:
+            _refuse(f"it has {len(data) >> 20} MiB, and {MOST_BYTES >> 20} are allowed; strip its debug information")
+        self.data = data
+        self.kind, self.machine = struct.unpack_from("<2H", data, 16)
+        self.flags = struct.unpack_from("<I", data, 36)[0]
+        names = struct.unpack_from("<H", data, 50)[0]
+        self.headers = [_Header(*row[:7]) for row in self._table(32, 46, "<10I", "sections")]
+        self.names = self.headers[names] if names < len(self.headers) else _Header()  # holds names of sections
 
-def _headers(data: bytes) -> tuple[list[_Header], _Header]:
-    """Return the section headers, and the one that holds their names."""
-    start = struct.unpack_from("<I", data, 32)[0]
-    size, count, names = struct.unpack_from("<3H", data, 46)
-    none = _Header(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    if not start or not count:
-        return [], none
-    if size < SECTION_BYTES or start + size * count > len(data):
-        _refuse("its table of sections lies outside of it")
-    headers = [_Header(*struct.unpack_from("<10I", data, start + size * k)) for k in range(count)]
-    return headers, headers[names] if names < count else none
+    def _table(self, start_at: int, size_at: int, form: str, what: str) -> list[tuple[int, ...]]:
+        """Return the rows of a table whose start, row size and number of rows are at these places of the header."""
+        start = struct.unpack_from("<I", self.data, start_at)[0]
+        size, count = struct.unpack_from("<2H", self.data, size_at)
+        if not start or not count:
+            return []
+        if size < struct.calcsize(form) or start + size * count > len(self.data):
+            _refuse(f"its table of {what} lies outside of it")
+        return [struct.unpack_from(form, self.data, start + size * k) for k in range(count)]
 
+    def content(self, header: _Header) -> bytes:
+        """Return the bytes of a section."""
+        if header.start + header.length > len(self.data):
+            _refuse("a section lies outside of it")
+        return self.data[header.start : header.start + header.length]
 
-def _content(data: bytes, header: _Header) -> bytes:
-    if header.start + header.length > len(data):
-        _refuse("a section lies outside of it")
-    return data[header.start : header.start + header.length]
+    def text(self, strings: _Header, start: int) -> str:
+        """Return a name in a table of names; one that is too long is cut."""
+        first, last = strings.start + start, min(strings.start + strings.length, len(self.data))
+        if start >= strings.length or first >= last:
+            return ""
+        return self.data[first : min(last, first + MOST_NAME)].partition(b"\0")[0].decode("utf-8", "replace")
 
+    def sections(self) -> list[Section]:
+        """Return what is loaded, by sections."""
+        loaded = [
+            h
+            for h in self.headers
+            if h.flags & SHF_ALLOC and h.length and not (h.flags & SHF_TLS and h.kind == SHT_NOBITS)
+        ]
+        _check_room([(h.address, h.length) for h in loaded])
+        made = []
+        for h in loaded:
+            zero, writable, code = h.kind == SHT_NOBITS, bool(h.flags & SHF_WRITE), bool(h.flags & SHF_EXEC)
+            content = bytes(h.length) if zero else self.content(h)
+            made.append(Section(self.text(self.names, h.name), h.address, content, writable, code, zero))
+        return made
 
-def _sections(data: bytes, headers: list[_Header], names: _Header) -> list[Section]:
-    loaded = [
-        h for h in headers if h.flags & SHF_ALLOC and h.length and not (h.flags & SHF_TLS and h.kind == SHT_NOBITS)
-    ]
-    _check_room([(h.address, h.length) for h in loaded])
-    made = []
-    for header in loaded:
-        zero = header.kind == SHT_NOBITS
-        content = bytes(header.length) if zero else _content(data, header)
-        writable, code = bool(header.flags & SHF_WRITE), bool(header.flags & SHF_EXEC)
-        made.append(Section(_text(data, names, header.name), header.address, content, writable, code, zero))
-    return made
+    def segments(self) -> list[Section]:
+        """Return what is loaded by the segments of a file without sections."""
+        loads = [row for row in self._table(28, 42, "<8I", "segments") if row[0] == PT_LOAD and row[5]]
+        _check_room([(row[2], row[5]) for row in loads])
+        made = []
+        for number, (_, at, address, _, filled, length, flags, _) in enumerate(loads):
+            if filled > length or at + filled > len(self.data):
+                _refuse("a segment lies outside of it")
+            writable, code, name = bool(flags & PF_WRITE), bool(flags & PF_EXEC), f"segment {number}"
+            if filled:
+                made.append(Section(name, address, self.data[at : at + filled], writable, code))
+            if length > filled:
+                zeros = bytes(length - filled)
+                made.append(Section(f"{name}, zeros", address + filled, zeros, writable, False, True))
+        return made
 
+    def symbol_rows(self) -> Iterator[tuple[str, int, int, int, int]]:
+        """Yield name, value, size, information and section of every symbol."""
+        for header in self.headers:
+            if header.kind != SHT_SYMTAB:
+                continue
+            if header.length % SYMBOL_BYTES or header.length // SYMBOL_BYTES > MOST_SYMBOLS:
+                _refuse(f"its table of symbols is damaged, or has more than {MOST_SYMBOLS}")
+            if header.link >= len(self.headers):
+                _refuse("its symbols have no names")
+            strings = self.headers[header.link]
+            for label, value, extent, info, _, owner in struct.iter_unpack("<3I2BH", self.content(header)):
+                yield self.text(strings, label), value, extent, info, owner
 
-def _segments(data: bytes) -> list[Section]:
-    """Return what a file without sections loads, by its segments."""
-    start = struct.unpack_from("<I", data, 28)[0]
-    size, count = struct.unpack_from("<2H", data, 42)
-    if not start or not count:
-        return []
-    if size < SEGMENT_BYTES or start + size * count > len(data):
-        _refuse("its table of segments lies outside of it")
-    rows = [struct.unpack_from("<8I", data, start + size * k) for k in range(count)]
-    loads = [row for row in rows if row[0] == PT_LOAD and row[5]]
-    _check_room([(row[2], row[5]) for row in loads])
-    made = []
-    for number, (_, at, address, _, filled, length, flags, _) in enumerate(loads):
-        if filled > length or at + filled > len(data):
-            _refuse("a segment lies outside of it")
-        writable, code = bool(flags & PF_WRITE), bool(flags & PF_EXEC)
-        if filled:
-            made.append(Section(f"segment {number}", address, data[at : at + filled], writable, code))
-        if length > filled:
-            made.append(
-                Section(f"segment {number}, zeros", address + filled, bytes(length - filled), writable, False, True)
-            )
-    return made
+    def symbols(self) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, ...]], int | None]:
+        """Return functions and objects by name, ambiguous names, and the global pointer of RISC-V."""
+        shared: dict[str, tuple[int, int]] = {}
+        local: dict[str, list[tuple[int, int]]] = {}
+        pointer = None
+        for name, value, extent, info, owner in self.symbol_rows():
+            if info & 15 not in (OBJECT, FUNCTION):
+                if info >> 4 and info & 15 == 0 and name == GLOBAL_POINTER:
+                    pointer = value
+            elif 0 < owner < len(self.headers) and self.headers[owner].flags & SHF_ALLOC:
+                if info >> 4:
+                    shared[name] = (value, extent)
+                elif (value, extent) not in local.setdefault(name, []):
+                    local[name].append((value, extent))
+        known = {name: places[0] for name, places in local.items()} | shared
+        several = {name: places for name, places in local.items() if len(places) > 1 and name not in shared}
+        return known, {name: tuple(address for address, _ in places) for name, places in several.items()}, pointer
 
 
 def _check_room(parts: list[tuple[int, int]]) -> None:
@@ -219,51 +241,6 @@ def _check_room(parts: list[tuple[int, int]]) -> None:
         _refuse(f"it fills more than {MOST_BYTES >> 20} MiB of memory")
     if any(address + length > 1 << 32 for address, length in parts):
         _refuse("a part of it lies beyond the end of memory")
-
-
-def _symbols(
-    data: bytes, headers: list[_Header]
-) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, ...]], int | None]:
-    """Return functions and objects by name, ambiguous names, and the global pointer of RISC-V."""
-    shared: dict[str, tuple[int, int]] = {}
-    local: dict[str, list[tuple[int, int]]] = {}
-    pointer = None
-    for header in headers:
-        if header.kind != SHT_SYMTAB:
-            continue
-        if header.length % SYMBOL_BYTES or header.length // SYMBOL_BYTES > MOST_SYMBOLS:
-            _refuse(f"its table of symbols is damaged, or has more than {MOST_SYMBOLS}")
-        strings = _linked(headers, header)
-        for label, value, extent, info, _, owner in struct.iter_unpack("<3I2BH", _content(data, header)):
-            if info & 15 not in (OBJECT, FUNCTION):
-                if info >> 4 and info & 15 == 0 and _text(data, strings, label) == GLOBAL_POINTER:
-                    pointer = value
-                continue
-            if not 0 < owner < len(headers) or not headers[owner].flags & SHF_ALLOC:
-                continue
-            name = _text(data, strings, label)
-            if info >> 4:
-                shared[name] = (value, extent)
-            elif (value, extent) not in local.setdefault(name, []):
-                local[name].append((value, extent))
-    known = {name: places[0] for name, places in local.items()} | shared
-    doubtful = {n: tuple(a for a, _ in places) for n, places in local.items() if len(places) > 1 and n not in shared}
-    return known, doubtful, pointer
-
-
-def _linked(headers: list[_Header], header: _Header) -> _Header:
-    if header.link >= len(headers):
-        _refuse("its symbols have no names")
-    return headers[header.link]
-
-
-def _text(data: bytes, strings: _Header, start: int) -> str:
-    """Return a name in a table of names; one that is too long is cut."""
-    first, last = strings.start + start, min(strings.start + strings.length, len(data))
-    if start >= strings.length or first >= last:
-        return ""
-    end = data.find(b"\0", first, min(last, first + MOST_NAME))
-    return data[first : end if end >= 0 else min(last, first + MOST_NAME)].decode("utf-8", "replace")
 
 
 def identify_core(program: Program, named: str | None = None) -> Target:
@@ -324,40 +301,28 @@ def _attributes(data: bytes) -> dict[int, int | str]:
     place = 1
     while data[:1] == b"A" and place + 4 < len(data):
         length = int.from_bytes(data[place : place + 4], "little")
-        part = data[place + 4 : place + length]
-        vendor, _, rest = part.partition(b"\0")
+        vendor, _, rest = data[place + 4 : place + length].partition(b"\0")
         if vendor in (b"aeabi", b"riscv") and rest[:1] == b"\x01":
-            size = int.from_bytes(rest[1:5], "little")
-            found |= _tags(rest[5:size], vendor == b"riscv")
+            tags, riscv = rest[5 : int.from_bytes(rest[1:5], "little")], vendor == b"riscv"
+            while tags:
+                tag, tags = _number(tags)
+                text = tag % 2 == 1 if riscv or tag > COMPATIBILITY else tag in TEXT_TAGS
+                if tag == COMPATIBILITY and not riscv:
+                    text, tags = True, _number(tags)[1]
+                if text:
+                    characters, _, tags = tags.partition(b"\0")
+                    found[tag] = characters.decode("ascii", "replace")
+                else:
+                    found[tag], tags = _number(tags)
         place += max(length, 4)
     return found
 
 
-def _tags(data: bytes, riscv: bool) -> dict[int, int | str]:
-    found: dict[int, int | str] = {}
-    place = 0
-    while place < len(data):
-        tag, place = _number(data, place)
-        text = tag % 2 == 1 if riscv or tag > COMPATIBILITY else tag in TEXT_TAGS
-        if tag == COMPATIBILITY and not riscv:
-            _, place = _number(data, place)
-            text = True
-        if text:
-            end = data.find(b"\0", place)
-            end = len(data) if end < 0 else end
-            found[tag], place = data[place:end].decode("ascii", "replace"), end + 1
-        else:
-            found[tag], place = _number(data, place)
-    return found
-
-
-def _number(data: bytes, place: int) -> tuple[int, int]:
-    """Parse a number in ULEB128; return it and where it ends."""
-    value = shift = 0
-    while place < len(data) and shift < 64:
-        byte = data[place]
-        value |= (byte & 127) << shift
-        shift, place = shift + 7, place + 1
+def _number(data: bytes) -> tuple[int, bytes]:
+    """Parse a number in ULEB128 of at most ten bytes; return it and what follows."""
+    value = 0
+    for place, byte in enumerate(data[:10]):
+        value |= (byte & 127) << 7 * place
         if byte < 128:
-            break
-    return value, max(place, 1) if place < len(data) else len(data)
+            return value, data[place + 1 :]
+    return value, data[10:]

@@ -7,6 +7,7 @@ The host implements the four functions of the port, so that flash, entropy and c
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -32,26 +33,6 @@ CALLS = ("open, blank memory", "open", "release", "left")
 FAILED = 1
 BOARD = 0x0B0A2D00  # what the program must hand to every function of the port as it is
 BOARD_ENTRY = "board_entry"
-# Through pointers that the compiler has to read, so that link-time optimisation leaves the functions standing.
-ENTRY = """\
-#include "ss_sensor.h"
-
-static ss_status (*const volatile call_open)(ss_sensor *, const ss_port *) = ss_sensor_open;
-static ss_status (*const volatile call_release)(ss_sensor *, const uint16_t *, uint8_t *) = ss_sensor_release;
-static uint32_t (*const volatile call_left)(const ss_sensor *) = ss_sensor_left;
-
-uint32_t board_entry(ss_sensor *sensor, const ss_port *port, const uint16_t *x, uint8_t *packet);
-
-uint32_t board_entry(ss_sensor *sensor, const ss_port *port, const uint16_t *x, uint8_t *packet)
-{
-    if (sensor != (ss_sensor *)0) {
-        (void)call_open(sensor, port);
-        (void)call_release(sensor, x, packet);
-        (void)call_left(sensor);
-    }
-    return (uint32_t)sizeof(ss_sensor);
-}
-"""
 
 
 def link_sensor(target: Target, sources: Sequence[Path], include: Sequence[Path], prefix: str, build: Path) -> Path:
@@ -62,8 +43,10 @@ def link_sensor(target: Target, sources: Sequence[Path], include: Sequence[Path]
 
 def board_entry(prefix: str, build: Path, close: bool = False) -> Path:
     """Write a C file with the entry; it may close the sensor too, which few applications do."""
-    entry, last = build / "board_entry.c", "(void)ss_sensor_left(sensor);\n"
-    text = ENTRY.replace(last, last + 8 * " " + "ss_sensor_close(sensor);\n") if close else ENTRY
+    entry, last = build / "board_entry.c", "(void)call_left(sensor);\n"
+    text = (files("sensorsim.machine") / entry.name).read_text("utf-8")
+    if close:
+        text = text.replace(last, last + 8 * " " + "ss_sensor_close(sensor);\n")
     entry.write_text(with_prefix(text, prefix), "utf-8")
     return entry
 
@@ -123,32 +106,28 @@ class EmulatedSensor:
             raise
 
     def _check(self, board: int, count: int = 0, slot: int = 0) -> None:
-        """Check the arguments of a port's function: a damaged program may pass anything."""
         if board != BOARD:
             raise InputError(f"the program hands 0x{board:x} to a function of the port, and its board is 0x{BOARD:x}.")
         if count > ROOM or slot > 1:
             raise InputError(f"the program asks its board for {count} bytes of slot {slot}, which no sensor does.")
 
-    def _entropy(self, board: int, bytes_at: int, count: int) -> int:
-        self._check(board, count)
-        return self._try(lambda: self.machine.uc.mem_write(bytes_at, bytes(self.entropy(count))))
-
-    def _load(self, board: int, slot: int, bytes_at: int, count: int) -> int:
+    def _try(self, board: int, count: int, slot: int, access: Callable[[], Any]) -> int:
+        """Return the status of an access that may fail; a damaged program may pass any arguments."""
         self._check(board, count, slot)
-        return self._try(lambda: self.machine.uc.mem_write(bytes_at, self.flash.load(slot)[:count]))
-
-    def _store(self, board: int, slot: int, bytes_at: int, count: int) -> int:
-        self._check(board, count, slot)
-        return self._try(lambda: self.flash.store(slot, bytes(self.machine.uc.mem_read(bytes_at, count))))
-
-    @staticmethod
-    def _try(access: Callable[[], Any]) -> int:
-        """Return the status of an access that may fail."""
         try:
             access()
         except OSError:
             return FAILED
         return 0
+
+    def _entropy(self, board: int, at: int, count: int) -> int:
+        return self._try(board, count, 0, lambda: self.machine.uc.mem_write(at, bytes(self.entropy(count))))
+
+    def _load(self, board: int, slot: int, at: int, count: int) -> int:
+        return self._try(board, count, slot, lambda: self.machine.uc.mem_write(at, self.flash.load(slot)[:count]))
+
+    def _store(self, board: int, slot: int, at: int, count: int) -> int:
+        return self._try(board, count, slot, lambda: self.flash.store(slot, bytes(self.machine.uc.mem_read(at, count))))
 
     def _epoch(self, board: int) -> int:
         self._check(board)
@@ -187,38 +166,35 @@ def sensor_costs(
 
     The board's own functions are not included: the time to write flash or to fill a byte of entropy is the board's.
     """
-    with temporary_folder() as name:
-        folder = Path(name)
+    with temporary_folder() as made:
+        folder = Path(made)
         fill(folder, {path: text for path, text in texts.items() if path.startswith(("src/", "include/"))})
-        return [_run_on(TARGETS[target], firmware, folder, prefix) for target in targets]
+        sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
+        costs = []
+        for target in (TARGETS[name] for name in targets):
+            clock, cpu = Clock(1), load_cpu(target.cpu)
+            program = link_sensor(target, sources, include, prefix, folder)
+            sensor = EmulatedSensor(target, program, firmware, prefix, entropy=SeededEntropy(1), epoch=clock)
+            counter = BlockCounter(sensor.machine, Decoder(target, cpu))
+            calls = tuple(_cost_of_call(sensor, call, clock, counter, cpu.unit) for call in CALLS)
+            flash = sensor.machine.program.flash_bytes
+            costs.append(SensorCost(target.name, calls, flash, sensor.ram_bytes))
+        return costs
 
 
-def _run_on(target: Target, firmware: Firmware, folder: Path, prefix: str) -> SensorCost:
-    sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
-    program = link_sensor(target, sources, include, prefix, folder)
-    clock = Clock(1)
-    sensor = EmulatedSensor(target, program, firmware, prefix, entropy=SeededEntropy(1), epoch=clock)
-    cpu = load_cpu(target.cpu)
-    counter, costs = BlockCounter(sensor.machine, Decoder(target, cpu)), []
-    for call in CALLS:
-        sensor.machine.paint()
-        tally = Tally()
-        for _ in range(RELEASES if call == "release" else 1):
-            clock.epoch += 1  # so that the budget never ends it
-            sensor.machine.forget()
-            _call(sensor, call)
-            counter.take(tally)
-        price = tally.price
-        stack = sensor.machine.stack_bytes()
-        costs.append(CallCost(call, target.name, tally.spread.mean, price.mean if price else None, cpu.unit, stack))
-    flash = sensor.machine.program.flash_bytes
-    return SensorCost(target.name, tuple(costs), flash, sensor.ram_bytes)
-
-
-def _call(sensor: EmulatedSensor, call: str) -> None:
-    if call == "left":
-        sensor.left()
-        return
-    status = sensor.open() if call.startswith("open") else sensor.release([16384] * sensor.firmware.n)[0]
-    if status != Status.OK:
-        raise RuntimeError(f"the sensor answers {status.name} to {call} on {sensor.machine.target.name}")
+def _cost_of_call(sensor: EmulatedSensor, call: str, clock: Clock, counter: BlockCounter, unit: str) -> CallCost:
+    machine, tally = sensor.machine, Tally()
+    machine.paint()
+    for _ in range(RELEASES if call == "release" else 1):
+        clock.epoch += 1  # so that the budget never ends it
+        machine.forget()
+        status = Status.OK
+        if call == "left":
+            sensor.left()
+        else:
+            status = sensor.open() if call.startswith("open") else sensor.release([16384] * sensor.firmware.n)[0]
+        if status != Status.OK:
+            raise RuntimeError(f"the sensor answers {status.name} to {call} on {machine.target.name}")
+        counter.take(tally)
+    price = tally.price.mean if tally.price else None
+    return CallCost(call, machine.target.name, tally.spread.mean, price, unit, machine.stack_bytes())

@@ -15,11 +15,11 @@ from typing import Any
 
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim.machine.abi import (
-    ABIS,
     ARGUMENT_BYTES,
     EXIT_BYTES,
     MOST_RANGES,
     STACK_BYTES,
+    Abi,
     code_ranges,
     free_places,
     program_pages,
@@ -58,22 +58,18 @@ class Machine:
 
         self.target, self.program = target, program
         self.places = free_places(program)
-        self.abi = ABIS[target.family](target)
-        self.abi.places = self.places
-        self.uc = self.abi.open()
+        self.abi = Abi(target, self.places)
+        self.uc = self.abi.uc
         for start, end in program_pages(program):
             try:
                 self.uc.mem_map(start, end - start)
             except unicorn.UcError as error:
                 raise InputError(f"no memory for the program at 0x{start:x} ({error}); link it elsewhere.") from None
-        for start, size in (
-            (self.places.exit, EXIT_BYTES),
-            (self.places.arguments, ARGUMENT_BYTES),
-            (self.places.stack, STACK_BYTES),
-        ):
-            self.uc.mem_map(start, size)
+        self.uc.mem_map(self.places.exit, EXIT_BYTES)
+        self.uc.mem_map(self.places.arguments, ARGUMENT_BYTES)
+        self.uc.mem_map(self.places.stack, STACK_BYTES)
         self.load()
-        self.abi.start(self.uc, program)
+        self.abi.start(program)
         self.failure: type[Exception] = unicorn.UcError
         self.ranges = code_ranges(program)
         self.state = np.zeros(HEAD + STEP * sum(size for _, size in self.ranges), np.uint64)
@@ -100,14 +96,14 @@ class Machine:
         self.interruption: Exception | None = None
         _watchdog.begin(self)
         try:
-            result = int(self.abi.call(self.uc, address, arguments))
+            result = self.abi.call(address, arguments)
             if self.interruption is not None:
                 raise self.interruption
-            if self.late and self.abi.program_counter(self.uc) & ~1 != self.places.exit:
+            if self.late and self.abi.program_counter() & ~1 != self.places.exit:
                 raise EndlessError(f"{name} does not end on {self.target.name}: stopped after {self.limit:g} s.")
             return result
         except UcError as error:
-            where = self.abi.program_counter(self.uc)
+            where = self.abi.program_counter()
             raise InputError(f"{name} stopped on {self.target.name} at address 0x{where:x}: {error}.") from None
         finally:
             _watchdog.end(self)
@@ -131,7 +127,7 @@ class Machine:
         def answer(uc: Any, address: int, size: int, data: Any) -> None:
             which = (address - first) // RETURN_BYTES
             try:
-                self.abi.answer(uc, functions[which](*self.abi.given(uc, sizes[which])))
+                self.abi.answer(functions[which](*self.abi.given(sizes[which])))
             except Exception as error:
                 self.interruption = error
                 uc.emu_stop()
@@ -144,8 +140,7 @@ class Machine:
         """Return (start, size, count, taken) of each block that ran since the last `forget`, as four columns."""
         import numpy as np
 
-        words = self._words()
-        slots = words[: int(self.state[SEEN]), LIST].astype(np.int64)
+        words, slots = self._seen()
         starts, sizes = np.array(self.ranges, np.int64).T
         firsts = np.cumsum(sizes) - sizes
         owners = np.searchsorted(firsts, slots, side="right") - 1
@@ -154,17 +149,15 @@ class Machine:
 
     def forget(self) -> None:
         """Reset the counts."""
-        import numpy as np
-
-        words = self._words()
-        slots = words[: int(self.state[SEEN]), LIST].astype(np.int64)
+        words, slots = self._seen()
         words[slots, COUNT] = 0
         words[slots, TAKEN] = 0
         self.state[SEEN] = 0
 
-    def _words(self) -> Any:
-        """Return the hook's four words of each byte of code."""
-        return self.state[HEAD:].reshape(-1, STEP)
+    def _seen(self) -> tuple[Any, Any]:
+        """Return the hook's four words of each byte of code, and the slots of blocks that ran."""
+        words = self.state[HEAD:].reshape(-1, STEP)
+        return words, words[: int(self.state[SEEN]), LIST].astype("int64")
 
     @property
     def fingerprint(self) -> int:
@@ -178,7 +171,7 @@ class Machine:
     def stack_bytes(self) -> int:
         """Return the deepest stack since `paint`, arguments passed on the stack included."""
         touched = bytes(self.uc.mem_read(self.places.stack, STACK_BYTES)).lstrip(bytes([PAINT]))
-        return max(0, len(touched) - int(self.abi.top))
+        return max(0, len(touched) - self.abi.top)
 
     def read_code(self, address: int, size: int) -> bytes:
         """Return bytes of the program in memory."""

@@ -32,9 +32,8 @@ def differing_bits(got: dict[str, Any], want: dict[str, Any]) -> int:
 
     total = 0
     for name, values in want.items():
-        a, b = (np.ascontiguousarray(array).view(np.uint8) for array in (got[name], values))
-        if not np.array_equal(a, b):
-            total += int(np.unpackbits(a.ravel() ^ b.ravel()).sum())
+        a, b = (np.ascontiguousarray(array).view(np.uint8).ravel() for array in (got[name], values))
+        total += int(np.bitwise_count(a ^ b).sum())
     return total
 
 
@@ -94,11 +93,9 @@ class CoreRun:
         first = place = machine.places.arguments
         self.address: dict[str, int] = {}
         for name in sorted(arrays, key=lambda n: (n in self.filled, len(vectors.values[n]) > 1)):  # shared first
-            if name in self.filled and not hasattr(self, "out_start"):
-                self.out_start = place
             self.address[name] = place
             place += vectors.values[name][0].nbytes + GUARD + 3 & ~3
-        self.out_start = getattr(self, "out_start", place)
+        self.out_start = min((self.address[name] for name in self.filled), default=place)
         self.out_bytes = place - self.out_start
         if place > first + ARGUMENT_BYTES:
             raise TooLargeError(f"the arguments of {function} take {place - first} bytes, {ARGUMENT_BYTES} fit.")
@@ -121,7 +118,11 @@ class CoreRun:
         vectors, uc = self.vectors, self.machine.uc
         self.after = np.zeros_like(self.before)
         self.results = np.zeros(vectors.count, np.uint32)
-        plan = [self._word(name) for name in vectors.kernel.parameters]
+        fixed = {**vectors.lengths, **self.address}  # others have a word for each call
+        plan = [
+            fixed[name] if name in fixed else vectors.values[name].astype("int64") & 0xFFFFFFFF
+            for name in vectors.kernel.parameters
+        ]
         for call in range(vectors.count) if which is None else which:
             for name in self.inputs:
                 uc.mem_write(self.address[name], vectors.values[name][call].tobytes())
@@ -139,7 +140,7 @@ class CoreRun:
         right = self.before.copy()
         for name in self.filled:
             self._part(right, name)[:] = np.ascontiguousarray(want[name]).view(np.uint8).reshape(len(right), -1)
-        total = int(np.unpackbits(self.after ^ right).sum()) if not np.array_equal(self.after, right) else 0
+        total = int(np.bitwise_count(self.after ^ right).sum())
         if RESULT in want:  # of a narrow result only its own bits count: a caller must not look at the others
             returned = self.results.astype(want[RESULT].dtype)
             total += differing_bits({RESULT: returned}, {RESULT: want[RESULT]})
@@ -148,14 +149,6 @@ class CoreRun:
     def _part(self, region: Any, name: str) -> Any:
         start = self.address[name] - self.out_start
         return region[:, start : start + self.vectors.values[name][0].nbytes]
-
-    def _word(self, name: str) -> Any:
-        """Return an argument as a word, or as one word for each call."""
-        if name in self.address:
-            return self.address[name]
-        if name in self.vectors.lengths:
-            return self.vectors.lengths[name]
-        return self.vectors.values[name].astype("int64") & 0xFFFFFFFF
 
 
 def run_on_core(

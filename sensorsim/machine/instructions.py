@@ -128,12 +128,36 @@ class Decoder:
         if sum(len(raw.bytes) for raw in decoded) != len(code):
             raise InputError(f"the code at 0x{address:x} on {self.target.name} cannot be decoded.")
         made = [self.instruction(raw) for raw in decoded]
-        if self.family != "riscv32":
-            return made
-        return [
-            _bounded(one, known)
-            for one, known in zip(price_in_place(decoded, made, self.cost, read), made, strict=True)
-        ]
+        return made if self.family != "riscv32" else self.price_in_place(decoded, made, read)
+
+    def price_in_place(
+        self, raws: Sequence[Any], made: Sequence[Instruction], read: Reader | None
+    ) -> list[Instruction]:
+        """Price the instructions of a RISC-V block where they stand, within the range of their rows.
+
+        A load takes the least where the next instruction does not use what it loads, and the most where it does. A jump
+        or a taken branch takes what is typical, and the most where it lands on a 32-bit instruction across two words:
+        the core must fetch twice. The place that a call returns to counts with the call. With these two rules the
+        prices of Ibex are those of its register-transfer simulation to the cycle (test_rtl.py). Not distinguished: a
+        return on CV32E40P that waits a cycle since its address was loaded just before. `read` returns the code at an
+        address. The largest prices stay those of any place; a call may be slow twice: where it lands and returns to.
+        """
+        placed = []
+        for place, (raw, known) in enumerate(zip(raws, made, strict=True)):
+            price, taken = known.price, known.price_taken
+            if known.kind in ("load", "branch", "call") and not math.isnan(price):
+                cost = self.cost(raw)
+                if known.kind == "load":
+                    used = place + 1 < len(raws) and bool(written_register(raw) & read_registers(raws[place + 1]))
+                    price = taken = float(cost.max if used else cost.min)
+                else:
+                    taken = float(cost.typical + (cost.max - cost.typical) * _straddled(raws, place, read))
+                    price = price if known.conditional else taken
+            twice = known.price_max - known.price if known.kind == "call" else 0.0
+            most, most_taken = max(known.price_max + twice, price), max(known.price_taken_max, taken)
+            most_taken = most_taken if known.conditional else most
+            placed.append(replace(known, price=price, price_taken=taken, price_max=most, price_taken_max=most_taken))
+        return placed
 
     def cost(self, raw: Any) -> Span:
         """Return the cost of an instruction by its row."""
@@ -159,19 +183,9 @@ class Decoder:
         if returns_if:
             price = 1  # a skipped instruction of an IT block takes its slot
         timed = self.timed(raw, kind, cost)
-        return Instruction(
-            address=raw.address,
-            text=text,
-            kind=kind,
-            price=float(price),
-            price_taken=float(taken),
-            conditional=conditional,
-            note=row.flag("native"),
-            price_max=float(price if conditional else cost.max),
-            price_taken_max=float(cost.max),
-            timed=timed,
-            reads=self.reads(raw) if timed else (),
-        )
+        prices, most = (float(price), float(taken)), (float(price if conditional else cost.max), float(cost.max))
+        reads = self.reads(raw) if timed else ()
+        return Instruction(raw.address, text, kind, *prices, conditional, row.flag("native"), *most, timed, reads)
 
     def reads(self, raw: Any) -> tuple[str, ...]:
         """Return the registers that an instruction reads, those of an address too."""
@@ -195,43 +209,12 @@ class Decoder:
         """Return the class of an instruction."""
         for kind, pattern in self.classes.items():
             if pattern.fullmatch(name.lower()):
-                if self.family == "x86" and kind in ("move", "add", "logic", "compare") and "m" in operands:
-                    return _memory_class(kind, operands)
+                if self.family == "x86" and kind == "move" and "m" in operands:
+                    return "store" if operands.startswith("m") else "load"
                 if self.family == "x86" and kind == "multiply" and "," not in operands:
                     return "wide multiply"
                 return kind
         return "other"
-
-
-def price_in_place(
-    raws: Sequence[Any],
-    instructions: Sequence[Instruction],
-    cost_of: Callable[[Any], Span],
-    read: Reader | None,
-) -> list[Instruction]:
-    """Price the instructions of a RISC-V block where they stand, within the range of their rows.
-
-    A load takes the least where the next instruction does not use what it loads, and the most where it does. A jump or
-    a taken branch takes what is typical, and the most where it lands on a 32-bit instruction across two words: the core
-    must fetch twice. The place that a call returns to counts with the call. With these two rules the prices of Ibex are
-    those of its register-transfer simulation to the cycle (test_rtl.py). Not distinguished: a return on CV32E40P that
-    waits a cycle since its address was loaded just before. `read` returns the code at an address.
-    """
-    made = []
-    for place, (raw, one) in enumerate(zip(raws, instructions, strict=True)):
-        if one.kind not in ("load", "branch", "call") or math.isnan(one.price):
-            made.append(one)
-            continue
-        cost = cost_of(raw)
-        if one.kind == "load":
-            used = place + 1 < len(raws) and bool(written_register(raw) & read_registers(raws[place + 1]))
-            price = float(cost.max if used else cost.min)
-            made.append(replace(one, price=price, price_taken=price, price_max=price))
-        else:
-            taken = float(cost.typical + (cost.max - cost.typical) * _straddled(raws, place, read))
-            price = one.price if one.conditional else taken
-            made.append(replace(one, price=price, price_taken=taken, price_max=price))
-    return made
 
 
 def _straddled(raws: Sequence[Any], place: int, read: Reader | None) -> int:
@@ -249,12 +232,9 @@ def _target(raw: Any, before: Any) -> int | None:
     number = int(last, 0) if _NUMBER.fullmatch(last) else None
     if not raw.mnemonic.removeprefix("c.").startswith(("jr", "jalr", "ret")):
         return None if number is None else int(raw.address + number)
-    if (
-        number is None
-        or before is None
-        or before.mnemonic != "auipc"
-        or not written_register(before) & read_registers(raw)
-    ):
+    if number is None or before is None or before.mnemonic != "auipc":
+        return None
+    if not written_register(before) & read_registers(raw):
         return None
     return int(before.address + (int(before.op_str.rpartition(",")[2], 0) << 12) + number & 0xFFFFFFFF)
 
@@ -273,23 +253,6 @@ def read_registers(raw: Any) -> set[str]:
     return set(names if all_of_them or (plain == "jalr" and len(names) == 1) else names[1:])
 
 
-def _bounded(one: Instruction, known: Instruction) -> Instruction:
-    """Return an instruction at the price of its place, with the largest prices of any place.
-
-    A call may be slow twice: where it lands, and where it returns to.
-    """
-    twice = known.price_max - known.price if one.kind == "call" else 0.0
-    most, taken = max(known.price_max + twice, one.price), max(known.price_taken_max, one.price_taken)
-    return replace(one, price_max=most, price_taken_max=taken if one.conditional else most)
-
-
-def _memory_class(kind: str, operands: str) -> str:
-    """Classify x86 instructions on memory: a move is a load or a store; arithmetic stays what it computes."""
-    if kind != "move":
-        return kind
-    return "store" if operands.startswith("m") else "load"
-
-
 def _x86_form(raw: Any) -> tuple[str, str, int | str, int]:
     from capstone.x86 import X86_OP_IMM, X86_OP_MEM, X86_OP_REG
 
@@ -300,8 +263,7 @@ def _x86_form(raw: Any) -> tuple[str, str, int | str, int]:
     if name.startswith("J") or name == "CALL":
         forms = ["rel" if form == "i" else form for form in forms]
     elif name in ("SHL", "SHR", "SAR", "ROL", "ROR", "SHLD", "SHRD"):
-        name_of = raw.op_str.rsplit(",", 1)[-1].strip()
-        if name_of == "cl":
+        if raw.op_str.rsplit(",", 1)[-1].strip() == "cl":
             forms[-1] = "CL"
         elif len(forms) == 1:
             forms.append("i")  # the short form of a shift by one
@@ -356,10 +318,8 @@ def _riscv_form(raw: Any) -> tuple[str, str, int | str, int]:
     name = {"LWSP": "LW", "SWSP": "SW", "ADDI16SP": "ADDI", "ADDI4SPN": "ADDI"}.get(name, name)
     parts = [part.strip() for part in raw.op_str.split(",")] if raw.op_str else []
     compressed = raw.mnemonic.startswith("c.")
-    if name in ("LW", "LH", "LHU", "LB", "LBU"):
-        return name, "r,m", {"W": 32, "H": 16, "B": 8}[name[1]], 0
-    if name in ("SW", "SH", "SB"):
-        return name, "m,r", {"W": 32, "H": 16, "B": 8}[name[1]], 0
+    if name in ("LW", "LH", "LHU", "LB", "LBU", "SW", "SH", "SB"):
+        return name, "r,m" if name[0] == "L" else "m,r", {"W": 32, "H": 16, "B": 8}[name[1]], 0
     if name.startswith("B"):
         return name, ",".join(["r"] * (len(parts) - 1) + ["rel"]), 32, 0
     if name in ("J", "JAL", "JR", "JALR", "RET"):

@@ -4,7 +4,8 @@ A machine of this module is used as `machine.emulator.Machine`: it is read and w
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -26,6 +27,10 @@ LIMIT = 1 << 33  # instructions of one call
 DONE, NO_INSTRUCTION, TOO_LONG, TOO_DEEP = 0, 1, 2, 3  # how a run ended
 
 
+# Indices of a run's report, in 64-bit words: where it stopped, fingerprints, the lowest stack pointer.
+PC, PATH, ADDRESSES, LOWEST, REPORT = 0, 1, 2, 3, 4
+
+
 class Places(NamedTuple):
     """Hold addresses: of the arguments of a call, and of the end of their room, below the stack."""
 
@@ -42,14 +47,21 @@ class Signature(NamedTuple):
 
 def signature_of(kernel: Kernel) -> Signature:
     """Return the signature of a kernel's C function."""
-    kinds = kernel.parameters.values()
-    sizes = tuple(POINTER if isinstance(kind, Array) else 4 if isinstance(kind, Length) else _bytes(kind.storage)
-                  for kind in kinds)  # fmt: skip
-    return Signature(sizes, _bytes(kernel.result.storage) if kernel.result is not None else 0)
+
+    def size(kind: Any) -> int:
+        if isinstance(kind, Array | Length):
+            return POINTER if isinstance(kind, Array) else 4
+        return int("".join(filter(str.isdigit, C_TYPES[kind.storage]))) // 8
+
+    return Signature(tuple(map(size, kernel.parameters.values())), size(kernel.result) if kernel.result else 0)
 
 
-def _bytes(storage: str) -> int:
-    return int("".join(filter(str.isdigit, C_TYPES[storage]))) // 8
+@cache
+def compile_loop(loop: Callable[..., int]) -> Any:
+    """Compile the loop of an interpreter; some seconds the first time in a process that has no cache of it."""
+    from sensorsim.language.numba_backend.jit import jit
+
+    return jit(loop, kept=True, nogil=True)
 
 
 def compile_with_runtime(
@@ -78,17 +90,16 @@ class InterpretedMachine:
     title: ClassVar[str]  # for messages
     places: ClassVar[Places]
     stack: ClassVar[int]  # its top
-    path_at: ClassVar[int]  # in the report: fingerprints of the path and of the addresses, the lowest stack pointer
-    addresses_at: ClassVar[int]
-    lowest_at: ClassVar[int]
     memory: Any  # signed words, a byte in each: see the interpreters
-    counts: Any
-    taken: Any
-    report: Any
 
-    def __init__(self, program: Program, signatures: dict[str, Signature]) -> None:
+    def __init__(self, program: Program, signatures: dict[str, Signature], words: int) -> None:
+        """Load a program with `words` words of code."""
+        import numpy as np
+
         self.program, self.signatures, self.deepest = program, signatures, 0
         self.uc = self
+        self.counts, self.taken = np.zeros((2, words), np.int64)
+        self.report = np.zeros(REPORT, np.int64)
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
         """Run the function; `arguments` are numbers, or addresses of what was written before."""
@@ -113,10 +124,13 @@ class InterpretedMachine:
         content: bytes = self.memory[address : address + size].astype("uint8").tobytes()
         return content
 
-    def finish(self, name: str, status: int, address: int) -> None:
-        """Note the depth of the stack after a call; InputError where it did not return."""
-        self.deepest = max(self.deepest, self.stack - int(self.report[self.lowest_at]))
+    def run(self, name: str, loop: Callable[..., int], *given: Any, start: int, stack: int, unit: int) -> None:
+        """Run a loop from a place; InputError where it does not return. `unit` is how many bytes a place counts."""
+        self.report[:] = [start, 1 + start, 1, stack]
+        status = compile_loop(loop)(*given, self.counts, self.taken, self.report, LIMIT, self.places.floor)
+        self.deepest = max(self.deepest, self.stack - int(self.report[LOWEST]))
         if status != DONE:
+            address = unit * int(self.report[PC])
             deep = f"its stack is deeper than {self.stack - self.places.floor} bytes"
             why = {NO_INSTRUCTION: "there is no instruction", TOO_LONG: "it does not end", TOO_DEEP: deep}[status]
             raise InputError(f"{name} stopped on {self.title.lower()} at address 0x{address:x}: {why}.")
@@ -129,12 +143,12 @@ class InterpretedMachine:
     @property
     def fingerprint(self) -> int:
         """Return a hash of the path that the last call took through its branches."""
-        return int(self.report[self.path_at])
+        return int(self.report[PATH])
 
     @property
     def addresses(self) -> int:
         """Return a hash of the data addresses that the last call read and wrote, in their order."""
-        return int(self.report[self.addresses_at])
+        return int(self.report[ADDRESSES])
 
     def stack_bytes(self) -> int:
         """Return the deepest stack of all calls, return address and arguments passed on the stack included."""

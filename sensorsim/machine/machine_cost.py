@@ -1,6 +1,7 @@
 """Report the cost of a record at three levels: the paper's closed form, every traced operation, machine code."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from sensorsim._util.drawing import check_figure, look, stacked_bars, write_figu
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
 from sensorsim.costing.chips import Chip, load_chip
-from sensorsim.costing.cost_report import PAPER_WIDTH, CostReport, check_sizes, cost
+from sensorsim.costing.cost_report import PAPER_WIDTH, check_sizes, cost
 from sensorsim.costing.cost_text import format_number
 from sensorsim.costing.plot import BAR
 from sensorsim.costing.prices import Cpu, load_cpu
@@ -121,7 +122,15 @@ def machine_cost(
     """
     check_sizes(n, l)
     known_chip = load_chip(chip) if chip else None
-    names = _cpus(cpus, known_chip)
+    # The table's name for its usual core; another core that the same table prices keeps its own.
+    names = [COUNTED[name].cpu if name in COUNTED and find_target(COUNTED[name].cpu).name == name else name
+             for name in cpus]  # fmt: skip
+    if known_chip is not None:
+        if not known_chip.cpu or (names and names != [known_chip.cpu]):
+            core = known_chip.cpu or known_chip.core
+            raise InputError(f"{known_chip.name} has the core {core}; leave --cpu out, or choose another chip.")
+        names = [known_chip.cpu]
+    names = names or ["k7"]
     mechanisms = list_forms(variant)
     for name in names:  # a wrong one is refused before another is compiled
         _load_table(name), find_target(name)
@@ -141,33 +150,12 @@ def find_target(cpu: str) -> Target:
     raise InputError(f"there is no machine code for {cpu}; at machine level there are {known}.")
 
 
-def _cpus(cpus: Sequence[str], chip: Chip | None) -> list[str]:
-    names = [_usual(name) for name in cpus]
-    if chip is None:
-        return names or ["k7"]
-    if not chip.cpu or (names and names != [chip.cpu]):
-        raise InputError(f"{chip.name} has the core {chip.cpu or chip.core}; leave --cpu out, or choose another chip.")
-    return [chip.cpu]
-
-
-def _usual(name: str) -> str:
-    """Return the table's name for its usual core; another core that the same table prices keeps its own."""
-    return COUNTED[name].cpu if name in COUNTED and find_target(COUNTED[name].cpu).name == name else name
-
-
 def _load_table(name: str) -> Cpu:
     """Return the table of a processor or of a core."""
     return load_cpu(COUNTED[name].cpu if name in COUNTED else name)
 
 
-def _cases(
-    mechanisms: Sequence[Form],
-    n: int,
-    l: int,
-    name: str,
-    build: Path,
-    chip: Chip | None,
-) -> Iterator[Case]:
+def _cases(mechanisms: Sequence[Form], n: int, l: int, name: str, build: Path, chip: Chip | None) -> Iterator[Case]:
     cpu, target = _load_table(name), find_target(name)
     paper = cost(n, l, cpu=cpu.name)
     full = cost(n, l, cpu=cpu.name, accounting="full", width=KERNEL_WIDTH)
@@ -176,7 +164,15 @@ def _cases(
         sums, program, notes = run.sums, run.program, run.notes
         if math.isnan(sums.price):
             raise InputError(f"{cpu.path.name} has no price for all of {mechanism.name} ({'; '.join(notes)}).")
-        printed = paper.mechanisms[mechanism.name].printed
+        printed, counted = paper.mechanisms[mechanism.name].printed, full.mechanisms[mechanism.name].counted
+        counts: Counter[str] = Counter()
+        costs: dict[str, float] = {}
+        for operations in (step.operations for step in counted.steps.values()):
+            for operation, count in operations.items():
+                counts[GROUPS[operation]] += count
+                costs[GROUPS[operation]] = costs.get(GROUPS[operation], 0) + count * float(
+                    full.pricing.price(operation).typical
+                )
         joules = sums.price * chip.pJ_per_cycle * 1e-12 if chip else None
         yield Case(
             mechanism=mechanism.name,
@@ -185,7 +181,7 @@ def _cases(
             unit=cpu.unit,
             paper=float(printed.total) if printed else None,
             paper_width=PAPER_WIDTH if cpu.name == "k7" else KERNEL_WIDTH,
-            kernel=_kernel_level(full, mechanism.name),
+            kernel=Level(float(counted.total), costs, dict(counts)),
             machine=Level(sums.price, sums.prices, sums.classes),
             instructions=sums.instructions,
             flash_bytes=program.flash_bytes,
@@ -196,18 +192,6 @@ def _cases(
             nanojoule=joules * 1e9 if joules else None,
             worst_case=run.worst_case,
         )
-
-
-def _kernel_level(report: CostReport, name: str) -> Level:
-    view = report.mechanisms[name].counted
-    counts: dict[str, int] = {}
-    costs: dict[str, float] = {}
-    for step in view.steps.values():
-        for operation, count in step.operations.items():
-            group = GROUPS[operation]
-            counts[group] = counts.get(group, 0) + count
-            costs[group] = costs.get(group, 0) + count * float(report.pricing.price(operation).typical)
-    return Level(float(view.total), costs, counts)
 
 
 def count_kernel(kernel: Kernel, at: Mapping[str, int], cpu: str) -> dict[str, Any]:
@@ -256,49 +240,33 @@ class Run:
 
 
 def run_record(kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Target, build: Path) -> Run:
-    """Run one record through the compiled kernel; its bits must be those of the kernel run in plain Python."""
+    """Run one record through the compiled kernel; its bits must be those of the kernel run in plain Python.
+
+    A core that we interpret has no worst case.
+    """
     folder, function = build / kernel.name, Names([kernel], PREFIX).functions[kernel]
     if not folder.exists():
         fill(folder, c_sources([kernel], PREFIX, known_tables([kernel], PREFIX), ""))
     sources, include = sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
-    if target.load is not None:
-        return _interpreted(kernel, record, cpu, target, sources, include, function)
-    out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
-    program = read_elf(out.read_bytes())
-    machine, tally = Machine(target, program), Tally()
-    decoder = Decoder(target, cpu)
-    counter = BlockCounter(machine, decoder)
     given, want = of_one_call(kernel, record), as_arrays(kernel, by_plain_python(kernel, record))
+    tally = Tally()
+    if target.load is not None:
+        machine, counter = target.load(cpu, sources, include, function, kernel, folder)
+    else:
+        out = compile_elf(target, sources, include, function, build / f"{kernel.name}-{target.name}.elf")
+        machine, decoder = Machine(target, read_elf(out.read_bytes())), Decoder(target, cpu)
+        counter = BlockCounter(machine, decoder)
     if run_on_core(machine, given, want, function, counter, tally):
         raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
     (sums,) = tally.parts.values()
     stack, notes = machine.stack_bytes(), tuple(sorted(tally.notes))
+    if target.load is not None:
+        why = "no bound: the compiler's runtime shifts and divides place by place"
+        return Run(sums, machine.program, stack, notes, WorstCase(None, cpu.unit, describe_core(cpu), why))
     for _ in CoreRun(machine, edge_vectors(kernel, given.lengths, 8 * TRIED, 0).some(TRIED), function).calls():
         counter.take(tally)
     decided = find_data_branch(machine, decoder, CoreRun(machine, given, function))
-    return Run(sums, program, stack, notes, worst_case(kernel, counter, tally, cpu, PREFIX, decided))
-
-
-def _interpreted(
-    kernel: Kernel,
-    record: Mapping[str, Any],
-    cpu: Cpu,
-    target: Target,
-    sources: Sequence[Path],
-    include: Sequence[Path],
-    function: str,
-) -> Run:
-    """Run the record on a core that we interpret. Its runtime shifts and divides in loops: no bound."""
-    assert target.load is not None
-    machine, counter = target.load(cpu, sources, include, function, kernel, include[0].parent)
-    tally, want = Tally(), as_arrays(kernel, by_plain_python(kernel, record))
-    if run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally):
-        raise RuntimeError(f"{kernel.name} on {target.name} differs from the kernel run in Python")
-    (sums,) = tally.parts.values()
-    bound = WorstCase(
-        None, cpu.unit, describe_core(cpu), "no bound: the compiler's runtime shifts and divides place by place"
-    )
-    return Run(sums, machine.program, machine.stack_bytes(), tuple(sorted(tally.notes)), bound)
+    return Run(sums, machine.program, stack, notes, worst_case(kernel, counter, tally, cpu, PREFIX, decided))
 
 
 def plot_levels(report: MachineReport, path: str) -> None:
@@ -311,22 +279,25 @@ def levels_figure(report: MachineReport) -> Any:
     """Draw one panel for each core, since units differ; in it three bars for each mechanism, stacked by class."""
     from matplotlib.figure import Figure
 
-    cpus = list(dict.fromkeys(case.cpu for case in report.cases))
-    bars = {cpu: _bars([case for case in report.cases if case.cpu == cpu]) for cpu in cpus}
-    figure = Figure(figsize=(11, 1.6 + sum(0.8 + BAR * len(each) for each in bars.values())), layout="constrained")
-    panels = figure.subplots(
-        len(cpus), 1, squeeze=False, height_ratios=[0.8 + BAR * len(each) for each in bars.values()]
-    )
-    looks = {name: look(place) for place, name in enumerate((PRINTED, *CLASSES))}
-    for axes, cpu in zip(panels[:, 0], cpus, strict=True):
-        parts = {name: [each.get(name, 0.0) for _, each in bars[cpu]] for name in (PRINTED, *CLASSES)}
-        stacked_bars(axes, [title for title, _ in bars[cpu]], parts, format_number, looks)
-        unit = next(case.unit for case in report.cases if case.cpu == cpu)
+    bars: dict[tuple[str, str], list[tuple[str, dict[str, float]]]] = {}
+    for case in report.cases:
+        panel = bars.setdefault((case.cpu, case.unit), [])
+        if case.paper is not None:
+            panel.append((f"{case.mechanism}, paper", {PRINTED: case.paper}))
+        panel.append((f"{case.mechanism}, kernel", case.kernel.costs))
+        panel.append((f"{case.mechanism}, machine", case.machine.costs))
+    heights = [0.8 + BAR * len(each) for each in bars.values()]
+    figure = Figure(figsize=(11, 1.6 + sum(heights)), layout="constrained")
+    panels = figure.subplots(len(bars), 1, squeeze=False, height_ratios=heights)[:, 0]
+    names = (PRINTED, *CLASSES)
+    looks = {name: look(place) for place, name in enumerate(names)}
+    handles: dict[str, Any] = {}
+    for axes, ((cpu, unit), rows) in zip(panels, bars.items(), strict=True):
+        parts = {name: [each.get(name, 0.0) for _, each in rows] for name in names}
+        stacked_bars(axes, [title for title, _ in rows], parts, format_number, looks)
         axes.set_xlabel(f"cost of a record on {cpu}, {unit}", fontsize=8)
-    handles = {
-        label: handle for axes in panels[:, 0] for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    ordered = [name for name in (PRINTED, *CLASSES) if name in handles]
+        handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    ordered = [name for name in names if name in handles]
     figure.legend([handles[name] for name in ordered], ordered, loc="outside right upper", fontsize=7, frameon=False)
     figure.suptitle(
         f"n = {report.n}, l = {report.l} · paper: the printed list, kernel: its operations, machine: instructions · "
@@ -334,12 +305,3 @@ def levels_figure(report: MachineReport) -> Any:
         fontsize=8,
     )
     return figure
-
-
-def _bars(cases: list[Case]) -> list[tuple[str, dict[str, float]]]:
-    bars: list[tuple[str, dict[str, float]]] = []
-    for case in cases:
-        if case.paper is not None:
-            bars.append((f"{case.mechanism}, paper", {PRINTED: case.paper}))
-        bars += [(f"{case.mechanism}, kernel", case.kernel.costs), (f"{case.mechanism}, machine", case.machine.costs)]
-    return bars

@@ -95,13 +95,9 @@ class TaintTracker:
         """Taint the arguments that are neither lengths nor arrays, in registers or on the stack."""
         self.begun, parameters = True, self.run.vectors.kernel.parameters
         values = [not isinstance(kind, Array | Length) for kind in parameters.values()]
-        if self.decoder.family == "x86":
-            from unicorn.x86_const import UC_X86_REG_ESP
-
-            names, first = [], self.machine.uc.reg_read(UC_X86_REG_ESP) + 4  # above the address to return to
-        else:
-            letter, abi = "r" if self.decoder.family == "thumb" else "a", self.machine.abi
-            names, first = [f"{letter}{k}" for k in range(len(abi.inputs))], self.machine.uc.reg_read(abi.sp)
+        letter, abi = "r" if self.decoder.family == "thumb" else "a", self.machine.abi
+        names, first = [f"{letter}{k}" for k in range(len(abi.inputs))], self.machine.uc.reg_read(abi.sp)
+        first += 4 if abi.link is None else 0  # above the address to return to
         self.data = {name for name, is_value in zip(names, values, strict=False) if is_value}
         rest = [4 * k for k, is_value in enumerate(values[len(names) :]) if is_value]
         self.bytes = {first + place + byte for place in rest for byte in range(4)}

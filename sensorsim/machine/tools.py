@@ -40,7 +40,7 @@ def run_tool(
     Whatever ends the wait, Ctrl-C too, ends the tool and everything that it started. What it writes to its temporary
     folder goes with it.
     """
-    with temporary_folder() as room, _in_use():
+    with temporary_folder() as room, _locked(Path(environment()[VARIABLES[0]]), exclusive=False):
         process = subprocess.Popen(
             command,
             cwd=cwd,
@@ -59,14 +59,12 @@ def run_tool(
             raise TimedOutError(f"{name} took more than {seconds:g} s and was stopped.") from None
         finally:
             _end(process)
-        if process.returncode and (is_full_message(said + out) or _lacked_room(process.returncode, said + out, room)):
+        silent = process.returncode < 0 or not (said + out).strip()  # ended by a signal, or without a word
+        if process.returncode and (
+            is_full_message(said + out) or (silent and shutil.disk_usage(room).free < LITTLE_ROOM)
+        ):
             raise no_room()
     return subprocess.CompletedProcess(command, process.returncode, out, said)
-
-
-def _lacked_room(code: int, said: str, folder: str) -> bool:
-    """Return whether a tool that a signal ended, or that printed nothing, has failed for lack of disk space."""
-    return (code < 0 or not said.strip()) and shutil.disk_usage(folder).free < LITTLE_ROOM
 
 
 def stay_in_group() -> None:
@@ -103,7 +101,11 @@ def _folder() -> Path:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             if store.is_ours(kept) and store.is_ours(place):
                 (place / LOCK).touch()
-                _trim(place)
+                with _locked(place, exclusive=True) as alone:  # no tool uses it
+                    if alone and sum(one.stat().st_blocks for one in place.rglob("*")) * 512 > MOST_BYTES:
+                        for part in place.iterdir():  # parts name each other, so none can stay
+                            if part.name != LOCK:
+                                shutil.rmtree(part, ignore_errors=True)
                 return place
     try:
         made = Path(tempfile.mkdtemp(prefix="sensorsim-zig-"))
@@ -111,13 +113,6 @@ def _folder() -> Path:
         raise no_room() from None
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
-
-
-@contextlib.contextmanager
-def _in_use() -> Iterator[None]:
-    """Keep others from emptying the compiler's folder meanwhile."""
-    with _locked(Path(environment()[VARIABLES[0]]), exclusive=False):
-        yield
 
 
 @contextlib.contextmanager
@@ -135,22 +130,3 @@ def _locked(place: Path, exclusive: bool) -> Iterator[bool]:
             yield False
         else:
             yield True
-
-
-def _trim(place: Path) -> None:
-    """Empty the folder once it holds too much and nobody uses it: its parts name each other, so none can stay."""
-    with _locked(place, exclusive=True) as alone:
-        if not alone or _size(place) <= MOST_BYTES:
-            return
-        for part in place.iterdir():
-            if part.name != LOCK:
-                shutil.rmtree(part, ignore_errors=True)
-
-
-def _size(place: Path) -> int:
-    total = 0
-    for folder, _, names in os.walk(place):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.stat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH116, PTH118
-    return total

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sensorsim._util.errors import InputError
@@ -25,9 +26,7 @@ class Vectors:
 
     def of(self, call: int) -> dict[str, Any]:
         """Return the arguments of one call; arrays are one-dimensional views."""
-        made: dict[str, Any] = dict(self.lengths)
-        for name, value in self.values.items():
-            made[name] = value[call % len(value)]
+        made = {**self.lengths, **{name: value[call % len(value)] for name, value in self.values.items()}}
         return {name: made[name] for name in self.kernel.parameters}
 
     def only(self, call: int) -> "Vectors":
@@ -69,10 +68,7 @@ def random_vectors(kernel: Kernel, lengths: Mapping[str, int], count: int, seed:
     import numpy as np
 
     generator = np.random.default_rng(seed)
-
-    def draw(lo: int, hi: int, shape: tuple[int, ...]) -> Any:
-        return generator.integers(lo, hi, shape, endpoint=True)
-
+    draw = partial(generator.integers, endpoint=True)
     return _shuffled(_fill(kernel, lengths, count, draw, share=True), generator)
 
 
@@ -133,11 +129,9 @@ def of_one_call(kernel: Kernel, inputs: Mapping[str, Any]) -> Vectors:
     """Return the vectors of one call with these arguments: numbers and lists."""
     import numpy as np
 
-    values = {}
-    for name, kind in kernel.parameters.items():
-        if not isinstance(kind, Length):
-            values[name] = np.array([inputs[name]], _dtype(_element(kind)))
     lengths = {name: inputs[name] for name, kind in kernel.parameters.items() if isinstance(kind, Length)}
+    others = {name: kind for name, kind in kernel.parameters.items() if name not in lengths}
+    values = {name: np.array([inputs[name]], _dtype(kind)) for name, kind in others.items()}
     return Vectors(kernel, lengths, 1, values)
 
 
@@ -167,7 +161,7 @@ def as_arrays(kernel: Kernel, outputs: Mapping[str, Any]) -> dict[str, Any]:
     import numpy as np
 
     kinds = {**kernel.parameters, RESULT: kernel.result}
-    return {name: np.array([value], _dtype(_element(kinds[name]))) for name, value in outputs.items()}
+    return {name: np.array([value], _dtype(kinds[name])) for name, value in outputs.items()}
 
 
 def check_vectors(kernel: Kernel) -> None:
@@ -187,7 +181,7 @@ def _fill(kernel: Kernel, lengths: Mapping[str, int], count: int, draw: Callable
     for name, kind in kernel.parameters.items():
         if isinstance(kind, Length):
             continue
-        dtype = np.dtype(_dtype(_element(kind)))
+        dtype = np.dtype(_dtype(kind))
         if not isinstance(kind, Array):
             values[name] = draw(*bounds(kind, known), (count,)).astype(dtype)
             continue
@@ -213,5 +207,5 @@ def _element(kind: Kind | None) -> Q | Below:
     return value
 
 
-def _dtype(kind: Q | Below) -> str:
-    return numpy_name(kind.storage)
+def _dtype(kind: Kind | None) -> str:
+    return numpy_name(_element(kind).storage)

@@ -7,6 +7,8 @@ call several times slower, so a few hundred calls are watched, not all.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from sensorsim.machine.emulator import PRIME, Machine, add_c_hook
@@ -38,7 +40,10 @@ class Watch:
 
         kinds, state = UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, self.state.ctypes.data
         self._hook = add_c_hook(self.machine.uc, kinds, _memory_callback(), state, 1, 0)  # every address
-        registers = {name: _register(self.machine, name) for names in self.places.values() for name in names}
+        stem = {"x86": "X86", "thumb": "ARM", "riscv32": "RISCV"}[self.machine.target.family]
+        constants = import_module(f"unicorn.{stem.lower()}_const")
+        every = {name for names in self.places.values() for name in names}  # as a disassembly names them
+        registers = {name: int(getattr(constants, f"UC_{stem}_REG_{name.upper()}")) for name in every}
 
         def seen(uc: Any, address: int, size: int, data: Any) -> None:
             known = self.operands.get(address, 0)
@@ -52,7 +57,10 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _delete_hook(self.machine.uc, self._hook)
+        from unicorn.unicorn_py3 import unicorn as binding
+
+        if status := binding.uclib.uc_hook_del(self.machine.uc._uch, self._hook):
+            raise RuntimeError(f"unicorn kept the memory hook (error {status})")
         for hook in self._seen:
             self.machine.uc.hook_del(hook)
         self.machine.uc.ctl_flush_tb()
@@ -103,22 +111,8 @@ class Steps:
 
 def first_difference(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int | None:
     """Return the index of the first entry in which two lists differ; None where they are equal."""
-    for place, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return place
-    return None if len(one) == len(other) else min(len(one), len(other))
-
-
-def _register(machine: Machine, name: str) -> int:
-    """Return unicorn's number of a register by its name in a disassembly."""
-    from unicorn import arm_const, riscv_const, x86_const
-
-    module, stem = {
-        "x86": (x86_const, "UC_X86_REG_"),
-        "thumb": (arm_const, "UC_ARM_REG_"),
-        "riscv32": (riscv_const, "UC_RISCV_REG_"),
-    }[machine.target.family]
-    return int(getattr(module, stem + name.upper()))
+    pairs = enumerate(zip_longest(one, other))
+    return next((place for place, (a, b) in pairs if a != b), None)
 
 
 @cache
@@ -126,14 +120,8 @@ def _memory_callback() -> Any:
     """Compile the hook: void (uc, kind, address, size, value, memory)."""
     import numba
 
-    signature = numba.void(
-        numba.types.voidptr,
-        numba.int32,
-        numba.uint64,
-        numba.int32,
-        numba.int64,
-        numba.types.CPointer(numba.uint64),
-    )
+    pointers = numba.types.voidptr, numba.types.CPointer(numba.uint64)
+    signature = numba.void(pointers[0], numba.int32, numba.uint64, numba.int32, numba.int64, pointers[1])
 
     def touched(uc: Any, kind: Any, address: Any, size: Any, value: Any, memory: Any) -> None:
         word = numba.uint64
@@ -142,11 +130,3 @@ def _memory_callback() -> Any:
         state[0] = (state[0] ^ (what + word(1))) * word(PRIME)
 
     return numba.cfunc(signature)(touched)
-
-
-def _delete_hook(uc: Any, handle: Any) -> None:
-    from unicorn.unicorn_py3 import unicorn as binding
-
-    status = binding.uclib.uc_hook_del(uc._uch, handle)
-    if status:
-        raise RuntimeError(f"unicorn kept the memory hook (error {status})")

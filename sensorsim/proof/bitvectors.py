@@ -8,6 +8,7 @@ carries what it is for a few sample inputs: values that differ there differ, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -15,15 +16,12 @@ from bitwuzla import Bitwuzla, Kind, Option, Options, Result, TermManager
 
 SAMPLES = 4
 manager = TermManager()
-_sorts: dict[int, Any] = {}
 
 
+@cache
 def sort_of(width: int) -> Any:
     """Return the solver's sort of this width."""
-    found = _sorts.get(width)
-    if found is None:
-        found = _sorts[width] = manager.mk_bv_sort(width)
-    return found
+    return manager.mk_bv_sort(width)
 
 
 class Bits:
@@ -88,7 +86,7 @@ _COMMUTES = {Kind.BV_ADD, Kind.BV_OR, Kind.BV_XOR}
 def _quotient(a: int, b: int) -> int:
     if b == 0:
         return 1 if a < 0 else -1
-    return -(-a // b) if (a < 0) != (b < 0) and a % b else a // b if (a < 0) == (b < 0) else -(abs(a) // abs(b))
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def _remainder(a: int, b: int) -> int:
@@ -100,49 +98,21 @@ def binary(kind: Any, a: Bits, b: Bits) -> Bits:
     x, y, width = a.number, b.number, a.width
     if x is not None and y is not None:
         return Bits(width, _FOLD[kind](x, y, width) & ((1 << width) - 1), None, a.secrets | b.secrets)
-    if y == 0:
-        if kind in _SAME_WITH_ZERO:
-            return a
-        if kind is Kind.BV_AND or kind is Kind.BV_MUL:
-            return b
-    if x == 0:
-        if kind in _COMMUTES:
-            return b
-        if kind is Kind.BV_AND or kind is Kind.BV_MUL:
-            return a
-    if kind is Kind.BV_AND:
-        ones = (1 << width) - 1
-        if x == ones:
-            return b
-        if y == ones:
-            return a
-    fold, ones = _FOLD[kind], (1 << width) - 1
+    fold, ones, products = _FOLD[kind], (1 << width) - 1, (Kind.BV_AND, Kind.BV_MUL)
+    if (y == 0 and kind in _SAME_WITH_ZERO) or (x == 0 and kind in products) or (y == ones and kind is Kind.BV_AND):
+        return a
+    if (x == 0 and kind in _COMMUTES) or (y == 0 and kind in products) or (x == ones and kind is Kind.BV_AND):
+        return b
     samples = tuple(fold(one, other, width) & ones for one, other in zip(a.samples, b.samples, strict=True))
     return Bits(width, None, manager.mk_term(kind, [a.term, b.term]), a.secrets | b.secrets, samples)
 
 
-def add(a: Bits, b: Bits) -> Bits:
-    return binary(Kind.BV_ADD, a, b)
+def _operation(kind: Any) -> Callable[[Bits, Bits], Bits]:
+    return lambda a, b: binary(kind, a, b)
 
 
-def sub(a: Bits, b: Bits) -> Bits:
-    return binary(Kind.BV_SUB, a, b)
-
-
-def multiply(a: Bits, b: Bits) -> Bits:
-    return binary(Kind.BV_MUL, a, b)
-
-
-def conjunction(a: Bits, b: Bits) -> Bits:
-    return binary(Kind.BV_AND, a, b)
-
-
-def disjunction(a: Bits, b: Bits) -> Bits:
-    return binary(Kind.BV_OR, a, b)
-
-
-def exclusive(a: Bits, b: Bits) -> Bits:
-    return binary(Kind.BV_XOR, a, b)
+add, sub, multiply = (_operation(kind) for kind in (Kind.BV_ADD, Kind.BV_SUB, Kind.BV_MUL))
+conjunction, disjunction, exclusive = (_operation(kind) for kind in (Kind.BV_AND, Kind.BV_OR, Kind.BV_XOR))
 
 
 def shift(kind: Any, a: Bits, count: Bits) -> Bits:
@@ -250,18 +220,12 @@ def join(parts: Sequence[Bits]) -> Bits:
     """Concatenate, the highest part first."""
     if len(parts) == 1:
         return parts[0]
-    secrets = 0
+    secrets, width, samples = 0, 0, [0] * SAMPLES
     for part in parts:
-        secrets |= part.secrets
-    width = sum(part.width for part in parts)
-    if all(part.number is not None for part in parts):
-        number = 0
-        for part in parts:
-            number = number << part.width | (part.number or 0)
-        return Bits(width, number, None, secrets)
-    samples = [0] * SAMPLES
-    for part in parts:
+        secrets, width = secrets | part.secrets, width + part.width
         samples = [whole << part.width | one for whole, one in zip(samples, part.samples, strict=True)]
+    if all(part.number is not None for part in parts):
+        return Bits(width, samples[0], None, secrets)
     return Bits(width, None, manager.mk_term(Kind.BV_CONCAT, [part.term for part in parts]), secrets, tuple(samples))
 
 
@@ -279,10 +243,10 @@ def read_choice(entries: Sequence[Bits], index: Bits) -> Bits:
 
 
 class Solver:
-    """Questions to the solver, each with a time limit; the answers count themselves."""
+    """Questions to the solver, each with a time limit."""
 
     def __init__(self, seconds: float = 60.0) -> None:
-        self.seconds, self.asked, self.undecided = seconds, 0, 0
+        self.seconds = seconds
 
     def check(self, terms: Iterable[Any], seconds: float | None = None) -> tuple[bool | None, Any]:
         """Return whether the terms can all hold (None where it was not decided) and the solver that knows how."""
@@ -292,10 +256,8 @@ class Solver:
         solver = Bitwuzla(manager, options)
         for term in terms:
             solver.assert_formula(term)
-        self.asked += 1
         found = solver.check_sat()
         if found == Result.UNKNOWN:
-            self.undecided += 1
             return None, solver
         return found == Result.SAT, solver
 

@@ -12,10 +12,9 @@ from bitwuzla import Kind
 from sensorsim.language.types import Array, Length
 from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
-from sensorsim.proof.calling import EXIT, STACK_BYTES, STACK_TOP, Convention, convention_of
 from sensorsim.proof.kernel_meaning import Meaning, Table, Value, input_values
-from sensorsim.proof.memory_model import Cells, FindingError, Region
-from sensorsim.proof.pcode_machine import MANY, Leak, PcodeMachine, State, UndecidedError
+from sensorsim.proof.memory_model import Cells, FindingError, Leak, Region, State, UndecidedError
+from sensorsim.proof.pcode_machine import MANY, PcodeMachine
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
@@ -23,8 +22,38 @@ if TYPE_CHECKING:
     from sensorsim.machine.targets import Target
 
 ARGUMENTS = 0x6000_0000
+EXIT = 0xFFFF_F000  # where a function returns to
+STACK_TOP = 0x7F00_0000
+STACK_BYTES = 1 << 14
 GAP = 64  # bytes between arguments
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "not decided"
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The calling convention of an instruction set, and its name in the processor descriptions."""
+
+    language: str
+    arguments: tuple[str, ...]  # registers; further words are on the stack
+    result: str
+    stack: str
+    link: str  # register of the return address; empty where it is on the stack
+    saved: tuple[str, ...]  # registers that a function restores
+    thumb: bool = False
+
+
+def convention_of(target: Target) -> Convention | None:
+    """Return the calling convention of a target; None where its code is not lifted."""
+    if target.family == "thumb":
+        saved = tuple(f"r{i}" for i in range(4, 12))
+        return Convention("ARM:LE:32:Cortex", ("r0", "r1", "r2", "r3"), "r0", "sp", "lr", saved, thumb=True)
+    if target.family == "riscv32":
+        arguments, saved = (6, 2) if "+e" in target.mcpu else (8, 12)
+        names = tuple(f"a{i}" for i in range(arguments)), "a0", "sp", "ra"
+        return Convention("RISCV:LE:32:RV32IMC", *names, ("gp", "tp", *(f"s{i}" for i in range(saved))))
+    if target.family == "x86":
+        return Convention("x86:LE:32:default", (), "EAX", "ESP", "", ("EBX", "ESI", "EDI", "EBP"))
+    return None
 
 
 @dataclass
@@ -142,21 +171,15 @@ class _Proof:
             self.convention.thumb,
         )
         machine.branches_on_secrets = "branch" in _allowed(self.kernel)
+        state = State(Cells(), Cells(), self.program.symbols[self.function][0] & ~1, list(self.promised))
         for name, region in self.regions.items():
             cells = self.values[name]
             assert isinstance(cells, list)
             for i, cell in enumerate(cells):
                 at = region.start + i * region.element
+                state.memory.write(at, cell)
                 for byte in range(region.element):
                     machine.first[at + byte] = bv.extract(cell, 8 * byte + 7, 8 * byte)
-        state = State(Cells(), Cells(), self.program.symbols[self.function][0] & ~1, list(self.promised))
-        for name, region in self.regions.items():
-            for i, cell in enumerate(self.values[name]):  # type: ignore[arg-type]
-                state.memory.write(region.start + i * region.element, cell)
-        self.place_words(machine, state, words)
-        return machine, state
-
-    def place_words(self, machine: PcodeMachine, state: State, words: list[Bits]) -> None:
         convention, thumb = self.convention, int(self.convention.thumb)
         rest = words[len(convention.arguments) :]
         sp = (STACK_TOP - 256 - 4 * len(rest)) & ~15
@@ -174,20 +197,19 @@ class _Proof:
         self.before = {name: bv.unknown(f"saved_{name}", 32) for name in convention.saved}
         for name, value in self.before.items():
             machine.put(state, machine.register(name), value)
+        return machine, state
 
     def compare(self, machine: PcodeMachine, end: State, verdict: Verdict) -> None:
         """Compare the end of one path with the kernel along that path."""
         waiting: list[list[bool]] = [[]]
         while waiting:
-            decisions = waiting.pop()
-            meaning = Meaning(self.solver, list(end.path), decisions)
+            meaning = Meaning(self.solver, list(end.path), waiting.pop())
             values = self.kernel_values(machine)
             result = meaning.call(self.kernel, values)
             waiting += meaning.open
-            differs = self.differences(machine, end, values, result)
-            if not differs:
-                continue
-            for term, what in differs:  # one by one: what is proved of one output helps with none of the others
+            for term, what in self.differences(
+                machine, end, values, result
+            ):  # one by one: what is proved of one output helps with none of the others
                 possible, model = self.solver.check([*meaning.path, term])
                 if possible is None:
                     verdict.outcome = UNDECIDED
@@ -202,17 +224,10 @@ class _Proof:
         """Return the inputs as the kernel takes them; large constant tables as the machine reads them."""
         made: dict[str, Value] = {}
         for name, value in self.inputs.items():
-            if isinstance(value, list):
-                writable = name in self.kernel.written
+            made[name] = list(value) if isinstance(value, list) else value
+            if isinstance(value, list) and len(value) > MANY and name not in self.kernel.written:
                 width = value[0].width
-                if len(value) > MANY and not writable:
-                    made[name] = Table(
-                        value, lambda index, name=name, width=width: machine.table_read(name, index, width)
-                    )
-                else:
-                    made[name] = list(value)
-            else:
-                made[name] = value
+                made[name] = Table(value, lambda index, name=name, width=width: machine.table_read(name, index, width))
         return made
 
     def differences(
@@ -224,8 +239,7 @@ class _Proof:
         def must_be(got: Bits, want: Bits, what: str) -> None:
             if got is want or (got.number is not None and got.number == want.number):
                 return
-            term = manager.mk_term(Kind.DISTINCT, [got.term, want.term])
-            found.append((term, what))
+            found.append((manager.mk_term(Kind.DISTINCT, [got.term, want.term]), what))
 
         for name, region in self.regions.items():
             want = values[name] if name in self.kernel.written else self.inputs[name]
@@ -245,15 +259,13 @@ class _Proof:
 
     def example(self, model: Any) -> dict[str, Any]:
         """Return the inputs of a counterexample as numbers."""
-        made: dict[str, Any] = {}
-        for name, value in self.inputs.items():
+
+        def number(value: Any) -> Any:
             if isinstance(value, list):
-                made[name] = [bv.value_in(model, cell) for cell in value]
-            elif isinstance(value, Bits):
-                made[name] = bv.value_in(model, value)
-            else:
-                made[name] = value
-        return made
+                return [number(cell) for cell in value]
+            return bv.value_in(model, value) if isinstance(value, Bits) else value
+
+        return {name: number(value) for name, value in self.inputs.items()}
 
 
 def _allowed(kernel: Kernel) -> set[str]:

@@ -6,8 +6,10 @@ under the conditions of the path; where both ways are possible, the path says wh
 
 from __future__ import annotations
 
+import operator as op
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bitwuzla import Kind
 
@@ -35,14 +37,8 @@ def _wide(operation: Callable[[Bits, Bits], Bits]) -> Callable[[Bits, Bits], Bit
     return lambda a, b: _clamp(operation(bv.sign_extend(a, 34), bv.sign_extend(b, 34)))
 
 
-def _divide(a: Bits, b: Bits) -> Bits:
-    quotient = bv.binary(Kind.BV_SDIV, a, b)
-    return bv.select(bv.equal(b, known(0, WORD)), known(0, WORD), quotient)
-
-
-def _divide_unsigned(a: Bits, b: Bits) -> Bits:
-    quotient = bv.binary(Kind.BV_UDIV, a, b)
-    return bv.select(bv.equal(b, known(0, WORD)), known(0, WORD), quotient)
+def _divide(kind: Any) -> Callable[[Bits, Bits], Bits]:
+    return lambda a, b: bv.select(bv.equal(b, known(0, WORD)), known(0, WORD), bv.binary(kind, a, b))
 
 
 def _long_product(a: Bits, b: Bits) -> Bits:
@@ -74,8 +70,8 @@ MEANINGS: dict[str, Callable[..., Bits]] = {
     **dict.fromkeys(("add", "addu", "wrapping_addu", "add64"), bv.add),
     **dict.fromkeys(("sub", "subu", "wrapping_subu", "sub64"), bv.sub),
     **dict.fromkeys(("mul", "mulu", "wrapping_mulu"), bv.multiply),
-    "div": _divide,
-    "divu": _divide_unsigned,
+    "div": _divide(Kind.BV_SDIV),
+    "divu": _divide(Kind.BV_UDIV),
     **dict.fromkeys(("shl", "shlu", "wrapping_shlu"), lambda a, k: bv.shift(Kind.BV_SHL, a, k)),
     **dict.fromkeys(("asr", "asr64"), lambda a, k: bv.shift(Kind.BV_ASHR, a, k)),
     "shru": lambda a, k: bv.shift(Kind.BV_SHR, a, k),
@@ -106,18 +102,14 @@ MEANINGS: dict[str, Callable[..., Bits]] = {
 }
 
 
-class Table:
+class Table(NamedTuple):
     """A table that is only read: at an unknown index its entry is that of an unknown function."""
 
-    def __init__(self, entries: list[Bits], read: Callable[[Bits], Bits]) -> None:
-        self.entries, self.unknown = entries, read
-
-    def read(self, index: Bits) -> Bits:
-        return self.unknown(index) if index.number is None else self.entries[index.number]
+    entries: list[Bits]
+    unknown: Callable[[Bits], Bits]
 
 
 Value = Bits | int | list[Bits] | Table  # a scalar, a length, an array, a constant table
-Ask = Callable[[ir.Ask, Sequence[Bits], "list[Bits] | None"], Bits]
 
 
 class _Return(Exception):  # noqa: N818 - the way out of nested loops
@@ -129,10 +121,10 @@ class _Break(Exception):  # noqa: N818 - the way out of a loop
 
 
 class Meaning:
-    """One execution of a kernel along a path. `decisions` are the branches taken so far; more are added to it."""
+    """Execution of a kernel along one path. `decisions` are the branches taken so far; more are added to it."""
 
-    def __init__(self, solver: Solver, path: list[Any], decisions: list[bool] | None = None, ask: Ask | None = None):
-        self.solver, self.path, self.ask = solver, path, ask
+    def __init__(self, solver: Solver, path: list[Any], decisions: list[bool] | None = None) -> None:
+        self.solver, self.path = solver, path
         self.decisions = [] if decisions is None else decisions
         self.taken = 0
         self.open: list[list[bool]] = []  # decisions of paths that are still to be followed
@@ -144,8 +136,7 @@ class Meaning:
         try:
             self.block(kernel.body, names)
         except _Return as end:
-            result: Bits | None = end.args[0]
-            return result
+            return cast("Bits | None", end.args[0])
         return None
 
     def block(self, body: Sequence[ir.Statement], names: dict[str, Value]) -> None:
@@ -159,8 +150,14 @@ class Meaning:
                 names[name] = made if node.type == "index" else self.typed(made, node.type)
             case ir.Store(array=array, index=index, value=value):
                 self.store(names[array], self.value(index, names), self.bits(value, names))
-            case ir.For():
-                self.loop(node, names)
+            case ir.For(counter=counter, body=body):
+                ends = [self.value(end, names) for end in (node.first, node.last)]
+                rounds = [end if isinstance(end, int) else end.number for end in ends]
+                if rounds[0] is None or rounds[1] is None:
+                    raise FindingError(f"{node.at}: the rounds of this loop depend on an unknown value")
+                with suppress(_Break):
+                    for names[counter] in range(rounds[0], rounds[1]):
+                        self.block(body, names)
             case ir.If(test=test, then=then, otherwise=otherwise):
                 self.block(then if self.decide(self.bits(test, names)) else otherwise, names)
             case ir.Do(call=call):
@@ -172,42 +169,21 @@ class Meaning:
             case _:
                 raise TypeError(node)
 
-    def loop(self, node: ir.For, names: dict[str, Value]) -> None:
-        ends = [self.value(end, names) for end in (node.first, node.last)]
-        numbers = [end if isinstance(end, int) else end.number if isinstance(end, Bits) else None for end in ends]
-        if numbers[0] is None or numbers[1] is None:
-            raise FindingError(f"{node.at}: the rounds of this loop depend on an unknown value")
-        for count in range(numbers[0], numbers[1]):
-            names[node.counter] = count
-            try:
-                self.block(node.body, names)
-            except _Break:
-                return
-
     def decide(self, test: Bits) -> bool:
         """Return which way a branch goes on this path."""
         if test.number is not None:
             return bool(test.number)
-        if self.taken < len(self.decisions):
-            way = self.decisions[self.taken]
-            self.taken += 1
-            self.path.append(self._condition(test, way))
-            return way
-        can = [self.solver.check([*self.path, self._condition(test, way)])[0] is not False for way in (True, False)]
-        if can[0] != can[1]:
-            way = can[0]
-        else:
-            way = True
-            self.open.append([*self.decisions, False])
-        self.decisions.append(way)
-        self.taken += 1
-        self.path.append(self._condition(test, way))
-        return way
-
-    @staticmethod
-    def _condition(test: Bits, way: bool) -> Any:
         holds = bv.truth(test)
-        return holds if way else manager.mk_term(Kind.NOT, [holds])
+        condition = {True: holds, False: manager.mk_term(Kind.NOT, [holds])}
+        if self.taken == len(self.decisions):
+            can = {way: self.solver.check([*self.path, condition[way]])[0] is not False for way in (True, False)}
+            if can[True] == can[False]:
+                self.open.append([*self.decisions, False])
+            self.decisions.append(can[True] or can[True] == can[False])
+        way = self.decisions[self.taken]
+        self.taken += 1
+        self.path.append(condition[way])
+        return way
 
     # values
 
@@ -243,29 +219,21 @@ class Meaning:
                     self.seen.setdefault(made.samples, made)
                 return made
             case ir.Call(kernel=called, arguments=arguments):
-                return self.call(called, self.arguments(called, arguments, names))
-            case ir.Ask():
-                return self.asked(node, names)
+                passed: dict[str, Value] = {}
+                for (name, kind), argument in zip(called.parameters.items(), arguments, strict=True):
+                    if isinstance(argument, ir.Whole):
+                        passed[name] = names[argument.array]
+                    else:
+                        passed[name] = (self.value if isinstance(kind, Length) else self.bits)(argument, names)
+                return self.call(called, passed)
         raise TypeError(node)
-
-    def arguments(self, called: Kernel, arguments: Sequence[Any], names: dict[str, Value]) -> dict[str, Value]:
-        passed: dict[str, Value] = {}
-        for (name, kind), argument in zip(called.parameters.items(), arguments, strict=True):
-            if isinstance(argument, ir.Whole):
-                passed[name] = names[argument.array]
-            elif isinstance(kind, Length):
-                passed[name] = self.value(argument, names)
-            else:
-                passed[name] = self.bits(argument, names)
-        return passed
 
     def load(self, array: Value, index: Any, kind: str) -> Bits:
         at = known(index, WORD) if isinstance(index, int) else index
         if isinstance(array, Table):
-            found = array.read(at)
+            found = array.unknown(at) if at.number is None else array.entries[at.number]
         else:
-            assert isinstance(array, list)
-            found = bv.read_choice(array, at)
+            found = bv.read_choice(cast("list[Bits]", array), at)
         made = bv.sign_extend(found, WORD) if kind == "i32" else bv.zero_extend(found, WORD)
         if made.number is None:
             self.seen.setdefault(made.samples, made)
@@ -277,17 +245,8 @@ class Meaning:
         number = index if isinstance(index, int) else index.number
         if number is not None:
             array[number] = narrow
-            return
-        for place, before in enumerate(array):
-            array[place] = bv.select(bv.equal(index, known(place, index.width)), narrow, before)
-
-    def asked(self, node: ir.Ask, names: dict[str, Value]) -> Bits:
-        if self.ask is None:
-            raise FindingError(f"{node.at}: the kernel asks the board, and none is there")
-        arguments = [self.bits(one, names) for one in node.arguments]
-        array = names[node.array] if node.array is not None else None
-        assert array is None or isinstance(array, list)
-        return self.ask(node, arguments, array)
+        else:
+            array[:] = [bv.select(bv.equal(index, known(k, index.width)), narrow, cell) for k, cell in enumerate(array)]
 
 
 def _index(operator: str, values: list[Any]) -> Any:
@@ -298,12 +257,9 @@ def _index(operator: str, values: list[Any]) -> Any:
         if len(words) == 1:
             return bv.sub(known(0, WORD), words[0])
         return bv.binary(kinds[operator], *words)
-    a, *rest = [value if isinstance(value, int) else bv.signed(value.number or 0, WORD) for value in values]
-    if not rest:
-        return -a
-    b = rest[0]
-    return {"+": a + b, "-": a - b, "*": a * b, "<<": a << b if operator == "<<" else 0,
-            ">>": a >> b if operator == ">>" else 0}[operator]  # fmt: skip
+    numbers = [value if isinstance(value, int) else bv.signed(value.number or 0, WORD) for value in values]
+    apply = {"+": op.add, "-": op.sub, "*": op.mul, "<<": op.lshift, ">>": op.rshift}[operator]
+    return -numbers[0] if len(numbers) == 1 else apply(*numbers)
 
 
 def input_values(kernel: Kernel, lengths: dict[str, int]) -> tuple[dict[str, Value], list[Any]]:
@@ -315,40 +271,36 @@ def input_values(kernel: Kernel, lengths: dict[str, int]) -> tuple[dict[str, Val
     promised: list[Any] = []
 
     def promise(value: Bits, element: Q | Below) -> None:
+        width, conditions = value.width, []
         if isinstance(element, Below):
-            limit = known(lengths[element.limit], value.width)
-            promised.append(bv.truth(bv.compare(Kind.BV_ULT, value, limit)))
-            return
-        signed_ = element.storage[0] == "i"
-        width = int(element.storage[1:])
-        least, most = (-(1 << width - 1), (1 << width - 1) - 1) if signed_ else (0, (1 << width) - 1)
-        order = Kind.BV_SLE if signed_ else Kind.BV_ULE
-        if element.lo > least:
-            promised.append(bv.truth(bv.compare(order, known(element.lo, value.width), value)))
-        if element.hi < most:
-            promised.append(bv.truth(bv.compare(order, value, known(element.hi, value.width))))
+            conditions = [(Kind.BV_ULT, value, known(lengths[element.limit], width))]
+        else:
+            negative = element.storage[0] == "i"
+            least, most = (-(1 << width - 1), (1 << width - 1) - 1) if negative else (0, (1 << width) - 1)
+            order = Kind.BV_SLE if negative else Kind.BV_ULE
+            if element.lo > least:
+                conditions.append((order, known(element.lo, width), value))
+            if element.hi < most:
+                conditions.append((order, value, known(element.hi, width)))
+        promised.extend(bv.truth(bv.compare(*condition)) for condition in conditions)
 
     for number, (name, kind) in enumerate(kernel.parameters.items()):
         if isinstance(kind, Length):
             values[name] = lengths[name]
             continue
+        width, element, names = int(kind.storage[1:]), kind, [name]
         if isinstance(kind, Array):
-            width = int(kind.storage[1:])
-            size = array_length(kernel, name, lengths)
-            secrets = 1 << number if kind.element.secret else 0
             if kind.contents is not None:
                 values[name] = [known(entry, width) for entry in kind.contents]
                 continue
-            cells = [bv.unknown(f"{name}_{i}", width, secrets, *bounds(kind.element, lengths)) for i in range(size)]
-            if not kind.written:
-                for cell in cells:
-                    promise(cell, kind.element)
-            if getattr(kind.element, "once", False) and len(cells) > 1:
-                promised.append(manager.mk_term(Kind.DISTINCT, [cell.term for cell in cells]))
-            values[name] = cells
-            continue
-        width = int(kind.storage[1:])
-        value = bv.unknown(name, width, 1 << number if kind.secret else 0, *bounds(kind, lengths))
-        promise(value, kind)
-        values[name] = bv.sign_extend(value, WORD) if kind.storage[0] == "i" else bv.zero_extend(value, WORD)
+            element, names = kind.element, [f"{name}_{i}" for i in range(array_length(kernel, name, lengths))]
+        secrets, ends = 1 << number if element.secret else 0, bounds(element, lengths)
+        cells = [bv.unknown(one, width, secrets, *ends) for one in names]
+        if not isinstance(kind, Array) or not kind.written:
+            for cell in cells:
+                promise(cell, element)
+        if getattr(element, "once", False) and len(cells) > 1:
+            promised.append(manager.mk_term(Kind.DISTINCT, [cell.term for cell in cells]))
+        extend = bv.sign_extend if kind.storage[0] == "i" else bv.zero_extend
+        values[name] = cells if isinstance(kind, Array) else extend(cells[0], WORD)
     return values, promised

@@ -6,11 +6,12 @@ one region first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from sensorsim.proof.bitvectors import Bits, extract, join
+from sensorsim.proof.bitvectors import Bits, extract, join, select
 
 Default = Callable[[int], Bits]  # a byte that was never written, by its address
 
@@ -58,15 +59,9 @@ class Cells:
             offset = address - start
             if (value.width >> 3) >= offset + count:
                 return extract(value, 8 * (offset + count) - 1, 8 * offset)
-        parts = []
-        for at in range(address, address + count):
-            start = self.owner.get(at)
-            if start is None:
-                parts.append(default(at))
-            else:
-                offset = at - start
-                parts.append(extract(self.cell[start], 8 * offset + 7, 8 * offset))
-        return join(parts[::-1])
+        if count == 1:
+            return default(address)
+        return join([self.read(at, 1, default) for at in reversed(range(address, address + count))])
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,45 @@ class FindingError(Exception):
     what: str
     address: int = 0
     secrets: int = 0
-    details: Any = None
 
     def __str__(self) -> str:
         return self.what
+
+
+class UndecidedError(Exception):
+    """The solver's time ran out, or a limit was reached: nothing is proved, and nothing refuted."""
+
+
+class Leak(NamedTuple):
+    """An instruction whose behaviour shows a secret: a branch, an address, or operands of a slow operation."""
+
+    kind: str
+    address: int
+    secrets: int
+
+
+@dataclass
+class State:
+    """State of one path: registers, memory, the conditions that led here, and what happened on the way."""
+
+    registers: Cells
+    memory: Cells
+    pc: int
+    path: list[Any] = field(default_factory=list)
+    executed: Counter[int] = field(default_factory=Counter)
+    leaks: set[Leak] = field(default_factory=set)
+    facts: dict[Any, Any] = field(default_factory=dict)  # what was proved under the conditions of this path
+
+    def copy(self) -> State:
+        return State(*(value if isinstance(value, int) else value.copy() for value in vars(self).values()))
+
+
+def merge(first: Cells, second: Cells, condition: Bits, default: Default) -> None:
+    """Let `first` hold what `second` holds where the condition is not zero."""
+    for address in sorted({*first.cell, *second.cell}):
+        mine, theirs = first.cell.get(address), second.cell.get(address)
+        if mine is theirs:
+            continue
+        wide = max(value.width for value in (mine, theirs) if value is not None) >> 3
+        one, other = first.read(address, wide, default), second.read(address, wide, default)
+        first.write(address, select(condition, other, one))

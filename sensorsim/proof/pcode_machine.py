@@ -7,18 +7,17 @@ under a condition, as a conditional move is, does not fork: both outcomes are co
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pypcode
 from bitwuzla import Kind
 
 from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
-from sensorsim.proof.memory_model import Cells, FindingError, Region
+from sensorsim.proof.memory_model import FindingError, Leak, Region, State, UndecidedError, merge
 
 Op = pypcode.OpCode
 BINARY = {
@@ -63,63 +62,20 @@ class Place(NamedTuple):
 
 
 class Lifted(NamedTuple):
-    """One operation of an instruction."""
+    """Hold an operation of an instruction."""
 
     opcode: Any
     output: Place | None
     inputs: tuple[Place, ...]
 
 
-class Instruction(NamedTuple):
-    """The operations of one machine instruction."""
-
-    length: int
-    operations: tuple[Lifted, ...]
-
-
-class Leak(NamedTuple):
-    """An instruction whose behaviour shows a secret: a branch, an address, or operands of a slow operation."""
-
-    kind: str
-    address: int
-    secrets: int
-
-
 class Split(NamedTuple):
     """Two ends of one instruction: `second` is the state where the condition holds, and `taken` where it goes on."""
 
     condition: Bits
-    second: State
+    second: State | None  # None where both states are still the same
     other: int
     taken: int
-
-
-@dataclass
-class State:
-    """One path: registers, memory, the conditions that led here, and what happened on the way."""
-
-    registers: Cells
-    memory: Cells
-    pc: int
-    path: list[Any] = field(default_factory=list)
-    executed: Counter[int] = field(default_factory=Counter)
-    leaks: set[Leak] = field(default_factory=set)
-    lowest: int = 0  # stack pointer
-    calls: list[Any] = field(default_factory=list)  # of the board
-    facts: dict[Any, Any] = field(default_factory=dict)  # what was proved under the conditions of this path
-
-    def copy(self) -> State:
-        return State(
-            self.registers.copy(),
-            self.memory.copy(),
-            self.pc,
-            list(self.path),
-            Counter(self.executed),
-            set(self.leaks),
-            self.lowest,
-            list(self.calls),
-            dict(self.facts),
-        )
 
 
 class PcodeMachine:
@@ -139,11 +95,9 @@ class PcodeMachine:
             self.context.setVariableDefault("TMode", 1)
         self.thumb, self.pointer, self.solver = thumb, pointer, solver
         self.regions = list(regions)
-        self.program = dict(program)
         self.code: dict[int, int] = {start + i: byte for start, data in program.items() for i, byte in enumerate(data)}
-        self.lifted: dict[int, Instruction] = {}
+        self.lifted: dict[int, tuple[int, tuple[Lifted, ...]]] = {}  # length and operations of an instruction
         self.first: dict[int, Bits] = {}  # what memory held before anything was written, by byte
-        self.hooks: dict[int, Callable[[State], None]] = {}
         self.tables: dict[str, Any] = {}
         self.hints: dict[tuple[int, ...], Bits] = {}  # values of the kernel by their samples
         self.hint_seconds = 2.0
@@ -158,16 +112,15 @@ class PcodeMachine:
     def get(self, state: State, place: Place) -> Bits:
         if place.space == "const":
             return known(place.offset, 8 * place.size)
-        if place.space == "ram" or place.space == "mem":
+        if place.space in ("ram", "mem"):
             return self.load(state, known(place.offset, self.pointer), place.size)
         base = place.offset if place.space == "register" else place.offset | 1 << 40
         return state.registers.read(base, place.size, self._unset)
 
     def put(self, state: State, place: Place, value: Bits) -> None:
-        if place.space == "ram" or place.space == "mem":
+        if place.space in ("ram", "mem"):
             self.store(state, known(place.offset, self.pointer), value)
-            return
-        if place.space == "register":
+        elif place.space == "register":
             if value.number is None and value.width == self.pointer:
                 value = self.recognised(state, value)
             state.registers.write(place.offset, value)
@@ -189,10 +142,9 @@ class PcodeMachine:
         return self._initial(offset | 1 << 41, f"register_{offset:x}")
 
     def _initial(self, address: int, name: str) -> Bits:
-        found = self.first.get(address)
-        if found is None:
-            found = self.first[address] = bv.unknown(name, 8)
-        return found
+        if address not in self.first:
+            self.first[address] = bv.unknown(name, 8)
+        return self.first[address]
 
     def byte(self, address: int) -> Bits:
         """Return a byte of memory as it was before the call."""
@@ -219,12 +171,12 @@ class PcodeMachine:
 
     def table_read(self, name: str, index: Bits, width: int) -> Bits:
         """Return an entry of a constant table as that of an unknown function: it holds for any contents."""
-        array = self.tables.get(name)
-        if array is None:
+        if name not in self.tables:
             sort = manager.mk_array_sort(bv.sort_of(32), bv.sort_of(width))
-            array = self.tables[name] = manager.mk_const(sort, f"table_{name}")
+            self.tables[name] = manager.mk_const(sort, f"table_{name}")
         samples = tuple(Random(f"{name} {one}").getrandbits(width) for one in index.samples)
-        return Bits(width, None, manager.mk_term(Kind.ARRAY_SELECT, [array, index.term]), index.secrets, samples)
+        term = manager.mk_term(Kind.ARRAY_SELECT, [self.tables[name], index.term])
+        return Bits(width, None, term, index.secrets, samples)
 
     def store(self, state: State, address: Bits, value: Bits) -> None:
         count = value.width >> 3
@@ -250,8 +202,7 @@ class PcodeMachine:
         """Return the region that an unknown address is proved to lie in."""
         key = (address.term, count)
         if key in state.facts:
-            known_region: Region = state.facts[key]
-            return known_region
+            return cast("Region", state.facts[key])
         possible, model = self.solver.check(state.path)
         if possible is None:
             raise UndecidedError("the address of a memory access")
@@ -279,27 +230,28 @@ class PcodeMachine:
 
     # execution
 
-    def instruction(self, address: int) -> Instruction:
-        found = self.lifted.get(address)
-        if found is None:
-            data = bytes(self.code[at] for at in range(address, address + LONGEST) if at in self.code)
-            if not data:
-                raise FindingError(f"jumps to 0x{address:x}, where there is no code", address)
-            try:
-                made = self.context.translate(data, base_address=address, max_instructions=1).ops
-            except Exception as error:
-                raise FindingError(f"has no instruction at 0x{address:x} ({error})", address) from None
-            length, operations = 0, []
-            for one in made:
-                inputs = tuple(Place(v.space.name, v.offset, v.size) for v in one.inputs)
-                if one.opcode == Op.IMARK:
-                    length += sum(place.size for place in inputs)
-                    continue
-                output = one.output
-                place = None if output is None else Place(output.space.name, output.offset, output.size)
-                operations.append(Lifted(one.opcode, place, inputs))
-            found = self.lifted[address] = Instruction(length, tuple(operations))
-        return found
+    def instruction(self, address: int) -> tuple[int, tuple[Lifted, ...]]:
+        """Return the length and the operations of an instruction."""
+        if address in self.lifted:
+            return self.lifted[address]
+        data = bytes(self.code[at] for at in range(address, address + LONGEST) if at in self.code)
+        if not data:
+            raise FindingError(f"jumps to 0x{address:x}, where there is no code", address)
+        try:
+            made = self.context.translate(data, base_address=address, max_instructions=1).ops
+        except Exception as error:
+            raise FindingError(f"has no instruction at 0x{address:x} ({error})", address) from None
+        length, operations = 0, []
+        for one in made:
+            inputs = tuple(Place(v.space.name, v.offset, v.size) for v in one.inputs)
+            if one.opcode == Op.IMARK:
+                length += sum(place.size for place in inputs)
+            else:
+                to = one.output
+                output = None if to is None else Place(to.space.name, to.offset, to.size)
+                operations.append(Lifted(one.opcode, output, inputs))
+        self.lifted[address] = length, tuple(operations)
+        return self.lifted[address]
 
     def run(self, start: State, stop: int, most_paths: int = 256) -> list[State]:
         """Return the states of all paths from `start` to `stop`."""
@@ -309,10 +261,6 @@ class PcodeMachine:
         while waiting:
             state = waiting.pop()
             while state.pc != stop:
-                hook = self.hooks.get(state.pc)
-                if hook is not None:
-                    hook(state)
-                    continue
                 steps += 1
                 if steps > MOST_STEPS:
                     raise UndecidedError(f"more than {MOST_STEPS:,} instructions")
@@ -326,21 +274,16 @@ class PcodeMachine:
 
     def step(self, state: State) -> State | None:
         """Execute one instruction; return the state of the other path where it forks."""
-        instruction = self.instruction(state.pc)
+        length, operations = self.instruction(state.pc)
         state.executed[state.pc] += 1
-        after = state.pc + instruction.length
-        jump = self._operations(state, instruction.operations, 0, after)
+        after = state.pc + length
+        jump = self._operations(state, operations, 0, after)
         if isinstance(jump, Split):
-            return self._fork(state, jump.condition, jump.taken, jump.other, jump.second)
-        if isinstance(jump, tuple):
-            condition, target = jump
-            return self._fork(state, condition, target, after, None)
+            return self._fork(state, jump)
         state.pc = after if jump is None else jump
         return None
 
-    def _operations(
-        self, state: State, operations: Sequence[Lifted], at: int, after: int
-    ) -> int | tuple[Bits, int] | Split | None:
+    def _operations(self, state: State, operations: Sequence[Lifted], at: int, after: int) -> int | Split | None:
         """Execute operations from one on; return where to go on, None for the next instruction."""
         while at < len(operations):
             one = operations[at]
@@ -352,7 +295,7 @@ class PcodeMachine:
                     condition = self.get(state, inputs[1])
                     if condition.number is None:
                         if inside is None and target.offset != after:
-                            return condition, target.offset
+                            return Split(condition, None, after, target.offset)
                         goes_to = len(operations) if inside is None else inside
                         return self._either(state, operations, condition, goes_to, at + 1, after)
                     if not condition.number:
@@ -387,7 +330,7 @@ class PcodeMachine:
 
     def _either(
         self, state: State, operations: Sequence[Lifted], condition: Bits, taken: int, other: int, after: int
-    ) -> int | tuple[Bits, int] | Split | None:
+    ) -> int | Split | None:
         """Execute the rest of an instruction under both outcomes of a condition, and choose between the results."""
         holds = bv.truth(condition)
         fails = manager.mk_term(Kind.NOT, [holds])
@@ -402,10 +345,10 @@ class PcodeMachine:
         ends = self._operations(state, operations, other, after), self._operations(second, operations, taken, after)
         second.path.pop()
         state.path, state.facts, second.facts = path, facts, dict(facts)  # what was proved held under the condition
-        if any(isinstance(end, tuple) for end in ends):
+        if any(isinstance(end, Split) for end in ends):
             raise UndecidedError(f"the instruction at 0x{state.pc:x} has several conditions")
         if ends[0] != ends[1]:
-            return Split(condition, second, *(after if end is None else int(end) for end in ends))
+            return Split(condition, second, *(after if end is None else cast("int", end) for end in ends))
         merge(state.registers, second.registers, condition, self._unset)
         if state.memory.cell != second.memory.cell:
             if condition.secrets:
@@ -419,8 +362,6 @@ class PcodeMachine:
         assert output is not None
         values = [self.get(state, place) for place in one.inputs]
         first, width = values[0], 8 * output.size
-        if opcode == Op.COPY:
-            return first
         if opcode in BINARY:
             if opcode in DIVIDES and any(value.secrets for value in values):
                 state.leaks.add(Leak("division", state.pc, values[0].secrets | values[1].secrets))
@@ -431,7 +372,7 @@ class PcodeMachine:
             return bv.zero_extend(bv.compare(COMPARES[opcode], first, values[1]), width)
         if opcode == Op.INT_NOTEQUAL:
             return bv.zero_extend(bv.exclusive(bv.equal(first, values[1]), known(1, 1)), width)
-        if opcode == Op.INT_ZEXT:
+        if opcode in (Op.COPY, Op.INT_ZEXT):
             return bv.zero_extend(first, width)
         if opcode == Op.INT_SEXT:
             return bv.sign_extend(first, width)
@@ -448,20 +389,19 @@ class PcodeMachine:
             return bv.zero_extend(bv.extract(first, min(low + width, first.width) - 1, low), width)
         if opcode == Op.PIECE:
             return bv.join(values)
+        bits = [bv.extract(first, i, i) for i in range(first.width)]
         if opcode == Op.POPCOUNT:
-            total = known(0, width)
-            for i in range(first.width):
-                total = bv.add(total, bv.zero_extend(bv.extract(first, i, i), width))
-            return total
+            return reduce(bv.add, (bv.zero_extend(bit, width) for bit in bits))
         if opcode == Op.LZCOUNT:
             count = known(first.width, width)
-            for i in range(first.width):
-                count = bv.select(bv.extract(first, i, i), known(first.width - 1 - i, width), count)
+            for i, bit in enumerate(bits):
+                count = bv.select(bit, known(first.width - 1 - i, width), count)
             return count
         raise FindingError(f"has an operation without a meaning here ({opcode})", state.pc)
 
-    def _fork(self, state: State, condition: Bits, target: int, after: int, second: State | None) -> State | None:
-        """Go on with both outcomes of a condition; `second` is the state of the taken branch where it has its own."""
+    def _fork(self, state: State, split: Split) -> State | None:
+        """Go on with both outcomes of a condition."""
+        condition, second, after, target = split
         if condition.secrets:
             state.leaks.add(Leak("branch", state.pc, condition.secrets))
             if not self.branches_on_secrets:
@@ -483,18 +423,3 @@ class PcodeMachine:
         state.path.append(fails)
         state.pc = after
         return other
-
-
-class UndecidedError(Exception):
-    """The solver's time ran out, or a limit was reached: nothing is proved, and nothing refuted."""
-
-
-def merge(first: Cells, second: Cells, condition: Bits, default: Callable[[int], Bits]) -> None:
-    """Let `first` hold what `second` holds where the condition is not zero."""
-    for address in sorted({*first.cell, *second.cell}):
-        mine, theirs = first.cell.get(address), second.cell.get(address)
-        if mine is theirs:
-            continue
-        wide = max(value.width for value in (mine, theirs) if value is not None) >> 3
-        one, other = first.read(address, wide, default), second.read(address, wide, default)
-        first.write(address, bv.select(condition, other, one))

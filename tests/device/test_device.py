@@ -170,12 +170,6 @@ def test_numbers_in_a_packet_are_those_of_the_reference(numbers: tuple[str, ...]
     assert live_alike(firmware(20, 4, numbers=numbers), rows(ONE), releases=5) == 10
 
 
-def test_words_of_several_blocks() -> None:
-    """Fourteen words of a record whose features are all released take two blocks."""
-    made = Firmware(ready_table("1.6", "all"))
-    assert (made.words, made.blocks) == (14, 2)
-
-
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
@@ -229,15 +223,6 @@ def test_a_sensor_left_alone_is_private() -> None:
     assert made.release(X) == (Status.SPENT, bytes(4)) and made.left() == 0
     days = int.from_bytes(made.flash.load(0)[12:16], "little")
     assert abs(days - time.time() / 86400) < 2
-
-
-def test_a_release_takes_well_under_a_millisecond() -> None:
-    made = opened(firmware(600), entropy=SystemEntropy())
-    made.release(X)
-    begin = time.process_time()
-    for _ in range(500):
-        assert made.release(X)[0] == Status.OK
-    assert time.process_time() - begin < 0.5
 
 
 def test_a_record_is_checked_before_anything_is_counted() -> None:

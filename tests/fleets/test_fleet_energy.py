@@ -1,14 +1,13 @@
 """Prices of a fleet, against what `cost` says of a sensor and against counts by hand."""
 
-from fractions import Fraction
-
 import pytest
 
 from sensorsim._util.errors import InputError
+from sensorsim.costing.chips import load_chip, load_parts
 from sensorsim.costing.cost_report import cost
 from sensorsim.costing.pricing import opening_operations
 from sensorsim.device.firmware import Firmware
-from sensorsim.fleets.energy import Life, board_of, faultless, most, prices_of
+from sensorsim.fleets.energy import board_of, faultless, most
 from sensorsim.fleets.settings import Faults, Prices
 from sensorsim.noise.noise_table import ready_table
 
@@ -25,7 +24,7 @@ def test_a_release_with_its_store_is_the_sensor_s_record(chip: str | None, radio
     sensor = record.costs["sensor"]
     assert sensor.microjoule is not None
     longer = (firmware.layout.bytes - sensor.bytes_sent) * record.radio.nJ_per_byte
-    found = prices_of(firmware, 28, 1, chip, radio)
+    found = board_of(firmware, 28, 1, chip, radio).prices
     assert found.release + found.store == pytest.approx(1000 * sensor.microjoule + longer, abs=1.01)
     assert found.store == round(sensor.parts["journal"].nJ)
 
@@ -46,17 +45,15 @@ def test_an_opening_by_hand() -> None:
 
 def test_an_opening_takes_the_chip_s_entropy() -> None:
     """nRF52840: the tables say what a true random word takes. ATmega328P has no source: its core alone is counted."""
-    from sensorsim.costing.chips import load_chip, load_parts
-
     trng, _ = load_parts("nrf52840")
     assert trng is not None
     start = trng.nJ_per_word * trng.start_us / trng.us_per_word
     of_entropy = 256 * trng.nJ_per_word + start
-    found = prices_of(one_of_14(), 28, 1, "nrf52840")
+    found = board_of(one_of_14(), 28, 1, "nrf52840").prices
     cycles = (found.open - of_entropy) * 1000 / load_chip("nrf52840").pJ_per_cycle
     assert sum(opening_operations().values()) / 2 < cycles < 2 * sum(opening_operations().values())
     assert load_parts("atmega328p")[0] is None or load_parts("atmega328p")[0].status == "none"
-    assert prices_of(one_of_14(), 28, 1, "atmega328p").open > 0
+    assert board_of(one_of_14(), 28, 1, "atmega328p").prices.open > 0
 
 
 def test_a_device_that_nothing_happens_to() -> None:
@@ -71,7 +68,7 @@ def test_a_device_that_nothing_happens_to() -> None:
 def test_a_faultless_fleet_has_fine_bins(days: int) -> None:
     """512 even ones reach to twice what a device takes that nothing happens to."""
     firmware = one_of_14()
-    prices = prices_of(firmware, days, 24)
+    prices = board_of(firmware, days, 24).prices
     reach, wanted = prices.step * 512, 2 * faultless(prices, firmware, days, 24)
     assert wanted <= reach < wanted + 512
 
@@ -92,8 +89,8 @@ FAULTY = {
 @pytest.mark.parametrize("budget", [{}, {"budget_epsilon": "8", "budget_days": 30}, {"budget_days": 7}])
 def test_no_device_is_beyond_the_last_bin(faults: str, schedule: str, budget: dict[str, object]) -> None:
     firmware, days, often = one_of_14(**budget), 365, 1000
-    prices = prices_of(firmware, days, often, faults=FAULTY[faults], schedule=schedule)
-    worst = most(prices, Life(firmware, days, often, FAULTY[faults], schedule))
+    prices = board_of(firmware, days, often, faults=FAULTY[faults], schedule=schedule).prices
+    worst = most(prices, firmware, days, often, FAULTY[faults], schedule)
     assert worst >= faultless(prices, firmware, days, often) and worst // prices.step < 512 * 2**14
     if FAULTY[faults].power_cuts and schedule == "greedy":  # it is opened, torn and repaired at every record
         assert worst >= days * often * (prices.open + 2 * prices.store)
@@ -102,15 +99,13 @@ def test_no_device_is_beyond_the_last_bin(faults: str, schedule: str, budget: di
 def test_the_most_of_a_faultless_device_is_what_it_takes() -> None:
     firmware = one_of_14(budget_epsilon="8", budget_days=30, reserve=2)
     for days in (30, 60, 90):
-        life = Life(firmware, days, 1, Faults(), "sampled")
         prices = Prices(release=1000, open=70, store=3)
-        assert most(prices, life) == faultless(prices, firmware, days, 1)
+        assert most(prices, firmware, days, 1, Faults(), "sampled") == faultless(prices, firmware, days, 1)
 
 
 def test_a_battery() -> None:
     """100 mAh at the chip's supply."""
     board = board_of(one_of_14(), 28, 1, "nrf52840", battery_mah=100)
-    from sensorsim.costing.chips import load_chip
 
     assert board.joule == pytest.approx(100 / 1000 * 3600 * load_chip("nrf52840").supply_V)
     assert (board.chip, board.radio) == ("nRF52840", "ble-1m")
@@ -126,8 +121,3 @@ def test_a_chip_without_figures_costs_nothing_and_says_so() -> None:
 def test_what_there_is_not(chip: str | None, radio: str, battery: float) -> None:
     with pytest.raises(InputError):
         board_of(one_of_14(), 28, 1, chip, radio, battery)
-
-
-def test_prices_are_whole() -> None:
-    assert all(type(value) is int for value in prices_of(one_of_14(), 365, 3))
-    assert Fraction(prices_of(one_of_14(), 365, 3).release) > 0

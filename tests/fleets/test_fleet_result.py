@@ -352,13 +352,6 @@ def words_of(figure: Any) -> str:
     return " ".join(str(found.get_text()) for found in figure.findobj(lambda drawn: hasattr(drawn, "get_text")))
 
 
-def test_a_page_without_whole_periods_says_none() -> None:
-    """Not a half width of zero."""
-    widths = page(result_of(made(), every=40)).axes[1]
-    assert [bar.get_width() for bar in widths.patches] == [0, 0, 0]
-    assert [found.get_text() for found in widths.texts] == ["none: no whole period"] * 3 and widths.get_xlim() == (0, 1)
-
-
 def one_device(spent: int, energy: int) -> FleetResult:
     """Over one day, with its number of releases and its bin of energy."""
     firmware = Firmware(made().settings.firmware.table, budget_epsilon="900", budget_days=1)
@@ -434,16 +427,6 @@ def test_what_is_beyond_the_last_bin_is_said() -> None:
     assert text(result).startswith(" 1 device × 1 day,")
     plain = one_device(1, 4094)
     assert "or more" not in text(plain) and "and beyond" not in words_of(page(plain))
-
-
-def test_a_page_of_figures() -> None:
-    """Every panel has its words."""
-    drawn = page(result_of(made()))
-    titles = " ".join(axes.get_title(loc="left") for axes in drawn.axes)
-    for word in ("estimates with 95 % intervals", "half width", "of all people", "spent", "energy", "what became of"):
-        assert word in titles
-    assert all(axes.get_xlabel() for axes in drawn.axes)
-    assert "none" not in words_of(drawn)
 
 
 @pytest.mark.slow

@@ -178,16 +178,17 @@ def test_what_ships_can_be_kept(own):
 
     from sensorsim.auditing import cell_counts as tally
     from sensorsim.device.firmware import Firmware
-    from sensorsim.fleets.draw import draw_of
-    from sensorsim.fleets.loop import loop
+    from sensorsim.fleets.board import draw_of
+    from sensorsim.fleets.life import loop
     from sensorsim.language.numba_backend import outer
-    from sensorsim.machine import avr_core, msp430_core
+    from sensorsim.machine import avr_core, msp430
+    from sensorsim.machine.interpreted import compile_loop
     from sensorsim.noise.host_noise import _compiled
     from sensorsim.noise.noise_table import ready_table
 
     live = loop(draw_of(Firmware(ready_table(1.6, 1))))
     found = [live, outer(sampled_rows_search_one), _compiled(), tally._weights(), tally._count_values()]
-    found += [avr_core.interpreter(), msp430_core.interpreter()]
+    found += [compile_loop(avr_core.loop), compile_loop(msp430.loop)]
     assert all(one.stats.cache_path for one in found)
 
 

@@ -240,7 +240,7 @@ def test_kernels_do_in_mspdebug_what_they_do_here(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_every_kernel_has_the_same_bits_on_an_msp430(tmp_path):
-    for name in shipped():
+    for name in (name for name, kernel in shipped().items() if not kernel.records):
         kernel, function, msp, _ = compiled(tmp_path, name)
         for vectors in (edge_vectors(kernel, {}, 16, 1), random_vectors(kernel, {}, 16, 1)):
             run = CoreRun(msp, vectors, function)

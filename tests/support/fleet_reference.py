@@ -95,7 +95,7 @@ class Wearable:
         self.firmware, self.faults, people = settings.firmware, settings.faults, settings.people
         self.schedule = Schedule.of(self.firmware, settings.records_per_day)
         self.flash, self.clock = Flash(), Clock()
-        self.source = SeededEntropy(int(chance.asked(self.seed, number, chance.OF_ENTROPY, 0)))
+        self.source = SeededEntropy(int(chance.random_bits(self.seed, number, chance.OF_ENTROPY, 0)))
         self.stuck_from: int | None = None
         if self.happens(self.faults.stuck_entropy, chance.OF_STUCK, 0):
             self.stuck_from = self.one_of(settings.days, chance.OF_STUCK_DAY, 0)
