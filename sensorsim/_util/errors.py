@@ -106,8 +106,9 @@ def check_type(name: str, value: object, annotation: Any) -> None:
             fits = isinstance(value, numbers.get(kind, get_origin(kind) or kind)) and not isinstance(value, bool)
         if fits:
             return
+    words = {"NoneType": "None", "int": "a whole number", "float": "a number", "str": "text", "tuple": "a tuple"}
     names = [kind if isinstance(kind, str) else kind.__name__ for kind in kinds]
-    allowed = " or ".join("None" if name == "NoneType" else f"a {name}" for name in names)
+    allowed = " or ".join(words.get(name, f"a {name}") for name in names)
     raise InputError(f"{name} is of type {type(value).__name__}; give {allowed}.")
 
 

@@ -193,7 +193,7 @@ class Columns(Known):
     """Columns of the CSV file that the option `data` names, or else those with public ranges."""
 
     def __init__(self, several: bool = True, metavar: str = "A,B") -> None:
-        super().__init__(_ready_columns, several, metavar=metavar)
+        super().__init__(_names("datasets.public_ranges:ready_ranges"), several, metavar=metavar)
 
     def known(self, given: Mapping[str, Any]) -> Iterable[str]:
         data = given.get("data")
@@ -389,12 +389,6 @@ def _within(label: str, value: float, least: float | None, most: float | None) -
         f"{low} or more" if most is None else f"{high} or less" if least is None else f"a number from {low} to {high}"
     )
     raise InputError(f"{label} is {value}; give {allowed}.")
-
-
-def _ready_columns() -> list[str]:
-    from sensorsim.datasets.public_ranges import ready_ranges
-
-    return list(ready_ranges())
 
 
 def _read_header(path: str) -> list[str]:

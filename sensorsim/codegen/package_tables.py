@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorsim._util.errors import InputError
-from sensorsim.device.sketch import Sketch
+from sensorsim.device.sketches import Sketch
 from sensorsim.encoders import READ, Encoder, as_json
 from sensorsim.kernels.encoder import encoder as encoder_kernel
 from sensorsim.kernels.formats import FRAC

@@ -10,12 +10,11 @@ from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import new_folder
 from sensorsim._util.hints import did_you_mean
-from sensorsim._util.option_kinds import DATABASE, NEW_FOLDER, Known, Number, option_of, split_names
+from sensorsim._util.option_kinds import DATABASE, MECHANISMS, NEW_FOLDER, Known, Number, option_of, split_names
 from sensorsim._util.results import Result
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.sweep import run_cells
 from sensorsim.commands.training_options import Axis, DataOptions, GridOptions, Numbers, WorkerOptions, known_mechanism
-from sensorsim.datasets.dataset import CROWD_MECHANISMS
 from sensorsim.mechanisms import every
 from sensorsim.training.config import Config, check_axes
 
@@ -83,7 +82,7 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[DrawnFigures]
         default_text="all",
     )
     mechanism: str | Sequence[str] | None = option(
-        None, CROWD_MECHANISMS, "In the figures over epsilon, with commas.", default_text="all"
+        None, MECHANISMS, "In the figures over epsilon, with commas.", default_text="all"
     )
     records: Axis = option("1000,10000,100000", Numbers(), "accuracy_records: sizes of the released sets.")
     records_epsilon: float = option(1.6, Number(above=0), "accuracy_records: epsilon per record.")

@@ -21,7 +21,7 @@ from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.settings import Faults, Settings
 
 if TYPE_CHECKING:
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
     from sensorsim.fleets.energy import Board
     from sensorsim.fleets.settings import People
     from sensorsim.noise.noise_table import NoiseTable

@@ -254,9 +254,16 @@ class CheckTable(Command[TableCheck]):
     """
     table: NoiseTable | str = option(REQUIRED, NOISE_TABLE, "A noise table.", argument=True)
     delta: Decimal | float | str = option("0", Budget(), "Delta that is tolerated.")
+    rocq: str | None = option(
+        None,
+        Output(endings=(".v",)),
+        "Write the certificate as a theorem for the Rocq prover, which checks it without sensorsim: coqc FILE.v.",
+    )
 
     def run(self) -> TableCheck:
+        from sensorsim._util.files import write_whole
         from sensorsim.noise.noise_table import certified
+        from sensorsim.noise.rocq import rocq_text
         from sensorsim.noise.table_file import read_table
 
         try:
@@ -265,10 +272,11 @@ class CheckTable(Command[TableCheck]):
             tolerated = Decimal(-1)
         if not tolerated.is_finite() or not 0 <= tolerated < 1:
             raise InputError(f"delta is {self.delta}; give a number from 0 to below 1, as in 1e-6.")
-        if isinstance(self.table, NoiseTable):
-            return TableCheck(certified(self.table), self.table.certificate, str(self.delta))
-        found = read_table(self.table)
-        return TableCheck(certified(found), found.certificate, str(self.delta), str(self.table))
+        given = isinstance(self.table, NoiseTable)
+        found = self.table if isinstance(self.table, NoiseTable) else read_table(self.table)
+        if self.rocq is not None:
+            write_whole(self.rocq, rocq_text(found))
+        return TableCheck(certified(found), found.certificate, str(self.delta), "" if given else str(self.table))
 
     def text(self, answer: TableCheck) -> str:
         return hung(f"{NamedTable(answer.name, answer.table).text()}\n\n{answer.verdict}", columns())

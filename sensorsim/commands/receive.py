@@ -13,11 +13,11 @@ from sensorsim._util.option_kinds import SUMS, Flag, Number, Output, Path, Sever
 from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
-from sensorsim.device.sketch import LEAST_ROOT, MOST_ROOT
+from sensorsim.device.sketches import LEAST_ROOT, MOST_ROOT
 from sensorsim.kernels.formats import DIRECTION_BITS
 
 if TYPE_CHECKING:
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
     from sensorsim.encoders import Encoder
     from sensorsim.hospital import Received
     from sensorsim.noise.noise_table import NoiseTable

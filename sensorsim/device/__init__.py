@@ -22,9 +22,9 @@ from sensorsim.device.flash import PowerCut as PowerCut
 from sensorsim.device.pace import Paced as Paced
 from sensorsim.device.sensor import Clock as Clock
 from sensorsim.device.sensor import Sensor as Sensor
-from sensorsim.device.sketch import Sketch as Sketch
-from sensorsim.device.sketch import sketch_records as sketch_records
 from sensorsim.device.sketch_file import read_sketch as read_sketch
 from sensorsim.device.sketch_file import write_sketch as write_sketch
+from sensorsim.device.sketches import Sketch as Sketch
+from sensorsim.device.sketches import sketch_records as sketch_records
 from sensorsim.device.status import Status as Status
 from sensorsim.kernels.packet import Layout as Layout

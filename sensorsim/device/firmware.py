@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError, check_type
 from sensorsim._util.terminal import counted
-from sensorsim.device.sketch import Sketch
+from sensorsim.device.sketches import Sketch
 from sensorsim.encoders import Encoder
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.generator import BLOCK_WORDS

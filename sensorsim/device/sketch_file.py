@@ -8,7 +8,7 @@ from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import of_version, read_bounded, strict_json, write_whole
-from sensorsim.device.sketch import Sketch
+from sensorsim.device.sketches import Sketch
 from sensorsim.encoders import name_of, range_of
 
 SCHEMA_VERSION = 1

@@ -28,7 +28,7 @@ from sensorsim.hospital.column_prior import FLAT_VARIANCE, LEAST, PRIOR, Columns
 from sensorsim.hospital.confidence import Reals
 
 if TYPE_CHECKING:
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
     from sensorsim.hospital.receiver import Received
     from sensorsim.noise.noise_table import NoiseTable
 
@@ -156,7 +156,7 @@ def sketch_for(received: "Received", names: Sequence[str] | None = None) -> "Ske
 
 def sketch_of(known: Columns, column_of: Indices, names: Sequence[str] | None = None) -> "Sketch":
     """Return the sketch about the means, with R from how much the columns vary."""
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
 
     n = len(column_of)
     root = REACH * float(np.sqrt(known.within[column_of].sum() / 2))  # half of a direction's entries are not zero

@@ -30,7 +30,7 @@ from sensorsim.device.firmware import Firmware
 from sensorsim.kernels.packet import HEAD_BITS, LAYOUT_BITS, NUMBERS, Layout
 
 if TYPE_CHECKING:
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
     from sensorsim.encoders import Encoder
     from sensorsim.noise.noise_table import NoiseTable
 

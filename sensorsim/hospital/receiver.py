@@ -38,7 +38,7 @@ from sensorsim.hospital.sum_files import CONTENT, SCHEMA_VERSION, Statistics, re
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
     from sensorsim.encoders import Encoder
     from sensorsim.noise.noise_table import NoiseTable
 

@@ -92,7 +92,7 @@ def reaches(n: int) -> tuple[Reach, ...]:
     """Return the effect of each of REACHES for n columns, smallest R first."""
     import numpy as np
 
-    from sensorsim.device.sketch import LEAST_ROOT
+    from sensorsim.device.sketches import LEAST_ROOT
 
     few = min(n, MOST_SIMULATED)
     x = made_people(few)[:CLIPPED] / 2**15
@@ -117,7 +117,7 @@ def _regression(n: int) -> Regression:
     """Return the regression on the directions of the hospital's sketch of n features."""
     import numpy as np
 
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
     from sensorsim.hospital.learning import direction_bits
 
     vectors = Sketch.of([0.5] * n, 1.0, direction_bits(n)).vectors().astype(np.float64)
@@ -197,7 +197,7 @@ def _learn_map(table: "NoiseTable", people: Any, packets: int, hidden: int) -> "
     """Learn from features first, then from sketches about their means, in the proportion of `share_of`."""
     import numpy as np
 
-    from sensorsim.device.sketch import sketch_records
+    from sensorsim.device.sketches import sketch_records
     from sensorsim.hospital.learning import known_columns, learn, linear_map, share_of, sketch_of
     from sensorsim.noise.batch_release import sampled_records
 

@@ -119,7 +119,9 @@ class State:
     facts: dict[Any, Any] = field(default_factory=dict)  # what was proved under the conditions of this path
 
     def copy(self) -> State:
-        return State(*(value if isinstance(value, int) else value.copy() for value in vars(self).values()))
+        registers, memory = self.registers.copy(), self.memory.copy()
+        notes = list(self.path), Counter(self.executed), set(self.leaks), dict(self.facts)
+        return State(registers, memory, self.pc, *notes)
 
 
 def merge(first: Cells, second: Cells, condition: Bits, default: Default) -> None:

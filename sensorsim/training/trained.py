@@ -43,7 +43,7 @@ from sensorsim.mechanisms.release import Release
 
 if TYPE_CHECKING:
     from sensorsim.datasets.dataset import Dataset
-    from sensorsim.device.sketch import Sketch
+    from sensorsim.device.sketches import Sketch
     from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.training import model
     from sensorsim.training.config import Config
@@ -193,7 +193,7 @@ def feature_sums(x: npt.NDArray[np.uint16], table: NoiseTable, seed: int | None)
 
 def sketch_sums(x: npt.NDArray[np.uint16], table: NoiseTable, sketch: Sketch, seed: int | None) -> tuple[Reals, Reals]:
     """Release sketches of records; return count and sum of the unbiased values of u for every direction."""
-    from sensorsim.device.sketch import sketch_records
+    from sensorsim.device.sketches import sketch_records
 
     count, total = np.zeros(sketch.directions), np.zeros(sketch.directions)
     for rows, part in _parts(x, seed):

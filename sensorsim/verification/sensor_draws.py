@@ -20,7 +20,7 @@ from typing import Any
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Sensor
-from sensorsim.device.sketch import Sketch
+from sensorsim.device.sketches import Sketch
 from sensorsim.device.status import Status
 from sensorsim.kernels.chacha20 import CONSTANTS
 from sensorsim.kernels.formats import FRAC

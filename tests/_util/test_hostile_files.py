@@ -19,8 +19,8 @@ from sensorsim.codegen.write import check_folder
 from sensorsim.commands.lock_file import Figure, Lock, Taken, read_lock
 from sensorsim.costing.chips import check_file
 from sensorsim.datasets.public_ranges import read_ranges
-from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import read_sketch, sketch_text
+from sensorsim.device.sketches import Sketch
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital.sum_files import read_received
 from sensorsim.machine.elf import read_elf

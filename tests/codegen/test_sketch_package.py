@@ -27,8 +27,8 @@ from sensorsim.commands.program import main
 from sensorsim.device.entropy import SeededEntropy
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sensor import Clock, Sensor
-from sensorsim.device.sketch import Sketch
 from sensorsim.device.sketch_file import sketch_text, write_sketch
+from sensorsim.device.sketches import Sketch
 from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
 from sensorsim.language.c.declarations import known_tables
@@ -289,7 +289,7 @@ def test_an_image_with_other_numbers_fails(opened, tmp_path, path, old, new, nam
 REFUSED = {
     "with an encoder": (["--sketch", "s.json", "--encoder", str(ENCODER)], "leave out --encoder or --sketch"),
     "with single kernels": (["--sketch", "s.json", "--kernels", "sampled"], "--sketch is for the sensor"),
-    "all features": (["--sketch", "s.json", "--noise", "all.txt"], "make it with --release 1"),
+    "all features": (["--sketch", "s.json", "--noise", "all.txt"], "use --release 1"),
     "no file": (["--sketch", "absent.json"], "cannot read absent.json"),
     "no sketch": (["--sketch", str(ENCODER)], "is no sketch of sensorsim"),
 }

@@ -376,18 +376,18 @@ def test_the_radio_of_a_chip_or_that_of_any():
 
 BAD = {
     ("--radio", "ble-1"): "radio 'ble-1' is not known (did you mean ble-1m?); there are ble-1m,",
-    ("--random", "dice"): "'dice' is not one of",
+    ("--random", "dice"): "give one of chacha20",
     ("--records-per-day", "0"): "0 records a day are not possible",
     ("--records-per-day", "1e308"): "1e+308 records a day are not possible: the shortest keeps ble-1m busy for",
     ("--records-per-day", "1e9", "--format", "csv"): "1e+09 records a day are not possible",
     ("--battery-mah", "0"): "a battery of 0 mAh is not possible; give a number above 0",
     ("--battery-mah", "1e308"): "a battery of 1e+308 mAh is not possible",
     ("--level", "machine", "--battery-mah", "9"): "needs --chip",
-    ("--records-per-day", "nan"): "nan records a day are not possible",
+    ("--records-per-day", "nan"): "--records-per-day is not a number",
     ("--chip", "atmega328p", "--random", "trng"): "ATmega328P has no generator of true random words; give --random",
     ("--chip", "cc2340r2", "--random", "trng"): "CC2340R2 has no generator of true random words (no generator on",
     ("--chip", "apollo3", "--random", "trng"): "Apollo3 Blue has no figure for a generator of true random words",
-    ("--level", "machine", "--radio", "ble-2m"): "at machine level need a chip; give --chip",
+    ("--level", "machine", "--radio", "ble-2m"): "needs --chip",
 }
 
 

@@ -102,9 +102,9 @@ def test_what_no_sensor_is_made_of() -> None:
     with pytest.raises(InputError, match="not both"):
         Firmware(certified(replace(ONE, features=7)), encoder, sketch=SKETCH)
     for table in (several(ONE, 3), ready_table("6.4", "all")):
-        with pytest.raises(InputError, match="release=1"):
+        with pytest.raises(InputError, match="release 1"):
             Firmware(table, sketch=SKETCH)
-        with pytest.raises(InputError, match="release=1"):
+        with pytest.raises(InputError, match="release 1"):
             sketch_records(np.zeros((2, 14), np.uint16), table, SKETCH)
     Firmware(certified(replace(ONE, features=1)), sketch=SKETCH)  # for how many features it was made is all one
 

@@ -80,7 +80,7 @@ FAULTY = {
     "cuts and resets": Faults(reset_rate=1, power_cuts=1),
     "stuck": Faults(stuck_entropy=1),
     "clocks": Faults(reset_rate=0.1, clock_skew=3650),
-    "all": Faults(1, 1, 1, 1, 9),
+    "all": Faults(reset_rate=1, power_cuts=1, loss=1, stuck_entropy=1, clock_skew=9),
 }
 
 

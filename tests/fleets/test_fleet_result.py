@@ -16,7 +16,7 @@ from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import of_releases
 from sensorsim.datasets.public_ranges import Range
 from sensorsim.device.firmware import Firmware
-from sensorsim.device.sketch import Sketch
+from sensorsim.device.sketches import Sketch
 from sensorsim.fleets.counts import OUTCOMES, Counts
 from sensorsim.fleets.energy import Board
 from sensorsim.fleets.estimates import Spread

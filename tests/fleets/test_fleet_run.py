@@ -175,7 +175,7 @@ OTHERS = {
 def test_a_file_of_another_fleet_is_left_alone(half, ran, name):
     others, sentence = OTHERS[name]
     before = half.read_bytes()
-    with pytest.raises(InputError, match=f"{sentence}.*nothing was changed in it: give another file with out="):
+    with pytest.raises(InputError, match=f"{sentence}.*nothing was changed in it: give another file with out"):
         simulation.simulate(replace(SETTINGS, **others), half)
     assert half.read_bytes() == before and ran == []
 

@@ -203,7 +203,10 @@ def test_plain() -> None:
 
 
 def test_greedy_devices_release_until_their_budget_is_spent() -> None:
-    told = assert_true(settings(of_rows(), schedule=GREEDY, faults=Faults(0.02, 0.02, 0.02, 0, 1)), last=80)
+    told = assert_true(
+        settings(of_rows(), schedule=GREEDY, faults=Faults(reset_rate=0.02, power_cuts=0.02, loss=0.02, clock_skew=1)),
+        last=80,
+    )
     assert told.outcomes["spent"] > 1000 and told.outcomes["passed over"] == 0
 
 

@@ -223,7 +223,7 @@ def test_tables_that_the_kernels_cannot_take() -> None:
     x = np.zeros((1, 14), np.uint16)
     for table, word in (
         (make_table("naive", 1, frac_bits=8), "stairs"),
-        (make_table("stairs", 1, frac_bits=8), "frac_bits=15"),
+        (make_table("stairs", 1, frac_bits=8), "frac_bits 15"),
         (replace(stairs_table(1), counts=((-200, 4096), (200, 4096))), "beyond its last stair"),
     ):
         with pytest.raises(InputError, match=word):

@@ -13,7 +13,7 @@ from sensorsim.kernels import sketch as kernels
 from test_kernels import records, run_both
 
 from sensorsim.costing.pricing import PAPER_PRICES
-from sensorsim.device.sketch import Sketch
+from sensorsim.device.sketches import Sketch
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import compiled
 

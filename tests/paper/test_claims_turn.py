@@ -132,7 +132,7 @@ OTHER_QUANTITIES = [
     ("noise-variance", {"paper.release_claims.W": [1.0]}, HOLDS),
     ("noise-inverse", {"paper.release_claims.HS": (0.0,)}, HOLDS),
     ("noise-derivative", {"paper.release_claims.HS": (0.0,)}, HOLDS),
-    ("noise-h", {"training.noisy_inputs.spread": lambda sigma, printed: 0.0}, HOLDS),
+    ("noise-h", {"training.run_figures.spread": lambda sigma, printed: 0.0}, HOLDS),
     ("noise-table", {"noise.noise_table.make_table": lambda *kind, **options: tables.ready_table("1.6", 1)}, HOLDS),
     ("noise-order", {"kernels.spof.fm": silent}, HOLDS),
     ("exp-maximum", {"paper.experiment_claims.Experiment.dataset": property(lambda self: self.scaled)}, HOLDS),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sensorsim._util.errors import InputError
-from sensorsim.device.sketch import Sketch, sketch_records
+from sensorsim.device.sketches import Sketch, sketch_records
 from sensorsim.hospital.learning import known_columns, learn, sketch_of
 from sensorsim.mechanisms.release import table_for
 from sensorsim.noise.batch_release import sampled_records

@@ -12,7 +12,7 @@ import pytest
 
 from sensorsim.commands.program import main
 from sensorsim.device import Clock, Firmware, SeededEntropy, Sensor, read_sketch
-from sensorsim.device.sketch import sketch_records
+from sensorsim.device.sketches import sketch_records
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital import receive
 from sensorsim.noise.batch_release import release_records, sampled_records
