@@ -17,6 +17,7 @@ from sensorsim.auditing.packet_source import ONE, Field, Seed, Source, Words, is
 from sensorsim.kernels.formats import FRAC
 from sensorsim.kernels.spof_lean import spof_lean
 from sensorsim.mechanisms import find
+from sensorsim.mechanisms.spof import AUDITED_VARIANTS
 from sensorsim.noise.batch_release import release_records, sampled_records
 
 if TYPE_CHECKING:
@@ -193,11 +194,9 @@ def _shared(table: "NoiseTable", words: Words | None) -> Source:
     return _one_feature_source(table, "shared", sees, "alpha2 - alpha3, where one draw served both", draw)
 
 
-SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = {  # beside the printed one
-    "lean": _lean,
-    "prefetch": _prefetch,
-    "shared": _shared,
-}
+SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = dict(
+    zip(AUDITED_VARIANTS, (_lean, _prefetch, _shared), strict=True)
+)
 
 
 def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, second: str, draw: Any) -> Source:

@@ -26,10 +26,10 @@ UNKNOWN = {
 
 
 def _observed() -> list[str]:
-    from sensorsim.auditing.table_sources import SPOF_VARIANTS
     from sensorsim.mechanisms import every
+    from sensorsim.mechanisms.spof import AUDITED_VARIANTS
 
-    return [*(mechanism.name for mechanism in every() if mechanism.audited), *SPOF_VARIANTS]
+    return [*(mechanism.name for mechanism in every() if mechanism.audited), *AUDITED_VARIANTS]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
     def _source(self) -> "tuple[Source, str, int]":
         """Return what is audited, its name, and how many values are drawn."""
         from sensorsim.auditing import make_source
-        from sensorsim.auditing.table_sources import SPOF_VARIANTS
+        from sensorsim.mechanisms.spof import AUDITED_VARIANTS
         from sensorsim.noise.noise_table import certified, ready_table
 
         table, given = self.table, self.epsilon is not None
@@ -112,7 +112,7 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
             noise = None if table is None else proved_table(table)
             return package_source(FilePath(self.package), noise), str(self.package), self.draws
         mechanism = self.mechanism
-        if mechanism and mechanism not in SPOF_VARIANTS:
+        if mechanism and mechanism not in AUDITED_VARIANTS:
             mechanism = known_mechanism(mechanism)
         if table is not None:
             noise = proved_table(table)

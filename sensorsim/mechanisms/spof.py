@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
 
 
+AUDITED_VARIANTS = ("lean", "prefetch", "shared")  # that an audit can watch beside the printed mechanism
+
+
 class Spof(LaplaceMechanism):
     """Two noisy coefficients for every feature."""
 

@@ -8,10 +8,8 @@ from itertools import product
 from typing import Any
 
 from sensorsim.accounting import sensitivities as s
-from sensorsim.noise.noise_figures import BLUE, GREY, RED, canvas
 from sensorsim.paper.recompute import CONSTANT, C, Found, L, N, agrees, claim, derived_verdict, verdict_over
 
-MARKS = {BLUE: "^", RED: "o", GREY: "None"}  # red and blue are one grey in print
 APPENDIX = "Appendix on sensitivities"
 OPTIMUM = "Appendix on optimising sensitivities"
 
@@ -81,6 +79,9 @@ def sensitivity_figure(C: float = 4.0, n: int = 14) -> Any:
     """Draw the paper's figure: per-feature sensitivities against the expansion point a; printed, bound and true."""
     import numpy as np
 
+    from sensorsim.noise.noise_figures import BLUE, GREY, RED, canvas
+
+    marks = {BLUE: "^", RED: "o", GREY: "None"}  # red and blue are one grey in print
     figure, (axis,) = canvas(1, width=8.5)
     a = np.linspace(-3, 3, 601)
     families: dict[str, tuple[str, list[Callable[[float], float]]]] = {
@@ -100,7 +101,7 @@ def sensitivity_figure(C: float = 4.0, n: int = 14) -> Any:
         for curve, (kind, line) in zip(curves, kinds.items(), strict=True):
             width = 4 if colour == BLUE and line == "-" else 1.5  # the grey line may lie on it, and both must show
             heights = [curve(float(x)) for x in a]
-            look = {"color": colour, "linewidth": width, "marker": MARKS[colour], "markevery": 60, "markersize": 5}
+            look = {"color": colour, "linewidth": width, "marker": marks[colour], "markevery": 60, "markersize": 5}
             axis.plot(a, heights, line, label=f"{family}, {kind}", **look)
     axis.set(xlabel="expansion point a", ylabel="L1 sensitivity per feature", ylim=(0, max(12, 2.2 * C)))
     caption = (
