@@ -210,10 +210,16 @@ def _outcomes(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) 
 
 
 def _work(dataset: Dataset, task: Task) -> Outcome:
-    """Run a task in a worker, which imports this function by name."""
+    """Run a task in a worker, which imports this function by name.
+
+    Linear algebra gets one thread: the last bits of its sums depend on how many there are.
+    """
+    from threadpoolctl import threadpool_limits
+
     try:
-        config, divided = cell.ready(task.config, dataset)
-        return task, cell.about(divided, config), cell.run_some(divided, config, task.runs), None
+        with threadpool_limits(1):
+            config, divided = cell.ready(task.config, dataset)
+            return task, cell.about(divided, config), cell.run_some(divided, config, task.runs), None
     except Exception as error:
         return task, {}, [], _reason(error)
 
