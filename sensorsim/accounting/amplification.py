@@ -189,7 +189,8 @@ class _Pair:
             cells.append(np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)) @ self.weights)
         # What rounding may take from each cell is added to the mass that counts as infinite.
         infinite = max(0.0, 1 - float(cells[0].sum())) + len(cells[0]) * 2.0**-52
-        return from_cells(*(np.append(masses, 0.0) for masses in cells), step, first, infinite)
+        cells_p, cells_q = (np.append(masses, 0.0) for masses in cells)
+        return from_cells(cells_p, cells_q, step, first, infinite)
 
 
 # ---- shuffling

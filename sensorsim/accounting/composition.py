@@ -130,8 +130,8 @@ def from_counts(p: Any, q: Any, step: float) -> PLD:
     cell = np.floor(np.log(p[finite] / q[finite]) / step).astype(np.int64)
     first = int(cell.min()) if len(cell) else 0
     size = int(cell.max()) - first + 2 if len(cell) else 1
-    cells = (np.bincount(cell - first, side[finite] / total, size) for side in (p, q))
-    return from_cells(*cells, step, first, float(p[q == 0].sum() / total))
+    cells_p, cells_q = (np.bincount(cell - first, side[finite] / total, size) for side in (p, q))
+    return from_cells(cells_p, cells_q, step, first, float(p[q == 0].sum() / total))
 
 
 def laplace(shift: float, step: float) -> PLD:
@@ -244,13 +244,17 @@ _SENTENCES = {
 class ReleaseTable(Protocol):
     """What accounting asks of a noise table (`sensorsim.noise.noise_table.NoiseTable`)."""
 
-    kind: Any
-    for_releases: Any
-    features: int
-    release: int
-
+    @property
+    def kind(self) -> str: ...
+    @property
+    def for_releases(self) -> bool: ...
+    @property
+    def features(self) -> int: ...
+    @property
+    def release(self) -> int: ...
     @property
     def symbols(self) -> int | None: ...
+    def __hash__(self) -> int: ...
     def certify(self) -> Any: ...
     def extremes(self) -> Sequence[Sequence[int]]: ...
 

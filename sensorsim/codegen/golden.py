@@ -52,10 +52,15 @@ def golden_vectors(kernels: Sequence[Kernel]) -> list[Golden]:
             *(("random values", size, generator.randint, generator.sample) for size in sizes),
         ]
         for about, size, value, some in cases:
-            inputs = arguments(kernel, size, lambda name, lo, hi, value=value: value(lo, hi))
+            inputs = arguments(kernel, size, _of_any_name(value))
             inputs |= {name: some(range(limit), count) for name, limit, count in orders(kernel, size)}
             made.append(Golden(len(made) + 1, kernel, about, inputs, by_plain_python(kernel, inputs)))
     return made
+
+
+def _of_any_name(value: Callable[[int, int], int]) -> Callable[[str, int, int], int]:
+    """Return a choice between two numbers as one that is the same for every parameter."""
+    return lambda name, lo, hi: value(lo, hi)
 
 
 def small_lengths(kernel: Kernel) -> list[dict[str, int]]:

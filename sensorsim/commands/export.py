@@ -171,7 +171,7 @@ class Export(Command[Exported]):
 
 
 def _manifest(texts: dict[str, str]) -> Any:
-    from sensorsim.codegen.write import MANIFEST
+    from sensorsim.codegen.compliance import MANIFEST
 
     return json.loads(texts[MANIFEST])
 

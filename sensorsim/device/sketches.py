@@ -69,8 +69,9 @@ class Sketch:
         halvings = max(0, ceil(log2(bound)))
         factor = min(max(round((ONE << halvings) / bound), FACTOR.lo), FACTOR.hi)
         rounded = tuple(MIDDLE.quantise(value) for value in middle)
-        about = (None if each is None else tuple(each) for each in (columns, ranges))
-        return cls(len(rounded), rounded, factor, halvings, direction_bits, *about)
+        names = None if columns is None else tuple(columns)
+        units = None if ranges is None else tuple(ranges)
+        return cls(len(rounded), rounded, factor, halvings, direction_bits, names, units)
 
     @property
     def root(self) -> float:

@@ -153,7 +153,7 @@ class FleetFile(ResumableFile):
             raise self.refusal(f"was written with version {brief(found.get('version'))}, this run has {VERSION}")
         if found.get("settings") != self.identity["settings"]:
             try:
-                theirs, ours = strict_json(found.get("settings")), self.settings.to_dict()
+                theirs, ours = strict_json(found.get("settings", "")), self.settings.to_dict()
                 name = next((name for name, mine in ours.items() if theirs.get(name) != mine), None)
             except (ValueError, TypeError, AttributeError, RecursionError):
                 raise self.damage("settings that cannot be read") from None

@@ -88,7 +88,8 @@ class FleetResult(Result):
         """Draw a page of figures."""
         from sensorsim.fleets.fleet_page import page
 
-        return page(self)
+        made: Figure = page(self)
+        return made
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:

@@ -4,7 +4,6 @@ Each device has random numbers of its own, so a batch is any range of devices.
 """
 
 from collections.abc import Callable
-from dataclasses import fields
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +14,7 @@ from sensorsim.fleets import board, chance
 from sensorsim.fleets import counts as kept
 from sensorsim.fleets.board import Draw, draw_of
 from sensorsim.fleets.chance import fast
-from sensorsim.fleets.counts import Counts
+from sensorsim.fleets.counts import Counts, Whole
 from sensorsim.fleets.settings import FIRST_PERIOD, GREEDY
 from sensorsim.kernels.journal import SLOT_BYTES
 from sensorsim.kernels.schedule import due as due_kernel
@@ -32,9 +31,22 @@ CUT_MODES = len(MODES)
 OUTCOME = np.array(  # by status of the sensor: its place in `outcomes`
     [kept.RELEASED, kept.SPENT, kept.NO_ENTROPY, kept.NO_STORE, kept.BAD_JOURNAL, kept.BAD_CLOCK, kept.NO_ENTROPY]
 )
-# Where is counted: the arrays of `Counts`, those of a trace, and packets of the device at hand by period.
-Sums: Any = NamedTuple("Sums", [(one.name, Any) for one in fields(Counts)] + [  # type: ignore[misc]
-    ("sent", Any), ("packets", Any), ("by_period", Any)])  # fmt: skip
+
+
+class Sums(NamedTuple):
+    """Where is counted: the arrays of `Counts`, those of a trace, and packets of the device at hand by period."""
+
+    tally: Whole
+    behind: Whole
+    truth: Whole
+    records: Whole
+    outcomes: Whole
+    spent: Whole
+    worst: Whole
+    energy: Whole
+    sent: Whole
+    packets: "npt.NDArray[np.uint8]"
+    by_period: Whole
 
 
 class Trace(NamedTuple):
@@ -86,7 +98,8 @@ def trace(settings: "Settings", first: int, last: int) -> tuple[Trace, Counts]:
 
 def _run(settings: "Settings", first: int, last: int, traced: int) -> tuple[Counts, Any, Any]:
     """Return the sums of some devices, and (device, record, received) and the bytes of `traced` packets."""
-    firmware, faults, people, counts = settings.firmware, settings.faults, settings.people, Counts.empty(settings)
+    firmware, faults, people, prices = settings.firmware, settings.faults, settings.people, settings.prices
+    counts = Counts.empty(settings)
     run = Run(
         np.uint64(settings.seed),
         settings.days,
@@ -98,10 +111,16 @@ def _run(settings: "Settings", first: int, last: int, traced: int) -> tuple[Coun
         settings.groups,
         firmware.arguments.get("limit") is None,
         firmware.sketch is not None,
-        *map(float, (faults.reset_rate, faults.power_cuts, faults.loss, faults.stuck_entropy)),
+        float(faults.reset_rate),
+        float(faults.power_cuts),
+        float(faults.loss),
+        float(faults.stuck_entropy),
         faults.clock_skew,
         settings.spent_step,
-        *settings.prices,
+        prices.release,
+        prices.open,
+        prices.store,
+        prices.step,
         settings.first_epoch,
     )
     live, draw = _live_of(firmware), draw_of(firmware)

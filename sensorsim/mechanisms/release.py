@@ -27,7 +27,7 @@ class Release(Mechanism):
     about = "one certified release of every feature, drawn once per record; everything after it is post-processing"
     style = Style("-", "D", "#009e73")
     aliases: ClassVar[tuple[str, ...]] = ("exact",)
-    forms = (
+    forms: ClassVar[tuple[Form, ...]] = (
         Form("release", "release, all features, one bit", LEAN, "rows_bit.release_rows_bit", sends=lambda n: n),
         Form(
             *("release-rows", "release, rows by thresholds", LEAN, "rows_search.release_rows_search"),
@@ -42,7 +42,7 @@ class Release(Mechanism):
         Form("release-stairs", "release, stairs", LEAN, "stairs.release_stairs", sends=lambda n: 24 * n),
     )
     as_shipped = "release-rows"
-    options = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
+    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
     releases = True
     audited = True
     reads = "released"

@@ -20,7 +20,7 @@ class Sampled(Release):
     about = "the same on k of the n features, picked at random, with the whole epsilon on them (k = 1 below epsilon 12)"
     style = Style("-", "*", "#117733")
     aliases: ClassVar[tuple[str, ...]] = ("release_sampled",)
-    forms = (
+    forms: ClassVar[tuple[Form, ...]] = (
         Form(
             *("sampled", "1 feature, rows by thresholds", LEAN, "rows_search.sampled_rows_search_one"),
             lengths=SIZE,
@@ -35,7 +35,16 @@ class Sampled(Release):
         Form("sampled-stairs", "1 feature, stairs", LEAN, "stairs.sampled_stairs_one", sends=lambda n: 24 + which(n)),
     )
     as_shipped = "sampled"
-    options = ("epsilon", "estimator", "k", "redraw", "forward", "kind", "map", "release_sees")
+    options: ClassVar[tuple[str, ...]] = (
+        "epsilon",
+        "estimator",
+        "k",
+        "redraw",
+        "forward",
+        "kind",
+        "map",
+        "release_sees",
+    )
 
     def features_per_record(self, config: Any, n: int) -> int:
         """Return one while the noise dominates, about one for every 8 of epsilon after that."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bitwuzla import Kind
@@ -48,9 +49,9 @@ def convention_of(target: Target) -> Convention | None:
         saved = tuple(f"r{i}" for i in range(4, 12))
         return Convention("ARM:LE:32:Cortex", ("r0", "r1", "r2", "r3"), "r0", "sp", "lr", saved, thumb=True)
     if target.family == "riscv32":
-        arguments, saved = (6, 2) if "+e" in target.mcpu else (8, 12)
-        names = tuple(f"a{i}" for i in range(arguments)), "a0", "sp", "ra"
-        return Convention("RISCV:LE:32:RV32IMC", *names, ("gp", "tp", *(f"s{i}" for i in range(saved))))
+        passed, kept = (6, 2) if "+e" in target.mcpu else (8, 12)
+        names = tuple(f"a{i}" for i in range(passed)), "a0", "sp", "ra"
+        return Convention("RISCV:LE:32:RV32IMC", *names, ("gp", "tp", *(f"s{i}" for i in range(kept))))
     if target.family == "x86":
         return Convention("x86:LE:32:default", (), "EAX", "ESP", "", ("EBX", "ESI", "EDI", "EBP"))
     return None
@@ -226,8 +227,7 @@ class _Proof:
         for name, value in self.inputs.items():
             made[name] = list(value) if isinstance(value, list) else value
             if isinstance(value, list) and len(value) > MANY and name not in self.kernel.written:
-                width = value[0].width
-                made[name] = Table(value, lambda index, name=name, width=width: machine.table_read(name, index, width))
+                made[name] = Table(value, partial(machine.table_read, name, width=value[0].width))
         return made
 
     def differences(

@@ -288,12 +288,14 @@ def input_values(kernel: Kernel, lengths: dict[str, int]) -> tuple[dict[str, Val
         if isinstance(kind, Length):
             values[name] = lengths[name]
             continue
-        width, element, names = int(kind.storage[1:]), kind, [name]
+        width = int(kind.storage[1:])
         if isinstance(kind, Array):
             if kind.contents is not None:
                 values[name] = [known(entry, width) for entry in kind.contents]
                 continue
             element, names = kind.element, [f"{name}_{i}" for i in range(array_length(kernel, name, lengths))]
+        else:
+            element, names = kind, [name]
         secrets, ends = 1 << number if element.secret else 0, bounds(element, lengths)
         cells = [bv.unknown(one, width, secrets, *ends) for one in names]
         if not isinstance(kind, Array) or not kind.written:

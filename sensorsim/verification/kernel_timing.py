@@ -281,7 +281,8 @@ def watch(sets: Sequence[Vectors], counter: BlockCounter, tally: Tally, function
     for name in sorted({name for name, _ in places.values()}):
         times = max(part.timed.get(name, 0) + part.entered.get(name, 0) for part in tally.parts.values())
         if times:
-            operations.append(TimedOperation(name, times, *prices.get(name, (None, None)), name in slow))
+            least, most = prices.get(name, (None, None))
+            operations.append(TimedOperation(name, times, least, most, name in slow))
     return Watched(count, paths, own_paths, addresses, tuple(operations), branch, access)
 
 

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.errors import FailedProofError, InputError, UnableError
 from sensorsim._util.files import temporary_folder
 from sensorsim._util.terminal import counted
-from sensorsim.codegen.compliance import tool_version
+from sensorsim.codegen.compliance import MANIFEST, tool_version
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.manifest import AGAIN, NUMBER, UNREADABLE, Package, read_regular
 from sensorsim.codegen.package_options import Load, Options, wrong_parameter
 from sensorsim.codegen.package_tables import Noise, encoder_tables, for_package, sketch_table
-from sensorsim.codegen.write import DATA, MANIFEST, files_in, signed_manifest
+from sensorsim.codegen.write import DATA, files_in, signed_manifest
 from sensorsim.language.c.comments import comment
 from sensorsim.language.c.declarations import Table
 from sensorsim.language.load import FILE

@@ -142,9 +142,11 @@ def serve(connection: Connection) -> None:
         except InputError as error:
             answer = (False, (FailedProofError if isinstance(error, FailedProofError) else InputError)(str(error)))
         except Exception as error:  # the other side knows whether the package was altered
-            full = isinstance(error, OSError) and error.errno in FULL
-            said = f"{error!r}" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-            answer = (False, InputError(str(no_room(error))) if full else RuntimeError(f"{step.about}: {said}"))
+            if isinstance(error, OSError) and error.errno in FULL:
+                answer = (False, InputError(str(no_room(error))))
+            else:
+                said = f"{error!r}" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+                answer = (False, RuntimeError(f"{step.about}: {said}"))
         connection.send(answer)
 
 

@@ -34,8 +34,7 @@ def special_rule(
         return as_word(check.join(*(new if new.lo <= new.hi else old
                                          for new, old in ((one, words[1]), (other, words[2])))))  # fmt: skip
     if rule is intervals.larger:
-        top: Span = intervals.larger(*words)
-        return top.with_bounds(top.lo, top.hi, check.common(*words), top.under)
+        return _larger(check, *words)
     if rule is intervals.truncated:
         ratio = _quotient(check, *words)
         ratio.made = rule, tuple(words)
@@ -63,6 +62,12 @@ def special_rule(
             if less.primitive.interval is intervals.smaller and any(ir.same(whole, part) for part in parts):
                 return Span(0, words[0].hi, above=words[0].uppers())
     return None
+
+
+def _larger(check: Check, a: Span, b: Span) -> Span:
+    """Return max(a, b); below what both are below."""
+    top = intervals.larger(a, b)
+    return top.with_bounds(top.lo, top.hi, check.common(a, b), top.under)
 
 
 def _quotient(check: Check, a: Span, b: Span) -> Span:

@@ -344,6 +344,7 @@ class RowsTable(NoiseTable):
 
     def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
         known: dict[str, Any] = {"features": constants["n"], "release": constants["k"], "certificate": None}
+        counts: tuple[tuple[int, ...], ...]
         if "base" in constants:  # one bit: the counts of the two symbols at both ends
             bits = self.count_bits
             at_0, rest = divmod(constants["base"], 1 << (31 - bits))
