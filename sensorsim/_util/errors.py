@@ -85,7 +85,7 @@ class InputError(ValueError):
 
 
 class FailedProofError(InputError):
-    """What was to be proved does not hold: no fault of the input, so the command line exits with code 1."""
+    """A proof that fails: no fault of the input, so the command line exits with code 1."""
 
     exit_code = 1
 

@@ -1,4 +1,4 @@
-"""What every result of the public functions can do: show itself in a line or a few, as HTML, as data, as a figure.
+"""Let every result of the public functions show itself in a line or a few, as HTML, as data, as a figure.
 
 A result says its `title` and its `facts`, a few pairs of a name and a text; the rest follows from them. `to_dict` is
 what `--format json` prints and `rows` is what `--format csv` prints, so that a notebook and a shell see the same.
@@ -23,11 +23,11 @@ class Shown:
     """A result that shows itself. Give `title`, `facts`, `to_dict`, `to_frame` and `figure`."""
 
     def title(self) -> str:
-        """What it is, in a few words."""
+        """Return what it is, in a few words."""
         raise NotImplementedError
 
     def facts(self) -> Mapping[str, str]:
-        """What a reader wants to know first, by name."""
+        """Return what a reader wants to know first, by name."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def _notes(report: MachineReport) -> list[str]:
 
 
 def _worst(report: MachineReport) -> list[str]:
-    """What the worst case is, for which core, and why a case has none."""
+    """Say what the worst case is, for which core, and why a case has none."""
     bounded = [case for case in report.cases if case.worst_case.cost is not None]
     lines: list[str] = []
     if bounded:

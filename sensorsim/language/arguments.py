@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arguments(kernel: "Kernel", lengths: Mapping[str, int], value: Callable[[str, int, int], int]) -> dict[str, Any]:
-    """One argument for each parameter; `value(name, lo, hi)` chooses every number. Arrays are lists."""
+    """Make an argument for each parameter; `value(name, lo, hi)` chooses every number. Arrays are lists."""
     made: dict[str, Any] = {}
     for name, kind in kernel.parameters.items():
         if isinstance(kind, Length):

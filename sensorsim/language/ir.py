@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 
 class Node(Record, identity=True):
-    """What every node has. Nodes are compared by identity, so that a reader can keep notes on them."""
+    """The base of every node. Nodes are compared by identity, so that a reader can keep notes on them."""
 
     at: Place
     type: str  # u32, i32, i64, flag, index; const: a number; array; none: a statement, a call without a result

@@ -255,7 +255,7 @@ class Kernel:
         return secrecy(self)
 
     def run(self, **values: Any) -> Any:
-        """One call by Numba. Arrays that the kernel fills may be left out; the result is what it returns and fills."""
+        """Run one call by Numba. Arrays that the kernel fills may be left out; return the result and what is filled."""
         from sensorsim.language.numba_backend import run
 
         return run(self, values)

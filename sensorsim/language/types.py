@@ -30,7 +30,7 @@ LONG = 257  # a length without test values is tried up to here: past every unrol
 
 
 def numpy_name(storage: str) -> str:
-    """What numpy calls a storage type: uint16 for u16."""
+    """Return numpy's name of a storage type: uint16 for u16."""
     return ("uint" if storage[0] == "u" else "int") + storage[1:]
 
 

@@ -52,7 +52,7 @@ class Sensitivity(NamedTuple):
 
 
 class Mechanism:
-    """What all mechanisms share, with the answers that most of them give."""
+    """The base of all mechanisms, with the answers that most of them give."""
 
     name: ClassVar[str]
     title: ClassVar[str]  # in a legend

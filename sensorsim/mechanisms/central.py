@@ -1,4 +1,4 @@
-"""What mechanisms share that add noise where the weights are: the hospital reads raw records, step by step.
+"""Share what mechanisms need that add noise where the weights are: the hospital reads raw records, step by step.
 
 Settings of the training loop come from a search (bench/search_dpsgd.py). What is best depends on how much noise a step
 carries against its signal, which goes by epsilon times the records of a batch: with a hundred times the records, a

@@ -121,12 +121,12 @@ class Config(ModelSettings):
 
     @property
     def reads(self) -> str:
-        """What the forward pass reads while training."""
+        """Return what the forward pass reads while training."""
         return self.forward or self.object.reads
 
     @property
     def settings(self) -> str:
-        """Of a checked configuration: `tuned` by a search, `as printed` by the authors, or `given` by the user."""
+        """Return whose settings they are: `tuned` by a search, `as printed` by the authors, `given` by the user."""
         mechanism = self.object
         now = {name: getattr(self, name) for name in mechanism.used(self) if name in AUTHORS}
         own = mechanism.own(self)
@@ -233,7 +233,7 @@ def _read(mechanism: Mechanism, base: Config) -> set[str]:
 
 
 def with_settings(config: Config) -> Config:
-    """What was not given of the loop's settings, as the mechanism has it."""
+    """Fill in the settings of the loop that were not given with those of the mechanism."""
     own = config.object.own(config)
     return replace(config, **{name: value for name, value in own.items() if getattr(config, name) is None})
 
@@ -247,7 +247,7 @@ def records_of(dataset: Any, m: int) -> int:
 
 
 def _without_the_unused(config: Config, mechanism: Mechanism, n: int) -> Config:
-    """What a mechanism does not use goes back to its default, so that the same run always has the same key."""
+    """Reset what a mechanism does not use to its default, so that the same run always has the same key."""
     kept = {name: getattr(config, name) for name in (*SHARED, *mechanism.used(config))}
     kept.setdefault("c", 0.0)
     return Config(**AUTHORS | {"map": SIGMOID} | kept | mechanism.adjusted(config, n))

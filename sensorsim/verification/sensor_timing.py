@@ -1,4 +1,4 @@
-"""What each call of a sensor in a program executes: instructions, cycles, stack, and whether secrets change it.
+"""Count what each call of a sensor in a program executes: instructions, cycles, stack, and whether secrets change it.
 
 The public inputs stay the same from trial to trial: the flash, the clock and the length of the record. Only what is
 secret changes, the record and the entropy. Where the blocks that run then differ, the branch is named. For a release

@@ -19,7 +19,7 @@ class RangeError(LanguageError):
 
 
 class Proof(NamedTuple):
-    """What was proved: the widest interval at each line, of the result, and of the operands of each operation."""
+    """A proof: the widest interval at each line, of the result, and of the operands of each operation."""
 
     kernel: str
     lines: dict[Place, tuple[int, int]]
@@ -92,7 +92,7 @@ def common_writes(one: Written, other: Written) -> Written:
 
 
 class State(NamedTuple):
-    """What is known at one point: of names, and which cells of `out` arrays are written."""
+    """Facts at one point: of names, and which cells of `out` arrays are written."""
 
     names: dict[str, Value]
     written: Written
