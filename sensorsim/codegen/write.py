@@ -21,6 +21,7 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.files import cannot_write, check_folder_target, check_takes_files, fill, read_bounded
 from sensorsim.codegen.compliance import MANIFEST, licence_text, sbom, tool_version
 from sensorsim.codegen.package_options import Options
+from sensorsim.language.c import helpers
 from sensorsim.language.c.comments import with_prefix
 from sensorsim.language.c.declarations import Table
 from sensorsim.language.c.identifiers import Names
@@ -73,6 +74,7 @@ def kernel_sources(kernels: Sequence[Kernel], names: Names, as_data: bool = True
     """Collect the sources of the kernels and of all that they call; `as_data` carries the kernels as data too."""
     places = _carried(kernels)
     modules = {name: Path(str(import_module(name).__file__)) for name in (f"{OWN}language.{one}" for one in LANGUAGE)}
+    modules[f"{OWN}language.c.arithmetic"] = Path(str(helpers.__file__)).with_name("arithmetic.h")
     modules |= {
         one.declared.__module__: one.path for one in reachable(list(kernels)) if one.path.resolve() not in places
     }

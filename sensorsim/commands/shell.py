@@ -70,6 +70,8 @@ def _parameter(field: str, one: Declared, command: type[Command[Any]]) -> click.
     default, kind = command.__dataclass_fields__[field].default, one.kind
     made: dict[str, Any] = {"type": KindType(kind), "required": default is REQUIRED, "metavar": kind.metavar}
     if one.argument:
+        word = (kind.metavar or field).upper()
+        made["metavar"] = (word if default is REQUIRED else f"[{word}]") + "..." * kind.several
         return click.Argument([field], nargs=-1 if kind.several else kind.count, **made)
     flag = f"--{flag_of(field, one)}"
     shown = one.default_text
