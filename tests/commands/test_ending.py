@@ -1,6 +1,5 @@
 """How a command ends: its exit code, one short sentence, and what --debug adds."""
 
-import os
 import re
 import signal
 import subprocess
@@ -136,12 +135,12 @@ def test_a_signal_to_end(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     """It breaks off what runs, whatever that makes of it."""
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         for masked in (None, ImportError("cannot load"), SystemExit(130)):
-            handler = signal.getsignal(number)
+            handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            before = signal.signal(number, handler)  # another test may have left its own
 
             def stop(*_: object, number: int = number, masked: BaseException | None = masked, **__: object) -> None:
                 try:
-                    os.kill(os.getpid(), number)
-                    signal.pause()
+                    signal.raise_signal(number)  # to this thread: another one could take a signal to the process
                 except KeyboardInterrupt:
                     if masked is None:
                         raise
@@ -149,5 +148,6 @@ def test_a_signal_to_end(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
             monkeypatch.setattr("sensorsim.commands.program.group.invoke", stop)
             found, out, said = run(capsys, "cost")
+            left = signal.signal(number, before)
             assert (found, out) == (code, "") and said.strip() in ("Interrupted.", "")
-            assert signal.getsignal(number) is handler
+            assert left is handler
