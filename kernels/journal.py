@@ -212,7 +212,7 @@ def follows(slots: BYTE["48"], newer: SLOT, older: SLOT) -> FLAG:
 
 @kernel(step="journal")
 def read_journal(
-    slots: BYTE["48"], identity: BYTE["8"], crc: CRC, found: out(NUMBER["4"]), crc_size: CRC_SIZE
+    slots: BYTE["48"], identity: BYTE["8"], crc: CRC, found: NUMBER["4"], crc_size: CRC_SIZE
 ) -> ANSWER:
     """What the two slots say together: 0 the journal holds, 2 it is blank, 4 it is in doubt.
 
@@ -226,10 +226,6 @@ def read_journal(
     """
     first = slot_state(slots, identity, crc, 0, crc_size)
     second = slot_state(slots, identity, crc, 1, crc_size)
-    found[EPOCH] = 0
-    found[COUNT] = 0
-    found[NEXT] = 0
-    found[ALONE] = 0
     if geu(or_(equal(first, SLOT_FOREIGN), equal(second, SLOT_FOREIGN)), 1):
         return u32(DOUBTFUL)
     one = equal(first, SLOT_GOOD)
@@ -245,6 +241,7 @@ def read_journal(
     if geu(use_second, 1):
         found[EPOCH] = number_at(slots, SLOT_BYTES + EPOCH_AT)
         found[COUNT] = number_at(slots, SLOT_BYTES + SPENT_AT)
+        found[NEXT] = 0
         history = follows(slots, 1, 0)
     else:
         found[EPOCH] = number_at(slots, EPOCH_AT)
@@ -255,7 +252,7 @@ def read_journal(
 
 
 @kernel(step="journal")
-def spend(found: NUMBER["4"], entry: out(COUNTED["2"]), now: NUMBER, budget: BUDGET, reserve: RESERVE) -> ANSWER:
+def spend(found: NUMBER["4"], entry: COUNTED["2"], now: NUMBER, budget: BUDGET, reserve: RESERVE) -> ANSWER:
     """What to store before a release: 0 and the counts, 1 where the epoch's budget is spent, 5 for a clock gone back.
 
     `entry` is how many releases of this epoch are spent already and how many the store must say. A new epoch starts at
@@ -263,8 +260,6 @@ def spend(found: NUMBER["4"], entry: out(COUNTED["2"]), now: NUMBER, budget: BUD
 
     Scaling and overflow: what is spent is taken as no more than the budget, below 2^31, and a reserve is at most 255.
     """
-    entry[0] = 0
-    entry[1] = 0
     if geu(now, found[EPOCH]):
         this_epoch = equal(now, found[EPOCH])
         spent = minu(selectu(geu(this_epoch, 1), found[COUNT], 0), budget)

@@ -284,6 +284,7 @@ def start(
     status = u32(OK)
     if geu(equal(answer, NEW), 1):
         sensor.found[EPOCH] = now
+        sensor.found[COUNT] = 0
         status = store_entry(sensor, identity, crc, 0, now, 0, reserve, crc_size)
         if geu(0, status):
             status = store_entry(sensor, identity, crc, 1, now, 0, reserve, crc_size)
@@ -354,11 +355,11 @@ def count_more(
     Scaling and overflow: what is known of the releases spent is no more than the budget.
     """
     answer = load_journal(sensor, identity, crc, crc_size)
-    if geu(equal(answer, NO_STORE), 1):
-        return u32(NO_STORE)
     epoch = u32(sensor.found[EPOCH])
     spent = minu(sensor.found[COUNT], budget)
     if geu(or_(answer, is_behind(sensor, epoch, spent)), 1):
+        if geu(equal(answer, NO_STORE), 1):
+            return u32(NO_STORE)
         close_sensor(sensor)
         return u32(BAD_JOURNAL)
     if geu(or_(xor(epoch, sensor.epoch), xor(spent, sensor.spent)), 1):
@@ -386,20 +387,14 @@ def count_release(
     """
     now = sensor.port.epoch()
     epoch = u32(sensor.epoch)
-    used = u32(sensor.used)
-    spent = u32(sensor.spent)
-    ahead = u32(0)
     if geu(epoch, now):
         if geu(now, epoch):
-            if geu(used, spent):
-                ahead = u32(0)
-            else:
-                ahead = u32(1)
-                sensor.used = addu(used, 1)
+            used = addu(sensor.used, 1)
+            if geu(sensor.spent, used):
+                sensor.used = used
+                return u32(OK)
         else:
             return u32(BAD_CLOCK)
-    if geu(ahead, 1):
-        return u32(OK)
     status = count_more(sensor, identity, crc, now, budget, reserve, crc_size)
     return status
 
