@@ -6,6 +6,7 @@ here. `load` declares kernels from text that no file holds, through the line cac
 
 import itertools
 import linecache
+import re
 
 from sensorsim.language import ir
 from sensorsim.language.types import Array, Below, Length
@@ -273,3 +274,13 @@ def load(text, file=None, **names):
     scope = {"__name__": "generated", **names}
     exec(compile(text, file, "exec", dont_inherit=True), scope)
     return scope
+
+
+def cases(text):
+    """Split kernels written one after another: each begins with a comment, its title; decorators are added."""
+    found = {}
+    for part in text.strip("\n").split("\n# "):
+        title, source = part.removeprefix("# ").split("\n", 1)
+        decorated = re.sub(r"^def ", "@kernel()\ndef ", source, flags=re.M)
+        found[title] = "\n" + re.sub(r"(@kernel\(.+\)\n)@kernel\(\)\n", r"\1", decorated) + "\n"
+    return found
