@@ -9,10 +9,10 @@ import subprocess
 from dataclasses import dataclass
 
 import pytest
+from own_tables import CORE, board
 from page_commands import Named, covers, named_commands
 from page_text import blocks
 from pages import PAGES, PATH, ROOT, Console, environment
-from test_own_tables import CORE, board
 
 TEXTS = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in PAGES if page.name != "CHANGELOG.md"}
 NAMED = [each for page, text in TEXTS.items() for each in named_commands(page, text)]
