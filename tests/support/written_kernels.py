@@ -1,51 +1,9 @@
 """Kernels as firmware authors write them from an empty file, each in the ways that come to mind first."""
+# ruff: noqa: F403, F405 - the language is imported as in a notebook
 
 import math
 
-from sensorsim.language import (
-    Array,
-    Below,
-    Length,
-    Q,
-    add,
-    add64,
-    addu,
-    and_,
-    asr,
-    asr64,
-    div,
-    divu,
-    eq,
-    equ,
-    ge,
-    geu,
-    i32,
-    i64,
-    kernel,
-    lt,
-    ltu,
-    mac,
-    max_,
-    min_,
-    mul,
-    mul64,
-    mulu,
-    narrow,
-    neu,
-    not_,
-    out,
-    saturating_add,
-    saturating_sub,
-    select,
-    selectu,
-    shru,
-    sub,
-    sub64,
-    subu,
-    u32,
-    wrapping_subu,
-    xor,
-)
+from sensorsim.language import *
 
 SAMPLE = Q("sample", "i16", 15, -(2**15), 2**15 - 1, "a sample", secret=True)
 LEVEL = Q("level", "i16", 0, -(2**15), 2**15 - 1, "a sample that is public")
@@ -117,18 +75,6 @@ def fir(x: SAMPLE["taps"], h: COEFFICIENT["taps"], newest: Below("taps"), taps: 
         else:
             at = u32(taps - 1)
     return max_(min_(narrow(total, 15), 32767), -32768)
-
-
-@kernel(step="fir")
-def fir_forward(x: SAMPLE["taps"], h: COEFFICIENT["taps"], oldest: Below("taps"), taps: TAPS) -> LONG:
-    """From the oldest sample forwards, the last to 0 by a select."""
-    total = i64(0)
-    at = oldest
-    for k in range(taps):
-        total = mac(total, x[at], h[k])
-        at = addu(at, 1)
-        at = selectu(geu(at, taps), 0, at)
-    return narrow(total, 15)
 
 
 @kernel(step="fir")
@@ -252,37 +198,12 @@ def cordic_rotate(angle: TURN, xy: out(POINT["2"]), atan: Array(ANGLE, "steps", 
     xy[1] = y
 
 
-@kernel(step="cordic")
-def cordic_masked(x: AXIS, y: AXIS, atan: Array(ANGLE, "steps", contents=ANGLES), steps: STEPS) -> TURNED:
-    """The angle of a vector, the sign as 1 or -1."""
-    a = x
-    b = y
-    z = i32(0)
-    for i in range(steps):
-        sign = select(ge(b, 0), 1, -1)
-        a_next = add(a, mul(sign, asr(b, i)))
-        b = sub(b, mul(sign, asr(a, i)))
-        a = a_next
-        z = add(z, mul(sign, atan[i]))
-    return z
-
-
 # table interpolation
 
 SINE = tuple(round(32767 * math.sin(math.pi * k / 128)) for k in range(257))
 ENTRY = Q("entry", "i16", 15, -32767, 32767, "a sine")
 PHASE = Q("phase", "u16", 16, 0, 65535, "of a turn")
 SINES = Array(ENTRY, "257", contents=SINE)
-
-
-@kernel(step="interpolation")
-def interpolate(phase: PHASE, table: SINES) -> ENTRY:
-    """a + (b - a) f."""
-    at = shru(phase, 8)
-    part = and_(phase, 255)
-    low = table[at]
-    high = table[addu(at, 1)]
-    return add(low, asr(mul(sub(high, low), part), 8))
 
 
 @kernel(step="interpolation")
@@ -293,13 +214,6 @@ def interpolate_weights(phase: PHASE, table: SINES) -> ENTRY:
     rest = sub(256, part)
     total = add(mul(table[at], rest), mul(table[addu(at, 1)], part))
     return asr(add(total, 128), 8)
-
-
-@kernel(step="interpolation")
-def interpolate_inline(x: PHASE, y: WEIGHT["m"], m: Length("m", 257, 257, "entries")) -> WEIGHT:
-    """Whole words, the product in 64 bits."""
-    i = shru(x, 8)
-    return narrow(mac(mul64(y[i], sub(256, and_(x, 255))), y[addu(i, 1)], and_(x, 255)), 8)
 
 
 @kernel(step="interpolation")
@@ -366,37 +280,6 @@ def search_halving(x: LEVEL["n"], key: LEVEL, n: N) -> Below("n"):
     if geu(lo, 1):
         return subu(lo, 1)
     return u32(0)
-
-
-@kernel(step="search")
-def search_found(x: LEVEL["n"], key: LEVEL, n: N) -> FOUND:
-    """The place of the key by half the distance, in two steps; -1 where it is not there."""
-    low = i32(0)
-    high = sub(n, 1)
-    found = i32(-1)
-    for _ in range(10):
-        if ge(high, low):
-            half = asr(sub(high, low), 1)
-            mid = add(low, half)
-            if eq(x[mid], key):
-                found = mid
-                break
-            if lt(x[mid], key):
-                low = add(mid, 1)
-            else:
-                high = sub(mid, 1)
-    return found
-
-
-@kernel(step="search")
-def search_steps(x: LEVEL["n"], key: LEVEL, n: N) -> COUNT:
-    """How many are below the key, by steps that halve."""
-    at = u32(0)
-    for k in range(10):
-        further = addu(at, shru(512, k))
-        if geu(n, further) and lt(x[subu(further, 1)], key):
-            at = further
-    return at
 
 
 # run-length coding
@@ -527,20 +410,6 @@ def crc32(data: BYTE["n"], n: N) -> WORD:
 
 
 @kernel(step="crc")
-def crc32_branching(data: PLAIN["n"], n: N) -> WORD:
-    """Bit by bit with a branch."""
-    crc = u32(0xFFFFFFFF)
-    for i in range(n):
-        crc = xor(crc, data[i])
-        for _ in range(8):
-            if equ(and_(crc, 1), 1):
-                crc = xor(shru(crc, 1), POLYNOMIAL)
-            else:
-                crc = shru(crc, 1)
-    return xor(crc, 0xFFFFFFFF)
-
-
-@kernel(step="crc")
 def crc32_table(data: PLAIN["n"], table: CRCS, n: N) -> WORD:
     """By a table of 256."""
     crc = u32(0xFFFFFFFF)
@@ -571,18 +440,6 @@ SMALL = Q("small", "i32", 24, -(2**25) + 1, 2**25 - 1, "a weight that is public"
 
 
 @kernel(step="product")
-def multiply_small(
-    m: SMALL["rows * columns"], x: LONG["columns"], y: out(LONG["rows"]), rows: ROWS, columns: COLUMNS
-) -> None:
-    """Products that leave room for 64 of them."""
-    for r in range(rows):
-        total = i64(0)
-        for c in range(columns):
-            total = mac(total, m[r * columns + c], x[c])
-        y[r] = narrow(total, 24)
-
-
-@kernel(step="product")
 def row_times(m: SMALL["n"], x: LONG["n"], bias: LONG, n: TAPS) -> LONG:
     """One row with a bias."""
     total = i64(bias)
@@ -601,15 +458,6 @@ def mean(x: SAMPLE["n"], n: N) -> SAMPLE:
     for i in range(n):
         total = add(total, x[i])
     return div(total, n)
-
-
-@kernel(step="mean")
-def mean_unsigned(x: PLAIN["n"], n: N) -> PLAIN:
-    """The mean of bytes."""
-    total = u32(0)
-    for i in range(n):
-        total = addu(total, x[i])
-    return divu(total, n)
 
 
 @kernel(step="mean")
@@ -656,18 +504,3 @@ def goertzel(x: SAMPLE["n"], coefficient: TONE, n: N) -> POWER:
     power = add64(asr64(mul64(s1, s1), 2), asr64(mul64(s2, s2), 2))
     power = sub64(power, asr64(mul64(narrow(mul64(coefficient, s1), 30), s2), 2))
     return narrow(power, 14)
-
-
-@kernel(step="goertzel")
-def goertzel_sums(x: SAMPLE["n"], coefficient: Q("c", "i16", 14, -32767, 32767, ""), n: N) -> POWER:
-    """One sum for each state, clamped to 24 bits."""
-    s1 = i32(0)
-    s2 = i32(0)
-    for i in range(n):
-        total = mac(i64(0), coefficient, s1)
-        total = sub64(add64(narrow(total, 14), x[i]), s2)
-        s2 = s1
-        s1 = max_(min_(narrow(total, 0), 2**23 - 1), -(2**23))
-    power = mac(mul64(s1, s1), s2, s2)
-    power = sub64(power, mul64(narrow(mul64(coefficient, s1), 14), s2))
-    return narrow(power, 16)
