@@ -28,9 +28,7 @@ def used_by(text: str, known: set[str]) -> set[str]:
     A string names a module whole, or its last part where the source has the folder in an f-string. What is imported for
     a type checker alone does not count, and neither does a docstring.
     """
-    names: list[str] = []
-    folders: list[str] = []
-    words: list[str] = []
+    names, folders, words = [], [], []
     stack: list[ast.AST] = [ast.parse(text)]
     while stack:
         node = stack.pop()
