@@ -177,14 +177,6 @@ def k(n: Length("n", 1, 70000, "")) -> I:
     for i in range(n):
         x = add(x, i)
     return x
-# growth by another that grows
-def k(n: Length("n", 1, 70000, "")) -> I:
-    x = i32(0)
-    y = i32(0)
-    for i in range(n):
-        x = add(x, y)
-        y = add(y, 1)
-    return x
 # growth of two that feed each other
 def k(n: Length("n", 1, 60, "")) -> I:
     x = i32(1)

@@ -68,16 +68,6 @@ def k(a: U["n * n"], x: Below("n"), y: Below("n"), n: N) -> U:
 # an element of another limit
 def k(a: Below("n")["m"], b: U["m"], n: N, m: M) -> U:
     return b[a[0]]
-# a callee that is passed a short array
-def f(a: U["n + 1"], n: N) -> U:
-    return a[n]
-def k(a: U["n"], n: N) -> U:
-    return f(a, n)
-# a callee with swapped lengths
-def f(a: U["n"], n: N, m: M) -> U:
-    return a[n - 1]
-def k(a: U["n"], n: N, m: M) -> U:
-    return f(a, m, n)
 # a callee whose limit is not kept
 def f(n: N, m: LESS, a: U["n"]) -> U:
     return a[m - 1]
@@ -138,16 +128,10 @@ def k(b: BIT, n: N) -> I:
 # a table that is shorter than what is asked
 def k(a: Array(U, "5", (1, 2, 3, 4, 5)), v: U) -> U:
     return a[minu(v, 5)]
-# entries of a table that leave the format
-def k(a: Array(U, "3", (1, 2, 30)), b: U["10"], v: Below("n"), n: Length("n", 3, 3, "")) -> U:
-    return b[a[v]]
 # a split that tells nothing
 @kernel(split="v")
 def k(a: U["5"], v: U) -> U:
     return a[shru(v, 0)]
-# a mean that leaves its type
-def k(v: W, w: W) -> W:
-    return shru(addu(v, w), 1)
 # the edge of an if
 def k(v: U) -> U:
     if geu(v, 5):

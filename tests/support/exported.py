@@ -11,7 +11,7 @@ import pytest
 
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.package_options import Options
-from sensorsim.codegen.write import write_folder
+from sensorsim.codegen.write import OWN_HASH, sha256, write_folder
 from sensorsim.commands.program import main
 
 BOARDS = Path(__file__).parent / "boards"
@@ -67,3 +67,14 @@ def check_means(packets, truth, folder, capsys):
         assert row["count"] == len(own)
         held.append(row["low"] <= sum(own) / len(own) <= row["high"])
     assert len(held) == 14 and held.count(False) <= 5
+
+
+def refresh(folder, *added):
+    """Repair every hash of a package that was altered, as its author could; list the added files too."""
+    file = folder / "MANIFEST.json"
+    data = json.loads(file.read_text())
+    names = [name for name in dict.fromkeys((*data["files"], *added)) if (folder / name).exists()]
+    data["files"] = {name: sha256((folder / name).read_bytes()) for name in names}
+    del data[OWN_HASH]
+    data[OWN_HASH] = sha256(json.dumps(data, indent=1) + "\n")
+    file.write_text(json.dumps(data, indent=1) + "\n")

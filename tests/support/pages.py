@@ -34,19 +34,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from page_text import Block, blocks, commands, renewed, same, trimmed
 from schema_text import faults
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    [
-        *ROOT.glob("*.md"),
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "bench").glob("*.md"),
-        *(ROOT / "tables").rglob("*.md"),
-    ]
-)
+PAGES = sorted(page for pattern in ("*.md", "docs/*.md", "bench/*.md", "tables/**/*.md") for page in ROOT.glob(pattern))
 SHELL = re.compile(r"[|<>;&*`$]")  # what only a shell understands
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 SETTINGS = {"COLUMNS": "80", "LINES": "24", "NO_COLOR": "1", "PATH": PATH}
@@ -116,13 +110,11 @@ def run_console(block: Block, console: Console) -> Found:
     for (command, shown), (following, _) in itertools.pairwise(asked):
         real = console.run(command)
         if console.code and following.strip() != "echo $?":
-            wrong.append(
-                f"$ {command}\nends with exit code {console.code} and no `$ echo $?` follows\n" + "\n".join(real)
-            )
+            why = f"ends with exit code {console.code} and no `$ echo $?` follows"
+            wrong.append("\n".join([f"$ {command}", why, *real]))
         if not same(trimmed(shown), real, block.remarks.get("varies")):
-            wrong.append(
-                f"$ {command}\n" + "\n".join(difflib.unified_diff(trimmed(shown), real, "shown", "real", lineterm=""))
-            )
+            changes = difflib.unified_diff(trimmed(shown), real, "shown", "real", lineterm="")
+            wrong.append("\n".join([f"$ {command}", *changes]))
             shown = renewed(trimmed(shown), real) + [""] * (len(shown) - len(trimmed(shown)))
         out += [f"$ {command}", *shown]
     return Found("\n".join(out) + "\n", wrong)
@@ -228,18 +220,9 @@ def _paths() -> Iterator[None]:
                 del sys.modules[name]
 
 
-@contextlib.contextmanager
-def environment(**values: str) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def environment(**values: str) -> Any:
+    """Set variables of the environment for a while."""
+    return mock.patch.dict(os.environ, values)
 
 
 def main(words: list[str]) -> int:

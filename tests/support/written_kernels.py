@@ -265,23 +265,6 @@ def search_inclusive(x: LEVEL["n"], key: LEVEL, n: N) -> FOUND:
     return -1
 
 
-@kernel(step="search")
-def search_halving(x: LEVEL["n"], key: LEVEL, n: N) -> Below("n"):
-    """The last place not above the key, or 0; the middle by half the distance."""
-    lo = u32(0)
-    hi = u32(n)
-    for _ in range(11):
-        if ltu(lo, hi):
-            mid = addu(lo, shru(subu(hi, lo), 1))
-            if ge(key, x[mid]):
-                lo = addu(mid, 1)
-            else:
-                hi = mid
-    if geu(lo, 1):
-        return subu(lo, 1)
-    return u32(0)
-
-
 # run-length coding
 
 RUN = Q("run", "u16", 0, 0, 1000, "how often")
@@ -350,20 +333,6 @@ def encode_scanning(x: PLAIN["n"], values: out(PLAIN["n"]), runs: out(RUN["n"]),
         runs[count] = run
         count = addu(count, 1)
         at = addu(at, run)
-    return count
-
-
-@kernel(step="runs")
-def encode_changes(x: PLAIN["n"], starts: out(Below("n")["n"]), n: N) -> COUNT:
-    """Where runs begin."""
-    count = u32(0)
-    for i in range(n):
-        fresh = u32(1)
-        if geu(i, 1) and equ(x[i], x[i - 1]):
-            fresh = u32(0)
-        if equ(fresh, 1):
-            starts[count] = i
-            count = addu(count, 1)
     return count
 
 
@@ -437,15 +406,6 @@ def multiply(
 
 
 SMALL = Q("small", "i32", 24, -(2**25) + 1, 2**25 - 1, "a weight that is public")
-
-
-@kernel(step="product")
-def row_times(m: SMALL["n"], x: LONG["n"], bias: LONG, n: TAPS) -> LONG:
-    """One row with a bias."""
-    total = i64(bias)
-    for c in range(n):
-        total = mac(total, m[c], x[c])
-    return saturating_add(narrow(total, 24), bias)
 
 
 # div(sum, n)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from exported import refresh
 
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import fill
@@ -66,17 +67,10 @@ def test_bits_counts_and_memory_on_one_core(package):
 
 def altered(package, folder):
     """A copy whose C is altered together with its hash in the manifest: only running it can tell."""
-    from sensorsim.codegen.write import sha256
-
     copy = shutil.copytree(package, folder / "package")
     source = copy / "src" / "ss_spof_lean.c"
     source.write_text(source.read_text().replace("ss_asr(noisy, 1U)", "ss_asr(noisy, 2U)"))
-    manifest = json.loads((copy / "MANIFEST.json").read_text())
-    manifest["files"]["src/ss_spof_lean.c"] = sha256(source.read_bytes())
-    key = "sha256_of_this_file_without_this_line"
-    del manifest[key]
-    manifest[key] = sha256(json.dumps(manifest, indent=1) + "\n")
-    (copy / "MANIFEST.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    refresh(copy)
     return copy
 
 
@@ -114,20 +108,8 @@ def test_other_bits_or_a_stop_of_the_build_with_ubsan_is_a_failed_proof(package,
 
 
 def test_json_has_a_version_and_every_number(package, capsys):
-    main(
-        [
-            "verify",
-            str(package),
-            "--target",
-            "cortex-m3",
-            "--random-core",
-            "50",
-            "--random-host",
-            "50",
-            "--format",
-            "json",
-        ]
-    )
+    few = ["--target", "cortex-m3", "--random-core", "50", "--random-host", "50"]
+    main(["verify", str(package), *few, "--format", "json"])
     data = json.loads(capsys.readouterr().out)
     assert data["schema_version"] == 2
     assert data["passed"] is True
