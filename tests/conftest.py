@@ -59,7 +59,7 @@ DEEPER |= {one for one in ALL_KERNELS if Path(one.at.file).stem in DEVICE}
     ],
 )
 def compiled_kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Every kernel, for tests that compile it."""
+    """Return every kernel, for tests that compile it."""
     return request.param
 
 

@@ -1,4 +1,4 @@
-"""Every module has a door: the command line or `import sensorsim` reaches it, by imports or by its name in a string."""
+"""Check that a command or `import sensorsim` reaches every module, by imports or by its name in a string."""
 
 import ast
 import re

@@ -96,7 +96,7 @@ def test_a_new_command_is_found(text):
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with the files that the commands name."""
+    """Make a folder with the files that the commands name."""
     for name in ("board.csv", "my-board.csv"):
         (tmp_path / name).write_text(board(), "utf-8")
     (tmp_path / "my-core.csv").write_text(CORE, "utf-8")

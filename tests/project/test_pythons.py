@@ -89,7 +89,7 @@ def interpreters():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with the package and what it needs for a start, all of it plain Python."""
+    """Make a folder with the package and what it needs to start, all of it plain Python."""
     folder = tmp_path_factory.mktemp("site")
     without = shutil.ignore_patterns("__pycache__", "*.so")
     for name in PURE:

@@ -247,7 +247,7 @@ def bad_values(kind: Kind) -> tuple[str, ...]:
 
 
 def line(name: str, values: Values) -> tuple[str, ...]:
-    """A command line: options first, arguments after `--` so that any text may be one."""
+    """Return a command line: options first, arguments after `--` so that any text may be one."""
     given = {option: (value,) if isinstance(value, str) else value for option, value in values.items()}
     options = [word for option, words in given.items() if option.startswith("-") for word in (option, *words)]
     arguments = [word for option, words in given.items() if not option.startswith("-") for word in words]
@@ -273,12 +273,12 @@ def of_command(name: str, options: dict[str, Kind]) -> Iterator[Case]:
 
 @cache
 def every_case() -> tuple[Case, ...]:
-    """All of them, in the order of the commands."""
+    """Return all cases, in the order of the commands."""
     return (*(case for name, options in declared().items() for case in of_command(name, options)), *map(Case, PAIRS))
 
 
 def furnish_more(folder: Path) -> None:
-    """What takes longer: a model, a package, readings of days, and packets of sensors."""
+    """Make what takes longer: a model, a package, readings of days, and packets of sensors."""
     import numpy as np
 
     from sensorsim.codegen.manifest import open_package

@@ -117,7 +117,7 @@ class Browser:
 
 @contextlib.contextmanager
 def browser(folder):
-    """A fresh one; fails with one sentence where there is none."""
+    """Start a browser; fail with one sentence where there is none."""
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.fail(MISSING, pytrace=False)
     driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

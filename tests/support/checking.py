@@ -83,7 +83,7 @@ class _Left(Exception):  # noqa: N818 - no error
 
 
 class Checker:
-    """One call. `path` is the sequence of nodes that ran, with the place of each access; `ways` those of `if`."""
+    """Run one call. `path` is the sequence of nodes that ran, with the place of each access; `ways` of `if` tests."""
 
     def __init__(self, proof=None, most=10**7):
         self.proof, self.path, self.ways, self.most = proof, [], set(), most
@@ -251,7 +251,7 @@ class Checker:
 
 
 def load(text, file=None, **names):
-    """What the text declares, by name: run as a notebook cell is."""
+    """Return what the text declares, by name: run as a notebook cell is."""
     file = file or f"<generated {next(_texts)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope = {"__name__": "generated", **names}

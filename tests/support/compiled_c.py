@@ -20,7 +20,7 @@ def library(kernels, folder, prefix="ss_", options=()):
 
 
 def off(host, kernel, count=300, lengths=(), function=None):
-    """How many bits of random and edge vectors differ between the library and Numba."""
+    """Return how many bits of random and edge vectors differ between the library and Numba."""
     total = 0
     for make in (random_vectors, edge_vectors):
         vectors = make(kernel, dict(lengths), count, 1)

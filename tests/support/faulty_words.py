@@ -58,7 +58,7 @@ def pool_of_five(seed: Sequence[int], count: int, width: int) -> Array:
 
 
 def lfsr(seed: Sequence[int], count: int, width: int) -> Array:
-    """One step of one bit for each draw: a word has 31 bits of the one before."""
+    """Advance one bit for each draw: a word has 31 bits of the one before."""
     state = int(sound(seed, 1, 1)[0, 0]) | 1
     made = np.empty(count * width, np.uint32)
     for i in range(len(made)):
@@ -68,7 +68,7 @@ def lfsr(seed: Sequence[int], count: int, width: int) -> Array:
 
 
 def lcg(seed: Sequence[int], count: int, width: int) -> Array:
-    """A linear congruential generator modulo 2^32: its top bits pass, its lowest bits have short periods."""
+    """Use a linear congruential generator modulo 2^32: its top bits pass, its lowest bits have short periods."""
     state = int(sound(seed, 1, 1)[0, 0])
     made = np.empty(count * width, np.uint32)
     for i in range(len(made)):

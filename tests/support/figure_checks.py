@@ -1,4 +1,4 @@
-"""What is wrong with a figure, whatever it shows: texts on texts, texts cut off, axes that end where nothing can be."""
+"""Find faults of any figure: texts on texts, texts cut off, axes that end where nothing can be."""
 
 import itertools
 import re
@@ -17,7 +17,7 @@ OF_ACCURACY = re.compile(r"accuracy|intervals that hold")
 
 
 def shown_texts(figure):
-    """Every text that is drawn; a tick out of its axis has a label that is not."""
+    """Return every text that is drawn; a tick out of its axis has a label that is not."""
     hidden = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):

@@ -12,7 +12,7 @@ UNSIGNED = (
 
 
 class Expressions:
-    """What a writer of kernels needs to write a value; it keeps the names that are in sight."""
+    """Write expressions; keep the names that are in sight."""
 
     # expressions: text, lowest, highest
 
@@ -20,7 +20,7 @@ class Expressions:
         return self.within(storage[0] + "32", lo, hi)
 
     def within(self, kind, lo, hi):
-        """An expression whose value is clamped to lo … hi, most of the time."""
+        """Return an expression whose value is clamped to lo … hi, most of the time."""
         text, least, most = self.expression(kind, self.one(0, 1, 2, 3))
         if self.chance(0.02):
             return text
@@ -170,7 +170,7 @@ class Expressions:
     # places
 
     def place(self, size):
-        """An index that is inside, nearly always."""
+        """Return an index that is inside, nearly always."""
         if self.chance(0.02):
             return self.one("n", *self.counters, *self.lengths)
         inside = ["0", f"({size}) - 1"] if not size.isdigit() else ["0", str(int(size) - 1)]

@@ -170,7 +170,7 @@ class Writer(Expressions):
             self.make_let()
 
     def make_fill(self):
-        """An `out` array, written from one end to the other."""
+        """Write an `out` array from one end to the other."""
         name = next((name for name in self.arrays if self.arrays[name][4] == "out" and name not in self.filled), None)
         if name is None:
             self.make_store()
@@ -250,7 +250,7 @@ class Writer(Expressions):
         self.values[made] = storage[0] + "32", lo, hi
 
     def mixed(self, call, kind, lo, hi):
-        """A call beside a load."""
+        """Return a call beside a load."""
         larger = "maxu" if kind == "u32" else "max_"
         loads = self.loads(kind)
         return f"{larger}({call}, {self.one(*loads)[0] if loads else 0})"

@@ -45,7 +45,7 @@ def kernel_of(form, call):
 
 
 def constants():
-    """What hand and export share: the tables, and a macro for each number that goes with them."""
+    """Return what hand-written and exported C share: the tables, and a macro for each number."""
     found = {form: table_of(form).c_constants() for form in FORMS}
     assert found["rows"] == {"cuts": 4, "knot_bits": 2}  # what the hand-written C is for
     macros = {
@@ -65,7 +65,7 @@ def constants():
 
 
 def bound_calls():
-    """A file that includes the private headers and calls every release with constants."""
+    """Return a file that includes the private headers and calls every release with constants."""
     kernels = [kernel_of(form, call) for form in FORMS for call in CALLS]
     names = Names(kernels, "ss_", private=True)
     lines = [f'#include "{header}"' for header in ("constants.h", *dict.fromkeys(map(names.header, kernels)))]
@@ -90,7 +90,7 @@ def sources(folder):
 
 
 def build(command, source, core):
-    """All of its releases, compiled and linked: a machine that is ready to run them."""
+    """Compile and link all of its releases; return a machine that is ready to run them."""
     folder, out = source.parent, source.with_suffix(".elf")
     script = (files("sensorsim.machine") / "link.ld").read_text("utf-8").replace("@ENTRY@", "rows_all")
     fill(folder, {"link.ld": script})
@@ -135,7 +135,7 @@ def run(machine, form, call, core):
 
 @cache
 def by_kernel(form, call):
-    """The same from the kernel, in plain Python."""
+    """Return the releases of the kernel in plain Python."""
     kernel, released = kernel_of(form, call), []
     table = {name: value.tolist() if name == "table" else value for name, value in table_of(form).arguments().items()}
     for record, words in zip(*inputs(call), strict=True):

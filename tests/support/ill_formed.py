@@ -1,4 +1,4 @@
-"""What is not in the language: each text, the line that is at fault (from the `def`, counted as 1), what is said.
+"""Texts outside the language: each with the line at fault (from the `def`, counted as 1) and the message.
 
 The texts are modules with the names of `HEAD`; the kernel at fault is the last one.
 """

@@ -44,7 +44,7 @@ def first_alarm(seed: bytes, repeated: int, too_many: int, window: int = 512) ->
 
 
 def shows_a_pattern(seed: bytes) -> bool:
-    """Whether 1,024 bytes count or repeat themselves: each test as a sentence says it."""
+    """Tell whether 1,024 bytes count or repeat themselves: each test as a sentence says it."""
     even = sum((seed[i] + (seed[i - 16] if i >= 16 else 0)) % 256 == 2 * (seed[i - 8] if i >= 8 else 0) % 256
                for i in range(1024))  # fmt: skip
     repeats = any(
@@ -91,7 +91,7 @@ def slot_kind(held: bytes, identity: bytes) -> str:
 
 
 def read_journal(slots: Sequence[bytes], identity: bytes) -> tuple[str, tuple[int, int], int]:
-    """What two slots say: "holds", "blank" or "doubt"; epoch and count; the slot to write next."""
+    """Read two slots: "holds", "blank" or "doubt"; epoch and count; the slot to write next."""
     kinds = [slot_kind(held, identity) for held in slots]
     if "foreign" in kinds:
         return "doubt", (0, 0), 0
@@ -110,7 +110,7 @@ def read_journal(slots: Sequence[bytes], identity: bytes) -> tuple[str, tuple[in
 
 
 class Table:
-    """What a sensor draws from: how many features, how many of them released, how one value is drawn and sent."""
+    """A table: how many features, how many of them released, how one value is drawn and sent."""
 
     def __init__(self, features: int, k: int, value_bits: int, draw: Callable[[int, int], int], lift: int = 0) -> None:
         self.features, self.k, self.value_bits, self.draw, self.lift = features, k, value_bits, draw, lift

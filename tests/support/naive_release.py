@@ -9,7 +9,7 @@ D = 1 << 15
 
 
 def release(x: int, table: Sequence[int], word: int, limit: int, stair_bits: int) -> int:
-    """One released value, by the definition in whole numbers of any size."""
+    """Return one released value, by the definition in integers of any size."""
     S, k = 2**stair_bits, (len(table) - 1).bit_length()
     A = table[word // 2 ** (32 - k)]
     U = word % S - S // 2

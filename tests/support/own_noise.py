@@ -20,7 +20,7 @@ def rows_table(features: int, release: int) -> NoiseTable:
 
 
 def several(table: Any, k: int) -> Any:
-    """The same draw for k features of a record."""
+    """Return the table with the draw for k features of a record."""
     return certified(replace(table, release=k, epsilon=table.epsilon * k))
 
 

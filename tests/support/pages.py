@@ -1,4 +1,4 @@
-"""What the pages show is what the program prints: their blocks are read here, run, compared and written anew.
+"""Read the blocks of the pages, run them, compare what they show with what the program prints, and renew them.
 
     python tests/support/pages.py [--write] [--slow] [PAGE…]     compare; --write puts the real output into the pages
 
@@ -50,7 +50,7 @@ LONGEST = 900  # seconds of one command
 
 @dataclass
 class Found:
-    """What running a block gave: its text with the real output in it, and what differs."""
+    """The text of a block with the real output in it, and what differs."""
 
     text: str
     differences: list[str]
@@ -76,7 +76,7 @@ class Console:
         return trimmed([*printed.splitlines(), *(told if self.code else [])])
 
     def json(self, command: str) -> Any:
-        """What a command of ours prints as JSON."""
+        """Return what a command of ours prints as JSON."""
         printed, said = self._ours([*shlex.split(command)[1:], "--format", "json"])
         assert printed.startswith("{"), f"{command} prints no JSON: {printed[:200]} {said}"
         return json.loads(printed)
@@ -208,7 +208,7 @@ def run_page(text: str, folder: Path, slow: bool) -> tuple[str, list[str]]:
 
 @contextlib.contextmanager
 def _paths() -> Iterator[None]:
-    """Where Python looks for modules, as it was before, and nothing of a page's folder among them."""
+    """Restore Python's module path and forget modules of the page's folder."""
     path, modules = sys.path[:], set(sys.modules)
     try:
         yield

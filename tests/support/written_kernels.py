@@ -216,14 +216,6 @@ def interpolate_weights(phase: PHASE, table: SINES) -> ENTRY:
     return asr(add(total, 128), 8)
 
 
-@kernel(step="interpolation")
-def interpolate_divided(x: Q("x", "i16", 0, 0, 999, ""), y: Array(ENTRY, "11", contents=SINE[:11])) -> ENTRY:
-    """Ten steps of a hundred, by division."""
-    i = divu(x, 100)
-    part = subu(x, mulu(divu(x, 100), 100))
-    return add(y[i], div(mul(sub(y[addu(i, 1)], y[i]), part), 100))
-
-
 # binary search
 
 
@@ -430,20 +422,6 @@ def mean_rounded(x: LEVEL["n"], n: N) -> Q("mean", "i16", 0, -(2**15), 2**15 - 1
     if lt(total, 0):
         return max_(div(sub(total, half), n), -32768)
     return min_(div(add(total, half), n), 32767)
-
-
-@kernel(step="mean")
-def mean_above(x: LEVEL["n"], least: LEVEL, n: N) -> LEVEL:
-    """The mean of those at or above a level; 0 where there is none."""
-    total = i32(0)
-    count = i32(0)
-    for i in range(n):
-        if ge(x[i], least):
-            total = add(total, x[i])
-            count = add(count, 1)
-    if eq(count, 0):
-        return 0
-    return max_(min_(div(total, count), 32767), -32768)
 
 
 # Goertzel
