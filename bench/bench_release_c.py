@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_hand_c import CALLS, CORES, FEATURES, FORMS, build, by_kernel, clang, run, sources
+from hand_c import CALLS, CORES, FEATURES, FORMS, build, by_kernel, clang, run, sources
 
 GCC = {
     "cortex-m0plus": ("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb"),

@@ -113,7 +113,7 @@ def opacus() -> list[Ratio]:
 
 def hand_c() -> list[Ratio]:
     """Instructions of the exported C and of C written by hand for the same constants, clang -O2, Cortex-M0+."""
-    from test_hand_c import FORMS, build, clang, run, sources
+    from hand_c import FORMS, build, clang, run, sources
 
     core = "cortex-m0plus"
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--check", type=Path, nargs="?", const=STORED, help="compare with a stored file")
     asked = parser.parse_args(words)
-    sys.path[:0] = [str(HERE), *(str(HERE.parent / "tests" / name) for name in ("support", "kernels"))]
+    sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "support")]
     found = []
     for package, measure in PEERS.items():
         if importlib.util.find_spec(package) is None:

@@ -16,9 +16,9 @@ ALL_KERNELS = sorted(shipped().values(), key=lambda kernel: kernel.name)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What is compiled is kept for this session, and shared by its processes; the user's own store is not touched.
+    """Store compiled kernels for this session and its processes, apart from the user's cache.
 
-    The compiler keeps its parts where it always does: to build them anew takes it some ten seconds a core.
+    The compiler uses its own cache as always: to build that anew takes some ten seconds a core.
     """
     if not hasattr(config, "workerinput"):
         os.environ.update(tools.environment())
@@ -32,7 +32,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep the tests of a file on one worker, unless --dist says otherwise: what they share is then made once."""
+    """Keep the tests of a file on one worker, unless --dist says otherwise, so that they share fixtures."""
     from xdist.scheduler import LoadFileScheduling
 
     return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
@@ -40,15 +40,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.fixture(params=ALL_KERNELS, ids=lambda kernel: kernel.name)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Every kernel of the package, one after the other."""
+    """Return every kernel of the package in turn."""
     return request.param
 
 
-PARTS = {part for kernel in ALL_KERNELS for part in kernel.called}
-VARIANTS = {one for one in ALL_KERNELS for other in ALL_KERNELS if one.name.startswith(f"{other.name}_")}
-
-DEVICE = {one for one in ALL_KERNELS if Path(one.at.file).stem in ("generator", "health", "journal", "packet")}
-DEEPER = PARTS | VARIANTS | DEVICE
+# Kernels that others call, variants of one kernel, and those of the device are compiled in slow tests alone.
+DEVICE = ("generator", "health", "journal", "packet")
+DEEPER = {part for kernel in ALL_KERNELS for part in kernel.called}
+DEEPER |= {one for one in ALL_KERNELS for other in ALL_KERNELS if one.name.startswith(f"{other.name}_")}
+DEEPER |= {one for one in ALL_KERNELS if Path(one.at.file).stem in DEVICE}
 
 
 @pytest.fixture(
@@ -59,14 +59,13 @@ DEEPER = PARTS | VARIANTS | DEVICE
     ],
 )
 def compiled_kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Every kernel, for tests that compile it. When slow also those that others call, which are compiled with them, and
-    variants of one kernel, as sampled_rows_bit is of sampled_rows, and those of the device, which test_device runs."""
+    """Return every kernel, for tests that compile it."""
     return request.param
 
 
 @pytest.fixture
 def written(tmp_path):
-    """A function that writes a CSV and gives its path."""
+    """Return a function that writes a CSV and returns its path."""
 
     def write(content, name="mine.csv"):
         path = tmp_path / name

@@ -1,34 +1,23 @@
 """The audit of tables: it passes what is sound, finds what is not, and repeats itself."""
 
 from dataclasses import replace
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from own_noise import rows_table
 
 from sensorsim._util.errors import InputError
 from sensorsim.auditing import Audit, examine, make_source
 from sensorsim.auditing.table_sources import interleaved
-from sensorsim.noise.kinds.rows_table import RowsTable
-from sensorsim.noise.noise_table import NoiseTable, certified, make_table
+from sensorsim.noise.noise_table import NoiseTable, make_table
 
 DRAWS = 1 << 17
-ROWS = (  # certified by 2991/604 < exp(1.6); symmetric under x -> 1-x
-    (32637, 17946, 2369, 2369, 3624, 6591),
-    (13913, 17946, 11731, 11731, 3624, 6591),
-    (6591, 14450, 11727, 11727, 14450, 6591),
-)
 
 
 def audit(table: NoiseTable, mechanism: str | None = None, **options: Any) -> Audit:
     return examine(make_source(table, mechanism), **options)
-
-
-def rows_table(features: int, release: int) -> NoiseTable:
-    counts = (*ROWS, ROWS[1][::-1], ROWS[0][::-1])
-    return certified(RowsTable(Decimal("1.6") * release, features, release, 15, 16, counts))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_audit import rows_table
+from own_noise import rows_table
 
 from sensorsim.commands.program import main
 from sensorsim.noise.noise_table import make_table, ready_table

@@ -6,7 +6,7 @@ from typing import Any
 import faulty_words
 import numpy as np
 import pytest
-from test_audit import rows_table
+from own_noise import rows_table
 
 from sensorsim.auditing import Audit, Source, examine, make_source
 from sensorsim.auditing.packet_source import repeat

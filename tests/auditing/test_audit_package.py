@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_audit import rows_table
+from own_noise import rows_table
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill

@@ -1,34 +1,16 @@
 """A stranger's own board: files with a processor or a chip, checked like ours, and every way to get one wrong."""
 
-import csv
 import hashlib
-import io
 import json
 from pathlib import Path
 
 import pytest
 from command import run
+from own_tables import CORE, DEAR, HEAD, board
 
-from sensorsim.costing.chips import CHIP_SCHEMA, STORE_COLUMNS, energy_file, load_chip, own_files
+from sensorsim.costing.chips import STORE_COLUMNS, load_chip, own_files
 from sensorsim.costing.cost_report import cost
-from sensorsim.costing.prices import CPU_SCHEMA, load_cpu
-
-HEAD = ",".join(CPU_SCHEMA.names)
-CORE = f"# title: My core\n# extends: cortex-m4\n{HEAD}\nMYOP,r,,32,any,cycles,1,1,1,,,,a note,confirmed,,\n"
-DEAR = (
-    f"# title: Dear core\n# alters: cortex-m4\n{HEAD}\nADD,any,ADD/INDEX,8/16/32,any,cycles,9,9,9,,,,me,confirmed,,\n"
-)
-
-
-def board(**changed):
-    """The nRF52840's row under another name, with other cells."""
-    with energy_file().open(encoding="utf-8", newline="") as file:
-        row = next(row for row in csv.DictReader(file) if row["chip"] == "nrf52840")
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CHIP_SCHEMA.names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerow({**row, "chip": "mine", "name": "My board", **changed})
-    return text.getvalue()
+from sensorsim.costing.prices import load_cpu
 
 
 @pytest.fixture(autouse=True)

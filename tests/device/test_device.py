@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from own_noise import mirrored, several
 from sensorsim.tables import folder
 
 from sensorsim._util.errors import InputError
@@ -39,16 +40,6 @@ ENCODER = folder() / "encoders" / "default.json"
 ONE = ready_table("1.6", 1)
 X = [2000 * i for i in range(14)]
 SEED = np.random.default_rng(9).bytes(1024)  # what the start-up takes, so that opening is fast
-
-
-def several(table: Any, k: int) -> Any:
-    """The same draw for k features of a record."""
-    return certified(replace(table, release=k, epsilon=table.epsilon * k))
-
-
-def mirrored() -> Any:
-    whole = ready_table("6.4", 1)
-    return certified(RowsTable(whole.epsilon, 14, 1, 15, 16, whole.counts[:9], mirrored=True))
 
 
 def rows(table: Any, form: str = "thresholds") -> naive.Table:

@@ -11,8 +11,9 @@ import naive_device as naive
 import naive_sketch
 import numpy as np
 import pytest
+from own_noise import mirrored, several
 from sensorsim.tables import folder
-from test_device import live_alike, mirrored, rows, several, stairs
+from test_device import live_alike, rows, stairs
 
 from sensorsim._util.errors import InputError
 from sensorsim.datasets.public_ranges import Range

@@ -6,9 +6,9 @@ from random import Random
 
 import numpy as np
 import pytest
+from compiled_c import library, off
 from scipy.stats import chi2, chi2_contingency
 from sensorsim.kernels.schedule import MOST_SLOTS, due, mixed, one_of
-from test_emit import library, off
 
 from sensorsim._util.errors import InputError
 from sensorsim.device import Firmware

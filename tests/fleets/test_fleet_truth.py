@@ -12,7 +12,7 @@ import fleet_reference as reference
 import numpy as np
 import pytest
 from fleet_reference import Core, Told
-from test_device import mirrored, several
+from own_noise import mirrored, several
 
 from sensorsim._util.files import fill
 from sensorsim.codegen.sensor_package import SensorCode

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compiled_c import library, off
 
 from sensorsim._util.files import fill
 from sensorsim.codegen.package_options import choose
@@ -21,30 +22,11 @@ from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.load import find, load_file, shipped
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive
-from sensorsim.machine.harness import differing_bits, driver_source, load_host, run_on_host
+from sensorsim.machine.harness import differing_bits, load_host, run_on_host
 from sensorsim.machine.targets import TRAP, compile_host
-from sensorsim.machine.vectors import as_arrays, by_plain_python, edge_vectors, expected, of_one_call, random_vectors
+from sensorsim.machine.vectors import as_arrays, by_plain_python, expected, of_one_call, random_vectors
 
 EDGES = [0, 1, 2, 3, 31, 32767, 32768, 65535, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
-
-
-def library(kernels, folder, prefix="ss_", options=()):
-    names = Names(kernels, prefix)
-    texts = c_sources(kernels, prefix, known_tables(kernels, prefix), "")
-    drivers = "".join(driver_source(kernel, names.functions[kernel]) for kernel in kernels)
-    texts["drive.c"] = f'#include "{prefix}kernels.h"\n{drivers}'
-    fill(folder, texts)
-    sources = [*sorted((folder / "src").glob("*.c")), folder / "drive.c"]
-    return texts, load_host(compile_host(sources, [folder / "include", folder / "src"], folder / "kernels.so", options))
-
-
-def off(host, kernel, count=300, lengths=(), function=None):
-    """How many bits of random and edge vectors differ between the library and Numba."""
-    total = 0
-    for make in (random_vectors, edge_vectors):
-        vectors = make(kernel, dict(lengths), count, 1)
-        total += differing_bits(run_on_host(host, vectors, function or f"ss_{kernel.name}"), expected(vectors))
-    return total
 
 
 def bodies(text):

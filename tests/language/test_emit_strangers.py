@@ -3,7 +3,7 @@
 import ctypes
 
 import pytest
-from test_emit import library, off
+from compiled_c import library, off
 
 from sensorsim.codegen.package_options import choose
 from sensorsim.language.c.translation_units import c_sources

@@ -93,24 +93,9 @@ def between(table, at, size):
     return low, high, at % size
 
 
-def interpolate(phase, **_):
-    low, high, part = between(SINE, phase, 256)
-    return low + ((high - low) * part >> 8)
-
-
 def interpolate_weights(phase, **_):
     low, high, part = between(SINE, phase, 256)
     return (low * (256 - part) + high * part + 128) >> 8
-
-
-def interpolate_inline(x, y, m):
-    low, high, part = between(y, x, 256)
-    return (low * (256 - part) + high * part) >> 8
-
-
-def interpolate_divided(x, **_):
-    low, high, part = between(SINE, x, 100)
-    return low + truncated((high - low) * part, 100)
 
 
 def found_at(x, key, **_):
@@ -148,11 +133,6 @@ def encode_pairs(x, n, **_):
     return {"packed": padded(packed, 2 * n), "returns": len(packed)}
 
 
-def encode_changes(x, n, **_):
-    starts = [i for i in range(n) if i == 0 or x[i] != x[i - 1]]
-    return {"starts": padded(starts, n), "returns": len(starts)}
-
-
 def decode_runs(values, runs, n, m, **_):
     found = [value for value, run in zip(values, runs, strict=True) for _ in range(run)][:n]
     return {"x": padded(found, n), "returns": len(found)}
@@ -163,18 +143,9 @@ def multiply(m, x, rows, columns, **_):
     return {"y": [saturated(sum(row) >> 25) for row in terms]}
 
 
-def multiply_small(m, x, rows, columns, **_):
-    return {"y": [saturated(sum(m[r * columns + c] * x[c] for c in range(columns)) >> 24) for r in range(rows)]}
-
-
 def mean_rounded(x, n):
     total = sum(x)
     return saturated(truncated(total - n // 2 if total < 0 else total + n // 2, n), -32768, 32767)
-
-
-def mean_above(x, least, n):
-    chosen = [value for value in x if value >= least]
-    return truncated(sum(chosen), len(chosen)) if chosen else 0
 
 
 def goertzel(x, coefficient, n):
@@ -186,15 +157,6 @@ def goertzel(x, coefficient, n):
     return saturated(((first * first >> 2) + (second * second >> 2) - (ahead * second >> 2)) >> 14)
 
 
-def goertzel_sums(x, coefficient, n):
-    first, second = 0, 0
-    for value in x:
-        ahead = saturated(saturated(coefficient * first >> 14) + value - second)
-        first, second = saturated(ahead, -(2**23), 2**23 - 1), first
-    ahead = saturated(coefficient * first >> 14)
-    return saturated((first * first + second * second - ahead * second) >> 16)
-
-
 def medians(x, size):
     return {"y": [sorted(x[i : i + 5])[2] for i in range(size)]}
 
@@ -203,7 +165,6 @@ REFERENCES = {
     "biquad": biquad,
     "biquad_transposed": biquad_transposed,
     "fir": lambda x, h, newest, taps: saturated(products(x, h, newest, -1) >> 15, -32768, 32767),
-    "fir_forward": lambda x, h, oldest, taps: products(x, h, oldest, 1) >> 15,
     "fir_signed": lambda x, h, newest, taps: products(x, h, newest, -1) >> 15,
     "push": push,
     "fir_masked": fir_masked,
@@ -212,35 +173,19 @@ REFERENCES = {
     "median_sorted": lambda x, n, **_: {**medians(x, n - 4), "window": sorted(x[n - 5 :])},
     "cordic": lambda x, y, **_: vector_angle(x, y, 16),
     "cordic_rotate": rotated,
-    "cordic_masked": lambda x, y, steps, **_: vector_angle(x, y, steps),
-    "interpolate": interpolate,
     "interpolate_weights": interpolate_weights,
-    "interpolate_inline": interpolate_inline,
-    "interpolate_divided": interpolate_divided,
     "search": lambda x, key, n: sum(value < key for value in x),
     "search_inclusive": found_at,
-    "search_halving": lambda x, key, n: max(sum(value <= key for value in x) - 1, 0),
-    "search_found": found_at,
-    "search_steps": lambda x, key, n: sum(value < key for value in x),
     "encode_runs": encode_runs,
     "encode_scanning": encode_runs,
     "encode_pairs": encode_pairs,
-    "encode_changes": encode_changes,
     "decode_runs": decode_runs,
     "crc32": lambda data, n: zlib.crc32(bytes(data)),
-    "crc32_branching": lambda data, n: zlib.crc32(bytes(data)),
     "crc32_table": lambda data, n, **_: zlib.crc32(bytes(data)),
     "multiply": multiply,
-    "multiply_small": multiply_small,
-    "row_times": lambda m, x, bias, n: saturated(
-        saturated((bias + sum(a * b for a, b in zip(m, x, strict=True))) >> 24) + bias
-    ),
     "mean": lambda x, n: truncated(sum(x), n),
-    "mean_unsigned": lambda x, n: sum(x) // n,
     "mean_rounded": mean_rounded,
-    "mean_above": mean_above,
     "goertzel": goertzel,
-    "goertzel_sums": goertzel_sums,
 }
 
 

@@ -30,7 +30,7 @@ MISSING = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A copy of the project with a plain install, as the README's first command makes it, and an empty folder."""
+    """Copy the project, install it by the README's first command, and make an empty folder."""
     copy = tmp_path_factory.mktemp("fresh") / "clone"
     shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
     readme = (copy / "README.md").read_text("utf-8")

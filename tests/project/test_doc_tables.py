@@ -5,8 +5,8 @@ from pathlib import Path
 
 import faulty_words as words
 import pytest
-from test_audit import rows_table
-from test_hand_c import CORES, build, clang, run, sources
+from hand_c import CORES, build, clang, run, sources
+from own_noise import rows_table
 
 from sensorsim.costing.cost_report import cost
 

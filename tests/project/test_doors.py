@@ -1,4 +1,4 @@
-"""Every module has a door: the command line or `import sensorsim` reaches it, by imports or by its name in a string."""
+"""Check that a command or `import sensorsim` reaches every module, by imports or by its name in a string."""
 
 import ast
 import re
@@ -28,9 +28,7 @@ def used_by(text: str, known: set[str]) -> set[str]:
     A string names a module whole, or its last part where the source has the folder in an f-string. What is imported for
     a type checker alone does not count, and neither does a docstring.
     """
-    names: list[str] = []
-    folders: list[str] = []
-    words: list[str] = []
+    names, folders, words = [], [], []
     stack: list[ast.AST] = [ast.parse(text)]
     while stack:
         node = stack.pop()

@@ -1,4 +1,4 @@
-"""Who may import whom, read off the source; and what a plain command does not load."""
+"""Check who imports whom, and that a plain command loads nothing heavy."""
 
 import ast
 import json

@@ -10,7 +10,7 @@ NOTEBOOK = Path(__file__).parents[2] / "docs" / "plan_a_study.ipynb"
 
 
 def said(notebook):
-    """What the cells print or show, figures aside."""
+    """Return what the cells print or show, without figures."""
     shown = []
     for cell in notebook.cells:
         for output in cell.get("outputs", []):

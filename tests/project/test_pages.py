@@ -1,4 +1,4 @@
-"""Every page shows what the program prints, links lead somewhere, and what is quoted stands where it is quoted from."""
+"""Check that pages show what the program prints, that links lead somewhere, and that quotations are exact."""
 
 import configparser
 import importlib
@@ -156,7 +156,7 @@ def test_the_exit_codes_are_those_of_the_program():
 
 
 def about(name):
-    """What setup.cfg says of the project."""
+    """Return a value of setup.cfg."""
     read = configparser.ConfigParser()
     read.read(ROOT / "setup.cfg", "utf-8")
     return read["metadata"][name]

@@ -20,16 +20,14 @@ COMMANDS = {
     "help": ["--help"],
     "cost": ["cost", "--n", "14", "--l", "7"],
     "kernel": ["kernel", "spof"],
-    "a kernel of one's own": ["kernel", "late.py:late"],
-    "a format by its text": ["kernel", "text.py:late"],
-    "a format that is none": ["kernel", "nope.py:late"],
+    **{f"kernel of {name}.py": ["kernel", f"{name}.py:late"] for name in ("late", "text", "nope")},
     "noise check": ["noise", "check", TABLE],
     "noise make": ["noise", "make", "--epsilon", "1", "--out", "made.txt"],
     "claims": ["claims", "cost-saving"],
     "cpus check": ["cpus", "check"],
     "an error": ["cost", "--n", "14", "--l", "20"],
 }
-WRONG = ("a format that is none", "an error")
+WRONG = ("kernel of nope.py", "an error")
 LATE = '''"""A kernel whose annotations Python keeps as text."""
 
 from __future__ import annotations
@@ -79,12 +77,11 @@ PYODIDE = "pyodide@314.0.7"  # with Python 3.14
 
 
 def interpreters():
-    """Return the other Pythons from 3.11 to 3.14 of this machine, by version."""
+    """Return the Pythons from 3.11 to 3.14 of this machine, by version."""
     found = {}
     for minor in (11, 12, 13, 14):
         name = f"python3.{minor}"
-        kept = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/{name}"))
-        for path in [shutil.which(name), *kept]:
+        for path in [shutil.which(name), *sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/{name}"))]:
             if path and subprocess.run([path, "--version"], capture_output=True).returncode == 0:
                 found[name] = str(path)
     return found
@@ -92,7 +89,7 @@ def interpreters():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with the package and what it needs for a start, all of it plain Python."""
+    """Make a folder with the package and what it needs to start, all of it plain Python."""
     folder = tmp_path_factory.mktemp("site")
     without = shutil.ignore_patterns("__pycache__", "*.so")
     for name in PURE:
@@ -110,8 +107,9 @@ def work(tmp_path_factory):
     (folder / "round").symlink_to("to round")
     (folder / "to round").symlink_to("round")
     plain = LATE.replace("from __future__ import annotations\n\n", "")
-    texts = {"late": LATE, "plain": plain, "text": plain.replace("b: BYTE", 'b: "BYTE"')}
-    for name, text in (texts | {"nope": plain.replace("b: BYTE", "b: NOPE")}).items():
+    texts = {"late": LATE, "plain": plain}
+    texts |= {"text": plain.replace("b: BYTE", 'b: "BYTE"'), "nope": plain.replace("b: BYTE", "b: NOPE")}
+    for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, "utf-8")
     return folder
 

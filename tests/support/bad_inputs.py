@@ -15,20 +15,8 @@ from dataclasses import MISSING, dataclass
 from functools import cache
 from pathlib import Path
 
-from sensorsim._util.option_kinds import (
-    Budget,
-    Choice,
-    Flag,
-    Kind,
-    Known,
-    Number,
-    Open,
-    Output,
-    Several,
-    Whole,
-    flag_of,
-)
-from sensorsim._util.option_kinds import Path as Path_
+from sensorsim._util import option_kinds as kinds
+from sensorsim._util.option_kinds import Kind, flag_of
 from sensorsim.commands import COMMANDS
 from sensorsim.commands.declare import options_of
 from sensorsim.commands.shell import extras_of
@@ -41,34 +29,33 @@ COLUMNS = ("a", "b", "c")
 
 def furnish(folder: Path) -> None:
     """Good files of every kind that takes no time to make, and what no reader should take for one."""
-    noise = ROOT / "tables" / "noise"
-    (folder / "table.txt").write_bytes((noise / "rows-eps1.6-1.txt").read_bytes())
-    (folder / "encoder.json").write_bytes((ROOT / "tables" / "encoders" / "default.json").read_bytes())
-    rows = [f"{k // 4},{k % 7},{k % 5},{k % 3}" for k in range(48)]
-    (folder / "days.csv").write_text("\n".join(["Id,a,b,c", *rows, ""]))
-    (folder / "ranges.csv").write_text("name,low,high,unit\na,0,10,x\nb,0,10,x\nc,0,10,x\n")
-    (folder / "mine.py").write_text(KERNEL)
-    for k in range(2):
-        (folder / f"x{k}.hex").write_text("".join(f"{number % 251:02x}{k}7\n" for number in range(600)))
-    (folder / "empty").write_bytes(b"")
-    (folder / "noise.bin").write_bytes(random.Random(0).randbytes(997))
-    (folder / "words.txt").write_text("not what you are looking for\n" * 3)
-    (folder / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
-    (folder / "digits.json").write_text('{"schema_version": ' + "9" * 5000 + "}")
-    (folder / "other.json").write_text(json.dumps({"content": "recipes", "schema_version": 1, "n": -1, "files": {}}))
-    (folder / "days.csv.gz").write_bytes(gzip.compress((folder / "days.csv").read_bytes(), mtime=0))
-    (folder / "zipped.csv").write_bytes((folder / "days.csv.gz").read_bytes())
-    (folder / "zero.npz").write_bytes(b"PK\x05\x06" + bytes(18))
+    days = "\n".join(["Id,a,b,c", *(f"{k // 4},{k % 7},{k % 5},{k % 3}" for k in range(48)), ""])
+    files = {
+        "table.txt": (ROOT / "tables" / "noise" / "rows-eps1.6-1.txt").read_bytes(),
+        "encoder.json": (ROOT / "tables" / "encoders" / "default.json").read_bytes(),
+        "days.csv": days,
+        "ranges.csv": "name,low,high,unit\na,0,10,x\nb,0,10,x\nc,0,10,x\n",
+        "mine.py": KERNEL,
+        **{f"x{k}.hex": "".join(f"{number % 251:02x}{k}7\n" for number in range(600)) for k in range(2)},
+        **dict.fromkeys(("empty", "empty.csv"), ""),
+        **dict.fromkeys(("noise.bin", "noise.csv"), random.Random(0).randbytes(997)),
+        **dict.fromkeys(("words.txt", "words.csv"), "not what you are looking for\n" * 3),
+        **dict.fromkeys(("deep.json", "deep.csv"), "[" * 100_000 + "]" * 100_000),
+        "digits.json": '{"schema_version": ' + "9" * 5000 + "}",
+        "other.json": json.dumps({"content": "recipes", "schema_version": 1, "n": -1, "files": {}}),
+        **dict.fromkeys(ARCHIVES, gzip.compress(days.encode(), mtime=0)),
+        "zero.npz": b"PK\x05\x06" + bytes(18),
+        "full/letter.txt": "dear all\n",
+    }
+    for name in ("full", "full.csv"):
+        (folder / name).mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     database = sqlite3.connect(folder / "foreign.sqlite")
     database.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)")
     database.execute("CREATE TABLE cells (key TEXT, recipe TEXT)")
     database.commit()
     database.close()
-    (folder / "full").mkdir()
-    (folder / "full" / "letter.txt").write_text("dear all\n")
-    for name in ("words.txt", "noise.bin", "empty", "deep.json"):
-        (folder / f"{Path(name).stem}.csv").write_bytes((folder / name).read_bytes())
-    (folder / "full.csv").mkdir()
     with (folder / HUGE).open("wb") as file:
         file.truncate(30 << 30)  # of which nothing is on the disk
     os.mkfifo(folder / "pipe")
@@ -85,29 +72,11 @@ def twice(x: X) -> WIDE:
     return add(x, x)
 """
 HUGE = "huge.csv"
-LINKS = {
-    "loop": "loop",
-    "loop.csv": "loop.csv",
-    "round": "about",
-    "about": "round",
-    "nowhere": "missing/new",
-    "to_full": "full",
-}
+LINKS = dict(zip(("loop", "loop.csv", "round", "about", "nowhere", "to_full"),
+                 ("loop", "loop.csv", "about", "round", "missing/new", "full"), strict=True))  # fmt: skip
 NEVER = ("\0", "a\0b", "x" * 5000, "y/" * 3000)  # no path, no name, no number
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "pipe")
-NOTHING = (
-    "",
-    "missing",
-    "missing/more",
-    "loop",
-    "round",
-    "nowhere",
-    "table.txt/x",
-    "full",
-    "to_full",
-    *DEVICES,
-    *NEVER,
-)
+DEAD = ("", "full", "to_full", "loop", "round", "nowhere", "table.txt/x", *DEVICES, *NEVER)  # no file, in or out
 URLS = ("http://127.0.0.1:9/days.csv", "https://localhost:9/x", "s3://bucket/x.csv", "file:///etc/passwd", "ftp://x/y")
 WRONG = ("empty", "noise.bin", "words.txt", "deep.json", "digits.json", "other.json", "foreign.sqlite", "zero.npz")
 ARCHIVES = ("days.csv.gz", "zipped.csv")
@@ -117,32 +86,13 @@ WHOLE = ("", " ", "x", "1.5", "1e3", "nan", "inf", "0x10", "99999999999999999999
 REAL = ("", " ", "x", "nan", "inf", "-inf", "1e300", "1e400", "-1e400", "1,5", "0x10", "½", "1 2", "9" * 5000, *NEVER)
 LISTS = ("", " ", "x", "nan", "inf", "1e300", "1,nan", "1:2", "1:0:1", "0:1:0", "0:1:-1", "0:1e300:1e-9", "1:2:3:4",
          ",", "1;2", "0:inf:1", "9" * 5000, *NEVER)  # fmt: skip
-OUT = ("", "/", "/proc/x", "full", "to_full", "loop", "round", "nowhere", "missing/x", "table.txt/x", *DEVICES, *NEVER)
-
+OUT = (*DEAD, "/", "/proc/x", "missing/x")
 OWN_TABLES = ("missing.csv", "loop.csv", "full.csv", "pipe.csv", "words.csv", "noise.csv", "empty.csv", "deep.csv",
               "days.csv", "table.txt/x.csv", ".csv", HUGE)  # fmt: skip
-CLUSTERS = ("", " ", "nonsense", "127.0.0.1:x", "tcp://", "tcp://127.0.0.1:99999", "smb://127.0.0.1:9", *NEVER)
-COMPILERS = ("", " ", "true", "missing-compiler -O2", "'open", "/dev/null", "full", "table.txt", "./noise.bin", *NEVER)
 PLACES = ("", "x", "=", "x=", "=1", "x=1=2", "x=0x", "x=-1", "x=1.5", "x=99999999999999999999", "x=nan", *NEVER)
-FOLDER = (
-    "",
-    "-",
-    "/",
-    "/proc/x",
-    "full",
-    "to_full",
-    "table.txt",
-    "loop",
-    "round",
-    "nowhere",
-    "missing/x",
-    "table.txt/x",
-    *DEVICES,
-    *NEVER,
-)
-PATHS = (*NOTHING, *URLS, *WRONG, *ARCHIVES, HUGE)
+PATHS = (*DEAD, "missing", "missing/more", *URLS, *WRONG, *ARCHIVES, HUGE)
 STORE = (*OUT, "-", "foreign.sqlite", "noise.bin", "words.txt")
-OUTPUTS = {"folder": FOLDER, "database": STORE, "file": OUT, "several": OUT}
+OUTPUTS = {"folder": (*OUT, "-"), "database": STORE, "file": OUT, "several": OUT}
 BELOW = ("0", "-1", "-0.5")
 SEEDS = ("noise_audit/--seed", "noise_make/--seed", "data_make/--seed", "data_compare/--seed", "verify/--seed")
 FAMILY = ("full", "to_full", "missing/x", "/")  # folders that take files of ours beside others, and are made
@@ -276,28 +226,28 @@ def declared() -> dict[str, dict[str, Kind]]:
 
 def bad_values(kind: Kind) -> tuple[str, ...]:
     """Return values that are bad for a kind by construction; none for a flag."""
-    if isinstance(kind, Several):
+    if isinstance(kind, kinds.Several):
         return bad_values(kind.kind)
-    if isinstance(kind, Flag):
+    if isinstance(kind, kinds.Flag):
         return ()
-    if isinstance(kind, Choice):
+    if isinstance(kind, kinds.Choice):
         return tuple(value for value in TEXT if value not in kind.values)
-    if isinstance(kind, Output):
+    if isinstance(kind, kinds.Output):
         return OUTPUTS[kind.form]
-    if isinstance(kind, Path_):
+    if isinstance(kind, kinds.Path):
         return PATHS
-    if isinstance(kind, Known):
+    if isinstance(kind, kinds.Known):
         return (*TEXT, *OWN_TABLES) if kind.files else TEXT
-    if isinstance(kind, Whole | Number):
+    if isinstance(kind, kinds.Whole | kinds.Number):
         ends = [str(end) for end in (kind.least and kind.least - 1, kind.most and kind.most + 1) if end]
-        return (*(WHOLE if isinstance(kind, Whole) else REAL), *(ends if kind.bounds else BELOW))
-    if isinstance(kind, Budget | Open):
+        return (*(WHOLE if isinstance(kind, kinds.Whole) else REAL), *(ends if kind.bounds else BELOW))
+    if isinstance(kind, kinds.Budget | kinds.Open):
         return (*LISTS, *BELOW)
     return (*LISTS, *PLACES) if type(kind).check is not Kind.check else TEXT
 
 
 def line(name: str, values: Values) -> tuple[str, ...]:
-    """A command line: options first, arguments after `--` so that any text may be one."""
+    """Return a command line: options first, arguments after `--` so that any text may be one."""
     given = {option: (value,) if isinstance(value, str) else value for option, value in values.items()}
     options = [word for option, words in given.items() if option.startswith("-") for word in (option, *words)]
     arguments = [word for option, words in given.items() if not option.startswith("-") for word in words]
@@ -323,12 +273,12 @@ def of_command(name: str, options: dict[str, Kind]) -> Iterator[Case]:
 
 @cache
 def every_case() -> tuple[Case, ...]:
-    """All of them, in the order of the commands."""
+    """Return all cases, in the order of the commands."""
     return (*(case for name, options in declared().items() for case in of_command(name, options)), *map(Case, PAIRS))
 
 
 def furnish_more(folder: Path) -> None:
-    """What takes longer: a model, a package, readings of days, and packets of sensors."""
+    """Make what takes longer: a model, a package, readings of days, and packets of sensors."""
     import numpy as np
 
     from sensorsim.codegen.manifest import open_package

@@ -88,12 +88,6 @@ class Browser:
         """The page as PDF."""
         return b64decode(self.ask("print"))
 
-    def picture(self):
-        """The whole page as PNG."""
-        size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        return b64decode(self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"])
-
     def overlaps(self):
         """Pairs of different texts whose boxes share more than a pixel each way."""
         boxes = sorted(self.run(TEXTS), key=lambda box: box[3])
@@ -123,7 +117,7 @@ class Browser:
 
 @contextlib.contextmanager
 def browser(folder):
-    """A fresh one; fails with one sentence where there is none."""
+    """Start a browser; fail with one sentence where there is none."""
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.fail(MISSING, pytrace=False)
     driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

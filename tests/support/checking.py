@@ -6,6 +6,7 @@ here. `load` declares kernels from text that no file holds, through the line cac
 
 import itertools
 import linecache
+import re
 
 from sensorsim.language import ir
 from sensorsim.language.types import Array, Below, Length
@@ -19,53 +20,40 @@ RANGES = {
 _texts = itertools.count()
 
 
-def _trunc(a, b):
-    sign = 1 if (a < 0) == (b < 0) else -1
-    return sign * (abs(a) // abs(b))
+def clamped(value, lo, hi):
+    return sorted([lo, value, hi])[1]
 
 
-EXACT = {
+WORDS = {  # of signed words, and with a u behind the name of unsigned ones
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "div": _trunc,
+    "div": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
     "shl": lambda a, k: a * 2**k,
-    "asr": lambda a, k: a // 2**k,
-    "addu": lambda a, b: a + b,
-    "subu": lambda a, b: a - b,
-    "mulu": lambda a, b: a * b,
-    "divu": lambda a, b: a // b,
-    "shlu": lambda a, k: a * 2**k,
-    "shru": lambda a, k: a // 2**k,
-    "and_": lambda a, b: int.from_bytes(bytes(x & y for x, y in zip(*map(_bytes, (a, b)), strict=True)), "little"),
-    "or_": lambda a, b: a + b - EXACT["and_"](a, b),
-    "xor": lambda a, b: a + b - 2 * EXACT["and_"](a, b),
-    "not_": lambda a: 2**32 - 1 - a,
     "ge": lambda a, b: not a < b,
-    "geu": lambda a, b: not a < b,
     "lt": lambda a, b: not a >= b,
-    "ltu": lambda a, b: not a >= b,
     "ne": lambda a, b: abs(a - b) > 0,
-    "neu": lambda a, b: abs(a - b) > 0,
     "eq": lambda a, b: a - b == 0,
-    "equ": lambda a, b: a - b == 0,
     "select": lambda flag, a, b: (b, a)[flag],
-    "saturating_add": lambda a, b: sorted([-(2**31), a + b, 2**31 - 1])[1],
-    "saturating_sub": lambda a, b: sorted([-(2**31), a - b, 2**31 - 1])[1],
-    "saturating_addu": lambda a, b: sorted([0, a + b, 2**32 - 1])[1],
-    "saturating_subu": lambda a, b: sorted([0, a - b, 2**32 - 1])[1],
+}
+EXACT = {
+    **WORDS,
+    **{f"{name}u": function for name, function in WORDS.items()},
+    **{f"{name}64": WORDS[name] for name in ("add", "sub", "mul")},
+    **dict.fromkeys(("asr", "shru", "asr64"), lambda a, k: a // 2**k),
+    **dict.fromkeys(("min_", "minu"), lambda a, b: sorted([a, b])[0]),
+    **dict.fromkeys(("max_", "maxu"), lambda a, b: sorted([a, b])[1]),
+    "and_": lambda a, b: a & b,
+    "or_": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "not_": lambda a: 2**32 - 1 - a,
+    "saturating_add": lambda a, b: clamped(a + b, *RANGES["i32"]),
+    "saturating_sub": lambda a, b: clamped(a - b, *RANGES["i32"]),
+    "saturating_addu": lambda a, b: clamped(a + b, *RANGES["u32"]),
+    "saturating_subu": lambda a, b: clamped(a - b, *RANGES["u32"]),
     "i64": lambda a: a,
-    "add64": lambda a, b: a + b,
-    "sub64": lambda a, b: a - b,
-    "mul64": lambda a, b: a * b,
     "mac": lambda total, a, b: total + a * b,
-    "asr64": lambda a, k: a // 2**k,
-    "narrow": lambda a, k: sorted([-(2**31), a // 2**k, 2**31 - 1])[1],
-    "selectu": lambda flag, a, b: (b, a)[flag],
-    "minu": lambda a, b: sorted([a, b])[0],
-    "maxu": lambda a, b: sorted([a, b])[1],
-    "min_": lambda a, b: sorted([a, b])[0],
-    "max_": lambda a, b: sorted([a, b])[1],
+    "narrow": lambda a, k: clamped(a // 2**k, *RANGES["i32"]),
     "sign_mask": lambda a: 2**32 - 1 if a < 0 else 0,
     "wrapping_addu": lambda a, b: (a + b) % 2**32,
     "wrapping_subu": lambda a, b: (a - b) % 2**32,
@@ -75,11 +63,7 @@ EXACT = {
     "u32": lambda a: a % 2**32,
     "i32": lambda a: (a + 2**31) % 2**32 - 2**31,
 }
-COUNTS = {"asr64": 0, "narrow": 0, "wrapping_shlu": 0, "shl": 0, "asr": 0, "shlu": 0, "shru": 0, "rotlu": 1}
-
-
-def _bytes(word):
-    return word.to_bytes(4, "little")
+COUNTS = dict.fromkeys(("asr64", "narrow", "wrapping_shlu", "shl", "asr", "shlu", "shru"), 0) | {"rotlu": 1}
 
 
 class TooLongError(Exception):
@@ -99,7 +83,7 @@ class _Left(Exception):  # noqa: N818 - no error
 
 
 class Checker:
-    """One call. `path` is the sequence of nodes that ran, with the place of each access; `ways` those of `if`."""
+    """Run one call. `path` is the sequence of nodes that ran, with the place of each access; `ways` of `if` tests."""
 
     def __init__(self, proof=None, most=10**7):
         self.proof, self.path, self.ways, self.most = proof, [], set(), most
@@ -267,9 +251,19 @@ class Checker:
 
 
 def load(text, file=None, **names):
-    """What the text declares, by name: run as a notebook cell is."""
+    """Return what the text declares, by name: run as a notebook cell is."""
     file = file or f"<generated {next(_texts)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope = {"__name__": "generated", **names}
     exec(compile(text, file, "exec", dont_inherit=True), scope)
     return scope
+
+
+def cases(text):
+    """Split kernels written one after another: each begins with a comment, its title; decorators are added."""
+    found = {}
+    for part in text.strip("\n").split("\n# "):
+        title, source = part.removeprefix("# ").split("\n", 1)
+        decorated = re.sub(r"^def ", "@kernel()\ndef ", source, flags=re.M)
+        found[title] = "\n" + re.sub(r"(@kernel\(.+\)\n)@kernel\(\)\n", r"\1", decorated) + "\n"
+    return found

@@ -1,4 +1,4 @@
-"""What tests of exported sensors share: a package on disk, tools that may be missing, packets read at the hospital."""
+"""Helpers for tests of exported sensors: a package on disk, tools that may be missing, packets at the hospital."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ import pytest
 
 from sensorsim.codegen.kernels_package import make_package
 from sensorsim.codegen.package_options import Options
-from sensorsim.codegen.write import write_folder
+from sensorsim.codegen.write import OWN_HASH, sha256, write_folder
 from sensorsim.commands.program import main
 
 BOARDS = Path(__file__).parent / "boards"
@@ -25,7 +25,7 @@ def _texts(prefix):
 
 
 def export(folder, prefix="ss_"):
-    """A sensor of the table above with room for 625 releases a day; made once for all tests."""
+    """Write a sensor of the table above with a budget of 625 releases a day; made once for all tests."""
     write_folder(folder, _texts(prefix))
     return folder
 
@@ -40,14 +40,14 @@ def need(*tools):
 
 
 def run(*command, cwd=None, code=0, **options):
-    """A command that must end with this code; what it said."""
+    """Run a command that must end with this code; return what it said."""
     done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, timeout=300, **options)
     assert done.returncode == code, f"{command[0]} gave {done.returncode}:\n{done.stdout}\n{done.stderr}"
     return done
 
 
 def feature_of(packet):
-    """Which of 14 features a packet of the table speaks of: bits 20 to 23, the lowest first."""
+    """Return the feature of a packet of the table, of 14: bits 20 to 23, the lowest first."""
     return int.from_bytes(bytes.fromhex(packet), "little") >> 20 & 15
 
 
@@ -67,3 +67,14 @@ def check_means(packets, truth, folder, capsys):
         assert row["count"] == len(own)
         held.append(row["low"] <= sum(own) / len(own) <= row["high"])
     assert len(held) == 14 and held.count(False) <= 5
+
+
+def refresh(folder, *added):
+    """Repair every hash of a package that was altered, as its author could; list the added files too."""
+    file = folder / "MANIFEST.json"
+    data = json.loads(file.read_text())
+    names = [name for name in dict.fromkeys((*data["files"], *added)) if (folder / name).exists()]
+    data["files"] = {name: sha256((folder / name).read_bytes()) for name in names}
+    del data[OWN_HASH]
+    data[OWN_HASH] = sha256(json.dumps(data, indent=1) + "\n")
+    file.write_text(json.dumps(data, indent=1) + "\n")

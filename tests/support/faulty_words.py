@@ -3,7 +3,7 @@
 All are functions words(seed, count, width): one row of words for each record, in the order in which they are drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,30 +17,26 @@ def sound(seed: Sequence[int], count: int, width: int) -> Array:
     return np.random.default_rng(tuple(seed)).integers(0, 2**32, (count, width), np.uint32)
 
 
-def antithetic_features(seed: Sequence[int], count: int, width: int) -> Array:
-    """w, ~w, w', ~w' … along a record: the noise of two features cancels."""
-    words = sound(seed, count, width)
-    words[:, 1::2] = ~words[:, : width // 2 * 2 : 2]
+def paired(change: Callable[[Array], Array], along: str) -> Callable[[Sequence[int], int, int], Array]:
+    """Return words of which every second one follows from the one before it, along features or records."""
+
+    def words(seed: Sequence[int], count: int, width: int) -> Array:
+        made = sound(seed, count, width)
+        pairs = made.T if along == "features" else made
+        pairs[1::2] = change(pairs[: len(pairs) // 2 * 2 : 2])
+        return made
+
+    words.__name__ = f"{change.__name__}_{along}"
     return words
 
 
-def antithetic_records(seed: Sequence[int], count: int, width: int) -> Array:
-    """A record and the next one: the noise of a feature cancels."""
-    words = sound(seed, count, width)
-    words[1::2] = ~words[: count // 2 * 2 : 2]
-    return words
+def xor(words: Array) -> Array:
+    return words ^ CONSTANT
 
 
-def xor_features(seed: Sequence[int], count: int, width: int) -> Array:
-    words = sound(seed, count, width)
-    words[:, 1::2] = words[:, : width // 2 * 2 : 2] ^ CONSTANT
-    return words
-
-
-def xor_records(seed: Sequence[int], count: int, width: int) -> Array:
-    words = sound(seed, count, width)
-    words[1::2] = words[: count // 2 * 2 : 2] ^ CONSTANT
-    return words
+# Antithetic: the noise of two features, or of a feature in two records, cancels.
+antithetic_features, antithetic_records = (paired(np.invert, along) for along in ("features", "records"))
+xor_features, xor_records = (paired(xor, along) for along in ("features", "records"))
 
 
 def same_for_all_features(seed: Sequence[int], count: int, width: int) -> Array:
@@ -62,7 +58,7 @@ def pool_of_five(seed: Sequence[int], count: int, width: int) -> Array:
 
 
 def lfsr(seed: Sequence[int], count: int, width: int) -> Array:
-    """One step of one bit for each draw: a word has 31 bits of the one before."""
+    """Advance one bit for each draw: a word has 31 bits of the one before."""
     state = int(sound(seed, 1, 1)[0, 0]) | 1
     made = np.empty(count * width, np.uint32)
     for i in range(len(made)):
@@ -72,7 +68,7 @@ def lfsr(seed: Sequence[int], count: int, width: int) -> Array:
 
 
 def lcg(seed: Sequence[int], count: int, width: int) -> Array:
-    """A linear congruential generator modulo 2^32: its top bits pass, its lowest bits have short periods."""
+    """Use a linear congruential generator modulo 2^32: its top bits pass, its lowest bits have short periods."""
     state = int(sound(seed, 1, 1)[0, 0])
     made = np.empty(count * width, np.uint32)
     for i in range(len(made)):
@@ -103,14 +99,7 @@ def sticky_choice(seed: Sequence[int], count: int, width: int) -> Array:
 
 
 ALL_FEATURES = (
-    antithetic_features,
-    antithetic_records,
-    xor_features,
-    xor_records,
-    same_for_all_features,
-    repeated_in_the_next_record,
-    pool_of_five,
-    lfsr,
-    lcg,
+    *(antithetic_features, antithetic_records, xor_features, xor_records, same_for_all_features),
+    *(repeated_in_the_next_record, pool_of_five, lfsr, lcg),
 )
 SOME_FEATURES = (choice_is_noise, biased_choice, sticky_choice, lfsr, antithetic_records)

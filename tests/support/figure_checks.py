@@ -1,4 +1,4 @@
-"""What is wrong with a figure, whatever it shows: texts on texts, texts cut off, axes that end where nothing can be."""
+"""Find faults of any figure: texts on texts, texts cut off, axes that end where nothing can be."""
 
 import itertools
 import re
@@ -17,7 +17,7 @@ OF_ACCURACY = re.compile(r"accuracy|intervals that hold")
 
 
 def shown_texts(figure):
-    """Every text that is drawn; a tick out of its axis has a label that is not."""
+    """Return every text that is drawn; a tick out of its axis has a label that is not."""
     hidden = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
@@ -26,11 +26,8 @@ def shown_texts(figure):
             for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
                 if not low - slack <= tick.get_loc() <= high + slack or not axes.axison:
                     hidden |= {id(tick.label1), id(tick.label2)}
-    return [
-        text
-        for text in figure.findobj(Text)
-        if text.get_text().strip() and text.get_visible() and id(text) not in hidden
-    ]
+    texts = (text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible())
+    return [text for text in texts if id(text) not in hidden]
 
 
 def words_of(figure):
@@ -82,20 +79,10 @@ def _alike(axes):
     """Lines of one legend that only a colour tells apart, and bars that only a colour does."""
     lines = [line for line in axes.lines if not line.get_label().startswith("_")]
     for one, other in itertools.combinations(lines, 2):
-        looks = [
-            (
-                line.get_linestyle(),
-                line._dash_pattern,
-                line.get_marker(),
-                line.get_linewidth(),
-                _light(line.get_color()),
-            )
-            for line in (one, other)
-        ]
-        if (
-            all(a == b for a, b in zip(looks[0][:4], looks[1][:4], strict=True))
-            and abs(looks[0][4] - looks[1][4]) < 0.2
-        ):
+        looks = [(each.get_linestyle(), each._dash_pattern, each.get_marker(), each.get_linewidth())
+                 for each in (one, other)]  # fmt: skip
+        light = [_light(each.get_color()) for each in (one, other)]
+        if looks[0] == looks[1] and abs(light[0] - light[1]) < 0.2:
             yield f"{one.get_label()!r} and {other.get_label()!r} look alike in grey"
     bars = [bars for bars in axes.containers if bars.patches and not bars.get_label().startswith("_")]
     for one, other in itertools.combinations(bars, 2):

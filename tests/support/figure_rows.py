@@ -15,7 +15,7 @@ PREDICTORS = {"PCA-7": 99.95, "column mean": 98.6, "copy 7": 95.4, "half": 86.4,
 
 
 def row(mechanism, epsilon, accuracy, **more):
-    """A result as `sweep.row` gives it, in the fields that a figure reads."""
+    """Return a result as `sweep.row` does, in the fields that a figure reads."""
     private = mechanism != "none"
     return {
         "mechanism": mechanism,
@@ -45,7 +45,7 @@ def trivial(**more):
 
 
 def crowded(end=88.0):
-    """Every mechanism, all ending within a fraction of a per cent: the hard case for labels."""
+    """Return rows of every mechanism that end within a fraction of a per cent: the hard case for labels."""
     rows = [row("none", None, 99.0)]
     for place, mechanism in enumerate(each.name for each in every() if each.private):
         for turn, epsilon in enumerate(EPSILONS):

@@ -31,7 +31,7 @@ REFUSALS = {
 
 
 class Packet(NamedTuple):
-    """One that left a sensor."""
+    """A packet that left a sensor."""
 
     device: int
     record: int
@@ -41,7 +41,7 @@ class Packet(NamedTuple):
 
 @dataclass
 class Told:
-    """All that a fleet keeps, and every packet."""
+    """All results of a fleet, and every packet."""
 
     packets: list[Packet] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -67,7 +67,7 @@ class Core:
         return self
 
     def close(self) -> None:
-        """A reset: the memory holds garbage."""
+        """Reset: the memory holds garbage."""
         self.core.reset()
         self.is_open = False
 
@@ -154,7 +154,7 @@ class Wearable:
         self.told.most_sent = max(self.told.most_sent, *self.sent_in.values(), 0)
 
     def wear(self, t: int, i: int) -> None:
-        """One record: it is made, and released if it is due."""
+        """Make a record, and release it if it is due."""
         x = self.worn[(self.start + t) % len(self.worn)]
         self.told.outcomes["records"] += 1
         if not self.firmware.sketch:
@@ -219,7 +219,7 @@ class Wearable:
             told.tally.update({(group, feature, column): each for column, each in sums.items()})
 
     def look(self) -> None:
-        """What the journal counts now."""
+        """Note what the journal counts now."""
         slots = [self.flash.load(0), self.flash.load(1)]
         state, (epoch, spent), _ = naive_device.read_journal(slots, self.firmware.journal_identity)
         if state == "holds":

@@ -106,7 +106,7 @@ def ended(where: str) -> None:
 
 
 def fills_up(doing: str, devices: int) -> None:
-    """As a disk that is full once a third of the fleet is finished."""
+    """Limit file sizes once a third of the fleet is finished, as a full disk does."""
     if devices > DEVICES // 3:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 

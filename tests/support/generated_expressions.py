@@ -12,7 +12,7 @@ UNSIGNED = (
 
 
 class Expressions:
-    """What a writer of kernels needs to write a value; it keeps the names that are in sight."""
+    """Write expressions; keep the names that are in sight."""
 
     # expressions: text, lowest, highest
 
@@ -20,16 +20,13 @@ class Expressions:
         return self.within(storage[0] + "32", lo, hi)
 
     def within(self, kind, lo, hi):
-        """An expression whose value is clamped to lo … hi, most of the time."""
+        """Return an expression whose value is clamped to lo … hi, most of the time."""
         text, least, most = self.expression(kind, self.one(0, 1, 2, 3))
         if self.chance(0.02):
             return text
         low, high = ("max_", "min_") if kind == "i32" else ("maxu", "minu")
-        if least < lo:
-            text = f"{low}({text}, {lo})"
-        if most > hi:
-            text = f"{high}({text}, {hi})"
-        return text
+        text = f"{low}({text}, {lo})" if least < lo else text
+        return f"{high}({text}, {hi})" if most > hi else text
 
     def flag(self):
         kind = self.one("u32", "i32")
@@ -59,7 +56,10 @@ class Expressions:
             return self.leaf(kind)
         name = self.one(*(SIGNED if kind == "i32" else UNSIGNED))
         a, b = self.expression(kind, depth - 1), self.expression(kind, depth - 1)
-        return getattr(self, "apply_" + name.rstrip("_"), self.plain)(name, kind, a, b)
+        if name in ("u32", "i32", "sign_mask"):
+            return self.apply_view(name, kind, a, b)
+        own = name if hasattr(self, f"apply_{name}") else name.removesuffix("_").removesuffix("u")
+        return getattr(self, f"apply_{own}", self.plain)(name, kind, a, b)
 
     def fit(self, part, lo, hi):
         """The expression, clamped where it leaves lo … hi."""
@@ -68,11 +68,8 @@ class Expressions:
         if self.chance(0.01):
             return part
         if most > hi:
-            text = (
-                f"and_({text}, {hi})"
-                if lo == 0 and self.chance(0.5) and hi & (hi + 1) == 0
-                else f"{high}({text}, {hi})"
-            )
+            masked = lo == 0 and self.chance(0.5) and hi & (hi + 1) == 0
+            text = f"{'and_' if masked else high}({text}, {hi})"
         if least < lo:
             text = f"{low}({text}, {lo})"
         return text, max(least, lo), min(most, hi)
@@ -86,8 +83,6 @@ class Expressions:
     def apply_add(self, name, kind, a, b):
         a, b = (self.fit(part, *self.sized(kind, 30)) for part in (a, b))
         return f"{name}({a[0]}, {b[0]})", a[1] + b[1], a[2] + b[2]
-
-    apply_addu = apply_add
 
     def apply_select(self, name, kind, a, b):
         return f"select({self.flag()}, {a[0]}, {b[0]})", min(a[1], b[1]), max(a[2], b[2])
@@ -129,13 +124,9 @@ class Expressions:
         ends = [x * y for x in a[1:] for y in b[1:]]
         return f"{name}({a[0]}, {b[0]})", min(ends), max(ends)
 
-    apply_mulu = apply_mul
-
     def apply_div(self, name, kind, a, b):
         largest = "max_" if kind == "i32" else "maxu"
         return f"{name}({self.fit(a, *self.sized(kind, 31))[0]}, {largest}({b[0]}, 1))", *WORD[kind]
-
-    apply_divu = apply_div
 
     def count(self, least):
         if "b" in self.lengths and least == 0 and self.chance(0.4):
@@ -145,13 +136,10 @@ class Expressions:
     def apply_shl(self, name, kind, a, b):
         return f"{name}({self.fit(a, *self.sized(kind, 9))[0]}, {self.random.randint(0, 20)})", *WORD[kind]
 
-    apply_shlu = apply_shl
-
     def apply_asr(self, name, kind, a, b):
-        return f"{name}({a[0]}, {self.count(0)})", a[1], a[2]
+        return f"{name}({a[0]}, {self.count(0)})", min(a[1], 0), a[2]
 
-    def apply_shru(self, name, kind, a, b):
-        return f"{name}({a[0]}, {self.count(0)})", 0, a[2]
+    apply_shr = apply_asr
 
     def apply_rotlu(self, name, kind, a, b):
         return f"rotlu({a[0]}, {self.count(1)})", *WORD[kind]
@@ -159,12 +147,8 @@ class Expressions:
     def apply_min(self, name, kind, a, b):
         return f"{name}({a[0]}, {b[0]})", min(a[1], b[1]), min(a[2], b[2])
 
-    apply_minu = apply_min
-
     def apply_max(self, name, kind, a, b):
         return f"{name}({a[0]}, {b[0]})", max(a[1], b[1]), max(a[2], b[2])
-
-    apply_maxu = apply_max
 
     def apply_and(self, name, kind, a, b):
         if self.chance(0.3):  # one of two, picked by a sign
@@ -176,23 +160,17 @@ class Expressions:
     def apply_not(self, name, kind, a, b):
         return f"not_({a[0]})", *WORD[kind]
 
-    def apply_sign_mask(self, name, kind, a, b):
-        return f"sign_mask({self.leaf('i32')[0]})", *WORD[kind]
+    def apply_view(self, name, kind, a, b):
+        return f"{name}({self.leaf('u32' if name == 'i32' else 'i32')[0]})", *WORD[kind]
 
     def apply_selectu(self, name, kind, a, b):
         flag = self.one(*self.flags) if self.flags and self.chance(0.5) else self.flag()
         return f"selectu({flag}, {a[0]}, {b[0]})", min(a[1], b[1]), max(a[2], b[2])
 
-    def apply_u32(self, name, kind, a, b):
-        return f"u32({self.leaf('i32')[0]})", *WORD[kind]
-
-    def apply_i32(self, name, kind, a, b):
-        return f"i32({self.leaf('u32')[0]})", *WORD[kind]
-
     # places
 
     def place(self, size):
-        """An index that is inside, nearly always."""
+        """Return an index that is inside, nearly always."""
         if self.chance(0.02):
             return self.one("n", *self.counters, *self.lengths)
         inside = ["0", f"({size}) - 1"] if not size.isdigit() else ["0", str(int(size) - 1)]

@@ -4,6 +4,7 @@ Every choice comes from one `random.Random`, so a seed is a kernel. The writer k
 and clamps most of what could leave its type, so that many kernels can be proved; the rest must be refused.
 """
 
+import contextlib
 import itertools
 import random
 import re
@@ -11,8 +12,7 @@ import re
 from checking import load
 from generated_expressions import STORAGE, WORD, Expressions
 
-from sensorsim.language.arguments import array_length, bounds
-from sensorsim.language.types import Array, Length
+from sensorsim.language.arguments import arguments
 
 HEAD = "from sensorsim.language import *\n\n"
 SIZES = ("n", "2 * n", "n + 1", "n * m", "7", "1 << b", "n + m", "n * n")
@@ -162,22 +162,23 @@ class Writer(Expressions):
 
     def make_store(self):
         stored = [name for name in self.arrays if self.arrays[name][4] in ("out", "both")]
-        if not stored:
-            return self.make_let()
-        name = self.one(*stored)
-        storage, lo, hi, size, _ = self.arrays[name]
-        self.emit(f"{name}[{self.place(size)}] = {self.fitting(storage, lo, hi)}")
-        return None
+        if stored:
+            name = self.one(*stored)
+            storage, lo, hi, size, _ = self.arrays[name]
+            self.emit(f"{name}[{self.place(size)}] = {self.fitting(storage, lo, hi)}")
+        else:
+            self.make_let()
 
     def make_fill(self):
-        """An `out` array, written from one end to the other."""
+        """Write an `out` array from one end to the other."""
         name = next((name for name in self.arrays if self.arrays[name][4] == "out" and name not in self.filled), None)
         if name is None:
-            return self.make_store()
+            self.make_store()
+            return
         storage, lo, hi, size, _ = self.arrays[name]
         counter = self.fresh("i")
         self.emit(f"for {counter} in range({size}):")
-        with Inside(self):
+        with inside(self):
             self.counters[counter] = size
             self.emit(f"{name}[{counter}] = {self.fitting(storage, lo, hi)}")
             if self.chance(0.3):
@@ -185,7 +186,6 @@ class Writer(Expressions):
             del self.counters[counter]
         if not self.looping:
             self.filled.add(name)
-        return None
 
     def make_for(self):
         sizes = [size for _, _, _, size, _ in self.arrays.values()]
@@ -197,7 +197,7 @@ class Writer(Expressions):
         )
         counter = self.fresh("i") if self.chance(0.8) else "_"
         self.emit(f"for {counter} in range({first}{last}):")
-        with Inside(self):
+        with inside(self):
             if counter != "_":
                 self.counters[counter] = last
             for _ in range(self.one(1, 2, 3)):
@@ -207,7 +207,7 @@ class Writer(Expressions):
     def make_if(self):
         self.emit(f"if {self.one(*self.flags) if self.flags and self.chance(0.4) else self.flag()}:")
         for way in range(2):
-            with Inside(self, loop=False):
+            with inside(self, loop=False):
                 for _ in range(self.one(1, 2)):
                     self.statement()
                 if self.chance(0.08):
@@ -226,7 +226,8 @@ class Writer(Expressions):
 
     def make_call(self):
         if not self.helpers:
-            return self.make_let()
+            self.make_let()
+            return
         name, given, arrays, _, result = self.one(*self.helpers)
         passed = []
         for made, form in given:
@@ -242,37 +243,30 @@ class Writer(Expressions):
         call = f"{name}({', '.join(passed)})"
         if result is None:
             self.emit(call)
-            return None
+            return
         made, (storage, lo, hi) = self.fresh("v"), self.formats[result]
         beside = not arrays and self.chance(0.3)  # a call that may write stands alone
         self.emit(f"{made} = {self.mixed(call, storage[0] + '32', lo, hi) if beside else call}")
         self.values[made] = storage[0] + "32", lo, hi
-        return None
 
     def mixed(self, call, kind, lo, hi):
-        """A call beside a load."""
+        """Return a call beside a load."""
         larger = "maxu" if kind == "u32" else "max_"
         loads = self.loads(kind)
         return f"{larger}({call}, {self.one(*loads)[0] if loads else 0})"
 
 
-class Inside:
-    """A block: what is declared in it is forgotten after it."""
-
-    def __init__(self, writer, loop=True):
-        self.writer, self.loop = writer, loop
-
-    def __enter__(self):
-        w = self.writer
-        self.before = dict(w.values), dict(w.budgets), list(w.flags), dict(w.indices), set(w.filled)
-        w.pad += "    "
-        w.looping += self.loop
-
-    def __exit__(self, *_):
-        w = self.writer
-        w.pad = w.pad[4:]
-        w.looping -= self.loop
-        w.values, w.budgets, w.flags, w.indices, w.filled = self.before
+@contextlib.contextmanager
+def inside(writer, loop=True):
+    """Write a block: what is declared in it is forgotten after it."""
+    w = writer
+    before = dict(w.values), dict(w.budgets), list(w.flags), dict(w.indices), set(w.filled)
+    w.pad += "    "
+    w.looping += loop
+    yield
+    w.pad = w.pad[4:]
+    w.looping -= loop
+    w.values, w.budgets, w.flags, w.indices, w.filled = before
 
 
 def written(seed, secret=0.0):
@@ -305,20 +299,10 @@ def lengths_to_try(kernel, many):
 
 
 def arguments_of(kernel, lengths, chosen):
-    """Random arguments with many edges; lists for arrays. None where a format has no value at these lengths."""
-    values = {}
+    """Random arguments with many edges; lists for arrays."""
 
-    def number(kind):
-        lo, hi = bounds(kind, lengths)
+    def number(name, lo, hi):
         anywhere = chosen.randint(lo, max(lo, hi))
         return chosen.choice([lo, hi, max(lo, min(hi, chosen.randint(-9, 9))), anywhere, anywhere])
 
-    for name, kind in kernel.parameters.items():
-        if isinstance(kind, Length):
-            values[name] = lengths[name]
-        elif isinstance(kind, Array):
-            size = array_length(kernel, name, lengths)
-            values[name] = list(kind.contents[:size]) if kind.contents else [number(kind.element) for _ in range(size)]
-        else:
-            values[name] = number(kind)
-    return values
+    return arguments(kernel, lengths, number)

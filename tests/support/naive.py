@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 
 ONE = 32768  # 1.0 with 15 fraction bits
-NORM_ONE = 1024  # 1.0 with 10 fraction bits
 
 
 def feature(x):

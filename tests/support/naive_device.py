@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 from math import ceil, exp
 
+import naive_packets
 import naive_release
 import naive_rows
 
@@ -43,7 +44,7 @@ def first_alarm(seed: bytes, repeated: int, too_many: int, window: int = 512) ->
 
 
 def shows_a_pattern(seed: bytes) -> bool:
-    """Whether 1,024 bytes count or repeat themselves: each test as a sentence says it."""
+    """Tell whether 1,024 bytes count or repeat themselves: each test as a sentence says it."""
     even = sum((seed[i] + (seed[i - 16] if i >= 16 else 0)) % 256 == 2 * (seed[i - 8] if i >= 8 else 0) % 256
                for i in range(1024))  # fmt: skip
     repeats = any(
@@ -90,7 +91,7 @@ def slot_kind(held: bytes, identity: bytes) -> str:
 
 
 def read_journal(slots: Sequence[bytes], identity: bytes) -> tuple[str, tuple[int, int], int]:
-    """What two slots say: "holds", "blank" or "doubt"; epoch and count; the slot to write next."""
+    """Read two slots: "holds", "blank" or "doubt"; epoch and count; the slot to write next."""
     kinds = [slot_kind(held, identity) for held in slots]
     if "foreign" in kinds:
         return "doubt", (0, 0), 0
@@ -108,18 +109,8 @@ def read_journal(slots: Sequence[bytes], identity: bytes) -> tuple[str, tuple[in
     return "holds", entries[newest], 1 - newest
 
 
-def bits_of(number: int, count: int) -> str:
-    """The lowest bit first."""
-    return f"{number:0{count}b}"[::-1]
-
-
-def packed(bits: str) -> bytes:
-    whole = bits + "0" * (-len(bits) % 8)
-    return bytes(int(whole[i : i + 8][::-1], 2) for i in range(0, len(whole), 8))
-
-
 class Table:
-    """What a sensor draws from: how many features, how many of them released, how one value is drawn and sent."""
+    """A table: how many features, how many of them released, how one value is drawn and sent."""
 
     def __init__(self, features: int, k: int, value_bits: int, draw: Callable[[int, int], int], lift: int = 0) -> None:
         self.features, self.k, self.value_bits, self.draw, self.lift = features, k, value_bits, draw, lift
@@ -132,17 +123,15 @@ class Table:
         fresh = list(range(self.features)) if self.k == 1 else order  # one pick of n keeps no order
         return naive_rows.sampled(x, words, self.k, fresh, self.draw)
 
+    def form(self, identity: bytes) -> naive_packets.Form:
+        return naive_packets.Form(identity, self.features, self.k, self.value_bits, 2**self.value_bits, self.lift)
+
     def bytes(self, numbers: int) -> int:
-        which = 0 if self.all else (self.features - 1).bit_length()
-        return ceil((4 + 16 + 16 * numbers + self.k * (which + self.value_bits)) / 8)
+        return self.form(b"").length(numbers)
 
     def packet(self, picks: Picks, identity: bytes, epoch: int | None, number: int | None) -> bytes:
         chosen, y = picks
-        bits = bits_of(1 + 4 * (epoch is not None) + 8 * (number is not None), 4)
-        bits += bits_of(identity[0] + 256 * identity[1], 16)
-        bits += "".join(bits_of(value % 2**16, 16) for value in (epoch, number) if value is not None)
-        bits += "".join(bits_of(feature, (self.features - 1).bit_length()) for feature in chosen or [])
-        return packed(bits + "".join(bits_of(value + self.lift, self.value_bits) for value in y))
+        return naive_packets.packed(self.form(identity), chosen or [], y, epoch, number)
 
 
 def rows_table(features: int, k: int, counts: Sequence[Sequence[int]], form: str) -> Table:

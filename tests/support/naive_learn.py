@@ -1,4 +1,4 @@
-"""What the hospital learns, by brute force and by textbook formulas. Shares no code with the project.
+"""Learn as the hospital does, by brute force and by textbook formulas. Shares no code with the project.
 
 A prior is any object with the fields of `hospital.prior.Prior`: its numbers are given, what they mean is written here.
 """
@@ -131,7 +131,7 @@ def wiener(x: Any, mean: Any, spread: Any, l: int, sigma: float) -> Any:
 
 
 def centre(mean: Any, uncertainty: Any, l: int, sigma: float, prior: Any) -> Any:
-    """Where a map without copies of a column is centred: the part of the means that the data-free map drops is shrunk.
+    """Return the centre of a map without copies of a column: shrink the part of the means that the data-free map drops.
 
     By James and Stein's factor, 1 - noise/length², with `doubt` of the noise, and as much less doubt as the data-free
     map passes less of its inputs. A mean of which nothing is known is no noise, for it has not moved.

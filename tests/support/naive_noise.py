@@ -8,7 +8,7 @@ from fractions import Fraction
 
 
 def release_counts(counts: Iterable[tuple[int, int]], D: int, S: int, limit: int | None, x_q: int) -> Counter[int]:
-    """How many of all draws give each output, draw by draw."""
+    """Count how many of all draws give each output, draw by draw."""
     found: Counter[int] = Counter()
     for a, count in counts:
         for u in range(S) if S > 1 else [0]:

@@ -9,7 +9,7 @@ EMPTY = "empty"
 
 
 class Form(NamedTuple):
-    """What a hospital must know of a packet: the table's hash, n features of which k are sent, how a value is sent."""
+    """The form of a packet: the table's hash, n features of which k are sent, how a value is sent."""
 
     identity: bytes
     n: int
@@ -29,7 +29,7 @@ class Form(NamedTuple):
 def packed(
     form: Form, features: Sequence[int], values: Sequence[int], epoch: int | None = None, number: int | None = None
 ) -> bytes:
-    """One packet. The features are left out where all are sent."""
+    """Return a packet. The features are left out where all are sent."""
     bits = turned(1 + (4 if epoch is not None else 0) + (8 if number is not None else 0), 4)
     bits += turned(form.identity[0], 8) + turned(form.identity[1], 8)
     for carried in (epoch, number):
@@ -102,7 +102,7 @@ class Summary(NamedTuple):
 
 
 def summed(form: Form, packets: Iterable[bytes]) -> Summary:
-    """What a hospital makes of packets, each of which speaks for itself."""
+    """Sum up packets, each of which speaks for itself."""
     accepted, refused = 0, Counter[str]()
     values: list[list[int]] = [[] for _ in range(form.n)]
     for packet in packets:

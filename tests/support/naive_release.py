@@ -3,11 +3,13 @@
 import struct
 from collections.abc import Sequence
 
+import naive_rows
+
 D = 1 << 15
 
 
 def release(x: int, table: Sequence[int], word: int, limit: int, stair_bits: int) -> int:
-    """One released value, by the definition in whole numbers of any size."""
+    """Return one released value, by the definition in integers of any size."""
     S, k = 2**stair_bits, (len(table) - 1).bit_length()
     A = table[word // 2 ** (32 - k)]
     U = word % S - S // 2
@@ -18,16 +20,8 @@ def release(x: int, table: Sequence[int], word: int, limit: int, stair_bits: int
 def release_sampled(
     x: Sequence[int], table: Sequence[int], words: Sequence[int], limit: int, stair_bits: int, k: int, order: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Picked features and their values: draw one of those left, and move the last of those left to its place."""
-    chosen, y = [], []
-    left = len(x)
-    for j in range(k):
-        place = words[2 * j] // 4096 * left // 2**20
-        chosen.append(order[place])
-        order[place], order[left - 1] = order[left - 1], order[place]
-        left -= 1
-        y.append(release(x[chosen[-1]], table, words[2 * j + 1], limit, stair_bits))
-    return chosen, y
+    """Picked features and their values."""
+    return naive_rows.sampled(x, words, k, order, lambda value, word: release(value, table, word, limit, stair_bits))
 
 
 def chacha20_block(key: bytes, counter: int, nonce: bytes) -> bytes:

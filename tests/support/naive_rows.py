@@ -24,7 +24,7 @@ def symbol(x: int, counts: Counts, word: int, bits: int = 16) -> int:
 
 
 def symbol_mirrored(x: int, counts: Counts, word: int) -> int:
-    """The same with only the first half of the rows looked at."""
+    """Return the symbol by the first half of the rows only."""
     x = min(x, D)
     if x <= D // 2:
         return symbol(x, counts, word)
@@ -39,7 +39,7 @@ def bit(x: int, counts: Counts, word: int) -> int:
 
 
 def distribution(x: int, counts: Counts) -> list[int]:
-    """How many words of 2^(16 + shift), or 2^(8 + shift), give each symbol: the mean of the two rows beside x."""
+    """Count how many words of 2^(16 + shift), or 2^(8 + shift), give each symbol: the mean of both rows beside x."""
     step = D // (len(counts) - 1)
     r, part = divmod(min(x, D), step)
     above = counts[r + 1] if part else counts[r]
@@ -47,7 +47,7 @@ def distribution(x: int, counts: Counts) -> list[int]:
 
 
 def thresholds(counts: Counts) -> list[int]:
-    """What the device stores: the counts of each row summed up, without the whole."""
+    """Return what the device stores: the counts of each row summed up, without the total."""
     return [total for each in counts for total in list(accumulate(each))[:-1]]
 
 

@@ -34,7 +34,7 @@ def along(x: Sequence[int], centre: Sequence[int], number: int) -> int:
 
 
 def squared(total: int, factor: int, halvings: int) -> int:
-    """What the device makes of a sum, rounded where it rounds."""
+    """Return the square of a sum, rounded where the device rounds."""
     halved = nearest(Fraction(total, 2**halvings))
     part = nearest(Fraction(max(-ONE, min(ONE, halved)) * factor, 2**16))
     return min(nearest(Fraction(part * part, 2**13)), ONE)

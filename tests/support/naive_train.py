@@ -63,7 +63,7 @@ def polynomial_loss(x, W, V, bias=None, decoder_bias=None):
 
 
 def zeroth_order_slope(x, weights, signs, mu=1 / 128):
-    """How the loss of one record changes along a direction; `weights` and `signs` are lists of matrices and vectors."""
+    """Return the slope of the loss of one record along a direction; `weights` and `signs` are matrices and vectors."""
     ahead, behind = (
         [_moved(part, way, mu * side) for part, way in zip(weights, signs, strict=True)] for side in (1, -1)
     )

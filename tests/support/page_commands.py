@@ -10,7 +10,7 @@ PROGRAMS = (
     *("sensorsim", "pytest", "python", "python3", "pip", "ruff", "mypy", "git", "make", "cmake", "ninja", "bash", "sh"),
     *("zsh", "node", "npm", "npx", "apt", "apt-get", "sudo", "west", "cppcheck", "gcc", "cc", "clang", "docker", "tox"),
 )
-SCRIPT = re.compile(r"(?:bench|tests)/\w+\.py")  # a span that names a script of the project by its path
+SCRIPT = re.compile(r"(?:bench|tests)/\w+\.py .*|bench/(?!bench_)\w+\.py")  # a script that one runs, by its path
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 FENCED = re.compile(r"^```.*?^```$", re.S | re.M)
 STEP = re.compile(r"^\s*(?:- )?run: (?:\|\s*)?", re.M)  # of a CI's YAML
@@ -39,18 +39,32 @@ class Named:
 
 def named_commands(page: str, text: str) -> list[Named]:
     """Return every command that a page names."""
-    found = [each for block in blocks(text) for each in _of_block(page, block)]
+    found = [(part, how) for block in blocks(text) for line, how in lines_of(block) for part in parts(line)]
     prose = FENCED.sub("", text)
     lines = prose.splitlines()
     for before, line in zip(["", *lines], lines, strict=False):
-        if line.startswith("    ") and not before.strip() and is_command(line):
-            found += [Named(page, part, "code") for part in _parts(line)]
-    ready = {each.command for each in found}
-    for span in SPAN.findall(prose.replace("\n", " ")):
-        command = f"python {span}" if SCRIPT.match(span) and _is_script(span) else span
-        if is_command(command) and command not in ready:
-            found.append(Named(page, command, "prose"))
-    return found
+        if line.startswith("    ") and not before.strip():
+            found += [(part, "code") for part in parts(line)]
+    ready = {command for command, _ in found}
+    spans = SPAN.findall(prose.replace("\n", " "))
+    named = [f"python {span}" if SCRIPT.fullmatch(span) else span for span in spans]
+    found += [(span, "prose") for span in named if is_command(span) and span not in ready]
+    return [Named(page, command, how) for command, how in found]
+
+
+def lines_of(block: Block) -> list[tuple[str, str]]:
+    """Return the lines of a block that may be commands, and how the page names them."""
+    if block.kind == "console":
+        return [(command.replace("\\\n", " "), "block") for command, _ in commands(block.text)]
+    if block.kind == "schemas":
+        return [(span, "block") for span in SPAN.findall(block.text)]
+    if block.kind in ("sh", "yaml"):
+        return [(line, "code") for line in STEP.sub("", block.text).replace("\\\n", " ").splitlines()]
+    return []
+
+
+def parts(line: str) -> list[str]:
+    return [part.strip() for part in line.split("&&") if is_command(part)]
 
 
 def is_command(text: str) -> bool:
@@ -69,26 +83,3 @@ def covers(run: Named, named: Named) -> bool:
             return False
         left.remove(word)
     return run.words[0] == named.words[0]
-
-
-def _of_block(page: str, block: Block) -> list[Named]:
-    if block.kind == "console":
-        lines = [command.replace("\\\n", " ") for command, _ in commands(block.text)]
-        return [Named(page, part, "block") for line in lines for part in _parts(line)]
-    if block.kind == "schemas":
-        return [Named(page, span, "block") for span in SPAN.findall(block.text) if is_command(span)]
-    if block.kind == "sh":
-        return [Named(page, part, "code") for line in block.text.splitlines() for part in _parts(line)]
-    if block.kind == "yaml":
-        lines = STEP.sub("", block.text).replace("\\\n", " ").splitlines()
-        return [Named(page, part, "code") for line in lines if is_command(line) for part in _parts(line)]
-    return []
-
-
-def _parts(line: str) -> list[str]:
-    return [part.strip() for part in line.split("&&") if is_command(part)]
-
-
-def _is_script(span: str) -> bool:
-    """Tell whether a span names a script that one runs: it has options, or stands in bench beside the benchmarks."""
-    return " " in span or (span.startswith("bench/") and not span.startswith("bench/bench_"))

@@ -32,7 +32,7 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """Every fenced block of a page, with the remarks that stand before it."""
+    """Return every fenced block of a page, with the remarks before it."""
     found, remarks, kind, first = [], {}, None, 0
     lines = text.splitlines()
     for number, line in enumerate(lines):
@@ -74,7 +74,7 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def trimmed(lines: list[str]) -> list[str]:
-    """Without spaces at line ends and empty lines at the end."""
+    """Remove spaces at line ends and empty lines at the end."""
     lines = [line.rstrip() for line in lines]
     while lines and not lines[-1]:
         lines.pop()
@@ -82,7 +82,7 @@ def trimmed(lines: list[str]) -> list[str]:
 
 
 def parts(shown: list[str]) -> list[list[str]]:
-    """What is shown, cut where lines are left out."""
+    """Cut the shown lines where lines are left out."""
     found: list[list[str]] = [[]]
     for line in shown:
         if line == LEFT_OUT:
@@ -93,7 +93,7 @@ def parts(shown: list[str]) -> list[list[str]]:
 
 
 def same(shown: list[str], real: list[str], varies: str | None = None) -> bool:
-    """Whether the real output is what is shown, some of it left out."""
+    """Tell whether the real output is what is shown, some of it left out."""
     shown, real = ([_plain(line, varies) for line in lines] for lines in (shown, real))
     pieces = parts(shown)
     if len(pieces) == 1:

@@ -1,4 +1,4 @@
-"""What the pages show is what the program prints: their blocks are read here, run, compared and written anew.
+"""Read the blocks of the pages, run them, compare what they show with what the program prints, and renew them.
 
     python tests/support/pages.py [--write] [--slow] [PAGE…]     compare; --write puts the real output into the pages
 
@@ -34,19 +34,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from page_text import Block, blocks, commands, renewed, same, trimmed
 from schema_text import faults
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    [
-        *ROOT.glob("*.md"),
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "bench").glob("*.md"),
-        *(ROOT / "tables").rglob("*.md"),
-    ]
-)
+PAGES = sorted(page for pattern in ("*.md", "docs/*.md", "bench/*.md", "tables/**/*.md") for page in ROOT.glob(pattern))
 SHELL = re.compile(r"[|<>;&*`$]")  # what only a shell understands
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 SETTINGS = {"COLUMNS": "80", "LINES": "24", "NO_COLOR": "1", "PATH": PATH}
@@ -56,7 +50,7 @@ LONGEST = 900  # seconds of one command
 
 @dataclass
 class Found:
-    """What running a block gave: its text with the real output in it, and what differs."""
+    """The text of a block with the real output in it, and what differs."""
 
     text: str
     differences: list[str]
@@ -82,7 +76,7 @@ class Console:
         return trimmed([*printed.splitlines(), *(told if self.code else [])])
 
     def json(self, command: str) -> Any:
-        """What a command of ours prints as JSON."""
+        """Return what a command of ours prints as JSON."""
         printed, said = self._ours([*shlex.split(command)[1:], "--format", "json"])
         assert printed.startswith("{"), f"{command} prints no JSON: {printed[:200]} {said}"
         return json.loads(printed)
@@ -116,13 +110,11 @@ def run_console(block: Block, console: Console) -> Found:
     for (command, shown), (following, _) in itertools.pairwise(asked):
         real = console.run(command)
         if console.code and following.strip() != "echo $?":
-            wrong.append(
-                f"$ {command}\nends with exit code {console.code} and no `$ echo $?` follows\n" + "\n".join(real)
-            )
+            why = f"ends with exit code {console.code} and no `$ echo $?` follows"
+            wrong.append("\n".join([f"$ {command}", why, *real]))
         if not same(trimmed(shown), real, block.remarks.get("varies")):
-            wrong.append(
-                f"$ {command}\n" + "\n".join(difflib.unified_diff(trimmed(shown), real, "shown", "real", lineterm=""))
-            )
+            changes = difflib.unified_diff(trimmed(shown), real, "shown", "real", lineterm="")
+            wrong.append("\n".join([f"$ {command}", *changes]))
             shown = renewed(trimmed(shown), real) + [""] * (len(shown) - len(trimmed(shown)))
         out += [f"$ {command}", *shown]
     return Found("\n".join(out) + "\n", wrong)
@@ -216,7 +208,7 @@ def run_page(text: str, folder: Path, slow: bool) -> tuple[str, list[str]]:
 
 @contextlib.contextmanager
 def _paths() -> Iterator[None]:
-    """Where Python looks for modules, as it was before, and nothing of a page's folder among them."""
+    """Restore Python's module path and forget modules of the page's folder."""
     path, modules = sys.path[:], set(sys.modules)
     try:
         yield
@@ -228,18 +220,9 @@ def _paths() -> Iterator[None]:
                 del sys.modules[name]
 
 
-@contextlib.contextmanager
-def environment(**values: str) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def environment(**values: str) -> Any:
+    """Set variables of the environment for a while."""
+    return mock.patch.dict(os.environ, values)
 
 
 def main(words: list[str]) -> int:

@@ -10,7 +10,7 @@ SAID = {"nominal_epsilon": 1.6, "spent_epsilon": 1.599958023791, "epsilon_person
 
 
 def write_sweep(path, mechanism="sampled", source="mine.csv", accuracies=(97.0, 98.0, 99.0), said=SAID, n=14):
-    """As `sensorsim sweep` writes it: one cell of three runs, and two trivial predictors."""
+    """Write a file of `sensorsim sweep`: one cell of three runs, and two trivial predictors."""
     config = {"mechanism": mechanism, "sigma": 0.0, "c": 0.0, "epsilon": 1.6}
     scores = {"accuracy": 90.0, "accuracy_held_out": 89.0, "r2": None}
     cells = {

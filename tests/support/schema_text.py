@@ -23,7 +23,7 @@ def file_of(name: str) -> Path:
 
 
 def schema_of(values: Sequence[Any], marks: Marks, path: str = "") -> dict[str, Any]:
-    """What all these values are: their types, the keys that each of them has, their items.
+    """Describe all these values: their types, the keys that each of them has, their items.
 
     A mark holds wherever a path ends with it: `steps`, or `claims[].verdict`; `*` is a key that is data.
     """
@@ -67,6 +67,6 @@ def text_of(schema: Any, head: str = "", indent: int = 0) -> str:
 
 
 def faults(name: str, value: Any) -> list[str]:
-    """Where a value is not what the schema of that name says, in sentences."""
+    """Return, in sentences, where a value differs from the schema of that name."""
     checker = Draft202012Validator(json.loads(file_of(name).read_text("utf-8")))
     return [f"{name}: {fault.json_path}: {fault.message[:200]}" for fault in checker.iter_errors(value)]

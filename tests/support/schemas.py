@@ -50,7 +50,7 @@ def fractions(*keys: str) -> dict[str, Any]:
 
 
 def nulls(*keys: str) -> dict[str, Any]:
-    """What another machine or image may not have."""
+    """Mark what another machine or image may not have."""
     return dict.fromkeys(keys, type(None))
 
 
@@ -86,7 +86,7 @@ MARKS: dict[str, dict[str, Any]] = {
 
 
 def seen(console: Console) -> dict[str, list[Any]]:
-    """What each command printed as JSON, by the name of its schema."""
+    """Return what each command printed as JSON, by the name of its schema."""
     found = defaultdict(list)
     for block in blocks(PAGE.read_text("utf-8")):
         if block.kind == "console":

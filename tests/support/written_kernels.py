@@ -1,51 +1,9 @@
 """Kernels as firmware authors write them from an empty file, each in the ways that come to mind first."""
+# ruff: noqa: F403, F405 - the language is imported as in a notebook
 
 import math
 
-from sensorsim.language import (
-    Array,
-    Below,
-    Length,
-    Q,
-    add,
-    add64,
-    addu,
-    and_,
-    asr,
-    asr64,
-    div,
-    divu,
-    eq,
-    equ,
-    ge,
-    geu,
-    i32,
-    i64,
-    kernel,
-    lt,
-    ltu,
-    mac,
-    max_,
-    min_,
-    mul,
-    mul64,
-    mulu,
-    narrow,
-    neu,
-    not_,
-    out,
-    saturating_add,
-    saturating_sub,
-    select,
-    selectu,
-    shru,
-    sub,
-    sub64,
-    subu,
-    u32,
-    wrapping_subu,
-    xor,
-)
+from sensorsim.language import *
 
 SAMPLE = Q("sample", "i16", 15, -(2**15), 2**15 - 1, "a sample", secret=True)
 LEVEL = Q("level", "i16", 0, -(2**15), 2**15 - 1, "a sample that is public")
@@ -117,18 +75,6 @@ def fir(x: SAMPLE["taps"], h: COEFFICIENT["taps"], newest: Below("taps"), taps: 
         else:
             at = u32(taps - 1)
     return max_(min_(narrow(total, 15), 32767), -32768)
-
-
-@kernel(step="fir")
-def fir_forward(x: SAMPLE["taps"], h: COEFFICIENT["taps"], oldest: Below("taps"), taps: TAPS) -> LONG:
-    """From the oldest sample forwards, the last to 0 by a select."""
-    total = i64(0)
-    at = oldest
-    for k in range(taps):
-        total = mac(total, x[at], h[k])
-        at = addu(at, 1)
-        at = selectu(geu(at, taps), 0, at)
-    return narrow(total, 15)
 
 
 @kernel(step="fir")
@@ -252,37 +198,12 @@ def cordic_rotate(angle: TURN, xy: out(POINT["2"]), atan: Array(ANGLE, "steps", 
     xy[1] = y
 
 
-@kernel(step="cordic")
-def cordic_masked(x: AXIS, y: AXIS, atan: Array(ANGLE, "steps", contents=ANGLES), steps: STEPS) -> TURNED:
-    """The angle of a vector, the sign as 1 or -1."""
-    a = x
-    b = y
-    z = i32(0)
-    for i in range(steps):
-        sign = select(ge(b, 0), 1, -1)
-        a_next = add(a, mul(sign, asr(b, i)))
-        b = sub(b, mul(sign, asr(a, i)))
-        a = a_next
-        z = add(z, mul(sign, atan[i]))
-    return z
-
-
 # table interpolation
 
 SINE = tuple(round(32767 * math.sin(math.pi * k / 128)) for k in range(257))
 ENTRY = Q("entry", "i16", 15, -32767, 32767, "a sine")
 PHASE = Q("phase", "u16", 16, 0, 65535, "of a turn")
 SINES = Array(ENTRY, "257", contents=SINE)
-
-
-@kernel(step="interpolation")
-def interpolate(phase: PHASE, table: SINES) -> ENTRY:
-    """a + (b - a) f."""
-    at = shru(phase, 8)
-    part = and_(phase, 255)
-    low = table[at]
-    high = table[addu(at, 1)]
-    return add(low, asr(mul(sub(high, low), part), 8))
 
 
 @kernel(step="interpolation")
@@ -293,21 +214,6 @@ def interpolate_weights(phase: PHASE, table: SINES) -> ENTRY:
     rest = sub(256, part)
     total = add(mul(table[at], rest), mul(table[addu(at, 1)], part))
     return asr(add(total, 128), 8)
-
-
-@kernel(step="interpolation")
-def interpolate_inline(x: PHASE, y: WEIGHT["m"], m: Length("m", 257, 257, "entries")) -> WEIGHT:
-    """Whole words, the product in 64 bits."""
-    i = shru(x, 8)
-    return narrow(mac(mul64(y[i], sub(256, and_(x, 255))), y[addu(i, 1)], and_(x, 255)), 8)
-
-
-@kernel(step="interpolation")
-def interpolate_divided(x: Q("x", "i16", 0, 0, 999, ""), y: Array(ENTRY, "11", contents=SINE[:11])) -> ENTRY:
-    """Ten steps of a hundred, by division."""
-    i = divu(x, 100)
-    part = subu(x, mulu(divu(x, 100), 100))
-    return add(y[i], div(mul(sub(y[addu(i, 1)], y[i]), part), 100))
 
 
 # binary search
@@ -349,54 +255,6 @@ def search_inclusive(x: LEVEL["n"], key: LEVEL, n: N) -> FOUND:
         else:
             high = sub(mid, 1)
     return -1
-
-
-@kernel(step="search")
-def search_halving(x: LEVEL["n"], key: LEVEL, n: N) -> Below("n"):
-    """The last place not above the key, or 0; the middle by half the distance."""
-    lo = u32(0)
-    hi = u32(n)
-    for _ in range(11):
-        if ltu(lo, hi):
-            mid = addu(lo, shru(subu(hi, lo), 1))
-            if ge(key, x[mid]):
-                lo = addu(mid, 1)
-            else:
-                hi = mid
-    if geu(lo, 1):
-        return subu(lo, 1)
-    return u32(0)
-
-
-@kernel(step="search")
-def search_found(x: LEVEL["n"], key: LEVEL, n: N) -> FOUND:
-    """The place of the key by half the distance, in two steps; -1 where it is not there."""
-    low = i32(0)
-    high = sub(n, 1)
-    found = i32(-1)
-    for _ in range(10):
-        if ge(high, low):
-            half = asr(sub(high, low), 1)
-            mid = add(low, half)
-            if eq(x[mid], key):
-                found = mid
-                break
-            if lt(x[mid], key):
-                low = add(mid, 1)
-            else:
-                high = sub(mid, 1)
-    return found
-
-
-@kernel(step="search")
-def search_steps(x: LEVEL["n"], key: LEVEL, n: N) -> COUNT:
-    """How many are below the key, by steps that halve."""
-    at = u32(0)
-    for k in range(10):
-        further = addu(at, shru(512, k))
-        if geu(n, further) and lt(x[subu(further, 1)], key):
-            at = further
-    return at
 
 
 # run-length coding
@@ -471,20 +329,6 @@ def encode_scanning(x: PLAIN["n"], values: out(PLAIN["n"]), runs: out(RUN["n"]),
 
 
 @kernel(step="runs")
-def encode_changes(x: PLAIN["n"], starts: out(Below("n")["n"]), n: N) -> COUNT:
-    """Where runs begin."""
-    count = u32(0)
-    for i in range(n):
-        fresh = u32(1)
-        if geu(i, 1) and equ(x[i], x[i - 1]):
-            fresh = u32(0)
-        if equ(fresh, 1):
-            starts[count] = i
-            count = addu(count, 1)
-    return count
-
-
-@kernel(step="runs")
 def decode_runs(values: PLAIN["m"], runs: RUN8["m"], x: out(PLAIN["n"]), n: N, m: Length("m", 1, 99, "")) -> COUNT:
     """Back again, as far as there is room."""
     at = u32(0)
@@ -527,20 +371,6 @@ def crc32(data: BYTE["n"], n: N) -> WORD:
 
 
 @kernel(step="crc")
-def crc32_branching(data: PLAIN["n"], n: N) -> WORD:
-    """Bit by bit with a branch."""
-    crc = u32(0xFFFFFFFF)
-    for i in range(n):
-        crc = xor(crc, data[i])
-        for _ in range(8):
-            if equ(and_(crc, 1), 1):
-                crc = xor(shru(crc, 1), POLYNOMIAL)
-            else:
-                crc = shru(crc, 1)
-    return xor(crc, 0xFFFFFFFF)
-
-
-@kernel(step="crc")
 def crc32_table(data: PLAIN["n"], table: CRCS, n: N) -> WORD:
     """By a table of 256."""
     crc = u32(0xFFFFFFFF)
@@ -570,27 +400,6 @@ def multiply(
 SMALL = Q("small", "i32", 24, -(2**25) + 1, 2**25 - 1, "a weight that is public")
 
 
-@kernel(step="product")
-def multiply_small(
-    m: SMALL["rows * columns"], x: LONG["columns"], y: out(LONG["rows"]), rows: ROWS, columns: COLUMNS
-) -> None:
-    """Products that leave room for 64 of them."""
-    for r in range(rows):
-        total = i64(0)
-        for c in range(columns):
-            total = mac(total, m[r * columns + c], x[c])
-        y[r] = narrow(total, 24)
-
-
-@kernel(step="product")
-def row_times(m: SMALL["n"], x: LONG["n"], bias: LONG, n: TAPS) -> LONG:
-    """One row with a bias."""
-    total = i64(bias)
-    for c in range(n):
-        total = mac(total, m[c], x[c])
-    return saturating_add(narrow(total, 24), bias)
-
-
 # div(sum, n)
 
 
@@ -604,15 +413,6 @@ def mean(x: SAMPLE["n"], n: N) -> SAMPLE:
 
 
 @kernel(step="mean")
-def mean_unsigned(x: PLAIN["n"], n: N) -> PLAIN:
-    """The mean of bytes."""
-    total = u32(0)
-    for i in range(n):
-        total = addu(total, x[i])
-    return divu(total, n)
-
-
-@kernel(step="mean")
 def mean_rounded(x: LEVEL["n"], n: N) -> Q("mean", "i16", 0, -(2**15), 2**15 - 1, ""):
     """The mean by steps of a running one."""
     total = i32(0)
@@ -622,20 +422,6 @@ def mean_rounded(x: LEVEL["n"], n: N) -> Q("mean", "i16", 0, -(2**15), 2**15 - 1
     if lt(total, 0):
         return max_(div(sub(total, half), n), -32768)
     return min_(div(add(total, half), n), 32767)
-
-
-@kernel(step="mean")
-def mean_above(x: LEVEL["n"], least: LEVEL, n: N) -> LEVEL:
-    """The mean of those at or above a level; 0 where there is none."""
-    total = i32(0)
-    count = i32(0)
-    for i in range(n):
-        if ge(x[i], least):
-            total = add(total, x[i])
-            count = add(count, 1)
-    if eq(count, 0):
-        return 0
-    return max_(min_(div(total, count), 32767), -32768)
 
 
 # Goertzel
@@ -656,18 +442,3 @@ def goertzel(x: SAMPLE["n"], coefficient: TONE, n: N) -> POWER:
     power = add64(asr64(mul64(s1, s1), 2), asr64(mul64(s2, s2), 2))
     power = sub64(power, asr64(mul64(narrow(mul64(coefficient, s1), 30), s2), 2))
     return narrow(power, 14)
-
-
-@kernel(step="goertzel")
-def goertzel_sums(x: SAMPLE["n"], coefficient: Q("c", "i16", 14, -32767, 32767, ""), n: N) -> POWER:
-    """One sum for each state, clamped to 24 bits."""
-    s1 = i32(0)
-    s2 = i32(0)
-    for i in range(n):
-        total = mac(i64(0), coefficient, s1)
-        total = sub64(add64(narrow(total, 14), x[i]), s2)
-        s2 = s1
-        s1 = max_(min_(narrow(total, 0), 2**23 - 1), -(2**23))
-    power = mac(mul64(s1, s1), s2, s2)
-    power = sub64(power, mul64(narrow(mul64(coefficient, s1), 14), s2))
-    return narrow(power, 16)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from exported import refresh
 
 from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim.codegen.kernels_package import make_package
@@ -30,7 +31,6 @@ from sensorsim.verification.package_checks import differences, read_tables, tabl
 from sensorsim.verification.step_runner import Worker
 from sensorsim.verification.verification import Setup, Step, selftest_on_host, verify
 
-OWN = "sha256_of_this_file_without_this_line"
 FEW = ["--random-core", "40", "--random-host", "40"]
 STRANGER = '''"""A kernel of my own."""
 from sensorsim.kernels.formats import RANDOM
@@ -73,20 +73,6 @@ def again(made):
         return texts if known and options.command == wanted.command else make_package(options, load, as_data)
 
     return make
-
-
-def refresh(folder, also=()):
-    """Repair every hash of an altered package."""
-    path = folder / "MANIFEST.json"
-    data = json.loads(path.read_text())
-    data["files"] = {name: digest(folder / name) for name in (*data["files"], *also) if (folder / name).exists()}
-    del data[OWN]
-    data[OWN] = hashlib.sha256((json.dumps(data, indent=1) + "\n").encode()).hexdigest()
-    path.write_text(json.dumps(data, indent=1) + "\n")
-
-
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def change(path, old, new):
@@ -211,7 +197,7 @@ def test_an_added_file_is_named_listed_or_not(package, again, file):
     (package / file).write_text("int more;\n")
     with pytest.raises(FailedProofError, match=re.escape(f"{package / file} does not belong to the package")):
         open_package(package)
-    refresh(package, also=[file])
+    refresh(package, file)
     assert file in named(package, again)
 
 
@@ -220,7 +206,7 @@ def test_a_missing_file_and_a_link_are_named(package, again):
     refresh(package)
     assert "LICENSE is missing" in named(package, again)
     (package / "LICENSE").symlink_to(package / "README.md")
-    refresh(package, also=["LICENSE"])
+    refresh(package, "LICENSE")
     assert "LICENSE is a link" in named(package, again)
 
 
@@ -267,16 +253,6 @@ def test_what_is_no_package_or_another_version_s_is_another_question(package, ag
     with pytest.raises(InputError, match="is no package") as e:
         open_package(tmp_path / "other")
     assert not isinstance(e.value, FailedProofError)
-
-
-def test_another_compiler_s_package_says_what_to_install(package):
-    def of_another(data):
-        data["tools"]["compiler"] = data["sizes"]["compiler"] = "clang version 1 by ziglang 0.1.2"
-
-    edit(package, of_another)
-    with pytest.raises(InputError, match=r"version 1 by ziglang 0\.1\.2 and here is .*ziglang==0\.1\.2") as caught:
-        differences(open_package(package))
-    assert not isinstance(caught.value, FailedProofError)
 
 
 TABLES = [
@@ -348,15 +324,20 @@ def test_a_table_of_zeros_protects_nothing_and_is_named(package, tmp_path):
     assert "as compiled has epsilon" in drawn.detail
 
 
-@pytest.mark.parametrize("file", ["MANIFEST.json", "include/ss_kernels.h", "src/ss_tables.c"])
-def test_an_edited_certificate_is_named(package, tmp_path, file):
-    change(package / file, "1.599958023791", "0.100000000000")
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("MANIFEST.json", "1.599958023791", "0.100000000000", "noise_table.certificate.epsilon_re"),
+        ("include/ss_kernels.h", "1.599958023791", "0.100000000000", "include/ss_kernels.h"),
+        ("src/ss_tables.c", "1.599958023791", "0.100000000000", "src/ss_tables.c"),
+        ("include/ss_kernels.h", "1.19680888", "1.29680888", "symbol values"),
+    ],
+)
+def test_an_edited_certificate_is_named(package, tmp_path, file, old, new, said):
+    change(package / file, old, new)
     refresh(package)
     found = proofs(package, tmp_path, ["host"])["certificate"]
-    assert not found.passed
-    assert file in found.detail
-    if file == "MANIFEST.json":
-        assert "noise_table.certificate.epsilon_re" in found.detail
+    assert not found.passed and said in found.detail
 
 
 def test_a_certificate_edited_in_the_table_s_own_file_is_named(package, tmp_path):
@@ -367,12 +348,6 @@ def test_a_certificate_edited_in_the_table_s_own_file_is_named(package, tmp_path
     refresh(package)
     found = proofs(package, tmp_path, ["host"])["certificate"]
     assert "tables/noise.txt says epsilon_record 0.1, its counts prove 1.599958023791" in found.detail
-
-
-def test_a_symbol_s_value_edited_in_a_comment_is_named(package, tmp_path):
-    change(package / "include/ss_kernels.h", "1.19680888", "1.29680888")
-    refresh(package)
-    assert "symbol values" in proofs(package, tmp_path, ["host"])["certificate"].detail
 
 
 def test_the_table_of_a_linked_program(package, tmp_path):
@@ -648,8 +623,9 @@ def test_no_text_of_a_manifest_gets_into_a_command(name, package):
 
 def test_a_number_gets_into_a_command(package):
     edit(package, of_compiler("clang version 1.2.3 by ziglang 0.1.2"))
-    with pytest.raises(InputError, match=r"`pip install ziglang==0\.1\.2`, or export the package again"):
+    with pytest.raises(InputError, match=r"here is .*`pip install ziglang==0\.1\.2`, or export the package again") as e:
         differences(open_package(package))
+    assert not isinstance(e.value, FailedProofError)
 
 
 @pytest.mark.parametrize(("made_by", "hint"), [("0.0.1", True), ("0.0.1 --index-url=http://x", False)])

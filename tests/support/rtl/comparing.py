@@ -48,12 +48,12 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Of the table, in per cent of what was measured."""
+        """Return the table's error in per cent of what was measured."""
         return 100 * (self.said - self.measured) / self.measured
 
 
 def records() -> Iterator[tuple[str, Kernel, dict[str, Any]]]:
-    """Every kernel that is compared, with the arguments of its one call: numbers all over their declared ranges."""
+    """Yield every kernel to compare, with the arguments of its one call: numbers all over their declared ranges."""
     for form in list_forms():
         given = drawn(form.kernel, form.lengths_at(N, L))
         chosen = {name: form.record(N, L)[name] for name in form.values}  # what decides the branch
@@ -82,7 +82,7 @@ def compare(simulator: Path, cpu: Cpu, build: Path) -> list[Compared]:
 def priced(
     program: Program, function: str, kernel: Kernel, record: dict[str, Any], cpu: Cpu, want: dict[str, Any]
 ) -> float:
-    """What the machine level says of the call."""
+    """Return the price of the call at the machine level."""
     machine, tally = Machine(TARGET, program), Tally()
     counter = BlockCounter(machine, Decoder(TARGET, cpu))
     assert run_on_core(machine, of_one_call(kernel, record), want, function, counter, tally) == 0

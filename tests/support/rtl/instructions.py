@@ -45,7 +45,7 @@ class Probe(NamedTuple):
 
 
 def probes(row: Row) -> list[Probe]:
-    """What shows the prices of a row; nothing for a row that is no instruction of RV32IMC."""
+    """Return the probes that show the prices of a row; none for a row that is no instruction of RV32IMC."""
     name = row.operation.lower()
     if row.operands == ("sequence",) or name.startswith("f"):
         return []
@@ -95,7 +95,7 @@ def _jump(name: str) -> Iterator[Probe]:
 
 
 def assembled(rows: list[Row], build: Path) -> tuple[Program, dict[tuple[int, int], Probe]]:
-    """All probes as functions of one program, `p<row>_<probe>_<copies>`."""
+    """Return all probes as functions of one program, `p<row>_<probe>_<copies>`."""
     functions = [(".globl probes", ".type probes,@function", "probes:", "ret")]
     known = {}
     for number, row in enumerate(rows):
@@ -118,7 +118,7 @@ def _as_c(lines: tuple[str, ...]) -> str:
 
 
 def measured(simulator: Path, rows: list[Row], build: Path) -> Iterator[tuple[Row, str, float]]:
-    """Of each row and cell: the cycles of one instruction."""
+    """Yield each row and cell with the cycles of one instruction."""
     program, known = assembled(rows, build)
     machine = SimulatedMachine(simulator, program)
     for (number, place), probe in known.items():

@@ -15,7 +15,7 @@ ZERO, RA, SP, A0, S0 = 0, 1, 2, 10, 8
 
 
 class SimulatedMachine:
-    """What `CoreRun` needs of a machine; `cycles` is of the last call."""
+    """A machine for `CoreRun`; `cycles` is of the last call."""
 
     def __init__(self, simulator: Path, program: Program) -> None:
         self.simulator, self.program, self.uc = simulator, program, self

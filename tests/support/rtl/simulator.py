@@ -53,7 +53,7 @@ SILENT = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-UNOPTFLAT", "-Wno-BLKAN
 
 
 def missing(core: Core) -> str:
-    """What is not installed, as a sentence; nothing where all is."""
+    """Return, as a sentence, what is not installed; nothing where all is."""
     if shutil.which("verilator") is None:
         return "verilator is not installed (Debian has it)"
     if find_spec(core.package) is None:
@@ -62,7 +62,7 @@ def missing(core: Core) -> str:
 
 
 def version(core: Core) -> str:
-    """Which commit of the core the package holds, as its `__init__` says."""
+    """Return the commit of the core that the package holds, as its `__init__` says."""
     text = Path(_origin(core)).read_text("utf-8")
     return next(line.split('"')[1] for line in text.splitlines() if line.startswith("data_git_describe"))
 
