@@ -29,7 +29,6 @@ OF_STATEMENT = (
     *("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "reproducible", "with_secret_noise"),
     *("trust", "settings", "epsilon_person_median", "epsilon_person_most", "records_per_person_median"),
 )
-_is_statement = frozenset(OF_STATEMENT).issubset  # of the names in a dictionary
 Outcome = tuple["Task", dict[str, Any], list[dict[str, Any]], str | None]
 Predictors = dict[str, dict[str, float | None]]  # scores by the name of a trivial predictor
 
@@ -121,22 +120,18 @@ def run(
 def _missing_tasks(dataset: Dataset, config: Config, store: ResultsFile) -> list[Task]:
     """Return the runs of a cell that are not stored, in pieces that fit into memory."""
     key = cell.key_of(config)
-    known = store.runs(key, config.runs, cell.is_run)
+    known = store.runs(key, config.runs)
     left = [number for number in range(config.runs) if number not in known]
-    said = store.get(key, _is_statement)
-    if not left and said is not None:
+    if not left:
         return []
     config, divided = cell.ready(config, dataset)
-    if said is None and known:  # its row was damaged
-        store.put(key, cell.about(divided, config))
     return [Task(config, key, tuple(runs)) for runs in cell.pieces(left, runs_at_once(divided, config))]
 
 
 def _result(config: Config, store: ResultsFile, sentence: str | None) -> dict[str, Any]:
     """Return the result of a cell from its first `config.runs` stored runs."""
     key = cell.key_of(config)
-    known = store.runs(key, config.runs, cell.is_run)
-    said = store.get(key, _is_statement)
+    known, said = store.runs(key, config.runs), store.get(key)
     if said is None or len(known) < config.runs:
         return cell.failed(config, sentence or "not all of its runs are finished.")
     return cell.result_of(config, said, [known[number] for number in range(config.runs)])
@@ -154,7 +149,7 @@ def trivial(dataset: Dataset, cells: list[Config], store: ResultsFile) -> dict[f
         except InputError:
             continue  # the cell itself reports why
         store.put(f"{CONFIG}{plain.key}", replace(plain, runs=1).as_dict())
-        stored = store.get(f"{TRIVIAL}{plain.key}", _are_scores)
+        stored = store.get(f"{TRIVIAL}{plain.key}")
         if stored is None:
             stored = trivial_predictors(dataset, plain)
             store.put(f"{TRIVIAL}{plain.key}", stored)
@@ -173,11 +168,6 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
         line |= {f"{name}_{part}": values[part] for part in ("sd", "low", "high")}
     line |= {"diverged": result["diverged"], "accuracy_of_the_rest": interval(result["accuracy"])["of_the_rest"]}
     return line | {"error": result.get("error")}
-
-
-def _are_scores(found: dict[str, Any]) -> bool:
-    """Return whether these are scores of trivial predictors."""
-    return bool(found) and all(isinstance(one, dict) and "accuracy_held_out" in one for one in found.values())
 
 
 def _outcomes(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) -> Iterator[Outcome]:

@@ -1,38 +1,12 @@
 """Closed-form gradients against autograd, clipped gradients against Opacus, Adam against torch's own."""
 
 import pytest
+from training_setup import LAYOUTS, Silent, printed, torch
 
-torch = pytest.importorskip("torch")
-
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import model  # noqa: E402
-from sensorsim.training.config import Config  # noqa: E402
-from sensorsim.training.step import (  # noqa: E402
-    Batch,
-    Source,
-    Step,
-    noise_factor,
-)
+from sensorsim.training import model
+from sensorsim.training.step import Batch, Step, noise_factor
 
 UNITS, N, L = 3, 5, 2
-
-
-def printed(mechanism, epsilon=None, **given):
-    """With the authors' settings of the loop, where none are given."""
-    return Config(mechanism, epsilon, **AUTHORS | given)
-
-
-LAYOUTS = [(1, True), (1, False), (4, False)]
-
-
-class Silent(Source):
-    """No noise where a mechanism asks for some."""
-
-    def discrete(self, shape, t):
-        return torch.zeros(tuple(shape), dtype=torch.int64)
-
-    def normal(self, shape):
-        return torch.zeros(tuple(shape))
 
 
 def take_step(config, batch, weights, gradient):

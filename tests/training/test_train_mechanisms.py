@@ -3,41 +3,24 @@
 import math
 from dataclasses import replace
 
+import naive_train as naive
 import numpy as np
 import pytest
+from training_setup import printed, small_days, torch
 
-torch = pytest.importorskip("torch")
+from sensorsim.mechanisms import dpsgd_weights, find
+from sensorsim.mechanisms.release import Release, table_for
+from sensorsim.training import loop, model
+from sensorsim.training.config import Config, checked
+from sensorsim.training.fitting import CLEAN_RELEASE, PRIVATE_MAXIMA, REPRODUCIBLE, statement
+from sensorsim.training.step import Batch, Source, Step, noise_factor
 
-import naive_train as naive  # noqa: E402
-
-from sensorsim.datasets import synthetic  # noqa: E402
-from sensorsim.datasets.dataset import prepare  # noqa: E402
-from sensorsim.mechanisms import dpsgd_weights, find  # noqa: E402
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.mechanisms.release import Release, table_for  # noqa: E402
-from sensorsim.training import loop, model  # noqa: E402
-from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.fitting import CLEAN_RELEASE, PRIVATE_MAXIMA, REPRODUCIBLE, statement  # noqa: E402
-from sensorsim.training.step import (  # noqa: E402
-    Batch,
-    Source,
-    Step,
-    noise_factor,
-)
-
-
-def printed(mechanism, epsilon=None, **given):
-    """With the authors' settings of the loop, where none are given."""
-    return Config(mechanism, epsilon, **AUTHORS | given)
-
-
-COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "Calories")
 L = 3
 
 
 @pytest.fixture(scope="module")
 def small():
-    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return small_days(("TotalSteps", "Calories", "SedentaryMinutes", "Calories"))
 
 
 class Caught(Step):

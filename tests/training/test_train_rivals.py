@@ -5,18 +5,17 @@ import math
 
 import numpy as np
 import pytest
+from training_setup import Silent, torch
 
-torch = pytest.importorskip("torch")
-
-from sensorsim._util.errors import InputError  # noqa: E402
-from sensorsim.accounting.amplification import REMOVED, REPLACED, poisson_epsilon  # noqa: E402
-from sensorsim.datasets.dataset import load  # noqa: E402
-from sensorsim.mechanisms import dpsgd_weights, every, find  # noqa: E402
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import cells, model  # noqa: E402
-from sensorsim.training.config import Config, checked, records_of  # noqa: E402
-from sensorsim.training.fitting import statement  # noqa: E402
-from sensorsim.training.step import Batch, Source, Step, Together  # noqa: E402  # noqa: E402
+from sensorsim._util.errors import InputError
+from sensorsim.accounting.amplification import REMOVED, REPLACED, poisson_epsilon
+from sensorsim.datasets.dataset import load
+from sensorsim.mechanisms import dpsgd_weights, every, find
+from sensorsim.mechanisms.base import AUTHORS
+from sensorsim.training import cells, model
+from sensorsim.training.config import Config, checked, records_of
+from sensorsim.training.fitting import statement
+from sensorsim.training.step import Batch, Source, Step, Together
 
 N, L = 14, 7
 RECORDS = [8, 9, 12, 12, 12, 19, 32]  # of seven persons
@@ -57,13 +56,6 @@ def test_the_noise_of_a_step_spends_its_epsilon_by_the_peer(batch, sampling):
         event, steps = peer.PoissonSampledDpEvent(batch / 40, event), 2 * 40 // batch
     spent = pld_privacy_accountant.PLDAccountant(relation).compose(event, steps).get_epsilon(config.delta)
     assert spent == pytest.approx(1.6, rel=0.03)  # the deviation of 39,200 numbers is known to 0.4 %
-
-
-class Silent(Source):
-    """No noise where a mechanism asks for some."""
-
-    def normal(self, shape):
-        return torch.zeros(tuple(shape))
 
 
 def one_step(config, source, units=200):

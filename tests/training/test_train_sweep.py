@@ -11,28 +11,19 @@ from dataclasses import replace
 
 import pytest
 from clusters import local_cluster
+from training_setup import COLUMNS
 
-torch = pytest.importorskip("torch")
+from sensorsim._util import pool
+from sensorsim._util.errors import InputError
+from sensorsim.commands.program import main
+from sensorsim.datasets import synthetic
+from sensorsim.mechanisms import every
+from sensorsim.training import cells, results_file, sweeps
+from sensorsim.training.cells import PARTS
+from sensorsim.training.config import Config, checked
 
-from sensorsim._util import pool  # noqa: E402
-from sensorsim._util.errors import InputError  # noqa: E402
-from sensorsim._util.hints import need  # noqa: E402
-from sensorsim.commands.program import main  # noqa: E402
-from sensorsim.datasets import synthetic  # noqa: E402
-from sensorsim.datasets.dataset import load, prepare  # noqa: E402
-from sensorsim.mechanisms import every  # noqa: E402
-from sensorsim.training import cells, results_file, sweeps  # noqa: E402
-from sensorsim.training.cells import PARTS  # noqa: E402
-from sensorsim.training.config import Config, checked  # noqa: E402
-
-COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
 SMALL = {"l": 2, "runs": 3, "epochs": 2, "seed": 0, "kind": "stairs"}
 ARGUMENTS = ["--columns", ",".join(COLUMNS), "--l", "2", "--epochs", "2", "--kind", "stairs"]
-
-
-@pytest.fixture(scope="module")
-def small():
-    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 def plain(result):
@@ -130,35 +121,6 @@ def test_store_keeps_runs_and_refuses_what_is_not_its_own(tmp_path):
     (tmp_path / "text.sqlite").write_text("no database " * 200)
     with pytest.raises(InputError, match="not a results file"):
         results_file.ResultsFile(tmp_path / "text.sqlite", "d1")
-
-
-def test_a_results_file_of_an_earlier_version_is_refused_and_left_alone(tmp_path):
-    path = tmp_path / "old.sqlite"
-    database = sqlite3.connect(path)
-    with database:
-        database.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        database.execute("CREATE TABLE cells (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
-        database.execute("INSERT INTO meta VALUES ('results_version', '2')")
-    database.close()
-    before = path.read_bytes()
-    with pytest.raises(InputError, match="results version 2"):
-        results_file.ResultsFile(path, "d1")
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("tables", [["patients"], ["meta"], ["patients", "meta"], ["patients", "cells"]])
-def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path, tables):
-    path = tmp_path / "ward.sqlite"
-    database = sqlite3.connect(path)
-    with database:
-        for name in tables:
-            database.execute(f"CREATE TABLE {name} (name TEXT)")
-            database.execute(f"INSERT INTO {name} VALUES ('Ann')")
-    database.close()
-    before = path.read_bytes()
-    with pytest.raises(InputError, match=r"a database of something else; nothing was changed"):
-        results_file.ResultsFile(path, "d1")
-    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_statement_says_what_is_taken_as_public(small):
@@ -291,21 +253,6 @@ def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
     assert said["trivial"][0]["predictors"]["zeros"]["accuracy_held_out"] is None
     main(words)
     assert "nan" not in capsys.readouterr().out
-
-
-def test_a_missing_extra_is_one_sentence(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"constraints\.txt '\.\[train\]'"):
-        need("torch")
-
-
-def test_data_make_writes_what_train_reads(tmp_path, capsys):
-    days = tmp_path / "days.csv"
-    main(["data", "make", "--rows", "400", "--persons", "6", "--out", str(days)])
-    main(["data", "compare", str(days), "--format", "json"])
-    rows = json.loads(capsys.readouterr().out)["columns"]
-    assert len(rows) == 13
-    assert len(load(str(days)).x) == 400
 
 
 @pytest.mark.slow
