@@ -16,7 +16,6 @@ from sensorsim.commands.training_options import DataOptions
 from sensorsim.datasets import synthetic
 from sensorsim.datasets.dataset import PAPER_COLUMNS, assign, prepare
 from sensorsim.datasets.public_ranges import Range
-from sensorsim.training.config import Config
 
 MINE = {"a": Range("a", -10.0, 10.0, "g")}
 
@@ -197,22 +196,6 @@ def test_fitting_the_generator_to_its_own_output_gives_it_back():
     again = synthetic.fit(synthetic.make(rows=6000, persons=3000))
     np.testing.assert_allclose(again.zero_share, known.zero_share, atol=0.03)
     assert np.abs(again.correlation - known.correlation).mean() < 0.05
-
-
-def test_trivial_predictors_by_hand(frame):
-    from sensorsim.training import cells
-
-    made = prepare(frame)
-    found = cells.trivial_predictors(made, Config("none"))
-    x = made.x
-    assert found["zeros"]["accuracy"] == pytest.approx(100 * (1 - np.mean(x**2)))
-    assert found["half"]["accuracy_mae"] == pytest.approx(100 * (1 - np.mean(np.abs(x - 0.5))))
-    held = x[made.held_out]
-    mean = x[~made.held_out].mean(axis=0)
-    assert found["column mean"]["accuracy_held_out"] == pytest.approx(100 * (1 - np.mean((held - mean) ** 2)))
-    assert found["PCA-7"]["accuracy"] > found["column mean"]["accuracy"]
-    # Seven of fourteen features are right, the others are filled with the column mean.
-    assert found["copy 7"]["accuracy"] == pytest.approx(100 * (1 - np.mean((x - mean) ** 2) / 2))
 
 
 def test_interval_by_hand():

@@ -278,27 +278,6 @@ def test_no_privacy_learns_what_noisy_inputs_are_worth():
         assert accuracy(dataset, Config("none", sigma=5.0, runs=2, seed=0, map=form)) > mean - 0.02
 
 
-# ---- trivial predictors
-
-
-def test_r2_of_trivial_predictors_by_hand(days):
-    found = cells.trivial_predictors(days, Config("none"))
-    spread = np.mean((days.x - days.x.mean(0)) ** 2)
-    mean = days.x[~days.held_out].mean(0)
-    assert found["half"]["r2"] == pytest.approx(1 - np.mean((days.x - 0.5) ** 2) / spread)
-    assert found["column mean"]["r2"] == pytest.approx(1 - np.mean((days.x - mean) ** 2) / spread)
-    assert found["copy 7"]["r2"] == pytest.approx(1 - np.mean((days.x - mean) ** 2) / 2 / spread)
-
-
-def test_pca_by_singular_values(days):
-    trained = days.x[~days.held_out]
-    _, _, directions = np.linalg.svd(trained - trained.mean(0), full_matrices=False)
-    plane = directions[:7].T @ directions[:7]
-    ref = np.clip(trained.mean(0) + (days.x - trained.mean(0)) @ plane, 0, 1)
-    found = cells.trivial_predictors(days, Config("none"))["PCA-7"]["accuracy"]
-    assert found == pytest.approx(100 * (1 - np.mean((ref - days.x) ** 2)), abs=1e-5)
-
-
 def use(multiplier, draws):
     from sensorsim.accounting.composition import Use
 
