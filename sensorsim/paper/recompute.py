@@ -21,7 +21,6 @@ from sensorsim._util.results import CELL, Result, bars
 from sensorsim._util.terminal import counted, fold
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from sensorsim.paper.experiment_claims import Experiment
@@ -140,11 +139,6 @@ class Claims(Result):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         yield from map(asdict, self.claims)
-
-    def to_frame(self) -> "pd.DataFrame":
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(), columns=list(Claim.__dataclass_fields__))
 
     def text(self) -> str:
         """Format for a terminal of 80 columns: each claim as a block, then the summary."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -137,7 +137,7 @@ def run_some(dataset: Dataset, config: Config, runs: Sequence[int]) -> list[dict
 def about(dataset: Dataset, config: Config) -> dict[str, Any]:
     """Return the privacy statement, which holds for every run. `config` and `dataset` come from `ready`."""
     records = np.bincount(dataset.person[~dataset.held_out])
-    return statement(config, dataset.n, dataset.normalise, records[records > 0], dataset.dropped).as_dict()
+    return asdict(statement(config, dataset.n, dataset.normalise, records[records > 0], dataset.dropped))
 
 
 def result_of(config: Config, said: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:

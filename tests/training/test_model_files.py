@@ -184,8 +184,7 @@ def test_a_package_says_what_the_training_covers(encoder):
 @pytest.fixture
 def places(tmp_path):
     (tmp_path / "loop.npz").symlink_to(tmp_path / "loop.npz")
-    (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
-    for name in ("dir.npz", "dir.json", "e-1.json"):
+    for name in ("dir.json", "e-1.json"):
         (tmp_path / name).mkdir()
     (tmp_path / "link.npz").symlink_to(tmp_path / "e.json")
     (tmp_path / "d.csv").write_text("p,q\n" + "0.1,0.9\n0.3,0.5\n0.2,0.4\n0.7,0.1\n" * 5)
@@ -200,17 +199,10 @@ TRAIN = ("train", "--data", "d.csv", "--columns", "p,q", "--ranges", "r.csv", "-
     ("words", "says"),
     [
         (("--out", "loop.npz"), "cannot write loop.npz"),
-        (("--encoder", "loop.json"), "cannot write loop.json"),
-        (("--out", "x" * 300 + ".npz"), "no path"),
-        (("--encoder", "x" * 300 + ".json"), "no path"),
-        (("--out", "y/" * 3000 + "m.npz"), "cannot write y/y/"),
-        (("--out", "dir.npz"), "is a folder"),
         (("--encoder", "dir.json", "--out", "m.npz"), "is a folder"),
         (("--encoder", "e.json", "--out", "link.npz"), "are one file"),
         (("--mechanism", "none", "--epochs", "1", "--encoder", "e.json", "--out", "m.npz"), "e-1.json: it is a folder"),
         (("--m", "65537", "--out", "m.npz"), "--m is 65537"),
-        (("--m", "1000000000000"), "--m is 1000000000000"),
-        (("--m", "0"), "--m is 0"),
     ],
 )
 def test_train_refuses_in_a_sentence_and_writes_nothing(places, monkeypatch, run, words, says):

@@ -73,21 +73,12 @@ def test_unused_settings_do_not_make_a_new_cell():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"epsilon": 0.0}, "epsilon is 0.0"),
         ({"epsilon": None}, "above 0"),
         ({"l": 5}, "l = 5"),
         ({"k": 9}, "k = 9"),
-        ({"runs": 0}, "runs is 0"),
-        ({"lr": 0.0}, "lr is 0"),
-        ({"sigma": -1.0}, "sigma is -1"),
-        ({"sigma": 1000.1}, "from 0 to 1000"),
-        ({"sigma": 1e200}, "from 0 to 1000"),
         ({"sigma": float("nan")}, "sigma is not a number"),
         ({"m": 65_537}, "from 1 to 65536"),
-        ({"m": 10**5000}, "digits"),
-        ({"delta": 1.0}, "delta is 1"),
         ({"mechanism": "magic"}, "no mechanism 'magic'"),
-        ({"estimator": "best"}, "one of moments, loss"),
         ({"forward": "raw"}, "reads nothing but the release"),
     ],
 )
@@ -232,21 +223,8 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monke
 def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
     days = tmp_path / "days.csv"
     synthetic.make(rows=60, persons=4).to_csv(days, index=False)
-    words = [
-        "sweep",
-        *ARGUMENTS[:-2],
-        "--m",
-        "4",
-        "--data",
-        str(days),
-        "--mechanism",
-        "none",
-        "--sigma",
-        "0",
-        "--runs",
-        "1",
-    ]
-    words += ["--batch", "4", "--results", str(tmp_path / "r.sqlite"), "--jobs", "1"]
+    grid = ["--mechanism", "none", "--sigma", "0", "--runs", "1", "--batch", "4", "--m", "4", "--data", str(days)]
+    words = ["sweep", *ARGUMENTS[:-2], *grid, "--results", str(tmp_path / "r.sqlite"), "--jobs", "1"]
     main([*words, "--format", "json"])
     said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert said["rows"][0]["accuracy_held_out"] is None and said["rows"][0]["accuracy"] is not None
