@@ -56,12 +56,11 @@ def scores_of(square: np.ndarray, total: float, dataset: Dataset) -> dict[str, A
     last bits depend on the order of addition, so the caller adds.
     """
     rows, held_out = len(dataset.x), int(dataset.held_out.sum())
-    varies = float(np.square(dataset.x - dataset.x.mean(axis=0)).sum())
     return {
         "accuracy": percent(total, dataset.x.size),
         "accuracy_train": percent(float(square[0].sum()), (rows - held_out) * dataset.n),
         "accuracy_held_out": percent(float(square[1].sum()), held_out * dataset.n),
-        "r2": 1 - total / varies if varies else None,
+        "r2": 1 - total / dataset.variation if dataset.variation else None,
         "column_mse": (square.sum(axis=0) / rows).tolist(),
     }
 

@@ -142,7 +142,6 @@ def test_normalising(frame):
     assert public.x.min() >= 0 and public.x.max() <= 1
     np.testing.assert_allclose(public.x[:, 11], frame["SedentaryMinutes"] / 1440)
     assert public.normalise == "ranges" and [known.name for known in public.ranges] == list(PAPER_COLUMNS)
-    assert (prepare(frame, normalise="public").x == public.x).all()  # its name of old
 
 
 def test_the_digest_tells_ranges_and_persons_apart():
@@ -161,13 +160,12 @@ def test_the_digest_tells_ranges_and_persons_apart():
 def test_what_was_done_to_the_data_is_noted(written):
     ranges = written('name,low,high,unit\n"a, left",0,10,g\nb,0,10,mV\n', "ranges.csv")
     path = written('"a, left",b\n1,2\n11,3\n-1,20\n4,\n')
-    chosen = {"columns": ' "a, left",b', "ranges": ranges, "drop_missing": True, "normalise": "public", "m": 1}
+    chosen = {"columns": ' "a, left",b', "ranges": ranges, "drop_missing": True, "m": 1}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         made = DataOptions(data=path, **chosen).load()
     assert made.columns == ("a, left", "b")
     assert [str(one.message) for one in said] == [
-        "Note: --normalise public is now called ranges.",
         "Note: no column of mine.csv names persons (--person), so every row counts as one.",
         "Note: 1 of 4 rows have a missing cell and are left out.",
         "Note: 3 of 6 readings lie outside of their ranges and are clipped, 2 of them in a, left (0 … 10 g).",
