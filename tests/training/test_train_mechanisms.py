@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from training_setup import printed, small_days, torch
 
-from sensorsim.mechanisms import dpsgd_weights, find
+from sensorsim.mechanisms import find
 from sensorsim.mechanisms.release import Release, table_for
 from sensorsim.training import loop, model
 from sensorsim.training.config import Config, checked
@@ -242,27 +242,11 @@ def test_statement(config, spent, word):
     assert seeded.covers.startswith(REPRODUCIBLE if spent else "nothing")
 
 
-def test_fresh_noise_in_every_epoch_is_composed_as_the_peer_does():
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    one = pld.from_laplace_mechanism(14.0, value_discretization_interval=1e-4)
-    found = statement(checked(Config("dpsgd", 1.0, redraw=True), 14), 14)
-    assert found.delta == 1e-6
-    assert found.spent_epsilon == pytest.approx(one.self_compose(140).get_epsilon_for_delta(1e-6), rel=0.01)
-
-
 @pytest.mark.parametrize("mechanism", ["release", "sampled"])
 def test_a_statement_says_that_the_clean_record_is_released(mechanism):
     for sigma, sees, said in ((5.0, "clean", True), (0.0, "clean", False), (5.0, "noisy", False)):
         config = replace(checked(Config(mechanism, 1.0, kind="stairs", sigma=sigma), 14), release_sees=sees)
         assert (CLEAN_RELEASE in statement(config, 14).covers) is said
-
-
-def test_laplace_noise_on_weights_spends_its_epsilon_over_all_epochs():
-    """Basic composition by hand: each epoch gets epsilon/epochs, and moves the sum by 2C·sqrt(weights) in L1."""
-    config = checked(Config("dpsgd-weights", 1.5, C=2.0, noise="laplace", epochs=10), 14)
-    assert dpsgd_weights.noise_scale(config, 196) == pytest.approx(2 * 2.0 * 14 / (1.5 / 10))
 
 
 def generator(seed=0):

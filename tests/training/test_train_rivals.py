@@ -94,20 +94,6 @@ def test_a_person_spends_what_the_peer_says_of_a_release(epsilon):
         assert said == pytest.approx(min(composed, many * epsilon), rel=2e-3)
 
 
-def test_a_person_spends_what_the_peer_says_of_gradients():
-    """All records of a person may meet in one sum of the batch: they move it by 2C each."""
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    config = checked(Config("dpsgd-weights", 1.6, batch=10, epochs=5), N)
-    found = statement(config, N, "ranges", RECORDS)
-    multiplier = dpsgd_weights.noise_scale(config, 2 * N * L) / config.C
-    together = math.sqrt(5 * (10**2 + 2**2)) / multiplier * 2  # 12 records as 10 and 2, in each of five epochs
-    peer = pld.from_gaussian_mechanism(1 / together, value_discretization_interval=1e-3)
-    assert found.epsilon_person_median == pytest.approx(peer.get_epsilon_for_delta(1e-6), rel=0.01)
-    assert found.epsilon_person_most > found.epsilon_person_median > found.spent_epsilon
-
-
 def test_nobody_spends_an_epsilon_that_does_not_hold():
     for found in (
         statement(checked(Config("none"), N), N, "ranges", RECORDS),
