@@ -134,7 +134,7 @@ class EvaluateModel(RecordOptions, Command[Evaluation]):
             ranges=self.ranges,
             drop_missing=self.drop_missing,
         )
-        for line in data_notes(dataset, dataset.normalise):
+        for line in data_notes(dataset):
             tell(line)
         with progress.step("evaluating"):
             found = evaluate(model, dataset, sigmas, self.runs or RUNS, self.integers)

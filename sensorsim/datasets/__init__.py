@@ -51,7 +51,7 @@ def chosen_records(
 
     options: dict[str, Any] = {"person": person, "ranges": ranges, "drop_missing": drop_missing, "seed": seed}
     dataset = load(data, m=m, columns=column_names(columns), normalise=normalise, **options)
-    for line in data_notes(dataset, normalise, counts):
+    for line in data_notes(dataset, counts):
         told(line)
     return dataset
 
@@ -72,14 +72,12 @@ def column_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
     return found
 
 
-def data_notes(dataset: Dataset, normalise: str, counts: bool = True) -> Iterable[str]:
+def data_notes(dataset: Dataset, counts: bool = True) -> Iterable[str]:
     """Yield what the reader of a result must know of its data.
 
     Without `counts` nothing depends on a reading, not even whether one is outside its range: whoever chooses the
     ranges would find the largest reading by bisection. That a cell is empty is public.
     """
-    if normalise == "public":
-        yield "Note: --normalise public is now called ranges."
     if not dataset.persons_known:
         yield f"Note: no column of {dataset.source} names persons (--person), so every row counts as one."
     if dataset.dropped:

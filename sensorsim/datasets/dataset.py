@@ -9,6 +9,7 @@ import hashlib
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,11 @@ class Dataset:
     def clipped(self) -> int:
         return sum(self.clipped_in)
 
+    @cached_property
+    def variation(self) -> float:
+        """Return the sum of squared distances from the column means."""
+        return float(np.square(self.x - self.x.mean(axis=0)).sum())
+
     @property
     def digest(self) -> str:
         """Identify the data in a results file, so that two data sets never mix."""
@@ -120,10 +126,9 @@ def prepare(
 
     `columns` are the paper's 14 unless named; `person` is the column that names a person, Id where there is one.
     `normalise="ranges"` scales by public ranges, shipped ones or those of a file, and clips. `"max"` divides by the
-    column maximum as the paper prints; that maximum is private data, so no epsilon holds. `"public"` is the former
-    name of `"ranges"`.
+    column maximum as the paper prints; that maximum is private data, so no epsilon holds.
     """
-    if normalise not in (RANGES, MAXIMA, "public"):
+    if normalise not in (RANGES, MAXIMA):
         raise InputError(f"normalise is {brief(normalise)}; it is {RANGES} or {MAXIMA}.")
     if normalise == MAXIMA and ranges is not None:
         raise InputError("ranges are given, and max does not use them; leave out --ranges or --normalise max.")

@@ -10,18 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from html import escape
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import did_you_mean
-from sensorsim._util.results import CELL, Result, bars
+from sensorsim._util.results import Result, bars
 from sensorsim._util.terminal import counted, fold
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from sensorsim.paper.experiment_claims import Experiment
@@ -141,11 +139,6 @@ class Claims(Result):
     def rows(self) -> Iterator[dict[str, Any]]:
         yield from map(asdict, self.claims)
 
-    def to_frame(self) -> "pd.DataFrame":
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(), columns=list(Claim.__dataclass_fields__))
-
     def text(self) -> str:
         """Format for a terminal of 80 columns: each claim as a block, then the summary."""
         lines: list[str] = []
@@ -164,15 +157,6 @@ class Claims(Result):
 
     def facts(self) -> dict[str, str]:
         return {claim.id: f"{claim.verdict}: {claim.computed}" for claim in self.claims}
-
-    def _repr_html_(self) -> str:
-        names = ("id", "verdict", "printed", "computed", "where", "how")
-        head = "".join(f'<th scope="col">{name}</th>' for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(row[name]))}</td>" for name in names) + "</tr>" for row in self.rows()
-        )
-        caption = f'<caption style="{CELL}">{escape(self.title())}</caption>'
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def statements() -> list[Statement]:

@@ -6,10 +6,9 @@ are trained beside it, except for rounding, as the order of sums changes. Runs c
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,58 +22,36 @@ from sensorsim.training import model
 from sensorsim.training.config import Config, checked, records_of
 from sensorsim.training.fitting import statement
 from sensorsim.training.loop import Models, runs_at_once, train_block
-from sensorsim.training.scores import Predictor, Summary, trivial_scores
+from sensorsim.training.scores import Predictor, Summary, blocks, mean_of, percent, scores_of, trivial_scores
 from sensorsim.training.step import Source
 
 PARTS = ("accuracy", "accuracy_train", "accuracy_held_out", "accuracy_mae", "accuracy_clean_input", "r2")
-OF_ONE_RUN = (*PARTS, "column_mse")
-ROWS_AT_ONCE = 8192
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Scores per run, accuracies in per cent; NaN where a run diverged (or where no person is held out)."""
-
-    accuracy: np.ndarray  # (runs,) 1 - MSE over all rows, inputs as the sensor delivers them
-    accuracy_train: np.ndarray  # over persons that were trained on
-    accuracy_held_out: np.ndarray  # over persons that were not
-    accuracy_mae: np.ndarray  # 1 - MAE over all rows
-    accuracy_clean_input: np.ndarray  # 1 - MSE when the input has no environmental noise
-    r2: np.ndarray  # 1 - MSE over that of the column means of the same rows, a fraction; NaN where nothing varies
-    column_mse: np.ndarray  # (runs, n)
+Scores = dict[str, Any]  # of one run, by PARTS and `column_mse`; None where it diverged or nobody is held out
 
 
 # ── score ──
 
 
-def score(
-    dataset: Dataset, config: Config, models: Models, generator: torch.Generator | Sequence[torch.Generator]
-) -> Scores:
-    """Reconstruct every row with its user's encoder: the target is clean, the input has the sensor's noise.
+def score(dataset: Dataset, config: Config, models: Models, generators: Sequence[torch.Generator]) -> list[Scores]:
+    """Reconstruct every row with its user's encoder, in each run: the target is clean, the input noisy.
 
-    The noise comes from one generator, or for each run from one of its own. Errors are summed over a few rows at a time
-    and never stored.
+    The noise of a run comes from its generator. Errors are summed over a few rows at a time and never stored.
     """
-    runs = len(models) if isinstance(models, list) else models.W.shape[0] // config.m
-    generators = [generator] * runs if isinstance(generator, torch.Generator) else list(generator)
-    seen, clean = [], []
-    for run in range(runs):
+    found = []
+    for run, generator in enumerate(generators):
         predicted = predictor(models, config, run)
-        with_noise, without = Sums(dataset.n), Sums(dataset.n)
-        for j in range(config.m):
-            mine = (dataset.user == j).nonzero()[0]
-            for start in range(0, len(mine), ROWS_AT_ONCE):
-                rows = mine[start : start + ROWS_AT_ONCE]
-                x, held_out = dataset.x[rows], dataset.held_out[rows]
-                inputs = torch.tensor(x, dtype=torch.float32)
-                if config.sigma:
-                    without.add(predicted(j, inputs).double().numpy() - x, held_out)
-                    inputs = inputs + config.sigma * torch.randn(inputs.shape, generator=generators[run])
-                with_noise.add(predicted(j, inputs).double().numpy() - x, held_out)
-        seen.append(with_noise)
-        clean.append(without)
-    scores = _scores(seen, dataset)
-    return replace(scores, accuracy_clean_input=_scores(clean, dataset).accuracy) if config.sigma else scores
+        seen, clean = Errors(dataset.n), Errors(dataset.n)
+        for j, rows, _ in blocks(dataset):
+            x, held_out = dataset.x[rows], dataset.held_out[rows]
+            inputs = torch.tensor(x, dtype=torch.float32)
+            if config.sigma:
+                clean.add(predicted(j, inputs).double().numpy() - x, held_out)
+                inputs = inputs + config.sigma * torch.randn(inputs.shape, generator=generator)
+            seen.add(predicted(j, inputs).double().numpy() - x, held_out)
+        scores = seen.scores(dataset)
+        without = clean.scores(dataset) if config.sigma else scores
+        found.append(scores | {"accuracy_clean_input": without["accuracy"]})
+    return found
 
 
 def predictor(models: Models, config: Config, run: int) -> Callable[[int, Tensor], Tensor]:
@@ -93,7 +70,7 @@ def predictor(models: Models, config: Config, run: int) -> Callable[[int, Tensor
     return by_net
 
 
-class Sums:
+class Errors:
     """Sums of the errors of one run: by column, of rows trained on and of rows held out."""
 
     def __init__(self, n: int) -> None:
@@ -108,29 +85,11 @@ class Sums:
             self.square[1] += square[held_out].sum(axis=0)
             self.absolute += float(np.abs(error).sum())
 
-
-def _scores(sums: list[Sums], dataset: Dataset) -> Scores:
-    rows, held, n = len(dataset.x), int(dataset.held_out.sum()), dataset.n
-    square = np.array([of_run.square for of_run in sums])  # (runs, 2, n)
-    whole = np.isfinite(square).all(axis=(1, 2))
-
-    def percent(total: np.ndarray, count: int) -> np.ndarray:
-        if count == 0:
-            return np.full(len(sums), np.nan)
-        return np.where(whole, 100 * (1 - total / (count * n)), np.nan)
-
-    total = square.sum(axis=(1, 2))
-    spread = float(np.square(dataset.x - dataset.x.mean(axis=0)).sum())
-    accuracy = percent(total, rows)
-    return Scores(
-        accuracy,
-        percent(square[:, 0].sum(axis=1), rows - held),
-        percent(square[:, 1].sum(axis=1), held),
-        percent(np.array([of_run.absolute for of_run in sums]), rows),
-        accuracy,
-        np.where(whole & (spread > 0), 1 - total / (spread or 1.0), np.nan),
-        np.where(whole[:, None], square.sum(axis=1) / rows, np.nan),
-    )
+    def scores(self, dataset: Dataset) -> Scores:
+        """Return the scores of the run; all are None if an error is not finite."""
+        found: Scores = {"accuracy_mae": percent(self.absolute, dataset.x.size)}
+        found |= scores_of(self.square, float(self.square.sum()), dataset)
+        return found if np.isfinite(self.square).all() else dict.fromkeys(found)
 
 
 def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, Summary]:
@@ -139,9 +98,8 @@ def trivial_predictors(dataset: Dataset, config: Config) -> dict[str, Summary]:
 
     def scored(predictors: list[Predictor]) -> Summary:
         models: Any = [SimpleNamespace(predict=one) for one in predictors]
-        scores = score(dataset, config, models, torch.Generator().manual_seed(config.seed or 0))
-        means = {name: float(getattr(scores, name).mean()) for name in PARTS}
-        return {name: None if math.isnan(value) else value for name, value in means.items()}
+        generator = torch.Generator().manual_seed(config.seed or 0)
+        return mean_of(score(dataset, config, models, [generator] * len(models)), PARTS)
 
     return trivial_scores(dataset, config.l, config.sigma, scored)
 
@@ -173,31 +131,13 @@ def run_some(dataset: Dataset, config: Config, runs: Sequence[int]) -> list[dict
     began = time.perf_counter()
     _, scores = train_and_score(dataset, config, runs)
     each = (time.perf_counter() - began) / len(runs)
-
-    def plain(value: Any) -> Any:
-        """Return a number or a list of numbers; None if one is not finite."""
-        return np.asarray(value, np.float64).tolist() if np.isfinite(value).all() else None
-
-    return [
-        {name: plain(getattr(scores, name)[place]) for name in OF_ONE_RUN} | {"seconds": each}
-        for place in range(len(runs))
-    ]
+    return [one | {"seconds": each} for one in scores]
 
 
 def about(dataset: Dataset, config: Config) -> dict[str, Any]:
     """Return the privacy statement, which holds for every run. `config` and `dataset` come from `ready`."""
     records = np.bincount(dataset.person[~dataset.held_out])
-    return statement(config, dataset.n, dataset.normalise, records[records > 0], dataset.dropped).as_dict()
-
-
-def is_run(found: dict[str, Any]) -> bool:
-    """Return whether this is a run of `run_some`; a results file may be damaged."""
-    columns = found.get("column_mse", "")
-    if type(found.get("seconds")) is not float or not (columns is None or type(columns) is list):
-        return False
-    return all(type(value) is float for value in columns or ()) and all(
-        type(found.get(name, "")) in (float, type(None)) for name in PARTS
-    )
+    return asdict(statement(config, dataset.n, dataset.normalise, records[records > 0], dataset.dropped))
 
 
 def result_of(config: Config, said: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -235,12 +175,11 @@ def ready(config: Config, dataset: Dataset) -> tuple[Config, Dataset]:
     return config, dataset
 
 
-def train_and_score(dataset: Dataset, config: Config, runs: Sequence[int] | None = None) -> tuple[Models, Scores]:
-    """Train and score these runs, by default all. `config` and `dataset` come from `ready`."""
-    chosen = range(config.runs) if runs is None else runs
+def train_and_score(dataset: Dataset, config: Config, runs: Sequence[int]) -> tuple[Models, list[Scores]]:
+    """Train and score these runs. `config` and `dataset` come from `ready`."""
     one = replace(config, runs=1)  # seeds, like keys, know nothing of the number of runs
-    sources = [Source(one.generator_seed(run)) for run in chosen]
-    models = train_block(dataset, config, len(chosen), sources)
+    sources = [Source(one.generator_seed(run)) for run in runs]
+    models = train_block(dataset, config, len(runs), sources)
     return models, score(dataset, config, models, [source.generator for source in sources])
 
 

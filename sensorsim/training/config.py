@@ -136,14 +136,14 @@ class Config(ModelSettings):
 
     @property
     def key(self) -> str:
-        """A name for this configuration that does not change between machines."""
+        """Return a name for this configuration that does not change between machines."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:24]
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def generator_seed(self, block: int) -> int | None:
-        """A seed that no other configuration and no other block of runs shares; None where the noise is secret."""
+        """Return a seed that no other configuration and no other block of runs shares; None where noise is secret."""
         if self.seed is None:
             return None
         seen = hashlib.sha256(f"{self.key}/{block}".encode()).digest()
@@ -151,7 +151,7 @@ class Config(ModelSettings):
 
 
 def checked(config: Config, n: int, records: int | None = None) -> Config:
-    """The configuration as it will run, or one sentence on why it cannot.
+    """Return the configuration as it will run; raise InputError if it cannot.
 
     `records` is how many records the largest user trains on (`records_of`); tuned settings and Poisson sampling ask.
     """
@@ -227,7 +227,7 @@ def _idle(mechanism: Mechanism, base: Config) -> dict[str, str]:
 
 
 def _read(mechanism: Mechanism, base: Config) -> set[str]:
-    """The fields that change what the mechanism does beside the others."""
+    """Return the fields that change what the mechanism does beside the others."""
     used = mechanism.used(replace(base, map=base.map or mechanism.own_map(base)))
     return {*SHARED, *used} - set(_idle(mechanism, base))
 
@@ -239,7 +239,7 @@ def with_settings(config: Config) -> Config:
 
 
 def records_of(dataset: Any, m: int) -> int:
-    """How many records the largest of m users trains on; with m = 1 all records are one user's."""
+    """Return how many records the largest of m users trains on; with m = 1 all records are one user's."""
     import numpy as np
 
     trained = ~dataset.held_out

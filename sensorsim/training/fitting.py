@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +55,6 @@ class Statement:
     epsilon_person_median: float | None = None  # of the person with the median number of training records
     epsilon_person_most: float | None = None  # and of the one with the most
     records_per_person_median: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def statement(

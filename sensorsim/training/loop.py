@@ -19,7 +19,7 @@ from sensorsim.datasets.dataset import Dataset
 from sensorsim.training import model
 from sensorsim.training.config import Config
 from sensorsim.training.step import Batch, Source, Step, Together, noise_factor
-from sensorsim.training.trained import Trained, data_free_start, train_on_release
+from sensorsim.training.trained import Trained, data_free_start, learnt_from, model_of
 
 GATHERED = 1 << 25  # bytes of batches gathered at once, if MOST_RUNS were trained
 KEPT = 400 << 20  # bytes that the runs trained at once may keep
@@ -42,9 +42,9 @@ def train_block(dataset: Dataset, config: Config, runs: int, source: Source | Se
     """Train `runs` copies of the model: from one source, or each from one of its own."""
     torch.set_num_threads(1)
     sources = [source] if isinstance(source, Source) else list(source)
-    if config.object.learner(config) != "loop":  # each source has runs of its own
-        each = runs // len(sources)
-        return [trained for source in sources for trained in train_on_release(dataset, config, each, source)]
+    if config.object.learner(config) != "loop":  # each source has runs of its own; every user gets a copy
+        turns = [source for source in sources for _ in range(runs // len(sources))]
+        return [model_of(learnt_from(dataset, config, source), config) for source in turns]
     with torch.inference_mode():  # torch records no gradients: its operations then cost half
         weights = _train_in_loop(dataset, config, runs, sources)
     return model.joined([weights])  # outside, so that what is returned may be used in any way

@@ -55,6 +55,7 @@ NORMALISE = ("ranges", "max", None)  # None: from packets, and nobody said how r
 MOST_USERS, MOST_FEATURES, MOST_LETTERS = 1 << 16, 4096, 2000
 MOST_EPSILON = 1e6
 SIZES = {"n": MOST_FEATURES, "l": MOST_FEATURES, "m": MOST_USERS, "records": 1 << 50}
+CHOICES = {"form": FORMS, "noise": NOISE, "normalise": NORMALISE}
 WORDS = ("mechanism", "covers", "covers_short", "trust", "settings")
 OF_STATEMENT = ("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "trust", "settings")
 FIELDS = (
@@ -103,32 +104,34 @@ def checked_about(found: Any) -> dict[str, Any]:
     if found["schema_version"] != SCHEMA_VERSION:
         raise InputError(f"it has another schema version than {SCHEMA_VERSION}; make it again with sensorsim train.")
 
-    def check(valid: bool, what: str) -> None:
-        if not valid:
-            raise ValueError(what)
-
-    def check_number(name: str, least: float, most: float) -> None:
-        # Compare as it is: a whole number that no float can hold is not converted.
-        check(type(found[name]) in (int, float) and least <= found[name] <= most, name)
-
-    check(set(found) == set(FIELDS), "fields")
-    for name, most in SIZES.items():
-        check(type(found[name]) is int and 1 <= found[name] <= most, name)
-    check(found["form"] in FORMS and found["noise"] in NOISE and found["normalise"] in NORMALISE, "form")
-    check(type(found["columns"]) is list and type(found["identity"]) is list, "lists")
-    check(found["l"] <= found["n"] == len(found["columns"]), "columns")
-    for name in (*found["columns"], *found["identity"], found["kind"] or ""):
+    names = (*found["columns"], *found["identity"], found["kind"] or "")
+    for name in names:
         name_of(name)
-    for name in WORDS:
-        text = found[name]
-        check(type(text) is str and text.isprintable() and len(text) <= MOST_LETTERS, name)
-    for name in ("nominal_epsilon", "spent_epsilon"):
-        if found[name] is not None:
-            check_number(name, 5e-324, MOST_EPSILON)  # above 0
-    check_number("delta", 0, 1.0)
-    check_number("sigma", 0, MOST_SIGMA)
     ranges_of(found)
+    valid = (
+        set(found) == set(FIELDS),
+        all(type(found[name]) is int and 1 <= found[name] <= most for name, most in SIZES.items()),
+        all(found[name] in allowed for name, allowed in CHOICES.items()),
+        type(found["columns"]) is type(found["identity"]) is list and found["l"] <= found["n"] == len(found["columns"]),
+        all(
+            type(found[name]) is str and found[name].isprintable() and len(found[name]) <= MOST_LETTERS
+            for name in WORDS
+        ),
+        all(_is_epsilon(found[name]) for name in ("nominal_epsilon", "spent_epsilon")),
+        _is_number(found["delta"], 1.0) and _is_number(found["sigma"], MOST_SIGMA),
+    )
+    if not all(valid):
+        raise ValueError("fields")
     return {name: found[name] for name in FIELDS}
+
+
+def _is_epsilon(value: Any) -> bool:
+    return value is None or (_is_number(value, MOST_EPSILON) and value > 0)
+
+
+def _is_number(value: Any, most: float) -> bool:
+    """Compare as it is: a whole number that no float can hold is not converted."""
+    return type(value) in (int, float) and bool(0 <= value <= most)
 
 
 def check_columns(columns: tuple[str, ...], ranges: tuple[Range, ...] | None = None) -> None:
@@ -143,12 +146,6 @@ def check_columns(columns: tuple[str, ...], ranges: tuple[Range, ...] | None = N
                 f"{brief(name)} cannot be the name or unit of a column; a model holds up to {MOST_NAME} printable "
                 "letters, so give another."
             ) from None
-
-
-def check_users(m: int) -> None:
-    """Refuse a number of users that would fill the memory before the file refuses it."""
-    if not 1 <= m <= MOST_USERS:
-        raise InputError(f"m = {m} users; a model has 1 to {MOST_USERS}, so give another --m.")
 
 
 def ranges_of(about: dict[str, Any]) -> tuple[Range, ...] | None:
@@ -328,6 +325,8 @@ def load(path: str) -> Model:
     try:
         read = _read_npz if Path(path).suffix.lower() == ".npz" else _read_safetensors
         text, tensors = read(content)
+        if len(text) > MOST_ABOUT:
+            raise ValueError("about")
         return _checked(strict_json(text), tensors)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -361,41 +360,20 @@ def _checked(about: Any, tensors: dict[str, Any]) -> Model:
 
 
 def _read_npz(content: bytes) -> tuple[bytes, dict[str, Any]]:
-    """Read the members of an archive; compare the stated sizes with the bytes before any memory is taken."""
-    from numpy.lib import format as npy
-
-    found: dict[str, Any] = {}
+    """Read the members of an archive; compare the stated sizes before any memory is taken."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = archive.infolist()
-        if sum(member.file_size for member in members) > MOST_BYTES:
-            raise InputError(f"it holds more than {MOST_BYTES} bytes, and no model is so large; make it again.")
-        for member in members:
-            name, data = member.filename.removesuffix(".npy"), archive.read(member)
-            file = io.BytesIO(data)
-            if name in found or npy.read_magic(file) != (1, 0):
-                raise ValueError("a member twice, or of another version")
-            shape, fortran, dtype = npy.read_array_header_1_0(file)
-            if fortran or dtype.kind not in "fu":
-                raise ValueError("layout")
-            found[name] = np.frombuffer(data[file.tell() :], dtype).reshape(shape)  # ValueError if bytes do not fit
-    text = found.pop(ABOUT)
-    if text.dtype != np.uint8 or text.ndim != 1 or text.size > MOST_ABOUT:
-        raise ValueError("about")
-    return text.tobytes(), found
+    if sum(member.file_size for member in members) > MOST_BYTES or len({one.filename for one in members}) < len(
+        members
+    ):
+        raise ValueError("too large, or a member twice")
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        found = dict(arrays)
+    return found.pop(ABOUT).tobytes(), found
 
 
 def _read_safetensors(content: bytes) -> tuple[bytes, dict[str, Any]]:
-    from safetensors import deserialize
+    from safetensors.numpy import load as tensors_in
 
-    size = int.from_bytes(content[:8], "little")
-    if size > MOST_BYTES // 8:
-        raise ValueError("header")
-    text = strict_json(content[8 : 8 + size])["__metadata__"][ABOUT].encode()
-    if len(text) > MOST_ABOUT:
-        raise ValueError("about")
-    found = {}
-    for name, part in deserialize(content):  # type: ignore[no-untyped-call]
-        if part["dtype"] != "F64":
-            raise ValueError("type")
-        found[name] = np.frombuffer(part["data"], "<f8").reshape(part["shape"])
-    return text, found
+    size = min(int.from_bytes(content[:8], "little"), MOST_BYTES // 8)
+    return strict_json(content[8 : 8 + size])["__metadata__"][ABOUT].encode(), tensors_in(content)

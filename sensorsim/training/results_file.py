@@ -1,17 +1,18 @@
 """Finished runs of a sweep in a resumable file: runs that are trained together are one transaction.
 
-A row that cannot be read is deleted, so that its runs are computed again. A report reads a file from its bytes alone,
-without torch: the mean of each cell over its finished runs, beside the trivial predictors of its data.
+A report reads a file from its bytes alone, without torch: the mean of each cell over its finished runs, beside the
+trivial predictors of its data.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from math import isfinite
+from types import SimpleNamespace
 from typing import Any
 
 from sensorsim._util.errors import InputError
@@ -34,7 +35,6 @@ MOST_BYTES = 1 << 28  # of a file in a report
 MOST_ROWS = 200_000  # of a table in a report
 MOST_TEXT = 1 << 20  # of a row in a report
 OPTION = "--sweep"  # that names a file in a report
-Check = Callable[[dict[str, Any]], bool]  # whether a row holds what its reader needs
 
 
 class ResultsFile(ResumableFile):
@@ -65,28 +65,19 @@ class ResultsFile(ResumableFile):
         except sqlite3.Error as error:
             return (getattr(error, "sqlite_errorcode", 0) & 0xFF) != sqlite3.SQLITE_FULL
 
-    def get(self, key: str, check: Check = bool) -> dict[str, Any] | None:
-        """Return what is stored under the key, if it passes the check."""
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return what is stored under the key."""
         rows = self.run("SELECT result FROM cells WHERE key = ?", key)
-        found = _parse(rows[0][0], check) if rows else None
-        if rows and found is None:
-            self.run("DELETE FROM cells WHERE key = ?", key)
-        return found
+        return self._parse(rows[0][0]) if rows else None
 
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Store a result, unless there is one."""
         self.run("INSERT OR IGNORE INTO cells VALUES (?, ?)", key, json.dumps(result))
 
-    def runs(self, key: str, most: int, check: Check = bool) -> dict[int, dict[str, Any]]:
-        """Return the finished runs of a cell below `most` that pass the check, by number."""
-        found = {}
-        for number, text in self.run("SELECT run, result FROM runs WHERE key = ? AND run < ?", key, most):
-            result = _parse(text, check)
-            if result is None:
-                self.run("DELETE FROM runs WHERE key = ? AND run = ?", key, number)
-            else:
-                found[number] = result
-        return found
+    def runs(self, key: str, most: int) -> dict[int, dict[str, Any]]:
+        """Return the finished runs of a cell below `most`, by number."""
+        rows = self.run("SELECT run, result FROM runs WHERE key = ? AND run < ?", key, most)
+        return {number: self._parse(text) for number, text in rows}
 
     def put_runs(self, key: str, about: dict[str, Any], runs: Mapping[int, dict[str, Any]]) -> None:
         """Store finished runs of a cell with what holds for all of them, in one transaction; keep what is there."""
@@ -100,60 +91,25 @@ class ResultsFile(ResumableFile):
         """Store why a cell could not run this time."""
         self.run("INSERT OR REPLACE INTO errors VALUES (?, ?)", key, sentence)
 
-
-def _parse(text: object, check: Check) -> dict[str, Any] | None:
-    """Return the content of a row; None if it is damaged."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and check(found) else None
+    def _parse(self, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            raise self.damage("a row that no sweep writes") from None
 
 
 # ---- for reports
 
 
 @dataclass(frozen=True)
-class StoredCell:
-    """One configuration, its privacy budget, and the scores of its finished runs."""
-
-    mechanism: str
-    sigma: float
-    c: float
-    nominal_epsilon: float | None
-    spent_epsilon: float | None  # None: no bound
-    epsilon_person: float | None  # of the person with the median number of records
-    trust: str
-    covers: str  # with secret noise, in short
-    runs: int
-    diverged: int
-    accuracy: float | None  # mean over the runs; None if one diverged
-    low: float | None
-    high: float | None
-    held_out: float | None
-    r2: float | None
-
-
-@dataclass(frozen=True)
-class TrivialScore:
-    """The scores of a predictor that needs no training."""
-
-    sigma: float
-    name: str
-    accuracy: float
-    held_out: float | None
-    r2: float | None
-
-
-@dataclass(frozen=True)
 class StoredSweep:
-    """All cells that have a finished run, in the order of the file."""
+    """All cells that have a finished run, in the order of the file, and the predictors that need no training."""
 
     source: str
     rows: int
     n: int
-    cells: tuple[StoredCell, ...]
-    trivial: tuple[TrivialScore, ...]
+    cells: list[SimpleNamespace]  # configuration, privacy budget (with secret noise), mean scores over the runs
+    trivial: list[SimpleNamespace]  # sigma, name, accuracy, held_out, r2
 
 
 def stored_sweep(path: Name, content: bytes) -> StoredSweep:
@@ -175,13 +131,14 @@ def _read_sweep(path: Name, database: sqlite3.Connection) -> StoredSweep:
         raise _foreign(path, OTHER)
     if meta.get("results_version") != str(RESULTS_VERSION):
         raise _foreign(path, f"was written with results version {brief(meta.get('results_version'))}")
-    cells = dict(_rows(database, "SELECT key, result FROM cells WHERE length(result) <= ? LIMIT ?"))
+    query = "SELECT key, result FROM cells WHERE length(result) <= ? LIMIT ?"
+    cells = dict(database.execute(query, (MOST_TEXT, MOST_ROWS)).fetchall())
     if ABOUT_DATA not in cells:
         raise InputError(f"{brief(path)} does not describe its data; give the command of that sweep again to add that.")
     about = strict_json(cells[ABOUT_DATA])
     runs: dict[str, list[Any]] = {}
     query = "SELECT key, result FROM runs WHERE length(result) <= ? ORDER BY key, run LIMIT ?"
-    for key, result in _rows(database, query):
+    for key, result in database.execute(query, (MOST_TEXT, MOST_ROWS)):
         runs.setdefault(key, []).append(strict_json(result))
     named = [key for key in cells if key in runs and f"{CONFIG}{key}" in cells]
     if not named:
@@ -194,23 +151,18 @@ def _read_sweep(path: Name, database: sqlite3.Connection) -> StoredSweep:
             sigma = _real(strict_json(config)["sigma"])
             for name, scores in strict_json(text).items():
                 held_out, r2 = _number(scores["accuracy_held_out"]), _number(scores.get("r2"))
-                trivial.append(TrivialScore(sigma, brief(name), _real(scores["accuracy"]), held_out, r2))
-    return StoredSweep(brief(about["source"]), int(about["rows"]), int(about["n"]), tuple(found), tuple(trivial))
+                accuracy = _real(scores["accuracy"])
+                one = SimpleNamespace(sigma=sigma, name=brief(name), accuracy=accuracy, held_out=held_out, r2=r2)
+                trivial.append(one)
+    return StoredSweep(brief(about["source"]), int(about["rows"]), int(about["n"]), found, trivial)
 
 
-def _rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[str, str]]:
-    for key, text in database.execute(query, (MOST_TEXT, MOST_ROWS)):
-        if type(key) is not str or type(text) is not str:
-            raise ValueError("no text")
-        yield key, text
-
-
-def _cell(config: Any, said: Any, runs: list[Any]) -> StoredCell:
+def _cell(config: Any, said: Any, runs: list[Any]) -> SimpleNamespace:
     from sensorsim.training.scores import interval
 
-    scores = {name: [_number(run[name]) for run in runs] for name in ("accuracy", "accuracy_held_out", "r2")}
-    accuracy = interval(scores["accuracy"])
-    return StoredCell(
+    names = ("accuracy", "accuracy_held_out", "r2")
+    accuracy, held_out, r2 = (interval([_number(run[name]) for run in runs]) for name in names)
+    return SimpleNamespace(
         mechanism=brief(config["mechanism"]),
         sigma=_real(config["sigma"]),
         c=_real(config["c"]),
@@ -220,12 +172,12 @@ def _cell(config: Any, said: Any, runs: list[Any]) -> StoredCell:
         trust=brief(said["trust"]),
         covers=brief(said["with_secret_noise"]),
         runs=len(runs),
-        diverged=scores["accuracy"].count(None),
-        accuracy=accuracy["mean"],
+        diverged=sum(run["accuracy"] is None for run in runs),
+        accuracy=accuracy["mean"],  # None if a run diverged
         low=accuracy["low"],
         high=accuracy["high"],
-        held_out=interval(scores["accuracy_held_out"])["mean"],
-        r2=interval(scores["r2"])["mean"],
+        held_out=held_out["mean"],
+        r2=r2["mean"],
     )
 
 

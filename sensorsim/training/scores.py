@@ -7,8 +7,8 @@ to publish a figure spends epsilon on it elsewhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
@@ -31,19 +31,38 @@ PERSON_DELTA = 1e-6
 NOTE = "measured on raw records, so not private: publish none of these figures as if the model's epsilon covered them"
 Predictor = Callable[[int, Reals], Reals]  # (user, records as delivered) to reconstructed records
 Summary = dict[str, float | None]  # scores of one predictor by name
+SCORED = ("accuracy", "accuracy_train", "accuracy_held_out", "r2")
 UNTRAINED_NETS, LEAST_NETS = 20, 2
 UNTRAINED_VALUES = 2_000_000  # to reconstruct by all untrained nets, about: many rows take time and vary less
 
 
-@dataclass(frozen=True)
-class Score:
-    """1 - MSE in per cent over all rows, persons trained on and persons held out; R² over the column mean."""
+def blocks(dataset: Dataset) -> Iterator[tuple[int, np.ndarray, int]]:
+    """Yield every user with a few of the user's row numbers at a time, and the place of the first of them."""
+    for j in range(dataset.m):
+        mine = np.flatnonzero(dataset.user == j)
+        for start in range(0, len(mine), ROWS_AT_ONCE):
+            yield j, mine[start : start + ROWS_AT_ONCE], start
 
-    accuracy: float
-    accuracy_train: float | None
-    accuracy_held_out: float | None
-    r2: float | None
-    column_mse: tuple[float, ...]
+
+def percent(error: float, count: int) -> float | None:
+    """Return the accuracy in per cent from a sum of `count` errors; None of no errors."""
+    return 100 * (1 - error / count) if count else None
+
+
+def scores_of(square: np.ndarray, total: float, dataset: Dataset) -> dict[str, Any]:
+    """Return scores from the sums of squared errors by column (2, n), of rows trained on and of rows held out.
+
+    Accuracy is 1 - MSE in per cent; R² is over the column mean, None if nothing varies. `total` is the sum of all: its
+    last bits depend on the order of addition, so the caller adds.
+    """
+    rows, held_out = len(dataset.x), int(dataset.held_out.sum())
+    return {
+        "accuracy": percent(total, dataset.x.size),
+        "accuracy_train": percent(float(square[0].sum()), (rows - held_out) * dataset.n),
+        "accuracy_held_out": percent(float(square[1].sum()), held_out * dataset.n),
+        "r2": 1 - total / dataset.variation if dataset.variation else None,
+        "column_mse": (square.sum(axis=0) / rows).tolist(),
+    }
 
 
 def interval(values: list[float | None] | np.ndarray) -> dict[str, Any]:
@@ -151,7 +170,7 @@ def evaluate(
                 "sigma": sigma,
                 "runs": again,
                 **mean_of(scores),
-                "column_mse": np.mean([one.column_mse for one in scores], axis=0).tolist(),
+                "column_mse": np.mean([one["column_mse"] for one in scores], axis=0).tolist(),
                 "trivial": trivial_scores(dataset, model.trained.l, sigma, trivial),
             }
         )
@@ -169,41 +188,22 @@ def integer_predictor(model: Model) -> Predictor:
     return predict
 
 
-def score(dataset: Dataset, predict: Predictor, sigma: float = 0.0, run: int = 0) -> Score:
+def score(dataset: Dataset, predict: Predictor, sigma: float = 0.0, run: int = 0) -> dict[str, Any]:
     """Score every row with its user's encoder; the input has the environment's noise, the same for every predictor."""
     square = np.zeros((2, dataset.n))
-    for j in range(dataset.m):
-        mine = np.flatnonzero(dataset.user == j)
-        for start in range(0, len(mine), ROWS_AT_ONCE):
-            rows = mine[start : start + ROWS_AT_ONCE]
-            x, held = dataset.x[rows], dataset.held_out[rows]
-            noise = sigma * np.random.default_rng([0, run, j, start]).standard_normal(x.shape) if sigma else 0.0
-            error = (predict(j, x + noise) - x) ** 2
-            square[0] += error[~held].sum(axis=0)
-            square[1] += error[held].sum(axis=0)
-    held_out, every = int(dataset.held_out.sum()), len(dataset.x)
-    trained, others = (
-        100 * (1 - float(part.sum()) / (count * dataset.n)) if count else None
-        for part, count in zip(square, (every - held_out, held_out), strict=True)
-    )
-    total = square.sum(axis=0)
-    varies = float(np.square(dataset.x - dataset.x.mean(axis=0)).sum())
-    return Score(
-        float(100 * (1 - total.sum() / (every * dataset.n))),
-        trained,
-        others,
-        1 - float(total.sum()) / varies if varies else None,
-        tuple((total / every).tolist()),
-    )
+    for j, rows, start in blocks(dataset):
+        x, held = dataset.x[rows], dataset.held_out[rows]
+        noise = sigma * np.random.default_rng([0, run, j, start]).standard_normal(x.shape) if sigma else 0.0
+        error = (predict(j, x + noise) - x) ** 2
+        square[0] += error[~held].sum(axis=0)
+        square[1] += error[held].sum(axis=0)
+    return scores_of(square, float(square.sum(axis=0).sum()), dataset)
 
 
-def mean_of(scores: Sequence[Score]) -> Summary:
-    """Return means over runs; None where no person is held out or nothing varies."""
-    found: Summary = {}
-    for name in ("accuracy", "accuracy_train", "accuracy_held_out", "r2"):
-        values = [getattr(one, name) for one in scores]
-        found[name] = None if None in values else float(np.mean(values))
-    return found
+def mean_of(scores: Sequence[dict[str, Any]], names: Sequence[str] = SCORED) -> Summary:
+    """Return means over runs or predictors; None where one has none."""
+    columns = {name: [one[name] for one in scores] for name in names}
+    return {name: None if None in values else float(np.mean(values)) for name, values in columns.items()}
 
 
 def spent(model: Model, dataset: Dataset) -> dict[str, Any]:

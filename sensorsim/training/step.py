@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,9 @@ class Source:
         return None if self.private else int(torch.randint(SEEDS, (), generator=self.generator))
 
 
+Draw = Callable[[Source, tuple[int, ...]], Tensor]
+
+
 class Together(Source):
     """The sources of many runs as one: each run draws from its own, so its numbers are the same in any company.
 
@@ -73,7 +76,7 @@ class Together(Source):
         first = sources[0]
         self.sources, self.units, self.inside = sources, units, inside
         self.private, self.generator, self.words = first.private, first.generator, first.words
-        self._ahead: dict[tuple[object, ...], Ahead] = {}
+        self._ahead: dict[tuple[object, ...], Iterator[Tensor]] = {}
 
     def discrete(self, shape: Sequence[int], t: int) -> Tensor:
         return self._next(("discrete", t), shape, lambda source, part: source.discrete(part, t))
@@ -87,47 +90,25 @@ class Together(Source):
     def signs(self, shape: Sequence[int]) -> Tensor:
         return self._next(("signs",), shape, lambda source, part: source.signs(part))
 
-    def _next(
-        self, kind: tuple[object, ...], shape: Sequence[int], draw: Callable[[Source, tuple[int, ...]], Tensor]
-    ) -> Tensor:
-        found = self._ahead.get((*kind, *shape))
-        if found is None:
-            found = self._ahead[*kind, *shape] = Ahead(self, tuple(shape), draw)
-        return found.next()
+    def _next(self, kind: tuple[object, ...], shape: Sequence[int], draw: Draw) -> Tensor:
+        key = (*kind, *shape)
+        if key not in self._ahead:
+            self._ahead[key] = self._draws(tuple(shape), draw)
+        return next(self._ahead[key])
 
-
-class Ahead:
-    """Draws of one kind for many steps at once, in a buffer that is used again."""
-
-    def __init__(self, together: Together, shape: tuple[int, ...], draw: Callable[[Source, Any], Tensor]) -> None:
-        self._sources, self._draw, self._units = together.sources, draw, together.units
-        self._last = together.inside and len(shape) == 2  # whether the units stand last
-        self._rest = shape[:1] if self._last else shape[1:]
-        self._width = math.prod(self._rest)
-        self._steps = self._given = max(1, min(MOST_STEPS, AHEAD // max(1, self._width)))
-        self._places: list[Tensor] = []
-        self._views: tuple[Tensor, ...] = ()
-
-    def next(self) -> Tensor:
-        """Return the draw of one step; the caller may change it in place."""
-        if self._given == self._steps:
-            self._refill()
-            self._given = 0
-        self._given += 1
-        return self._views[self._given - 1]
-
-    def _refill(self) -> None:
-        shape = (self._units // len(self._sources), self._steps * self._width)
-        drawn = [self._draw(source, shape) for source in self._sources]
-        if not self._places:
-            self._places = [drawn[0].new_empty(self._units, shape[1])]
-            self._views = self._places[0].view(self._units, self._steps, *self._rest).unbind(1)
-            if self._last:
-                self._places.append(drawn[0].new_empty(shape[1], self._units))
-                self._views = self._places[1].view(self._steps, *self._rest, self._units).unbind(0)
-        torch.cat(drawn, out=self._places[0])
-        if self._last:
-            self._places[1].copy_(self._places[0].t())
+    def _draws(self, shape: tuple[int, ...], draw: Draw) -> Iterator[Tensor]:
+        """Yield the draw of each step, drawn for many steps at once; the caller may change it in place."""
+        units_last = self.inside and len(shape) == 2
+        rest = shape[:1] if units_last else shape[1:]
+        width = math.prod(rest)
+        steps = max(1, min(MOST_STEPS, AHEAD // max(1, width)))
+        each = self.units // len(self.sources)
+        while True:
+            drawn = torch.cat([draw(source, (each, steps * width)) for source in self.sources])
+            if units_last:
+                yield from drawn.t().contiguous().view(steps, *rest, self.units).unbind(0)
+            else:
+                yield from drawn.view(self.units, steps, *rest).unbind(1)
 
 
 @dataclass
@@ -306,58 +287,36 @@ def _clip_one_record_each(step: Step, rule: Rule, noise: Tensor) -> None:
     step.gradient.flat.add_(noise)
 
 
-class OneNet:
-    """Views and scratch of a single net for batches of one size: plain products of matrices, nothing allocated."""
-
-    def __init__(self, step: Step, size: int) -> None:
-        weights, gradient = step.weights, step.gradient
-        self.W, self.V, self.Vt = weights.W[0], weights.V[0], weights.V[0].t()
-        self.b, self.d = (None if bias is None else bias[0] for bias in (weights.b, weights.d))
-        self.dW, self.dV = gradient.W[0], gradient.V[0]
-        self.db, self.dd = (None if bias is None else bias[0] for bias in (gradient.b, gradient.d))
-        self.flat = gradient.flat[0]
-        n, l = self.W.shape
-        self.h, self.z, self.dh = torch.empty(size, l), torch.empty(size, n), torch.empty(size, l)
-        self.ht = self.h.t()
-
-    def passes(self, reads: Tensor, x: Tensor, rule: Rule) -> tuple[Tensor, Tensor, Tensor]:
-        """Return h, dz and da of every record."""
-        h = torch.mm(reads, self.W, out=self.h)
-        if self.b is not None:
-            h.add_(self.b)
-        h.sigmoid_()
-        z = torch.mm(h, self.V, out=self.z)
-        if self.d is not None:
-            z.add_(self.d)
-        dz = rule.slope(z, x)
-        return h, dz, sigmoid_backward(torch.mm(dz, self.Vt, out=self.dh), h)
-
-    def outer(self, reads: Tensor, dz: Tensor, da: Tensor) -> None:
-        """Write sums of outer products into the gradient."""
-        torch.mm(reads.t(), da, out=self.dW)
-        torch.mm(self.ht, dz, out=self.dV)
-        if self.db is not None and self.dd is not None:
-            torch.sum(da, 0, keepdim=True, out=self.db)
-            torch.sum(dz, 0, keepdim=True, out=self.dd)
-
-
 def _clip_one_net(step: Step, rule: Rule, noise: Tensor) -> None:
-    batch = step.batch
-    size = batch.x.shape[1]
-    net: OneNet = step.remember(size, lambda: OneNet(step, size))
-    x = batch.x[0]
-    reads = x if batch.noisy is None else batch.noisy[0]
-    h, dz, da = net.passes(reads, x, rule)
+    """Fill the gradient of a single net, by plain products of matrices."""
+
+    def only(of: model.Parameters) -> list[Any]:
+        return [None if tensor is None else tensor[0] for tensor in (of.W, of.V, of.b, of.d, of.flat)]
+
+    W, V, b, d, _ = step.remember("weights of the net", lambda: only(step.weights))
+    dW, dV, db, dd, flat = step.remember("gradient of the net", lambda: only(step.gradient))
+    x, reads, present = step.batch.x[0], step.seen[0], step.batch.present
+    a = torch.mm(reads, W)
+    h = (a if b is None else a.add_(b)).sigmoid_()
+    z = torch.mm(h, V)
+    dz = rule.slope(z if d is None else z.add_(d), x)
+    da = sigmoid_backward(torch.mm(dz, V.t()), h)
     share = 1.0 / step.config.batch
-    if size == 1 and not rule.group and batch.present is None:
-        net.outer(reads, dz, da)  # the gradient of the batch is that of the record: its norm is at hand
-        norm = math.sqrt(torch.dot(net.flat, net.flat).item())
-        torch.add(noise[0], net.flat, alpha=share * min(1.0, rule.C / norm) if norm else share, out=net.flat)
-        return
-    extra = 0.0 if net.b is None else 1.0
-    norms = [torch.linalg.vector_norm(tensor, dim=1, keepdim=True).square_() for tensor in (dz, h, da, reads)]
-    first, second = rule.factors(norms[0] * (norms[1] + extra), norms[2] * (norms[3] + extra))
-    if batch.present is not None:
-        first, second, share = first * batch.present[0], second * batch.present[0], 1.0
-    net.outer(reads, dz.mul_(first), da.mul_(second))
-    torch.add(noise[0], net.flat, alpha=share, out=net.flat)
+    alone = len(x) == 1 and not rule.group and present is None
+    if not alone:
+        extra = 0.0 if b is None else 1.0
+        norms = [torch.linalg.vector_norm(tensor, dim=1, keepdim=True).square_() for tensor in (dz, h, da, reads)]
+        first, second = rule.factors(norms[0] * (norms[1] + extra), norms[2] * (norms[3] + extra))
+        if present is not None:
+            first, second, share = first * present[0], second * present[0], 1.0
+        dz.mul_(first)
+        da.mul_(second)
+    torch.mm(reads.t(), da, out=dW)
+    torch.mm(h.t(), dz, out=dV)
+    if db is not None:
+        torch.sum(da, 0, keepdim=True, out=db)
+        torch.sum(dz, 0, keepdim=True, out=dd)
+    if alone:  # the gradient of the batch is that of the record, and its norm is at hand
+        norm = math.sqrt(torch.dot(flat, flat).item())
+        share *= min(1.0, rule.C / norm) if norm else 1.0
+    torch.add(noise[0], flat, alpha=share, out=flat)

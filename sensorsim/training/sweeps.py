@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sensorsim._util.errors import InputError
@@ -18,6 +19,7 @@ from sensorsim.mechanisms import find
 from sensorsim.training import cells as cell
 from sensorsim.training.cells import PARTS, trivial_predictors
 from sensorsim.training.config import Config, checked, records_of
+from sensorsim.training.fitting import Statement
 from sensorsim.training.loop import runs_at_once
 from sensorsim.training.results_file import ABOUT_DATA, CONFIG, TRIVIAL, ResultsFile
 from sensorsim.training.scores import interval
@@ -25,11 +27,7 @@ from sensorsim.training.scores import interval
 FEW_TASKS = 2  # starting processes costs more than running so few
 OF_DATA = ("source", "n", "normalise")
 OF_CONFIG = ("mechanism", "sigma", "c", "m", "l", "runs", "redraw", "estimator", "kind")
-OF_STATEMENT = (
-    *("nominal_epsilon", "spent_epsilon", "delta", "covers", "covers_short", "reproducible", "with_secret_noise"),
-    *("trust", "settings", "epsilon_person_median", "epsilon_person_most", "records_per_person_median"),
-)
-_is_statement = frozenset(OF_STATEMENT).issubset  # of the names in a dictionary
+OF_STATEMENT = tuple(field.name for field in fields(Statement) if field.name != "why")
 Outcome = tuple["Task", dict[str, Any], list[dict[str, Any]], str | None]
 Predictors = dict[str, dict[str, float | None]]  # scores by the name of a trivial predictor
 
@@ -88,55 +86,52 @@ def run(
     A cell that could not run has the reason as its `error`, and does not stop the others.
     """
     tasks: list[Task] = []
-    left: dict[str, tuple[int, Config]] = {}  # tasks that are still to come for each cell
     errors: dict[str, str] = {}
     store.put(ABOUT_DATA, {name: getattr(dataset, name) for name in OF_DATA} | {"rows": len(dataset.x)})
-    for config in cells:
-        key, missing = cell.key_of(config), []
+
+    def fail(key: str, sentence: str) -> None:
+        errors[key] = sentence
+        store.put_error(key, sentence)
+
+    by_key = {cell.key_of(config): config for config in cells}
+    for key, config in by_key.items():
         store.put(f"{CONFIG}{key}", replace(config, runs=1).as_dict())  # so that a results file explains itself
         try:
-            missing = _missing_tasks(dataset, config, store)
+            tasks += _missing_tasks(dataset, config, store)
         except sqlite3.Error:
             raise
         except Exception as error:
-            errors[key] = _reason(error)
-            store.put_error(key, errors[key])
-        tasks += missing
-        left[key] = len(missing), config
-        if not missing:
+            fail(key, _reason(error))
+    left = Counter(task.key for task in tasks)
+    for key, config in by_key.items():
+        if key not in left:
             finished(config)
     for task, about, runs, sentence in _outcomes(dataset, tasks, jobs, dask):
         if sentence is None:
             store.put_runs(task.key, about, dict(zip(task.runs, runs, strict=True)))
         else:
-            errors[task.key] = sentence
-            store.put_error(task.key, sentence)
-        count, config = left[task.key]
-        left[task.key] = count - 1, config
-        if count == 1:
-            finished(config)
+            fail(task.key, sentence)
+        left[task.key] -= 1
+        if not left[task.key]:
+            finished(by_key[task.key])
     return [_result(config, store, errors.get(cell.key_of(config))) for config in cells]
 
 
 def _missing_tasks(dataset: Dataset, config: Config, store: ResultsFile) -> list[Task]:
     """Return the runs of a cell that are not stored, in pieces that fit into memory."""
     key = cell.key_of(config)
-    known = store.runs(key, config.runs, cell.is_run)
+    known = store.runs(key, config.runs)
     left = [number for number in range(config.runs) if number not in known]
-    said = store.get(key, _is_statement)
-    if not left and said is not None:
+    if not left:
         return []
     config, divided = cell.ready(config, dataset)
-    if said is None and known:  # its row was damaged
-        store.put(key, cell.about(divided, config))
     return [Task(config, key, tuple(runs)) for runs in cell.pieces(left, runs_at_once(divided, config))]
 
 
 def _result(config: Config, store: ResultsFile, sentence: str | None) -> dict[str, Any]:
     """Return the result of a cell from its first `config.runs` stored runs."""
     key = cell.key_of(config)
-    known = store.runs(key, config.runs, cell.is_run)
-    said = store.get(key, _is_statement)
+    known, said = store.runs(key, config.runs), store.get(key)
     if said is None or len(known) < config.runs:
         return cell.failed(config, sentence or "not all of its runs are finished.")
     return cell.result_of(config, said, [known[number] for number in range(config.runs)])
@@ -154,7 +149,7 @@ def trivial(dataset: Dataset, cells: list[Config], store: ResultsFile) -> dict[f
         except InputError:
             continue  # the cell itself reports why
         store.put(f"{CONFIG}{plain.key}", replace(plain, runs=1).as_dict())
-        stored = store.get(f"{TRIVIAL}{plain.key}", _are_scores)
+        stored = store.get(f"{TRIVIAL}{plain.key}")
         if stored is None:
             stored = trivial_predictors(dataset, plain)
             store.put(f"{TRIVIAL}{plain.key}", stored)
@@ -173,11 +168,6 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
         line |= {f"{name}_{part}": values[part] for part in ("sd", "low", "high")}
     line |= {"diverged": result["diverged"], "accuracy_of_the_rest": interval(result["accuracy"])["of_the_rest"]}
     return line | {"error": result.get("error")}
-
-
-def _are_scores(found: dict[str, Any]) -> bool:
-    """Return whether these are scores of trivial predictors."""
-    return bool(found) and all(isinstance(one, dict) and "accuracy_held_out" in one for one in found.values())
 
 
 def _outcomes(dataset: Dataset, tasks: list[Task], jobs: int, dask: str | None) -> Iterator[Outcome]:

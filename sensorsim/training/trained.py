@@ -58,6 +58,7 @@ LEAST_VARIANCE = 1e-6  # of a hidden unit
 LEAST_SHARE = 1e-12  # of the largest variance: less is lost to rounding, and no root is found
 QUANTILES = 128  # of a pseudo-record's column
 PUBLIC_SEED = 0  # of pseudo-records and first weights: no privacy rests on it
+RECORDS, BATCH, STEPS, RATE = 4096, 64, 4000, 0.05  # of the training on pseudo-records; chosen on synthetic data
 WIDEST = 0.9  # of mu·(1-mu), which no variance within 0 … 1 exceeds
 
 
@@ -212,11 +213,6 @@ def _parts(x: npt.NDArray[np.uint16], seed: int | None) -> Iterator[tuple[Any, A
 # ── a model from a release ──
 
 
-def train_on_release(dataset: Dataset, config: Config, runs: int, source: Source) -> list[Trained]:
-    """Return a model for each run from releases of all users' records; every user gets a copy."""
-    return [model_of(learnt_from(dataset, config, source), config) for _ in range(runs)]
-
-
 def learnt_from(dataset: Dataset, config: Config, source: Source) -> Learnt:
     """Return what the hospital knows when every training record was released once.
 
@@ -306,19 +302,6 @@ def _data_free_net(l: int, sigma: float, bias: bool, columns: tuple[str, ...]) -
 # ── the paper's net on pseudo-records ──
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings of the training on pseudo-records; chosen on synthetic data."""
-
-    records: int = 4096
-    batch: int = 64
-    steps: int = 4000
-    lr: float = 0.05
-
-
-FROZEN = Settings()
-
-
 def pseudo_records(learnt: Learnt, count: int, rng: np.random.Generator) -> np.ndarray:
     """Draw records with the mean and the spread that is expected of them, (count, n), in 0 … 1.
 
@@ -342,7 +325,7 @@ def pseudo_records(learnt: Learnt, count: int, rng: np.random.Generator) -> np.n
     return np.asarray(values[np.arange(len(sd)), place][:, learnt.column_of])
 
 
-def fitted(learnt: Learnt, l: int, sigma: float, bias: bool, settings: Settings = FROZEN) -> Part:
+def fitted(learnt: Learnt, l: int, sigma: float, bias: bool) -> Part:
     """Train a net on pseudo-records with squared error, as accuracy is measured.
 
     Its randomness is public and always the same, so that equal releases give equal weights, bit for bit.
@@ -353,21 +336,21 @@ def fitted(learnt: Learnt, l: int, sigma: float, bias: bool, settings: Settings 
 
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(PUBLIC_SEED)
-    drawn = pseudo_records(learnt, settings.records, np.random.default_rng(PUBLIC_SEED))
+    drawn = pseudo_records(learnt, RECORDS, np.random.default_rng(PUBLIC_SEED))
     pool = torch.from_numpy(drawn).float()[None]
     with torch.inference_mode():
         weights, gradient = (model.allocate(1, drawn.shape[1], l, bias, False) for _ in range(2))
         model.initialise(weights, generator)
-        update = model.Adam(weights.flat, settings.lr)
-        for step in range(settings.steps):
-            start = step * settings.batch % (settings.records - settings.batch + 1)
-            x = pool[:, start : start + settings.batch]
+        update = model.Adam(weights.flat, RATE)
+        for step in range(STEPS):
+            start = step * BATCH % (RECORDS - BATCH + 1)
+            x = pool[:, start : start + BATCH]
             reads = x + sigma * torch.randn(x.shape, generator=generator) if sigma else x
             h = model.encode(weights, reads)
             predicted = torch.sigmoid(model.decode(weights, h))
-            dz = 4 / settings.batch * (predicted - x) * predicted * (1 - predicted)
+            dz = 4 / BATCH * (predicted - x) * predicted * (1 - predicted)
             model.backward(weights, gradient, reads, h, dz)
-            update.lr = settings.lr * (1 - step / settings.steps)  # to zero, so that the last steps settle
+            update.lr = RATE * (1 - step / STEPS)  # to zero, so that the last steps settle
             update.step(gradient.flat)
     return part_of(weights)
 

@@ -16,7 +16,6 @@ from sensorsim.commands.training_options import DataOptions
 from sensorsim.datasets import synthetic
 from sensorsim.datasets.dataset import PAPER_COLUMNS, assign, prepare
 from sensorsim.datasets.public_ranges import Range
-from sensorsim.training.config import Config
 
 MINE = {"a": Range("a", -10.0, 10.0, "g")}
 
@@ -143,7 +142,6 @@ def test_normalising(frame):
     assert public.x.min() >= 0 and public.x.max() <= 1
     np.testing.assert_allclose(public.x[:, 11], frame["SedentaryMinutes"] / 1440)
     assert public.normalise == "ranges" and [known.name for known in public.ranges] == list(PAPER_COLUMNS)
-    assert (prepare(frame, normalise="public").x == public.x).all()  # its name of old
 
 
 def test_the_digest_tells_ranges_and_persons_apart():
@@ -162,13 +160,12 @@ def test_the_digest_tells_ranges_and_persons_apart():
 def test_what_was_done_to_the_data_is_noted(written):
     ranges = written('name,low,high,unit\n"a, left",0,10,g\nb,0,10,mV\n', "ranges.csv")
     path = written('"a, left",b\n1,2\n11,3\n-1,20\n4,\n')
-    chosen = {"columns": ' "a, left",b', "ranges": ranges, "drop_missing": True, "normalise": "public", "m": 1}
+    chosen = {"columns": ' "a, left",b', "ranges": ranges, "drop_missing": True, "m": 1}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         made = DataOptions(data=path, **chosen).load()
     assert made.columns == ("a, left", "b")
     assert [str(one.message) for one in said] == [
-        "Note: --normalise public is now called ranges.",
         "Note: no column of mine.csv names persons (--person), so every row counts as one.",
         "Note: 1 of 4 rows have a missing cell and are left out.",
         "Note: 3 of 6 readings lie outside of their ranges and are clipped, 2 of them in a, left (0 … 10 g).",
@@ -197,22 +194,6 @@ def test_fitting_the_generator_to_its_own_output_gives_it_back():
     again = synthetic.fit(synthetic.make(rows=6000, persons=3000))
     np.testing.assert_allclose(again.zero_share, known.zero_share, atol=0.03)
     assert np.abs(again.correlation - known.correlation).mean() < 0.05
-
-
-def test_trivial_predictors_by_hand(frame):
-    from sensorsim.training import cells
-
-    made = prepare(frame)
-    found = cells.trivial_predictors(made, Config("none"))
-    x = made.x
-    assert found["zeros"]["accuracy"] == pytest.approx(100 * (1 - np.mean(x**2)))
-    assert found["half"]["accuracy_mae"] == pytest.approx(100 * (1 - np.mean(np.abs(x - 0.5))))
-    held = x[made.held_out]
-    mean = x[~made.held_out].mean(axis=0)
-    assert found["column mean"]["accuracy_held_out"] == pytest.approx(100 * (1 - np.mean((held - mean) ** 2)))
-    assert found["PCA-7"]["accuracy"] > found["column mean"]["accuracy"]
-    # Seven of fourteen features are right, the others are filled with the column mean.
-    assert found["copy 7"]["accuracy"] == pytest.approx(100 * (1 - np.mean((x - mean) ** 2) / 2))
 
 
 def test_interval_by_hand():

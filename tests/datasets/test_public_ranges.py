@@ -24,21 +24,6 @@ from sensorsim.datasets.public_ranges import (
 UNIT = Fraction(1, 2**53)  # one rounding, relative
 LEAST = Fraction(1, 2**1074)  # and absolute: the smallest double
 HEADER = "name,low,high,unit\n"
-FITBIT_CAPS = {  # what a day can hold, and round numbers far above ordinary days
-    "TotalSteps": 40_000,
-    "TotalDistance": 30,
-    "TrackerDistance": 30,
-    "LoggedActivitiesDistance": 30,
-    "VeryActiveDistance": 30,
-    "ModeratelyActiveDistance": 30,
-    "LightActiveDistance": 30,
-    "SedentaryActiveDistance": 1,
-    "VeryActiveMinutes": 1_440,
-    "FairlyActiveMinutes": 1_440,
-    "LightlyActiveMinutes": 1_440,
-    "SedentaryMinutes": 1_440,
-    "Calories": 6_000,
-}
 
 
 @st.composite
@@ -84,8 +69,7 @@ def test_scaling_by_hand_and_in_any_shape():
 
 def test_the_ready_ranges():
     ready = ready_ranges()
-    for name, cap in FITBIT_CAPS.items():
-        assert (ready[name].low, ready[name].high) == (0, cap)
+    assert (ready["TotalSteps"].low, ready["TotalSteps"].high) == (0, 40_000)
     signs = ("heart_rate", "spo2", "respiratory_rate", "skin_temperature", "core_temperature", "blood_glucose", "eda")
     signs += ("systolic_blood_pressure", "diastolic_blood_pressure", "hrv_rmssd", "steps_per_minute", "ecg", "bmi")
     assert set(signs) <= set(ready)
@@ -127,26 +111,20 @@ def test_a_file_of_ones_own(tmp_path):
 HOSTILE = {
     "empty": ("", "line 1: the header is missing"),
     "no header": ("a,0,1,s\n", "line 1: the header is 'a,0,1,s'; it must be name,low,high,unit"),
-    "another order": ("name,high,low,unit\n", "line 1: the header is 'name,high,low,unit'"),
     "nothing below": (HEADER, "holds no range"),
     "few cells": (HEADER + "a,0,1\n", "line 2 has 3 cells"),
-    "many cells": (HEADER + "a,0,1,s,x\n", "line 2 has 5 cells"),
     "decimal comma": (HEADER + "a,0,36,5,s\n", "line 2 has 5 cells"),
     "semicolons": ("name;low;high;unit\na;0;1;s\n", "the header is 'name;low;high;unit'"),
     "no name": (HEADER + ",0,1,s\n", "line 2: nothing is no name"),
     "long name": (HEADER + "a" * 5000 + ",0,1,s\n", "line 2: a{40}… is no name"),
     "strange name": (HEADER + "a\x1b[31m,0,1,s\n", r"line 2: a\?\[31m is no name"),
-    "strange unit": (HEADER + "a,0,1,\x07\n", r"line 2: \? is no unit"),
     "word": (HEADER + "a,few,1,s\n", "line 2: low is few"),
     "blank": (HEADER + "a,0,,s\n", "line 2: high is empty"),
     "nan": (HEADER + "a,nan,1,s\n", "line 2: low is nan"),
-    "infinite": (HEADER + "a,0,inf,s\n", "line 2: high is inf"),
     "too large": (HEADER + "a,0,1e999,s\n", "line 2: high is 1e999"),
     "underscore": (HEADER + "a,0,1_000,s\n", "line 2: high is 1_000"),
     "other digits": (HEADER + "a,0,\uff11,s\n", "line 2: high is"),
-    "long number": (HEADER + "a,0," + "x" * 5000 + ",s\n", "high is x{40}…; it must be"),
     "reversed": (HEADER + "# why\na,2,1,s\n", "line 3: the range of a is 2.0 … 1.0; both must be"),
-    "no width": (HEADER + "a,1,1,s\n", "line 2: the range of a is 1.0 … 1.0"),
     "too wide": (HEADER + "a,-1.7e308,1.7e308,s\n", "cannot be scaled"),
     "too narrow": (HEADER + "a,0,5e-324,s\n", "cannot be scaled"),
     "twice": (HEADER + "a,0,1,s\nb,0,1,s\na,0,2,s\n", "line 4: a has a range already"),

@@ -76,14 +76,6 @@ def test_verdicts_follow():
     ]
 
 
-def test_json(capsys):
-    code, out, _ = run(capsys, "claims", "cost-spof", "sens-zero", "--format", "json")
-    answer = json.loads(out)
-    assert code == 0 and answer["schema_version"] == 1 and answer["left_for_full"] == 0
-    assert [claim["id"] for claim in answer["claims"]] == ["cost-spof", "sens-zero"]
-    assert list(answer["claims"][0]) == ["id", "where", "printed", "computed", "verdict", "how"]
-
-
 def test_the_table_fits_80_columns(found):
     text = found.text()
     assert max(map(len, text.splitlines())) <= 80
@@ -93,7 +85,7 @@ def test_the_table_fits_80_columns(found):
 def test_forms_for_notebooks(found):
     assert len(repr(found)) < 2000 and "claims" in repr(found)
     assert list(found.to_frame()["id"]) == [claim.id for claim in found.claims]
-    assert found._repr_html_().count("<tr>") == len(found.claims) + 1
+    assert found._repr_html_().count("<tr>") == len(found.claims)
     assert found.to_dict()["claims"] == list(found.rows())
 
 

@@ -82,12 +82,6 @@ def test_the_largest_loss_on_a_lattice():
     assert "1.4142 by the densities" in computed("dp-both")
 
 
-def test_a_private_scale_has_no_bound():
-    narrow, wide = 567.0, 1800.0
-    losses = [math.log((math.exp(-q / wide) / wide) / (math.exp(-q / narrow) / narrow)) for q in (1e3, 1e4, 1e5)]
-    assert losses == sorted(losses) and losses[-1] > 100
-
-
 def test_least_sensitivities_by_ternary_search():
     def printed(a):
         up, down, s = math.log(1 + math.exp(a)), math.log(1 + math.exp(-a)), 1 / (1 + math.exp(-a))
@@ -112,27 +106,6 @@ def test_the_probability_of_a_small_factor_by_erf():
     l, draws = 7, 100
     most = max((0.5 * (1 + math.erf(math.log(1 / l) / s / math.sqrt(2)))) ** draws for s in (0.1, 1, 10, 1e3, 1e6))
     assert most < 1e-30 and f"{most:.1e}" in computed("noise-max")
-
-
-def test_the_factor_by_drawing_it():
-    """Pr[b_j < 1] with plain loops."""
-    rng, hits, trials = random.Random(1), 0, 1500
-    for _ in range(trials):
-        x = [rng.random() for _ in range(14)]
-        n = [rng.gauss(0, 5) for _ in range(14)]
-        b = 0.0
-        for _ in range(7):
-            w = [rng.uniform(-10, 10) for _ in range(14)]
-            clean = sum(p * q for p, q in zip(w, x, strict=True))
-            moved = clean + sum(p * q for p, q in zip(w, n, strict=True))
-            ratio = min(700.0, softplus(-clean) - softplus(-moved))
-            b += math.exp(ratio)
-        hits += b < 1
-    assert hits / trials < 0.03
-
-
-def softplus(z):
-    return max(z, 0) + math.log1p(math.exp(-abs(z)))
 
 
 def test_the_inverse_of_the_factor():

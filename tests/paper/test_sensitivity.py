@@ -78,14 +78,6 @@ def test_the_distance_of_a_feature(a: float) -> None:
     assert sensitivity.spof_term_distance(a) <= sensitivity.spof_term(a) + 1e-12
 
 
-def test_numbers_of_a_feature() -> None:
-    assert sensitivity.spof_term(-1) == pytest.approx(4.48, abs=5e-3)
-    assert sensitivity.spof_term_distance(-1) == pytest.approx(3.02, abs=5e-3)
-    assert sensitivity.spof_term_distance(0) == pytest.approx(2 * math.log(2) + 1.5) == sensitivity.spof_term(0)
-    assert sensitivity.coefficients_distance(0) * 14 == sensitivity.spof(14)
-    assert sensitivity.dpsgd_term(-1) == pytest.approx(1.46, abs=5e-3)
-
-
 def test_sensitivities_of_a_record() -> None:
     assert sensitivity.spof() == 21 and sensitivity.release() == 14
     c_j = sensitivity.typical_c_j()

@@ -5,37 +5,13 @@ import math
 import naive_train as naive
 import numpy as np
 import pytest
+from training_setup import LAYOUTS, Silent, printed, small_days, torch
 
-torch = pytest.importorskip("torch")
-
-from sensorsim.datasets import synthetic  # noqa: E402
-from sensorsim.datasets.dataset import prepare  # noqa: E402
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import cells, model  # noqa: E402
-from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.step import (  # noqa: E402
-    Batch,
-    Source,
-    Step,
-)
+from sensorsim.training import cells, model
+from sensorsim.training.config import checked
+from sensorsim.training.step import Batch, Source, Step
 
 UNITS, N, L = 3, 5, 2
-LAYOUTS = [(1, True), (1, False), (4, False)]
-
-
-def printed(mechanism, epsilon=None, **given):
-    """With the authors' settings of the loop, where none are given."""
-    return Config(mechanism, epsilon, **AUTHORS | given)
-
-
-class Silent(Source):
-    """No noise where a mechanism asks for some."""
-
-    def discrete(self, shape, t):
-        return torch.zeros(tuple(shape), dtype=torch.int64)
-
-    def normal(self, shape):
-        return torch.zeros(tuple(shape))
 
 
 def stepped(config, x, inside=True, present=None, source=None, units=UNITS, noisy=None, stretch=1.0):
@@ -173,8 +149,7 @@ def test_the_direction_is_public():
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_it_learns_where_the_noise_is_small(noise):
-    columns = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
-    dataset = prepare(synthetic.make(rows=60, persons=8), columns=columns, normalise="max")
+    dataset = small_days(normalise="max")
     common = {"noise": noise, "l": 2, "runs": 4, "lr": 0.01, "seed": 0}
     start, after, drowned = (
         loss_of(dataset, checked(printed("dp-zo", epsilon, epochs=epochs, **common), dataset.n))
@@ -187,7 +162,7 @@ def test_it_learns_where_the_noise_is_small(noise):
 
 def loss_of(dataset, config):
     """The mean polynomial loss of a record, for every run."""
-    weights, _ = cells.train_and_score(dataset, config)
+    weights, _ = cells.train_and_score(dataset, config, range(config.runs))
     usual = model.allocate(weights.W.shape[0], dataset.n, config.l, config.bias, False)
     model.copy(weights, usual)
     runs = config.runs

@@ -61,7 +61,10 @@ def refused(path, content):
     "change",
     [{"spent_epsilon": 0}, {"spent_epsilon": 2e6}, {"nominal_epsilon": 10**400}, {"spent_epsilon": 10**400},
      {"delta": 1.5}, {"delta": -1e-9}, {"delta": None}, {"delta": 10**400}, {"records": 10**400},
-     {"nominal_epsilon": "1.6"}, {"noise": "perhaps"}],
+     {"nominal_epsilon": "1.6"}, {"noise": "perhaps"}, {"form": "cubic"}, {"n": 13}, {"n": 10**9}, {"m": -1},
+     {"l": "2"}, {"columns": ["a"]}, {"columns": [1] * N}, {"ranges": [{}] * N}, {"ranges": 5}, {"schema_version": 2},
+     {"schema_version": 99}, {"content": "other"}, {"spent_epsilon": -1}, {"spent_epsilon": True}, {"accuracy": 99.0},
+     {"covers": "x" * 3000}, {"trust": None}, {"mechanism": "a\x1b[2J"}, {"identity": "x"}],
 )  # fmt: skip
 def test_a_statement_out_of_bounds_is_refused(tmp_path, change):
     model = made()
@@ -71,28 +74,59 @@ def test_a_statement_out_of_bounds_is_refused(tmp_path, change):
     assert model_files.load(str(tmp_path / "m.npz")).about["spent_epsilon"] == 10**6
 
 
-@pytest.mark.parametrize(
-    "spread",
-    [[[1.0, 0.5], [0.4, 1.0]], [[1.0, 0.0], [0.0, 1e-9]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, np.nan], [np.nan, 1.0]]],
-)
-def test_a_spread_that_is_no_covariance_is_neither_read_nor_written(tmp_path, spread):
+TENSORS = {
+    "nan": {"encoder.0.weight": np.full((N, L), np.nan)},
+    "shape": {"decoder.bias": np.zeros((3, 3))},
+    "text": {"encoder.0.bias": np.array(["x"] * L)},
+    "object": {"encoder.0.bias": np.array([{}] * L, object)},
+    "more": {"extra": np.zeros(1)},
+    "skewed": {"encoder.1.spread": np.array([[1.0, 0.5], [0.4, 1.0]])},
+    "narrow": {"encoder.1.spread": np.array([[1.0, 0.0], [0.0, 1e-9]])},
+    "no covariance": {"encoder.1.spread": np.array([[1.0, 2.0], [2.0, 1.0]])},
+}
+
+
+@pytest.mark.parametrize("change", TENSORS.values(), ids=TENSORS)
+def test_wrong_tensors_are_neither_read_nor_written(tmp_path, change):
     model = made()
-    tensors = model_files.tensors_of(model) | {"encoder.1.spread": np.array(spread)}
-    refused(tmp_path / "m.npz", npz(json.dumps(model.about), tensors))
-    with pytest.raises(InputError, match="no file of a model may hold"):
-        model_files.save(str(tmp_path / "n.npz"), replace(model, spread=(model.spread[0], np.array(spread))))
-    assert not (tmp_path / "n.npz").exists()
+    refused(tmp_path / "m.npz", npz(json.dumps(model.about), model_files.tensors_of(model) | change))
+    spread = change.get("encoder.1.spread")
+    if spread is not None:
+        with pytest.raises(InputError, match="no file of a model may hold"):
+            model_files.save(str(tmp_path / "n.npz"), replace(model, spread=(model.spread[0], spread)))
+        assert not (tmp_path / "n.npz").exists()
 
 
+def test_a_damaged_file_is_refused(tmp_path):
+    for name in ("m.npz", "m.safetensors"):
+        path = tmp_path / name
+        model_files.save(str(path), made())
+        content = path.read_bytes()
+        huge = (1 << 62).to_bytes(8, "little") + content[8:]
+        bomb = io.BytesIO()
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.npy", bytes(1 << 25))
+        for data in (b"", b"PK", b"\xff" * 64, content[:-9], content[:100], huge, bomb.getvalue()):
+            refused(path, data)
+    for name in ("absent.npz", "model.pt"):
+        with pytest.raises(InputError):
+            model_files.load(name)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e4])
-def test_every_spread_that_is_made_can_be_read(tmp_path, size):
+def test_every_model_that_is_made_survives_its_file(tmp_path, size, suffix):
     """Also where all units go the same way, and where rounding is larger than the least variance."""
-    model = made(size)
+    model, path = made(size), str(tmp_path / f"m{suffix}")
     same = Trained("sigmoid", tuple(replace(part, W=part.W[:, :1] @ np.ones((1, L))) for part in model.trained.users))
     for trained in (model.trained, same):
         middle, spread = codes(trained, nothing_known(np.arange(N)))
-        model_files.save(str(tmp_path / "m.npz"), replace(model, trained=trained, middle=middle, spread=spread))
-        assert np.array_equal(model_files.load(str(tmp_path / "m.npz")).spread[0], spread[0])
+        model = replace(model, trained=trained, middle=middle, spread=spread)
+        model_files.save(path, model)
+        again = model_files.load(path)
+        assert again.about == model.about
+        for name, value in model_files.tensors_of(model).items():
+            assert np.array_equal(model_files.tensors_of(again)[name], value)
 
 
 def test_no_key_and_no_member_stands_twice(tmp_path):
@@ -123,32 +157,9 @@ def encoder(tmp_path):
     return tmp_path / "e.json"
 
 
-@pytest.mark.parametrize("number", ["1.5", "true", '"7"', "1e2", "null", "1" + "0" * 400])
-@pytest.mark.parametrize("name", ["weights", "bias"])
-def test_an_encoder_has_whole_numbers(encoder, name, number):
-    content = json.loads(encoder.read_text())
-    first = content[name][0] if name == "bias" else content[name][0][0]
-    place = encoder.read_text().index("[", encoder.read_text().index(f'"{name}": ['))
-    before, after = encoder.read_text()[:place], encoder.read_text()[place:]
-    encoder.write_text(before + after.replace(str(first), number, 1))
-    with pytest.raises(InputError, match=r"e\.json"):
-        read_encoder(encoder)
-
-
 @pytest.mark.parametrize("more", ['"bias": [1, 2]', '"ranges": [{"name": "a", "low": 1, "high": 0, "unit": ""}]'])
 def test_an_encoder_with_a_key_twice_is_refused(encoder, more):
     encoder.write_text(encoder.read_text().rstrip()[:-1] + f", {more}\n}}")
-    with pytest.raises(InputError, match=r"e\.json"):
-        read_encoder(encoder)
-
-
-def test_a_wrong_range_of_an_encoder_is_told_with_its_file(encoder):
-    content = json.loads(encoder.read_text())
-    content["ranges"] = [{"name": name, "low": 5, "high": 0, "unit": ""} for name in content["columns"]]
-    encoder.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"e\.json: the range of a is 5.0 … 0.0"):
-        read_encoder(encoder)
-    encoder.write_text(json.dumps(content | {"ranges": [{"name": "a", "low": -(10**400), "high": 0, "unit": ""}] * 3}))
     with pytest.raises(InputError, match=r"e\.json"):
         read_encoder(encoder)
 
@@ -172,10 +183,7 @@ def test_a_package_says_what_the_training_covers(encoder):
 
 @pytest.fixture
 def places(tmp_path):
-    (tmp_path / "loop.npz").symlink_to(tmp_path / "loop.npz")
-    (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
-    for name in ("dir.npz", "dir.json", "e-1.json"):
-        (tmp_path / name).mkdir()
+    (tmp_path / "e-1.json").mkdir()
     (tmp_path / "link.npz").symlink_to(tmp_path / "e.json")
     (tmp_path / "d.csv").write_text("p,q\n" + "0.1,0.9\n0.3,0.5\n0.2,0.4\n0.7,0.1\n" * 5)
     (tmp_path / "r.csv").write_text("name,low,high,unit\np,0,1,\nq,0,1,\n")
@@ -188,18 +196,9 @@ TRAIN = ("train", "--data", "d.csv", "--columns", "p,q", "--ranges", "r.csv", "-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--out", "loop.npz"), "cannot write loop.npz"),
-        (("--encoder", "loop.json"), "cannot write loop.json"),
-        (("--out", "x" * 300 + ".npz"), "no path"),
-        (("--encoder", "x" * 300 + ".json"), "no path"),
-        (("--out", "y/" * 3000 + "m.npz"), "cannot write y/y/"),
-        (("--out", "dir.npz"), "is a folder"),
-        (("--encoder", "dir.json", "--out", "m.npz"), "is a folder"),
         (("--encoder", "e.json", "--out", "link.npz"), "are one file"),
         (("--mechanism", "none", "--epochs", "1", "--encoder", "e.json", "--out", "m.npz"), "e-1.json: it is a folder"),
         (("--m", "65537", "--out", "m.npz"), "--m is 65537"),
-        (("--m", "1000000000000"), "--m is 1000000000000"),
-        (("--m", "0"), "--m is 0"),
     ],
 )
 def test_train_refuses_in_a_sentence_and_writes_nothing(places, monkeypatch, run, words, says):

@@ -105,19 +105,10 @@ def test_the_default_encoder_can_be_made_again(tmp_path):
     assert difference <= 2
 
 
-def test_an_encoder_survives_its_file_and_a_damaged_one_is_refused(tmp_path):
-    text = as_json(DEFAULT)
+def test_an_encoder_survives_its_file(tmp_path):
     path = tmp_path / "mine.json"
-    path.write_text(text)
+    path.write_text(as_json(DEFAULT))
     assert asdict(read_encoder(path)) == asdict(DEFAULT) | {"name": path.name}
-    wrong = [{"schema_version": 0}, {"weights": [[2**15] * 14] * 7}, {"bias": [0]}, {"ranges": [5] * 14}]
-    for change in (*wrong, {"columns": 3}):
-        path.write_text(json.dumps(json.loads(text) | change))
-        with pytest.raises(InputError):
-            read_encoder(path)
-    path.write_text("{")
-    with pytest.raises(InputError):
-        read_encoder(path)
     with pytest.raises(InputError, match="cannot read"):
         read_encoder(tmp_path / "absent.json")
 

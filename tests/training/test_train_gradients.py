@@ -1,38 +1,12 @@
 """Closed-form gradients against autograd, clipped gradients against Opacus, Adam against torch's own."""
 
 import pytest
+from training_setup import LAYOUTS, Silent, printed, torch
 
-torch = pytest.importorskip("torch")
-
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import model  # noqa: E402
-from sensorsim.training.config import Config  # noqa: E402
-from sensorsim.training.step import (  # noqa: E402
-    Batch,
-    Source,
-    Step,
-    noise_factor,
-)
+from sensorsim.training import model
+from sensorsim.training.step import Batch, Step, noise_factor
 
 UNITS, N, L = 3, 5, 2
-
-
-def printed(mechanism, epsilon=None, **given):
-    """With the authors' settings of the loop, where none are given."""
-    return Config(mechanism, epsilon, **AUTHORS | given)
-
-
-LAYOUTS = [(1, True), (1, False), (4, False)]
-
-
-class Silent(Source):
-    """No noise where a mechanism asks for some."""
-
-    def discrete(self, shape, t):
-        return torch.zeros(tuple(shape), dtype=torch.int64)
-
-    def normal(self, shape):
-        return torch.zeros(tuple(shape))
 
 
 def take_step(config, batch, weights, gradient):
@@ -166,15 +140,6 @@ def test_clipped_gradients_equal_opacus(bias, C):
     if bias:
         torch.testing.assert_close(gradient.b[0, 0], net.encoder.bias.grad, rtol=0, atol=1e-6)
         torch.testing.assert_close(gradient.d[0, 0], net.decoder.bias.grad, rtol=0, atol=1e-6)
-
-
-def test_group_clipping_bounds_each_group_and_the_whole():
-    weights, gradient = nets(False, False)
-    x = torch.rand(UNITS, 1, N, generator=torch.Generator().manual_seed(5)) * 3
-    take_step(printed("dpsgd-weights", 1.0, C=0.5, clipping="group"), Batch(x), weights, gradient)
-    encoder, decoder = (t.flatten(1).norm(dim=1) for t in (gradient.W, gradient.V))
-    assert (encoder <= 0.5 / 2**0.5 + 1e-6).all()
-    torch.testing.assert_close(decoder, torch.full((UNITS,), 0.5 / 2**0.5))
 
 
 @pytest.mark.parametrize("name", ["adam", "sgd"])

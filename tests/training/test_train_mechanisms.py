@@ -3,41 +3,24 @@
 import math
 from dataclasses import replace
 
+import naive_train as naive
 import numpy as np
 import pytest
+from training_setup import printed, small_days, torch
 
-torch = pytest.importorskip("torch")
+from sensorsim.mechanisms import find
+from sensorsim.mechanisms.release import Release, table_for
+from sensorsim.training import loop, model
+from sensorsim.training.config import Config, checked
+from sensorsim.training.fitting import CLEAN_RELEASE, PRIVATE_MAXIMA, REPRODUCIBLE, statement
+from sensorsim.training.step import Batch, Source, Step, noise_factor
 
-import naive_train as naive  # noqa: E402
-
-from sensorsim.datasets import synthetic  # noqa: E402
-from sensorsim.datasets.dataset import prepare  # noqa: E402
-from sensorsim.mechanisms import dpsgd_weights, find  # noqa: E402
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.mechanisms.release import Release, table_for  # noqa: E402
-from sensorsim.training import loop, model  # noqa: E402
-from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.fitting import CLEAN_RELEASE, PRIVATE_MAXIMA, REPRODUCIBLE, statement  # noqa: E402
-from sensorsim.training.step import (  # noqa: E402
-    Batch,
-    Source,
-    Step,
-    noise_factor,
-)
-
-
-def printed(mechanism, epsilon=None, **given):
-    """With the authors' settings of the loop, where none are given."""
-    return Config(mechanism, epsilon, **AUTHORS | given)
-
-
-COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "Calories")
 L = 3
 
 
 @pytest.fixture(scope="module")
 def small():
-    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
+    return small_days(("TotalSteps", "Calories", "SedentaryMinutes", "Calories"))
 
 
 class Caught(Step):
@@ -234,6 +217,7 @@ def test_released_forward_reads_no_raw_record(small, config):
         (printed("dpsgd", 1.0, forward="released"), 1.0, "weights included"),
         (printed("dpsgd", 1.0, C=1.0), None, "clipped"),
         (printed("dpsgd", 1.0, sigma=5.0), None, "b_j"),
+        (printed("dpsgd", 1.0, point="prediction"), None, "at the prediction"),
         (printed("dpsgd-weights", 1.0), 1.0, "weights"),
         (printed("dpsgd-weights", 1.0, noise="laplace"), 1.0, "weights"),
         (printed("dp-zo", 1.0), 1.0, "every step"),
@@ -258,44 +242,11 @@ def test_statement(config, spent, word):
     assert seeded.covers.startswith(REPRODUCIBLE if spent else "nothing")
 
 
-def test_fresh_noise_in_every_epoch_is_composed_as_the_peer_does():
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    one = pld.from_laplace_mechanism(14.0, value_discretization_interval=1e-4)
-    found = statement(checked(Config("dpsgd", 1.0, redraw=True), 14), 14)
-    assert found.delta == 1e-6
-    assert found.spent_epsilon == pytest.approx(one.self_compose(140).get_epsilon_for_delta(1e-6), rel=0.01)
-
-
-def test_gaussian_noise_spends_its_epsilon_by_the_peer():
-    """Ten Gaussian releases of sensitivity 2C, composed by dp-accounting."""
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    config = checked(Config("dpsgd-weights", 1.5, C=2.0, epochs=10), 14)
-    scale = dpsgd_weights.noise_scale(config, 196)
-    one = pld.from_gaussian_mechanism(scale, sensitivity=2 * config.C, value_discretization_interval=1e-3)
-    assert one.self_compose(10).get_epsilon_for_delta(config.delta) == pytest.approx(1.5, rel=0.01)
-
-
 @pytest.mark.parametrize("mechanism", ["release", "sampled"])
 def test_a_statement_says_that_the_clean_record_is_released(mechanism):
     for sigma, sees, said in ((5.0, "clean", True), (0.0, "clean", False), (5.0, "noisy", False)):
         config = replace(checked(Config(mechanism, 1.0, kind="stairs", sigma=sigma), 14), release_sees=sees)
         assert (CLEAN_RELEASE in statement(config, 14).covers) is said
-
-
-def test_no_epsilon_is_stated_for_gradients_at_the_prediction():
-    """The gradient sigma(z(x)) - x reads the raw record twice; the printed sensitivity n does not bound it."""
-    found = statement(checked(Config("dpsgd", 1.0, point="prediction"), 14), 14)
-    assert found.spent_epsilon is None and "at the prediction" in found.covers
-
-
-def test_laplace_noise_on_weights_spends_its_epsilon_over_all_epochs():
-    """Basic composition by hand: each epoch gets epsilon/epochs, and moves the sum by 2C·sqrt(weights) in L1."""
-    config = checked(Config("dpsgd-weights", 1.5, C=2.0, noise="laplace", epochs=10), 14)
-    assert dpsgd_weights.noise_scale(config, 196) == pytest.approx(2 * 2.0 * 14 / (1.5 / 10))
 
 
 def generator(seed=0):

@@ -5,30 +5,15 @@ import json
 import math
 
 import pytest
+from training_setup import COLUMNS, printed, torch
 
-torch = pytest.importorskip("torch")
+from sensorsim.commands.program import main
+from sensorsim.mechanisms import every, find
+from sensorsim.training import cells, loop, model, model_files
+from sensorsim.training.config import Config, checked
+from sensorsim.training.fitting import REPRODUCIBLE, statement
+from sensorsim.training.step import Batch, Source, Step
 
-from sensorsim.commands.program import main  # noqa: E402
-from sensorsim.datasets import synthetic  # noqa: E402
-from sensorsim.datasets.dataset import prepare  # noqa: E402
-from sensorsim.mechanisms import every, find  # noqa: E402
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import cells, loop, model, model_files  # noqa: E402
-from sensorsim.training.config import Config, checked  # noqa: E402
-from sensorsim.training.fitting import REPRODUCIBLE, statement  # noqa: E402
-from sensorsim.training.step import (  # noqa: E402
-    Batch,
-    Source,
-    Step,
-)
-
-
-def printed(mechanism, epsilon=None, **given):
-    """With the authors' settings of the loop, where none are given."""
-    return Config(mechanism, epsilon, **AUTHORS | given)
-
-
-COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
 SMALL = {"l": 2, "runs": 2, "epochs": 1, "kind": "stairs"}
 PRINTED = [
     printed("spof", 0.9, c=0.0),
@@ -39,11 +24,6 @@ PRINTED = [
 ]
 NAMES = [f"{config.mechanism} {config.c} {config.reads}" for config in PRINTED]
 LATTICE = {"alpha2": 2**15, "alpha3": 2**16, "less_x": 2**15}
-
-
-@pytest.fixture(scope="module")
-def small():
-    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 class Every(Source):
@@ -130,7 +110,7 @@ PRIVATE = [mechanism.name for mechanism in every() if mechanism.private]
 @pytest.mark.parametrize("mechanism", PRIVATE)
 def test_without_a_seed_nothing_comes_twice(small, mechanism):
     config = checked(Config(mechanism, 1.0, **SMALL), small.n)
-    first, second = (cells.train_and_score(single(small, config), config)[0] for _ in range(2))
+    first, second = (cells.train_and_score(single(small, config), config, range(2))[0] for _ in range(2))
     assert numbers(first) != numbers(second)
     said = statement(config, small.n)
     assert not said.reproducible and "reproducible" not in said.covers
@@ -141,10 +121,10 @@ def test_without_a_seed_nothing_comes_twice(small, mechanism):
 @pytest.mark.parametrize("mechanism", PRIVATE)
 def test_with_a_seed_every_bit_comes_again_and_nothing_is_private(small, mechanism):
     config = checked(Config(mechanism, 1.0, seed=5, **SMALL), small.n)
-    first, second = (cells.train_and_score(single(small, config), config)[0] for _ in range(2))
+    first, second = (cells.train_and_score(single(small, config), config, range(2))[0] for _ in range(2))
     assert numbers(first) == numbers(second)
     other = checked(Config(mechanism, 1.0, seed=6, **SMALL), small.n)
-    assert numbers(first) != numbers(cells.train_and_score(single(small, other), other)[0])
+    assert numbers(first) != numbers(cells.train_and_score(single(small, other), other, range(2))[0])
     said = statement(config, small.n)
     assert said.reproducible and (said.covers.startswith(REPRODUCIBLE) or said.spent_epsilon is None)
     assert said.covers.startswith("nothing")

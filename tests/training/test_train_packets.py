@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import command
 import numpy as np
 import pytest
 
-from sensorsim.commands.program import main
-from sensorsim.device import Clock, Firmware, SeededEntropy, Sensor, read_sketch
+from sensorsim.device import Firmware, read_sketch
 from sensorsim.device.sketches import sketch_records
 from sensorsim.encoders import read_encoder
-from sensorsim.hospital import receive
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.noise_table import NoiseTable, certified, ready_table
 from sensorsim.noise.table_file import write_table
@@ -54,29 +53,13 @@ def packed(firmware: Firmware, chosen: Any, y: Any) -> bytes:
     return b"".join(packets)
 
 
-def sensed(table: NoiseTable, records: int, seed: int = 1) -> bytes:
-    """The same from a simulated sensor, a period for each."""
-    clock = Clock(1)
-    sensor = Sensor(Firmware(table), entropy=SeededEntropy(seed), epoch=clock)
-    sensor.open()
-    packets = []
-    for _ in range(records):
-        clock.epoch += 1
-        packets.append(sensor.release([round(mean * LEVEL) for mean in MEANS])[1])
-    return b"".join(packets)
-
-
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Any:
     """A command by its words: exit code and all that it printed."""
 
     def call(*words: Any) -> tuple[int, str]:
-        try:
-            main([str(word) for word in words])
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return code, " ".join("".join(capsys.readouterr()).split())  # lines are folded at the terminal's width
+        code, out, said = command.run(capsys, *words)
+        return code, " ".join((out + said).split())  # lines are folded at the terminal's width
 
     return call
 
@@ -98,18 +81,6 @@ def test_what_receive_writes_is_what_training_reads(ward: Path, run: Any) -> Non
         assert code == 0, text
         models[given] = out.read_bytes()
     assert models["packets.bin"] == models["sums.json"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["rows", "stairs"])
-def test_a_sensor_sends_such_packets(kind: str) -> None:
-    table = small_table(1, kind)
-    found = [receive(make(table, 300), table) for make in (sent, sensed)]
-    assert [one.accepted for one in found] == [300, 300] and sum(one.rejected for one in found) == 0
-    first, second = (one.total_and_count() for one in found)
-    deviation = float(table.estimate_sd or 1.0)
-    for a, b, few, many in zip(first[0], second[0], first[1], second[1], strict=True):
-        assert abs(a / few - b / many) < 5 * deviation * (1 / few + 1 / many) ** 0.5
 
 
 @pytest.mark.parametrize("form", ["linear", "sigmoid"])
@@ -179,14 +150,10 @@ def test_two_phases_by_command(ward: Path, run: Any) -> None:
     ("words", "says"),
     [
         (("--packets", "packets.bin"), "go together"),
-        (("--table", "table.txt"), "go together"),
         (("--packets", "packets.bin", "--table", "table.txt", "--epsilon", "3"), "--epsilon changes nothing"),
-        (("--packets", "packets.bin", "--table", "table.txt", "--data", "x.csv"), "--data changes nothing"),
         (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--columns", "a,b"), "names 2 columns"),
         (("--packets", "packets.bin", "--table", "table.txt", "--l", "9"), "l = 9"),
-        (("--packets", "packets.bin", "--table", "table.txt", "--seed", "9"), "--seed changes nothing"),
         (("--packets", "packets.bin", "--table", "table.txt", "--sketch", "s.json"), "go together"),
-        (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--map", "cubic"), "--map is"),
         (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--ranges", "packets.bin"), "UTF-8"),
         (("--packets", "no.bin", "--table", "table.txt"), "cannot read no.bin"),
         (("--packets", "empty.bin", "--table", "table.txt", "--l", "2"), "no packet was accepted"),
@@ -194,7 +161,6 @@ def test_two_phases_by_command(ward: Path, run: Any) -> None:
             ("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--out", "m.txt"),
             "ends in .safetensors or .npz",
         ),
-        (("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--m", "65537"), "--m is 65537"),
         (
             ("--packets", "packets.bin", "--table", "table.txt", "--l", "2", "--columns", "a,b,c\td"),
             "cannot be the name",

@@ -5,18 +5,17 @@ import math
 
 import numpy as np
 import pytest
+from training_setup import Silent, torch
 
-torch = pytest.importorskip("torch")
-
-from sensorsim._util.errors import InputError  # noqa: E402
-from sensorsim.accounting.amplification import REMOVED, REPLACED, poisson_epsilon  # noqa: E402
-from sensorsim.datasets.dataset import load  # noqa: E402
-from sensorsim.mechanisms import dpsgd_weights, every, find  # noqa: E402
-from sensorsim.mechanisms.base import AUTHORS  # noqa: E402
-from sensorsim.training import cells, model  # noqa: E402
-from sensorsim.training.config import Config, checked, records_of  # noqa: E402
-from sensorsim.training.fitting import statement  # noqa: E402
-from sensorsim.training.step import Batch, Source, Step, Together  # noqa: E402  # noqa: E402
+from sensorsim._util.errors import InputError
+from sensorsim.accounting.amplification import REMOVED, REPLACED, poisson_epsilon
+from sensorsim.datasets.dataset import load
+from sensorsim.mechanisms import dpsgd_weights, every, find
+from sensorsim.mechanisms.base import AUTHORS
+from sensorsim.training import cells, model
+from sensorsim.training.config import Config, checked, records_of
+from sensorsim.training.fitting import statement
+from sensorsim.training.step import Batch, Source, Step, Together
 
 N, L = 14, 7
 RECORDS = [8, 9, 12, 12, 12, 19, 32]  # of seven persons
@@ -59,13 +58,6 @@ def test_the_noise_of_a_step_spends_its_epsilon_by_the_peer(batch, sampling):
     assert spent == pytest.approx(1.6, rel=0.03)  # the deviation of 39,200 numbers is known to 0.4 %
 
 
-class Silent(Source):
-    """No noise where a mechanism asks for some."""
-
-    def normal(self, shape):
-        return torch.zeros(tuple(shape))
-
-
 def one_step(config, source, units=200):
     """The gradient that a step fills in, for many nets at once."""
     weights, gradient = (model.allocate(units, N, L, False, False) for _ in range(2))
@@ -100,20 +92,6 @@ def test_a_person_spends_what_the_peer_says_of_a_release(epsilon):
         one = pld.from_privacy_parameters(pair, value_discretization_interval=1e-4)
         composed = one.self_compose(many).get_epsilon_for_delta(1e-6)
         assert said == pytest.approx(min(composed, many * epsilon), rel=2e-3)
-
-
-def test_a_person_spends_what_the_peer_says_of_gradients():
-    """All records of a person may meet in one sum of the batch: they move it by 2C each."""
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    config = checked(Config("dpsgd-weights", 1.6, batch=10, epochs=5), N)
-    found = statement(config, N, "ranges", RECORDS)
-    multiplier = dpsgd_weights.noise_scale(config, 2 * N * L) / config.C
-    together = math.sqrt(5 * (10**2 + 2**2)) / multiplier * 2  # 12 records as 10 and 2, in each of five epochs
-    peer = pld.from_gaussian_mechanism(1 / together, value_discretization_interval=1e-3)
-    assert found.epsilon_person_median == pytest.approx(peer.get_epsilon_for_delta(1e-6), rel=0.01)
-    assert found.epsilon_person_most > found.epsilon_person_median > found.spent_epsilon
 
 
 def test_nobody_spends_an_epsilon_that_does_not_hold():
@@ -284,27 +262,6 @@ def test_no_privacy_learns_what_noisy_inputs_are_worth():
     mean = cells.trivial_predictors(dataset, Config("none"))["column mean"]["accuracy"]
     for form in ("linear", "sigmoid"):
         assert accuracy(dataset, Config("none", sigma=5.0, runs=2, seed=0, map=form)) > mean - 0.02
-
-
-# ---- trivial predictors
-
-
-def test_r2_of_trivial_predictors_by_hand(days):
-    found = cells.trivial_predictors(days, Config("none"))
-    spread = np.mean((days.x - days.x.mean(0)) ** 2)
-    mean = days.x[~days.held_out].mean(0)
-    assert found["half"]["r2"] == pytest.approx(1 - np.mean((days.x - 0.5) ** 2) / spread)
-    assert found["column mean"]["r2"] == pytest.approx(1 - np.mean((days.x - mean) ** 2) / spread)
-    assert found["copy 7"]["r2"] == pytest.approx(1 - np.mean((days.x - mean) ** 2) / 2 / spread)
-
-
-def test_pca_by_singular_values(days):
-    trained = days.x[~days.held_out]
-    _, _, directions = np.linalg.svd(trained - trained.mean(0), full_matrices=False)
-    plane = directions[:7].T @ directions[:7]
-    ref = np.clip(trained.mean(0) + (days.x - trained.mean(0)) @ plane, 0, 1)
-    found = cells.trivial_predictors(days, Config("none"))["PCA-7"]["accuracy"]
-    assert found == pytest.approx(100 * (1 - np.mean((ref - days.x) ** 2)), abs=1e-5)
 
 
 def use(multiplier, draws):

@@ -1,28 +1,18 @@
 """Runs of a cell: their own seeds, adding to them, cells that cannot run, and what a table says of them."""
 
 import json
-import sqlite3
 
 import numpy as np
 import pytest
+from training_setup import COLUMNS
 
-torch = pytest.importorskip("torch")
+from sensorsim._util.errors import InputError
+from sensorsim.commands.program import main
+from sensorsim.mechanisms import dpsgd_weights
+from sensorsim.training import cells, results_file, sweeps
+from sensorsim.training.config import Config
 
-from sensorsim._util.errors import InputError  # noqa: E402
-from sensorsim.commands.program import main  # noqa: E402
-from sensorsim.datasets import synthetic  # noqa: E402
-from sensorsim.datasets.dataset import prepare  # noqa: E402
-from sensorsim.mechanisms import dpsgd_weights  # noqa: E402
-from sensorsim.training import cells, results_file, sweeps  # noqa: E402
-from sensorsim.training.config import Config  # noqa: E402
-
-COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
 SMALL = {"l": 2, "epochs": 2, "batch": 1, "start": "random", "seed": 0, "kind": "stairs"}
-
-
-@pytest.fixture(scope="module")
-def small():
-    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 @pytest.fixture
@@ -146,41 +136,6 @@ def test_a_cell_that_breaks_before_it_is_run_does_not_end_the_sweep(small, tmp_p
     with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
         found = swept(small, kept, 1, ("dpsgd", "none"))
     assert "OverflowError: too large" in found[0]["error"] and found[1]["error"] is None
-
-
-DAMAGE = {
-    "no JSON": "{",
-    "another kind": "[]",
-    "nothing in it": "{}",
-    "a deep one": "[" * 99_999,
-    "a text for a number": '{"accuracy": "99"}',
-    "bytes": b"\xff\x00",
-}
-
-
-@pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_row_is_computed_again(small, tmp_path, asked, content):
-    path = tmp_path / "r.sqlite"
-    with results_file.ResultsFile(path, small.digest) as kept:
-        first = swept(small, kept, 3)[0]
-    for change in ("UPDATE runs SET result = ? WHERE run = 1", "UPDATE cells SET result = ?"):
-        database = sqlite3.connect(path)
-        with database:
-            assert database.execute(change, (content,)).rowcount == (1 if "runs" in change else 3)  # cell, data, result
-        database.close()
-        with results_file.ResultsFile(path, small.digest) as kept:
-            again = swept(small, kept, 3)[0]
-        assert again["error"] is None and again["covers"] == first["covers"]
-        assert again["accuracy"] == pytest.approx(first["accuracy"], abs=1e-4)  # trained in other company
-    assert asked == [0, 1, 2, 1]
-
-
-def test_damaged_trivial_predictors_are_computed_again(small, tmp_path):
-    cells = [Config("none", l=2, seed=0)]
-    with results_file.ResultsFile(tmp_path / "r.sqlite", small.digest) as kept:
-        first = sweeps.trivial(small, cells, kept)
-        kept.run("UPDATE cells SET result = '{\"half\": 1}'")
-        assert sweeps.trivial(small, cells, kept) == first
 
 
 def test_a_results_file_that_breaks_under_way_is_one_sentence(small, tmp_path):

@@ -11,28 +11,19 @@ from dataclasses import replace
 
 import pytest
 from clusters import local_cluster
+from training_setup import COLUMNS
 
-torch = pytest.importorskip("torch")
+from sensorsim._util import pool
+from sensorsim._util.errors import InputError
+from sensorsim.commands.program import main
+from sensorsim.datasets import synthetic
+from sensorsim.mechanisms import every
+from sensorsim.training import cells, results_file, sweeps
+from sensorsim.training.cells import PARTS
+from sensorsim.training.config import Config, checked
 
-from sensorsim._util import pool  # noqa: E402
-from sensorsim._util.errors import InputError  # noqa: E402
-from sensorsim._util.hints import need  # noqa: E402
-from sensorsim.commands.program import main  # noqa: E402
-from sensorsim.datasets import synthetic  # noqa: E402
-from sensorsim.datasets.dataset import load, prepare  # noqa: E402
-from sensorsim.mechanisms import every  # noqa: E402
-from sensorsim.training import cells, results_file, sweeps  # noqa: E402
-from sensorsim.training.cells import PARTS  # noqa: E402
-from sensorsim.training.config import Config, checked  # noqa: E402
-
-COLUMNS = ("TotalSteps", "Calories", "SedentaryMinutes", "LightActiveDistance")
 SMALL = {"l": 2, "runs": 3, "epochs": 2, "seed": 0, "kind": "stairs"}
 ARGUMENTS = ["--columns", ",".join(COLUMNS), "--l", "2", "--epochs", "2", "--kind", "stairs"]
-
-
-@pytest.fixture(scope="module")
-def small():
-    return prepare(synthetic.make(rows=60, persons=8), columns=COLUMNS)
 
 
 def plain(result):
@@ -82,21 +73,12 @@ def test_unused_settings_do_not_make_a_new_cell():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"epsilon": 0.0}, "epsilon is 0.0"),
         ({"epsilon": None}, "above 0"),
         ({"l": 5}, "l = 5"),
         ({"k": 9}, "k = 9"),
-        ({"runs": 0}, "runs is 0"),
-        ({"lr": 0.0}, "lr is 0"),
-        ({"sigma": -1.0}, "sigma is -1"),
-        ({"sigma": 1000.1}, "from 0 to 1000"),
-        ({"sigma": 1e200}, "from 0 to 1000"),
         ({"sigma": float("nan")}, "sigma is not a number"),
         ({"m": 65_537}, "from 1 to 65536"),
-        ({"m": 10**5000}, "digits"),
-        ({"delta": 1.0}, "delta is 1"),
         ({"mechanism": "magic"}, "no mechanism 'magic'"),
-        ({"estimator": "best"}, "one of moments, loss"),
         ({"forward": "raw"}, "reads nothing but the release"),
     ],
 )
@@ -130,35 +112,6 @@ def test_store_keeps_runs_and_refuses_what_is_not_its_own(tmp_path):
     (tmp_path / "text.sqlite").write_text("no database " * 200)
     with pytest.raises(InputError, match="not a results file"):
         results_file.ResultsFile(tmp_path / "text.sqlite", "d1")
-
-
-def test_a_results_file_of_an_earlier_version_is_refused_and_left_alone(tmp_path):
-    path = tmp_path / "old.sqlite"
-    database = sqlite3.connect(path)
-    with database:
-        database.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        database.execute("CREATE TABLE cells (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
-        database.execute("INSERT INTO meta VALUES ('results_version', '2')")
-    database.close()
-    before = path.read_bytes()
-    with pytest.raises(InputError, match="results version 2"):
-        results_file.ResultsFile(path, "d1")
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("tables", [["patients"], ["meta"], ["patients", "meta"], ["patients", "cells"]])
-def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path, tables):
-    path = tmp_path / "ward.sqlite"
-    database = sqlite3.connect(path)
-    with database:
-        for name in tables:
-            database.execute(f"CREATE TABLE {name} (name TEXT)")
-            database.execute(f"INSERT INTO {name} VALUES ('Ann')")
-    database.close()
-    before = path.read_bytes()
-    with pytest.raises(InputError, match=r"a database of something else; nothing was changed"):
-        results_file.ResultsFile(path, "d1")
-    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_statement_says_what_is_taken_as_public(small):
@@ -270,42 +223,14 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(small, tmp_path, monke
 def test_without_held_out_persons_the_json_has_null(tmp_path, capsys):
     days = tmp_path / "days.csv"
     synthetic.make(rows=60, persons=4).to_csv(days, index=False)
-    words = [
-        "sweep",
-        *ARGUMENTS[:-2],
-        "--m",
-        "4",
-        "--data",
-        str(days),
-        "--mechanism",
-        "none",
-        "--sigma",
-        "0",
-        "--runs",
-        "1",
-    ]
-    words += ["--batch", "4", "--results", str(tmp_path / "r.sqlite"), "--jobs", "1"]
+    grid = ["--mechanism", "none", "--sigma", "0", "--runs", "1", "--batch", "4", "--m", "4", "--data", str(days)]
+    words = ["sweep", *ARGUMENTS[:-2], *grid, "--results", str(tmp_path / "r.sqlite"), "--jobs", "1"]
     main([*words, "--format", "json"])
     said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert said["rows"][0]["accuracy_held_out"] is None and said["rows"][0]["accuracy"] is not None
     assert said["trivial"][0]["predictors"]["zeros"]["accuracy_held_out"] is None
     main(words)
     assert "nan" not in capsys.readouterr().out
-
-
-def test_a_missing_extra_is_one_sentence(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"constraints\.txt '\.\[train\]'"):
-        need("torch")
-
-
-def test_data_make_writes_what_train_reads(tmp_path, capsys):
-    days = tmp_path / "days.csv"
-    main(["data", "make", "--rows", "400", "--persons", "6", "--out", str(days)])
-    main(["data", "compare", str(days), "--format", "json"])
-    rows = json.loads(capsys.readouterr().out)["columns"]
-    assert len(rows) == 13
-    assert len(load(str(days)).x) == 400
 
 
 @pytest.mark.slow
