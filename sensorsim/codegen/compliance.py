@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import textwrap
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -18,6 +17,7 @@ from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
 from sensorsim._util.hints import how_to_get
+from sensorsim.codegen.rendering import template
 from sensorsim.machine.tools import run_tool
 
 # Rule: why the code deviates. A finding under any other rule is a defect of the emitter.
@@ -60,34 +60,19 @@ ASSEMBLY = re.compile(  # a function's name, where its body has assembly
 
 def misra_report(folder: Path) -> tuple[str, dict[str, int]]:
     """Return the report as Markdown, and the number of findings by rule; `folder` has src/, include/ and test/."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for line in sorted(set(_cppcheck(folder).splitlines())):
+    places: dict[str, set[str]] = defaultdict(set)
+    for line in _cppcheck(folder).splitlines():
         if match := re.fullmatch(r"(.+):(\d+):misra-c2012-(\d+\.\d+).*", line):
-            found[match[3]].add(f"{Path(match[1]).name}:{match[2]}")
-    counts = {rule: len(found[rule]) for rule in sorted(found, key=_rule_order)}
-    rules = checked_rules()
-    lines = ["# MISRA C:2012", ""]
-    lines += _paragraph(
-        f"Checked with {tool_version()}, its addon `misra`, over src/, include/ and test/. Rules are given by number; "
-        f"their text is the MISRA consortium's. The addon checks the {len(rules)} rules listed at the end; of these, "
-        "one that has no row here has no finding. Directives, and the rules that are not listed, it does not check. "
-        f"Of a table of constants it reads the first {READ}, one of each form, the smallest and the largest."
-    )
-    lines += ["| rule | findings | where | why it stands |", "|---|---|---|---|"]
-    for rule, count in counts.items():
-        places = sorted(found[rule])
-        where = ", ".join(places[:SHOWN]) + (f" and {len(places) - SHOWN} more" if len(places) > SHOWN else "")
-        lines.append(f"| {rule} | {count} | {where} | {DEVIATIONS.get(rule, '**no reason recorded**')} |")
-    if not counts:
-        lines.append("| | 0 | | no deviation |")
+            places[match[3]].add(f"{Path(match[1]).name}:{match[2]}")
+    found = {rule: sorted(places[rule]) for rule in sorted(places, key=_rule_order)}
     assembly = [
         f"`{function}` in {path.relative_to(folder).as_posix()}"
         for path in _checked_files(folder)
         for function in ASSEMBLY.findall(path.read_text("utf-8"))
     ]
-    lines += ["", *_paragraph(f"Functions with inline assembly: {', '.join(assembly) or 'none'}.")]
-    lines += _paragraph(f"Rules that the addon checks: {', '.join(rules)}.")
-    return "\n".join(lines[:-1]) + "\n", counts
+    known = {"tool": tool_version(), "rules": checked_rules(), "read": READ, "shown": SHOWN, "reasons": DEVIATIONS}
+    report = template("MISRA.md", found=found, assembly=assembly, **known)
+    return report, {rule: len(where) for rule, where in found.items()}
 
 
 def unexplained(counts: dict[str, int]) -> list[str]:
@@ -179,10 +164,6 @@ def _rule_order(rule: str) -> tuple[int, ...]:
     return tuple(int(part) for part in rule.split("."))
 
 
-def _paragraph(text: str) -> list[str]:
-    return [*textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False), ""]
-
-
 COPYRIGHT = "Copyright (c) the sensorsim authors"
 KNOWN = ("MIT", "BSD-3-Clause", "Apache-2.0", "0BSD")
 OWN = "LicenseRef-"  # how SPDX names a licence that is not on its list
@@ -225,12 +206,12 @@ def sbom(texts: Mapping[str, str], spdx: str, version: str, name: str, command: 
     found = sorted({licence for record in records for licence in record["licenseInfoInFiles"]} - {"NONE"})
     # Section 7.9 of the specification: the SHA-1 of all files' SHA-1s, sorted, one after the other.
     code = _sha1("".join(sorted(_sha1(text.encode()) for text in texts.values())).encode())
+    unknown = dict.fromkeys(("supplier", "downloadLocation"), UNKNOWN)
     package = {
         "SPDXID": PACKAGE,
         "name": name,
         "versionInfo": version,
-        "supplier": UNKNOWN,
-        "downloadLocation": UNKNOWN,
+        **unknown,
         "filesAnalyzed": True,
         "packageVerificationCode": {
             "packageVerificationCodeValue": code,
@@ -247,12 +228,9 @@ def sbom(texts: Mapping[str, str], spdx: str, version: str, name: str, command: 
         "SPDXID": GENERATOR,
         "name": "sensorsim",
         "versionInfo": version,
-        "supplier": UNKNOWN,
-        "downloadLocation": UNKNOWN,
+        **unknown,
         "filesAnalyzed": False,
-        "licenseConcluded": UNKNOWN,
-        "licenseDeclared": UNKNOWN,
-        "copyrightText": UNKNOWN,
+        **dict.fromkeys(("licenseConcluded", "licenseDeclared", "copyrightText"), UNKNOWN),
         "primaryPackagePurpose": "APPLICATION",
         "comment": "Made the package; is no part of it.",
     }

@@ -20,7 +20,8 @@ from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.codegen.compliance import MANIFEST
 from sensorsim.codegen.package_tables import ENCODER, NOISE, SENSOR_NOISE, SKETCH
-from sensorsim.codegen.write import DATA, FOLDER, MOST_BYTES, OWN_HASH, SCHEMA, files_in, json_text, sha256
+from sensorsim.codegen.rendering import json_text, sha256
+from sensorsim.codegen.write import DATA, FOLDER, MOST_BYTES, OWN_HASH, SCHEMA, files_in
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import entries_source
 from sensorsim.language.ir_reader import MOST_BYTES as MOST_IR_BYTES
