@@ -138,10 +138,7 @@ def received(settings: "Settings", tally: Any) -> "Received":
     from sensorsim.hospital.sum_files import Statistics
 
     firmware = settings.firmware
-    expected = Expected(firmware)
-    values = tally.sum() if expected.limit is None else tally[:, 0].sum()
-    kept = Statistics.of(expected, tally.tolist(), int(values) // firmware.k)
-    return Received(firmware.table, kept, firmware.sketch)
+    return Received(firmware.table, Statistics.of_tally(Expected(firmware), tally), firmware.sketch)
 
 
 def _estimate(

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -212,45 +212,34 @@ def write_days(path: Name, firmware: "Firmware", tally: Any) -> None:
 
 
 def _table_content(path: Name, head: Statistics, tally: Any, packets: list[list[int]]) -> bytes:
-    blocks, file = _blocks(head, tally, packets), io.BytesIO()
-    first = next(blocks)
+    """Return a table of sums (days, features, columns) and of packets (days, PACKETS)."""
+    import numpy as np
+
+    days, n, file = len(tally), head.n, io.BytesIO()
+    per_day = np.zeros((days, n, len(PACKETS)), np.int64)
+    per_day[:, 0] = packets
+    columns: dict[str, Any] = {DAY: np.repeat(np.arange(days), n)} if days > 1 else {}
+    columns[FEATURE] = np.tile(np.arange(n), days)
+    columns |= {name: tally[:, :, i].ravel() for i, name in enumerate(head.columns)}
+    columns |= {name: per_day[:, :, i].ravel() for i, name in enumerate(PACKETS)}
+    shared = zip(SHARED, (head.identity, head.epsilon, head.n, head.k, SCHEMA_VERSION), strict=True)
+    columns |= {name: [value] * (days * n) for name, value in shared}
     if form_to_write(path) == CSV:
-        text = io.TextIOWrapper(file, "utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(first)
-        for block in chain([first], blocks):
-            writer.writerows(zip(*block.values(), strict=True))
-        text.flush()
-        return file.getvalue()
+        from pandas import DataFrame
+
+        return str(DataFrame(columns).to_csv(index=False, lineterminator="\n")).encode()
     arrow = need_arrow()
 
-    def kind(name: str, values: list[Any]) -> Any:
-        """Return the type: only the sums of many files, which are one block, may be wider than 64 bits."""
+    def kind(name: str, values: Any) -> Any:
+        """Return the type: only the sums of many files, which are one day, may be wider than 64 bits."""
         if name in TEXT:
             return arrow.string()
-        return arrow.int64() if max(map(abs, values)) < 1 << 63 else arrow.decimal128(38)
+        return arrow.int64() if max(map(abs, values[:n])) < 1 << 63 else arrow.decimal128(38)
 
-    schema = arrow.schema([(name, kind(name, values)) for name, values in first.items()])
+    schema = arrow.schema([(name, kind(name, values)) for name, values in columns.items()])
     with arrow.parquet.ParquetWriter(file, schema) as writer:
-        for block in chain([first], blocks):
-            writer.write_table(arrow.table(block, schema=schema))
+        writer.write_table(arrow.table(columns, schema=schema), max(1, GROUP // n) * n)
     return file.getvalue()
-
-
-def _blocks(head: Statistics, tally: Any, packets: list[list[int]]) -> Iterator[dict[str, list[Any]]]:
-    """Yield columns of a few days at a time: as Python objects, all days would take a gigabyte."""
-    shared = dict(zip(SHARED, (head.identity, head.epsilon, head.n, head.k, SCHEMA_VERSION), strict=True))
-    step = max(1, GROUP // head.n)
-    for first in range(0, len(tally), step):
-        part, days = tally[first : first + step], packets[first : first + step]
-        block = {DAY: [day for day in range(first, first + len(part)) for _ in range(head.n)]}
-        block[FEATURE] = list(range(head.n)) * len(part)
-        block |= {name: part[:, :, i].ravel().tolist() for i, name in enumerate(head.columns)}
-        zeros = [0] * (head.n - 1)
-        block |= {name: [cell for day in days for cell in (day[i], *zeros)] for i, name in enumerate(PACKETS)}
-        if len(tally) == 1:
-            del block[DAY]
-        yield block | {name: [value] * (head.n * len(part)) for name, value in shared.items()}
 
 
 # ── read ──
