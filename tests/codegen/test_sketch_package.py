@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from exported import BOARDS, need, run
+from exported import BOARDS, run
 
 from sensorsim._util.errors import FailedProofError
 from sensorsim._util.files import fill
@@ -46,8 +46,6 @@ from sensorsim.verification.verification import selftest_on_host, verify
 
 ENCODER = Path(__file__).parents[2] / "tables" / "encoders" / "default.json"
 CLANG_M0 = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m0plus -O2"
-ARM_GCC = "arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -Os -flto"
-RISCV_GCC = "riscv64-unknown-elf-gcc -ffreestanding -mabi=ilp32 -march=rv32imc -Os"
 SMALL = Effort(40, 40, 64, 40)
 ONE = 1 << 15
 
@@ -370,12 +368,3 @@ def test_a_whole_package_is_written_anew_and_proved(exported):
     assert opened.sketch_file == exported / "hospital/sketch.json"
     assert json.loads((exported / "MANIFEST.json").read_text())["sketch"]["directions"] == 4096
     assert firmware_of(Options(sketch=opened.sketch_file, noise=opened.table_file)).features == 4096
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [CLANG_M0, ARM_GCC, RISCV_GCC])
-def test_a_whole_package_by_a_compiler_of_ones_own(exported, monkeypatch, command):
-    need(command.split()[0])
-    monkeypatch.setattr(binary, "PACKETS", 1000)
-    report = binary.verify_with(exported, command, effort=SMALL)
-    assert report.passed, [one for one in report.proofs if not one.passed]

@@ -105,12 +105,6 @@ def test_every_field_changed(form: str, forms: dict[str, Any]) -> None:
     assert count > 900 and not wrong, wrong[:20]
 
 
-@pytest.mark.parametrize("more", [{"extra": 1}, {"Weights": []}])
-def test_a_key_that_it_does_not_have(more: dict[str, Any], forms: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="is nothing that it has"):
-        encoders.parse(json.dumps(forms["train"] | more).encode())
-
-
 def test_export_refuses_what_the_reader_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = json.loads(DEFAULT.read_text())
     for change, reason in (

@@ -66,13 +66,6 @@ def test_rows_are_csv(fleet):
     assert len(rows) == 3 * 14 and {"feature", "low", "high"} <= set(rows[0])
 
 
-@pytest.mark.slow
-def test_files_beside_it(fleet, tmp_path):
-    code, _, _ = fleet("--plot", "page.svg", "--statistics", "sums.csv")
-    assert code == 0 and {path.name for path in tmp_path.iterdir()} == {"f.sqlite", "page.svg", "sums.csv"}
-    assert (tmp_path / "page.svg").read_text().startswith("<?xml")
-
-
 @pytest.mark.parametrize("name", ["sums.csv", "sums.parquet", "sums.json"])
 def test_statistics_are_what_receive_reads(fleet, capsys, name):
     _, out, _ = fleet("--statistics", name, "--format", "json")
@@ -167,27 +160,6 @@ def test_a_table_that_is_too_large_is_refused_before_the_run(fleet, ran, tmp_pat
     code, _, err = fleet("--statistics", "s.csv")
     assert code == 2 and "too many for a table" in err and ran == [] and list(tmp_path.iterdir()) == []
     assert fleet("--statistics", "s.json")[0] == 0  # of all days
-
-
-def test_a_result_is_printed_before_files_are_written(fleet, tmp_path, monkeypatch):
-    """A disk that is full then takes nothing of it."""
-    from sensorsim._util.errors import InputError
-    from sensorsim.hospital import sum_files
-
-    def full(*_):
-        raise InputError("the disk is full.")
-
-    monkeypatch.setattr(sum_files, "write_days", full)
-    code, out, err = fleet("--statistics", "s.csv")
-    assert (code, out) == (2, "") and "the disk is full" in err
-
-
-def test_estimates_that_take_long_have_a_bar(fleet, monkeypatch):
-    from sensorsim.commands import fleet as command
-
-    assert "intervals" not in fleet()[2]
-    monkeypatch.setattr(command, "SOON", 0)
-    assert "28/28 intervals" in fleet()[2]
 
 
 def test_other_settings_are_named(fleet):

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest
 
-from sensorsim._util.drawing import picture
 from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import of_releases
 from sensorsim.datasets.public_ranges import Range
@@ -141,26 +140,6 @@ def test_the_spread_that_is_foretold() -> None:
         assert one.foretold_sd**2 * one.count == pytest.approx(
             (1 - m) * noise[0] + m * noise[1] + m * (1 - m), rel=1e-6
         )
-
-
-@pytest.mark.slow
-def test_coverage_of_both() -> None:
-    """Intervals of a day each: those of all people hold for the people, those of the records for the records."""
-    every = [result_of(made("6.4", seed=seed), every=1) for seed in (2, 3, 4)]
-    for name in ("coverage", "coverage_of_records"):
-        intervals = sum(getattr(result, name).intervals for result in every)
-        covered = sum(getattr(result, name).covered for result in every)
-        assert intervals == 3 * 23 * 3 and intervals - covered <= binom.ppf(1 - 1e-6, intervals, 0.05)
-    first = [one for result in every for one in result.estimates if one.feature == 0]
-    assert sum(not one.covered for one in first) <= binom.ppf(1 - 1e-6, len(first), 0.05)
-    wrong = [  # the records' intervals for the people's truth: on x of 0 and 1 they do not hold
-        one.low_of_records <= one.truth <= one.high_of_records for one in first
-    ]
-    assert np.mean(wrong) < 0.6
-    # Noise is small at this epsilon. The variances of x are 1/4, 1/12 and 0, people at worst have m(1 - m), and of 150
-    # records on a day a fifth comes, so that a fifth of the variance is gone.
-    ratio = math.sqrt((1 / 4 + 1 / 12) / (1 / 4 + 1 / 4 + 0.3 * 0.7) * 4 / 5)
-    assert np.mean([result.error_sd / result.foretold_sd for result in every]) == pytest.approx(ratio, rel=0.15)
 
 
 def test_coverage_has_the_error_of_a_binomial_share() -> None:
@@ -319,13 +298,6 @@ def test_forms() -> None:
         FleetResult(result.settings, result.counts, 0)
 
 
-@pytest.mark.parametrize("every", [1, 7, 40])
-def test_a_screen(every: int) -> None:
-    shown = text(result_of(made(), every)).split("\n")
-    assert max(map(len, shown)) <= 80 and len(shown) <= 45
-    assert "nothing of it is private" in shown[1]
-
-
 def nothing(loss: bool) -> FleetResult:
     """All packets lost, or no device ever opened."""
     settings = made().settings
@@ -408,18 +380,6 @@ def test_a_spend_is_drawn_at_its_value(people: dict[int, int]) -> None:
     assert step == 1 and spends(drawn) == [(releases * 3.2, number) for releases, number in people.items()]
 
 
-def test_spends_without_room_are_grouped_from_their_least_to_their_most() -> None:
-    people = {0: 5, 3: 1, 2000: 4, 8399: 2}
-    drawn, step = with_spends(people, 30)
-    epsilon = float(made().settings.firmware.epsilon)
-    axes, each = drawn.axes[3], int(words_of(drawn).split("a bar: ")[1].split(" ")[0])
-    assert sum(bar.get_height() for bar in axes.patches) == 12 and each % step == 0
-    for bar in axes.patches:
-        low, high = bar.get_x() / epsilon, (bar.get_x() + bar.get_width()) / epsilon
-        assert low == pytest.approx(round(low), abs=1e-6) and high == pytest.approx(low + each - 1)
-        assert bar.get_height() == sum(number for one, number in people.items() if low - 0.1 <= one <= high + 0.1)
-
-
 def test_what_is_beyond_the_last_bin_is_said() -> None:
     result = one_device(1, 4095)
     assert "or more µJ" in text(result) and "and beyond" in words_of(page(result))
@@ -427,8 +387,3 @@ def test_what_is_beyond_the_last_bin_is_said() -> None:
     assert text(result).startswith(" 1 device × 1 day,")
     plain = one_device(1, 4094)
     assert "or more" not in text(plain) and "and beyond" not in words_of(page(plain))
-
-
-@pytest.mark.slow
-def test_the_same_result_is_the_same_bytes() -> None:
-    assert picture(page(result_of(made())), "svg", 60) == picture(page(result_of(made())), "svg", 60)

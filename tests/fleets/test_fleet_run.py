@@ -1,9 +1,6 @@
 """A fleet in batches: the same sums however it is divided and interrupted, and a file that is kept whole."""
 
-import contextlib
-import itertools
 import os
-import random
 import re
 import signal
 import sqlite3
@@ -14,7 +11,6 @@ import zlib
 from dataclasses import replace
 
 import fleet_standin
-import numpy as np
 import pytest
 
 from sensorsim._util.errors import InputError
@@ -85,19 +81,6 @@ def test_only_what_is_missing_is_run(half, ran):
     assert devices == list(range(SETTINGS.devices)) and finished and ran
 
 
-@pytest.mark.parametrize("devices", [1, 2, 7, 100, 5_000, 10**6, 10**9])
-@pytest.mark.parametrize("days", [1, 365, 36_525])
-def test_batches_are_every_device_once(devices, days, tmp_path):
-    settings = fleet_standin.settings(devices=devices, days=days)
-    size = simulation.batch_size(settings)
-    with fleet_file.FleetFile(tmp_path / "none", settings, size) as found:
-        batches = found.batches
-        ranges = [found.range_of(number) for number in sorted({*range(min(3, batches)), batches - 1})]
-    assert ranges[0][0] == 0 and ranges[-1][1] == devices and all(0 < last - first <= size for first, last in ranges)
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(ranges[:3]))
-    assert batches <= simulation.MOST_BATCHES and not (tmp_path / "none").exists()
-
-
 @pytest.mark.parametrize(
     ("where", "batches"),
     [
@@ -117,22 +100,6 @@ def test_killed_at_any_time_a_batch_is_in_or_not(ran, tmp_path, where, batches):
             ref.add(fleet_standin.run_batch(SETTINGS, *found.range_of(number)))
         assert found.sums == ref and len(found.done) == batches
     assert simulation.simulate(SETTINGS, path, jobs=2) == WHOLE and len(ran) + batches == found.batches
-
-
-@pytest.mark.slow
-def test_killed_again_and_again_from_outside(ran, tmp_path):
-    """Whenever it happens, as the writes are large ones."""
-    settings, path, draws = fleet_standin.settings(days=fleet_standin.LONG), tmp_path / "f", random.Random(1)
-    program = [sys.executable, fleet_standin.__file__, str(path), "2", "slowly"]
-    codes = []
-    for _ in range(6):
-        running = subprocess.Popen(program)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            running.wait(draws.uniform(0.5, 2))
-        running.kill()
-        codes.append(running.wait())
-    assert -signal.SIGKILL in codes and subprocess.run(program, timeout=60).returncode == 0
-    assert simulation.simulate(settings, path) == fleet_standin.run_batch(settings, 0, settings.devices) and ran == []
 
 
 def test_two_runs_on_one_file_do_not_count_twice(half, ran, monkeypatch):
@@ -308,17 +275,3 @@ def test_little_is_held_at_a_time(ran, tmp_path, monkeypatch):
 
     monkeypatch.setattr(life, "run_batch", run_batch)
     assert simulation.simulate(SETTINGS, tmp_path / "f", jobs=50) == WHOLE and most[0] <= 3
-
-
-@pytest.mark.slow
-def test_the_engine_in_batches_is_the_engine_in_one(tmp_path):
-    """Faults included, on one thread, on two, and gone on with."""
-    faults = Faults(reset_rate=0.05, power_cuts=0.05, loss=0.1, stuck_entropy=0.05, clock_skew=2)
-    settings = fleet_standin.settings(faults=faults, days=20)
-    whole = life.run_batch(settings, 0, settings.devices)
-    one = simulation.simulate(settings, tmp_path / "one", jobs=1)
-    assert one == whole == simulation.simulate(settings, tmp_path / "two", jobs=2) and whole.outcome("released") > 0
-    assert np.array_equal(one.spent.sum(), settings.devices)
-    halves = life.run_batch(settings, 0, 33)
-    halves.add(life.run_batch(settings, 33, settings.devices))
-    assert halves == whole

@@ -18,7 +18,6 @@ from sensorsim.device.sketches import Sketch
 from sensorsim.fleets import estimates as fleet_estimates
 from sensorsim.fleets import life, simulation
 from sensorsim.fleets.counts import OUTCOMES, Counts, begins, find_inconsistency, total
-from sensorsim.fleets.energy import board_of
 from sensorsim.fleets.estimates import MOST_ESTIMATES, estimates, number_of
 from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.settings import People, Settings
@@ -65,10 +64,6 @@ def test_a_sketch_adds_up_all_days(kind: str) -> None:
         with pytest.raises(InputError, match=f"give at most {most} devices, or fewer records a day or days"):
             Settings(firmware, devices=most + 1, days=36_525, records_per_day=1000, **made)
     Settings(firmware, devices=min(most, 10**9), days=36_525, records_per_day=1000, **made)
-
-
-def test_symbols_never_pass_64_bits() -> None:
-    fleet_standin.settings(devices=10**9, days=36_525, records_per_day=65_535)
 
 
 def test_totals_of_any_size() -> None:
@@ -215,25 +210,6 @@ def test_a_file_with_altered_sums_is_refused(tmp_path: Any, monkeypatch: pytest.
 
 
 # ── what differs ──
-
-
-def test_what_people_type_is_compared_first(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reserve changes prices' steps too; it is the reserve that is named."""
-    monkeypatch.setattr(life, "run_batch", fleet_standin.run_batch)
-    monkeypatch.setattr(fleet_standin, "PAUSE", 0)
-    base = Firmware(ready_table("1.6", 1), budget_epsilon="5", budget_days=2)
-
-    def of(firmware: Firmware) -> Settings:
-        return fleet_standin.settings(firmware=firmware, prices=board_of(firmware, 3, 1).prices)
-
-    simulation.simulate(of(base), tmp_path / "f")
-    for changed, said in (
-        ({"reserve": 2}, "reserve 1, this run has 2"),
-        ({"budget_epsilon": "6"}, "budget epsilon 5, this run has 6"),
-        ({"budget_days": 3}, "budget days 2, this run has 3"),
-    ):
-        with pytest.raises(InputError, match=said):
-            simulation.simulate(of(replace(base, **changed)), tmp_path / "f")
 
 
 @pytest.mark.parametrize("texts", [("5", "5.0", "5.00", "+5", "05"), ("50", "5e1", "50.0"), ("0.5", ".5", "5E-1")])

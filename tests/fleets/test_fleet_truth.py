@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -238,15 +237,6 @@ def test_batches_of_any_size_add_up(unlucky: tuple[Settings, Told]) -> None:
     whole = Counts.empty(of)
     for first, last in ((150, 200), (0, 1), (1, 77), (77, 150), (77, 77)):
         whole.add(run_batch(of, first, last))
-    assert_same_sums(of, whole, told)
-
-
-def test_batches_at_the_same_time_keep_apart(unlucky: tuple[Settings, Told]) -> None:
-    of, told = unlucky
-    whole = Counts.empty(of)
-    with ThreadPoolExecutor(4) as threads:
-        for part in threads.map(lambda first: run_batch(of, first, first + 10), range(0, DEVICES, 10)):
-            whole.add(part)
     assert_same_sums(of, whole, told)
 
 

@@ -22,7 +22,7 @@ from naive_packets import EMPTY, Form, bits_of, from_bits, packed, summed
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim.commands.program import main
-from sensorsim.device import Firmware, Sensor
+from sensorsim.device import Firmware
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital import Received, packets, read_received, receive
 from sensorsim.noise.batch_release import release_records, sampled_records
@@ -136,20 +136,6 @@ def test_means_are_unbiased_values_pooled(name: str) -> None:
         assert 0 <= row.low <= row.high <= 1
         inside += row.low <= true <= row.high
     assert inside >= table.features - 2  # the chance of three misses among 14 is 0.03, with this seed there are none
-
-
-@pytest.mark.slow  # all of a sensor is compiled for it
-def test_a_sensor_s_own_packets() -> None:
-    table = table_named("rows, 1 of 14")
-    firmware = Firmware(table, budget_epsilon=80, numbers=("epoch",))
-    sensor = Sensor(firmware)
-    sensor.open()
-    x = [1000 * i for i in range(14)]
-    packets = [sensor.release(x)[1] for _ in range(60)]
-    received = receive(packets, table)
-    assert (received.accepted, received.statistics.empty) == (firmware.releases, 60 - firmware.releases)
-    assert 0 < firmware.releases < 60
-    same(received, form_of(table), packets)
 
 
 # ---- what is refused
@@ -290,6 +276,8 @@ def test_hex_as_people_write_it(picks: list[int], chance: random.Random) -> None
         text += chance.choice(["\n", "\r\n", " \n", "\n\n"])
     received = receive((text.rstrip() if chance.random() < 0.5 else text).encode(), table)
     same(received, form_of(table), packets)
+    remarks = receive(f"\ufeffopen: 100 releases left.\n{text}# the end\nzz\n".encode(), table)
+    assert remarks.accepted == received.accepted and remarks.rejected == received.rejected + 3
 
 
 # ---- sizes
@@ -390,6 +378,7 @@ def _changes(good: dict[str, Any]) -> dict[str, Any]:
         "not whole": good | {"accepted": 20.0},
         "too large": good | {"empty": 10**30},
         "truth": good | {"empty": True},
+        **{f"version {version}": good | {"schema_version": version} for version in (True, 1.0, 0, 10**4000)},
         "another total": good | {"accepted": good["accepted"] + 1},
         "no features": good | {"n": 0},
         "a feature less": good | {"n": 13},
@@ -407,7 +396,8 @@ def _changes(good: dict[str, Any]) -> dict[str, Any]:
         "nothing": None,
         "a string": "{",
     }
-    return {**{name: json.dumps(value) for name, value in wrong.items()}, "deep": "{" + "[" * 200_000, "cut": "{"}
+    return {**{name: json.dumps(value) for name, value in wrong.items()}, "deep": "{" + "[" * 200_000, "cut": "{",
+            "a key twice": json.dumps(good).replace('"empty"', '"empty": 0, "empty"')}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["rows, 1 of 14", "stairs, 1 of 14"])
@@ -544,18 +534,6 @@ def test_a_pipe_is_read_to_its_end(command: Any) -> None:
     assert "waiting for packets from pipe, up to its end" in steps
 
 
-def test_sums_with_a_key_twice_or_a_broken_version_are_refused(command: Any) -> None:
-    assert command("packets.bin", "--table", "table.txt", "--out", "sums.json")[0] == 0
-    whole = Path("sums.json").read_text()
-    versions = ("true", "1.0", '"1"', "0", "1" + "0" * 4000)
-    changed = [whole.replace('"schema_version": 1,', f'"schema_version": {version},') for version in versions]
-    for content in (whole.replace('"accepted": 300,', '"accepted": 300, "accepted": 300,'), *changed):
-        assert content != whole
-        Path("sums.json").write_text(content)
-        code, out, err = command("sums.json", "--table", "table.txt")
-        assert (code, out) == (2, "") and "sums.json" in err and err.count("\n") == 1 and len(err) < 250
-
-
 def test_a_table_that_does_not_hold_is_refused(command: Any) -> None:
     """Its epsilon is proved again from its counts, whatever the file says."""
     table = table_named("rows, 1 of 14")
@@ -564,18 +542,3 @@ def test_a_table_that_does_not_hold_is_refused(command: Any) -> None:
     assert code == 2 and err.count("\n") == 1
     code, text, _ = command("packets.bin", "--table", "table.txt", "--format", "json")
     assert Counter(row["count"] > 0 for row in json.loads(text)["features"]) == {True: 14}
-
-
-@pytest.mark.slow
-def test_a_remark_in_a_text_costs_nothing_but_itself(tmp_path: Path) -> None:
-    """Lines of another program, or a mark of an editor, do not make a file of packets binary."""
-    from sensorsim.device import Firmware, SeededEntropy, Sensor
-
-    table = ready_table(1.6, 1)
-    sensor = Sensor(Firmware(table, budget_epsilon=160), entropy=SeededEntropy(1), epoch=lambda: 1)
-    sensor.open()
-    packets = [sensor.release([0] * 14)[1].hex() for _ in range(20)]
-    text = "\n".join(["open: 100 releases left in this period.", *packets[:10], "# half of them", "zz", *packets[10:]])
-    (tmp_path / "p.hex").write_bytes(b"\xef\xbb\xbf" + text.encode())
-    received = receive(tmp_path / "p.hex", table)
-    assert received.accepted == 20 and received.rejected == 3
