@@ -25,13 +25,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import of_version, strict_json, suffix_of, write_whole
 from sensorsim.datasets.parquet import MAGIC, check_group, column_names, is_text, need_arrow, open_parquet
 from sensorsim.datasets.public_ranges import brief
-from sensorsim.hospital.packets import CSV, MARK, PARQUET, REASONS, STAIRS_COLUMNS, Expected
+from sensorsim.hospital.packets import CSV, MARK, PARQUET, REASONS, STAIRS_COLUMNS, Expected, Stream
 from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
 from sensorsim.noise.kinds.rows_table import MOST_SYMBOLS
 
@@ -196,11 +196,6 @@ def write_days(path: Name, firmware: "Firmware", tally: Any) -> None:
     from sensorsim.hospital.receiver import Received
 
     expected = Expected(firmware)
-    if tally.ndim != 3 or tally.shape[1:] != (expected.n, len(expected.columns)) or not len(tally):
-        raise InputError(
-            f"sums of shape {tally.shape} are not of this table; give (days, {expected.n}, {len(expected.columns)}), "
-            "one day or more."
-        )
     check_size(path, *tally.shape)
     if form_to_write(path) == JSON:
         total = sum(day.astype(object) for day in tally)  # as Python integers: 64 bits may hold a day but not all
@@ -249,20 +244,21 @@ def read_received(path: Name) -> Statistics:
     """Read and check a file of `sensorsim receive --out`; `receive` with its table makes means of it again."""
     try:
         with Path(path).open("rb") as file:
-            return read_sums(file.read(len(MAGIC)), file, str(path))
+            return read_sums(Stream(file, str(path)))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; give a file of `sensorsim receive --out`.") from None
 
 
-def read_sums(head: bytes, file: BinaryIO, name: str) -> Statistics:
-    """Read sums from a file of any form that starts with `head`."""
+def read_sums(stream: Stream) -> Statistics:
+    """Read sums from a file of any form."""
+    head, name = stream.look(), stream.name
     if head.startswith(MAGIC):
-        with open_parquet(file, name, TEXT) as parquet, _refuse_altered(name):
+        with open_parquet(stream.file, name, TEXT) as parquet, _refuse_altered(name):
             names = column_names(parquet)
             if parquet.metadata.num_rows > MOST_LINES or len(names) > MOST_SYMBOLS + len(PACKETS) + 8:
                 raise ValueError("size")
             return _sum_days(names, _parquet_rows(parquet, name), name)
-    content = head + file.read(MOST_BYTES)
+    content = head + stream.file.read(MOST_BYTES)
     with _refuse_altered(name):
         if content.lstrip().startswith(b"{"):
             return parse_sums(_check_version(strict_json(content) if len(content) <= MOST_JSON else {}, name))

@@ -124,56 +124,6 @@ class Board:
         return sum(self.sensor.release([0] * 14)[0] == Status.OK for _ in range(tries))
 
 
-@pytest.mark.parametrize("days", [1, 7])
-def test_a_thousand_jumps_bring_two_budgets_in_the_model(days):
-    board = Board(days)
-    assert board.spend() == BUDGET
-    board.passes(pace_wait(days))
-    for _ in range(1000):
-        board.now += days * DAY
-        board.spend(2)
-    assert board.sensor.left() <= BUDGET
-    total = BUDGET + sum(board.spend() for _ in range(3))
-    assert total <= BOUND
-    unpaced = Board(days, pace=False)
-    for _ in range(5):
-        unpaced.now += days * DAY
-        assert unpaced.spend() == BUDGET  # what a clock that is taken at its word gives
-
-
-def test_a_reset_brings_no_budget_before_its_wait():
-    """A thousand resets with jumps, each shorter than the wait, bring nothing; with the wait they take as long."""
-    board = Board()
-    assert board.spend() == BUDGET
-    for _ in range(20):
-        board.now += DAY
-        board.reset()
-        board.passes(pace_wait(1) - 1)
-        assert board.spend() == 0
-    board.passes(1)
-    assert board.spend() == BUDGET
-
-
-def test_the_budget_of_the_same_epoch_goes_on_at_once_after_a_reset():
-    board = Board()
-    assert board.spend(4) == 4
-    board.reset()
-    assert board.spend() == BUDGET - 4
-
-
-def test_a_device_that_was_off_for_a_month_goes_on_within_an_hour():
-    board = Board()
-    assert board.spend() == BUDGET
-    board.now += 30 * DAY
-    board.reset()
-    assert board.spend() == 0
-    board.passes(pace_wait(1))
-    assert board.spend() == BUDGET and board.flash.image[12:16] != (START // DAY).to_bytes(4, "little")
-    for _ in range(60):
-        board.passes(DAY)
-        assert board.spend() == BUDGET
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_year_with_resets_is_that_of_a_clock_taken_at_its_word(seed):
     """Record by record, every six hours, but for the hour after a start."""

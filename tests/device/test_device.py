@@ -550,22 +550,6 @@ def test_two_sensors_on_one_flash_stay_within_the_budget_together(reserves: tupl
             clock.epoch += 1
 
 
-def test_a_sensor_takes_over_what_another_one_counted() -> None:
-    flash, clock = Flash(), Clock(7)
-    first, second = (Sensor(firmware(), flash, ListedEntropy(SEED), clock) for _ in range(2))
-    assert [one.open() for one in (first, second)] == [Status.OK] * 2
-    while first.release(X)[0] == Status.OK:
-        pass
-    assert second.left() == 5  # as far as it knows
-    refuses(second, Status.SPENT)
-    assert second.left() == 0
-    clock.epoch = 8
-    assert first.release(X)[0] == Status.OK
-    clock.epoch = 7
-    refuses(second, Status.BAD_CLOCK)
-    assert second.left() == 0
-
-
 @pytest.mark.parametrize("reserve", [1, 2])
 def test_flash_that_is_put_back_while_running_is_found(reserve: int) -> None:
     made = opened(firmware(9, reserve))

@@ -145,12 +145,16 @@ def cut_everywhere(
 BUDGETS = [(4, 1), (5, 2), (20, 16)]
 
 
+LONGER = [pytest.param(*given, 4, again, marks=pytest.mark.slow)
+          for given in ((20, 1), (20, 2), (64, 16)) for again in (True, False)]  # fmt: skip
+
+
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("budget, reserve", BUDGETS)
-def test_a_cut_at_every_byte_of_every_store(budget: int, reserve: int, mode: str) -> None:
+@pytest.mark.parametrize("budget, reserve, epochs, replayed", [*((*one, 2, True) for one in BUDGETS), *LONGER])
+def test_a_cut_at_every_byte_of_every_store(budget: int, reserve: int, epochs: int, replayed: bool, mode: str) -> None:
     made = firmware(budget, reserve)
-    lives = stores(made, 2) * (1 if mode == "whole store" else 24)
-    assert cut_everywhere(made, 2, mode) >= lives * (2 * budget - reserve)
+    lives = stores(made, epochs) * (1 if mode == "whole store" else 24)
+    assert cut_everywhere(made, epochs, mode, replayed=replayed) >= lives * (epochs * budget - reserve)
 
 
 def test_without_cuts_nothing_is_lost() -> None:
@@ -159,10 +163,11 @@ def test_without_cuts_nothing_is_lost() -> None:
         assert set(life.released.values()) == {budget} and len(life.words) == 4 * budget
 
 
-def test_every_part_of_a_byte() -> None:
+@pytest.mark.parametrize("budget, epochs", [(3, 1), pytest.param(6, 3, marks=pytest.mark.slow)])
+def test_every_part_of_a_byte(budget: int, epochs: int) -> None:
     """Any bits of the byte that is being written may have taken their new value."""
-    for bits in (0x01, 0x80, 0xF0, 0xFE, 0xFF):
-        cut_everywhere(firmware(3, 1), 1, "bits", bits)
+    for bits in (*(1 << bit for bit in range(8)), 0x0F, 0x55, 0xAA, 0xF0, 0xFE, 0xFF):
+        cut_everywhere(firmware(budget, 1), epochs, "bits", bits)
 
 
 def many_cuts(seed: int, longest: int, modes: tuple[str, ...] = MODES) -> Iterator[tuple[int, str, int]]:
@@ -171,13 +176,16 @@ def many_cuts(seed: int, longest: int, modes: tuple[str, ...] = MODES) -> Iterat
         yield source.randrange(longest), source.choice(modes), source.randrange(256)
 
 
-@pytest.mark.parametrize("budget, reserve", BUDGETS)
-def test_cuts_again_and_again(budget: int, reserve: int) -> None:
+MORE = [pytest.param(50, reserve, 100, 24 * 8, marks=pytest.mark.slow) for reserve in (1, 2, 16)]
+
+
+@pytest.mark.parametrize("budget, reserve, lives, longest", [*((*one, 30, 24 * 3) for one in BUDGETS), *MORE])
+def test_cuts_again_and_again(budget: int, reserve: int, lives: int, longest: int) -> None:
     """Some power-ups are cut before they have released anything, the first ones too."""
     cuts = 0
-    for seed in range(30):
-        life = live(Life(firmware(budget, reserve)), many_cuts(seed, 24 * 3), 4)
-        cuts += life.cuts.total()
+    for seed in range(lives):
+        life = Life(firmware(budget, reserve), replayed=longest < 100 or seed % 2 == 0)
+        cuts += live(life, many_cuts(seed, longest), 4).cuts.total()
     assert cuts >= 100
 
 
@@ -355,34 +363,6 @@ def test_the_trial_finds_a_sensor_that_breaks_a_promise(model: type[Sensor], pro
     with pytest.raises(AssertionError, match=promise):
         for mode in MODES:
             cut_everywhere(firmware(4, 1), 2, mode, model=model)
-
-
-# ── deeper ──
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replayed", [True, False])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("budget, reserve", [(20, 1), (20, 2), (64, 16)])
-def test_a_cut_at_every_byte_of_longer_lives(budget: int, reserve: int, mode: str, replayed: bool) -> None:
-    made = firmware(budget, reserve)
-    assert cut_everywhere(made, 4, mode, replayed=replayed) >= 4 * budget - reserve
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bits", [1 << bit for bit in range(8)] + [0x0F, 0x55, 0xAA, 0xF0, 0xFE, 0xFF])
-def test_every_part_of_a_byte_of_longer_lives(bits: int) -> None:
-    cut_everywhere(firmware(6, 1), 3, "bits", bits)
-
-
-@pytest.mark.slow
-def test_thousands_of_cuts() -> None:
-    cuts = 0
-    for seed in range(300):
-        reserve = (1, 2, 16)[seed % 3]
-        life = live(Life(firmware(50, reserve), replayed=seed % 2 == 0), many_cuts(seed, 24 * 8), 5)
-        cuts += life.cuts.total()
-    assert cuts > 1000
 
 
 def test_rot_beside_a_blank_slot_starts_no_new_journal() -> None:

@@ -239,14 +239,6 @@ def doubtful(draw: Callable[..., Any]) -> tuple[str, list[bytes]]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(doubtful())
-def test_doubtful_packets_as_lines(given_: tuple[str, list[bytes]]) -> None:
-    name, packets = given_
-    table = table_named(name)
-    same(receive(hex_lines(packets), table), form_of(table), packets)
-
-
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(sorted(TABLES)), st.binary(max_size=200), st.sampled_from([None, "hex", "binary"]))
 def test_any_bytes_are_counted_or_refused(name: str, content: bytes, form: str | None) -> None:
     table = table_named(name)
