@@ -21,7 +21,7 @@ from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.codegen.compliance import MANIFEST
 from sensorsim.codegen.package_tables import ENCODER, NOISE, SENSOR_NOISE, SKETCH
 from sensorsim.codegen.rendering import sha256
-from sensorsim.codegen.write import DATA, FOLDER, MOST_BYTES, OWN_HASH, SCHEMA, files_in, signed_manifest
+from sensorsim.codegen.write import DATA, FOLDER, MOST_BYTES, SCHEMA, files_in, signed_manifest
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import entries_source
 from sensorsim.language.ir_reader import MOST_BYTES as MOST_IR_BYTES
@@ -171,27 +171,34 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise none from None
     try:
         manifest = json.loads(data)
+        json.dumps(manifest, ensure_ascii=False).encode()  # half a character could not even be shown
     except (ValueError, RecursionError):
         raise _broken(folder, "it is no JSON") from None
     if not isinstance(manifest, dict) or not manifest.keys() & {"files", "sensorsim", "kernel_sources"}:
         raise none
-    try:
-        signed = signed_manifest(manifest).encode() == data
-    except RecursionError:
-        signed = False
     schema, files, parameters = (manifest.get(name) for name in ("schema_version", "files", "parameters"))
-    if type(schema) is int and schema != SCHEMA and (signed or OWN_HASH not in manifest):
+    if schema != SCHEMA or type(schema) is not int:  # another version where all files say so, else altered
+        try:
+            beside = json.loads(read_regular(folder / GOLDEN))["schema_version"]
+        except (OSError, *UNREADABLE):
+            beside = None
+        if type(schema) is not int or beside != schema:
+            raise _broken(folder, f"it is of version {schema}, and {GOLDEN} of {beside}")
         raise InputError(f"{brief_path(folder)} has a manifest of version {schema}, not {SCHEMA}; export again.")
-    if not signed:
-        raise _broken(folder, "its own hash does not match")
-    if schema != SCHEMA or not isinstance(files, dict) or not isinstance(parameters, dict):
-        raise _broken(folder, "its version, `files` or `parameters` are missing")
+    if not isinstance(files, dict) or not isinstance(parameters, dict):
+        raise _broken(folder, "its `files` or `parameters` are missing")
     if not isinstance(parameters.get("prefix"), str) or not parameters["prefix"].isidentifier():
         raise _broken(folder, "its `prefix` is no beginning of a C name")
     for path in files:
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts or "__pycache__" in parts.parts or not path.isprintable():
             raise _broken(folder, f"it lists {path!r}, which no export writes")
+    try:
+        signed = signed_manifest(manifest).encode() == data
+    except RecursionError:
+        signed = False
+    if not signed:
+        raise _broken(folder, "its bytes are not those that export writes, or not those of its own hash")
     return manifest
 
 
