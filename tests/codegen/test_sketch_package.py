@@ -329,16 +329,6 @@ def test_kernels_are_exported_in_any_order(names):
     assert differing <= {"include/ss_kernels.h", "src/ss_tables.c"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("names", ORDERS)
-@pytest.mark.parametrize("encoder", [None, ENCODER])
-def test_packages_of_kernels_in_any_order_are_proved(tmp_path, names, encoder):
-    texts = make_package(Options(names, encoder=encoder))
-    assert ("ss_encoder_weights" in texts["include/ss_kernels.h"]) == (encoder is not None)
-    write_folder(tmp_path / "p", texts)
-    assert verify(tmp_path / "p", ["host", "cortex-m0plus"], SMALL).passed
-
-
 def test_a_package_tells_nothing_that_was_measured_on_records():
     told = {"mechanism": "sampled", "accuracy": 98.7, "seed": 4711, "data": "march.csv (seed 4711)", "delta": 0.0}
     told |= {"covers": {"accuracy": 98.7}, "config": {"seed": 4711}, "scale": [31415], "column_mse": [0.98765]}

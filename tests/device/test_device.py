@@ -332,11 +332,6 @@ def test_entropy_that_fails_at_a_later_open_closes_an_open_sensor() -> None:
     refuses(made, Status.NOT_OPEN)
 
 
-def test_uniform_entropy_always_opens() -> None:
-    made = sensor(entropy=SystemEntropy())
-    assert {made.open() for _ in range(200)} == {Status.OK}
-
-
 # ── flash ──
 
 
@@ -403,15 +398,6 @@ GARBAGE = Random(4).randbytes(24)
 FIRST, NEXT = naive.slot(OWN, 1, 100, 2), naive.slot(OWN, 1, 100, 3)
 
 
-def test_another_table_s_journal_is_refused() -> None:
-    """A real one: of a sensor with the table for epsilon 0.8."""
-    other = opened(Firmware(ready_table("0.8", 1)))
-    made = sensor(flash=other.flash)
-    assert made.open() == Status.BAD_JOURNAL and is_wiped(made)
-    refuses(made, Status.NOT_OPEN)
-    assert other.release(X)[0] == Status.OK
-
-
 def test_everything_that_changes_a_packet_changes_the_identity() -> None:
     encoder = read_encoder(ENCODER)
     seven = certified(replace(ONE, features=7))
@@ -424,32 +410,6 @@ def test_everything_that_changes_a_packet_changes_the_identity() -> None:
     ]
     assert len({one.identity for one in made}) == len({one.identity[:2] for one in made}) == len(made)
     assert firmware(5, 1).identity == firmware(9, 3).identity  # what is counted stays the same
-
-
-@pytest.mark.parametrize(
-    "slots",
-    [
-        (FOREIGN, FOREIGN),
-        (FOREIGN, BLANK),
-        (FOREIGN, FIRST),
-        (FOREIGN, FIRST[:13] + BLANK[13:]),
-        (BLANK, GARBAGE),
-        (GARBAGE, GARBAGE[::-1]),
-        (bytes(24), BLANK),
-        (bytes(24), bytes(24)),
-        (FIRST[:13] + BLANK[13:], FIRST[:13] + BLANK[13:]),
-        (FIRST, FIRST),
-        (FIRST, naive.slot(OWN, 1, 100, 4)),
-        (FIRST, naive.slot(OWN, 1, 101, 2)),
-    ],
-)
-def test_doubt_keeps_the_sensor_closed(slots: tuple[bytes, bytes]) -> None:
-    for pair in (slots, slots[::-1]):
-        flash = Flash(b"".join(pair))
-        made = sensor(flash=flash)
-        assert made.open() == Status.BAD_JOURNAL and is_wiped(made)
-        refuses(made, Status.NOT_OPEN)
-        assert flash.image == b"".join(pair) and flash.stores == 0  # what is there stays, for who looks into it
 
 
 @pytest.mark.parametrize(

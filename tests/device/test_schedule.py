@@ -168,12 +168,6 @@ def test_refused_schedules(slots: int, allowed: int) -> None:
         Schedule(slots, allowed)
 
 
-@pytest.mark.parametrize("records", [0, -1, 2.0, True])
-def test_refused_records_a_day(records: int) -> None:
-    with pytest.raises(InputError, match="records a day"):
-        Schedule.of(Firmware(ready_table("1.6", 1)), records)
-
-
 def test_a_period_of_too_many_records() -> None:
     made = Firmware(ready_table("1.6", 1), budget_days=365)
     assert Schedule.of(made, 179).slots == 365 * 179

@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import binomtest
 
 from sensorsim._util.errors import InputError
-from sensorsim.accounting.composition import of_releases
 from sensorsim.datasets.public_ranges import Range
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.sketches import Sketch
@@ -23,7 +22,7 @@ from sensorsim.fleets.fleet_page import page
 from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.fleet_text import text
 from sensorsim.fleets.settings import People, Prices, Settings
-from sensorsim.noise.noise_table import certified, make_table, ready_table
+from sensorsim.noise.noise_table import certified, ready_table
 
 ONE = 2**15
 PRICES = Prices(release=1000, open=70, store=3, step=500)
@@ -210,35 +209,6 @@ def test_a_coarse_histogram_never_says_too_little() -> None:
         for share in (0.0, 0.05, 0.5, 0.95, 1.0):
             true = np.sort(numbers)[max(0, math.ceil(share * 501) - 1)]
             assert true <= spread.quantile(share) < true + step
-
-
-def by_two_answers(epsilon: float, times: int, delta: float) -> float:
-    """The exact epsilon of pure releases at their worst (Kairouz, Oh and Viswanath 2015): randomised response."""
-
-    def reached(total: float) -> float:
-        terms = (
-            math.comb(times, wrong) * max(0.0, math.exp((times - wrong) * epsilon) - math.exp(total + wrong * epsilon))
-            for wrong in range(times + 1)
-        )
-        return math.fsum(terms) / (1 + math.exp(epsilon)) ** times
-
-    low, high = 0.0, epsilon * times
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reached(middle) <= delta else (middle, high)
-    return high
-
-
-@pytest.mark.parametrize("epsilon, releases", [("0.4", 12), ("1.6", 17), ("0.1", 365)])
-def test_epsilon_by_distributions(epsilon: str, releases: int) -> None:
-    bit = make_table("rows", epsilon, release=1, knots=2, symbols=2)  # randomised response
-    firmware = Firmware(bit)
-    each = float(firmware.epsilon)
-    basic, at_delta = of_releases(firmware.table, releases, 1e-6)
-    assert basic == pytest.approx(releases * each)
-    exact = by_two_answers(each, releases, 1e-6)
-    assert exact * (1 - 1e-6) <= at_delta <= exact * 1.01
-    assert [of_releases(firmware.table, few, 1e-6) for few in (0, 1)] == [(0, 0), (each, each)]
 
 
 def test_a_budget_that_is_not_kept_is_told() -> None:

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_packets import EMPTY, Form, bits_of, from_bits, packed, summed
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
-from sensorsim.commands.program import main
 from sensorsim.device import Firmware
 from sensorsim.encoders import read_encoder
 from sensorsim.hospital import Received, packets, read_received, receive
@@ -428,17 +428,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     (tmp_path / "packets.bin").write_bytes(b"".join(packets))
     (tmp_path / "packets.hex").write_bytes(hex_lines(packets))
     monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        try:
-            main(["receive", *words])
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
+    return lambda *words: run(capsys, "receive", *words)
 
 
 def test_the_command_says_the_same_in_every_form(command: Any) -> None:
