@@ -30,7 +30,7 @@ START = 2463534242  # of the test board's xorshift32
 
 @dataclass(frozen=True)
 class Golden:
-    """One vector: inputs and expected outputs of one call."""
+    """Inputs and expected outputs of one call."""
 
     number: int
     kernel: Kernel

@@ -40,7 +40,7 @@ HALF_WIDTH = 1.96  # of a 95 % interval, in deviations
 
 
 class Codes(NamedTuple):
-    """One user's hidden units as the model expects them, and the decoder from them to a record."""
+    """Hidden units of one user as the model expects them, and the decoder from them to a record."""
 
     middle: Reals  # (l,) mean of a
     covariance: Reals  # (l, l)

@@ -48,7 +48,7 @@ SHOWN = 14  # features that a repr lists
 
 @dataclass(frozen=True)
 class FeatureMean:
-    """One feature: the unbiased mean, which noise may put outside 0 … 1, and the limits of the mean of x."""
+    """Unbiased mean of a feature, which noise may put outside 0 … 1, and the limits of the mean of x."""
 
     feature: int  # as packets number it, from 0 on
     count: int
@@ -59,7 +59,7 @@ class FeatureMean:
 
 @dataclass(frozen=True)
 class DirectionMean:
-    """One direction of a sketch: the unbiased mean of u·R², which is that of (s·(x - c))² where nothing is clipped."""
+    """Unbiased mean of u·R² along a direction of a sketch: that of (s·(x - c))² where nothing is clipped."""
 
     direction: int
     count: int

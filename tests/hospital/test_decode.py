@@ -269,23 +269,6 @@ def test_sums_give_means_and_no_single_records(ward, tmp_path, capsys):
     assert code == 2 and "no single packet" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--user", "1"), "no user 1"),
-        (("--packets", "absent.bin"), "cannot read absent.bin"),
-        (("--model", "absent.npz"), "there is no file absent.npz"),
-    ],
-)
-def test_bad_input_gets_a_sentence(ward, tmp_path, capsys, monkeypatch, words, says):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "p.bin").write_bytes(b"")
-    given = {"--model": ward / "linear.npz", "--table": ward / "table.txt", "--packets": "p.bin"}
-    given |= dict([words])
-    code, out, said = run(capsys, "decode", *(word for pair in given.items() for word in pair))
-    assert code == 2 and out == "" and says in said and said.count("\n") == 1
-
-
 def test_neither_decode_nor_evaluate_loads_torch(ward, tmp_path):
     model, table = load(str(ward / "linear.npz")), table_for("rows", 6.4, L, 1)
     x = records_for(model, str(ward / "days.csv")).x[:50]

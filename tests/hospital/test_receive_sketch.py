@@ -193,8 +193,6 @@ def test_the_command_writes_the_sketch_of_the_means(command: Any) -> None:
     "words, what",
     [
         (("packets.bin", "--write-sketch", "new.json"), "no packet was accepted"),
-        (("packets.bin", "--sketch", "table.txt"), "no sketch of sensorsim"),
-        (("packets.bin", "--sketch", "absent.json"), "cannot read absent.json"),
         (("packets.bin", "--sketch", "sketch.json", "--write-sketch", "new.json"), "means of features"),
         (("packets.bin", "--root", "2"), "--write-sketch"),
         (("packets.bin", "--direction-bits", "9"), "--write-sketch"),
