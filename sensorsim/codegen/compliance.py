@@ -190,10 +190,7 @@ def licences_in(spdx: str) -> list[str]:
     return list(dict.fromkeys(" ".join(part.split()) for part in parts if part.strip()))
 
 
-CREATED = "1970-01-01T00:00:00Z"  # SPDX wants a date; a fixed one keeps equal packages equal bytes
-DOCUMENT, PACKAGE, GENERATOR = "SPDXRef-DOCUMENT", "SPDXRef-Package", "SPDXRef-Generator"
 TYPES = {".c": "SOURCE", ".h": "SOURCE", ".py": "SOURCE", ".md": "DOCUMENTATION"}
-UNKNOWN = "NOASSERTION"
 MANIFEST = "MANIFEST.json"  # holds the hash of the bill of materials, which therefore cannot hold its
 
 
@@ -202,81 +199,28 @@ def sbom(texts: Mapping[str, str], spdx: str, version: str, name: str, command: 
 
     `texts` are all files of the package but itself and the manifest, `version` is sensorsim's.
     """
-    records = [_file(number, path, texts[path], spdx) for number, path in enumerate(sorted(texts), 1)]
-    found = sorted({licence for record in records for licence in record["licenseInfoInFiles"]} - {"NONE"})
+    every = [_file(number, path, texts[path]) for number, path in enumerate(sorted(texts), 1)]
     # Section 7.9 of the specification: the SHA-1 of all files' SHA-1s, sorted, one after the other.
-    code = _sha1("".join(sorted(_sha1(text.encode()) for text in texts.values())).encode())
-    unknown = dict.fromkeys(("supplier", "downloadLocation"), UNKNOWN)
-    package = {
-        "SPDXID": PACKAGE,
-        "name": name,
-        "versionInfo": version,
-        **unknown,
-        "filesAnalyzed": True,
-        "packageVerificationCode": {
-            "packageVerificationCodeValue": code,
-            "packageVerificationCodeExcludedFiles": [f"./{MANIFEST}", f"./{name}.spdx.json"],
-        },
-        "licenseConcluded": spdx,
-        "licenseDeclared": spdx,
-        "licenseInfoFromFiles": found or [UNKNOWN],
-        "copyrightText": COPYRIGHT,
-        "primaryPackagePurpose": "LIBRARY",
-        "comment": f"Made by: {command}",
-    }
-    generator = {
-        "SPDXID": GENERATOR,
-        "name": "sensorsim",
-        "versionInfo": version,
-        **unknown,
-        "filesAnalyzed": False,
-        **dict.fromkeys(("licenseConcluded", "licenseDeclared", "copyrightText"), UNKNOWN),
-        "primaryPackagePurpose": "APPLICATION",
-        "comment": "Made the package; is no part of it.",
-    }
-    relations = [(DOCUMENT, "DESCRIBES", PACKAGE), (PACKAGE, "GENERATED_FROM", GENERATOR)]
-    relations += [(PACKAGE, "CONTAINS", record["SPDXID"]) for record in records]
-    document: dict[str, Any] = {
-        "spdxVersion": "SPDX-2.3",
-        "dataLicense": "CC0-1.0",
-        "SPDXID": DOCUMENT,
-        "name": f"{name}-{version}",
-        "creationInfo": {
-            "created": CREATED,
-            "creators": [f"Tool: sensorsim-{version}"],
-            "comment": "The date is fixed: the same input gives the same bytes.",
-        },
-        "packages": [package, generator],
-        "files": records,
-        "relationships": [
-            {"spdxElementId": element, "relationshipType": kind, "relatedSpdxElement": other}
-            for element, kind, other in relations
-        ],
-    }
-    own = [licence for licence in licences_in(spdx) if licence.startswith(OWN)]
-    if own:  # SPDX wants a text for each licence that is not on its list
-        document["hasExtractedLicensingInfos"] = [
-            {"licenseId": name, "name": name, "extractedText": "To be found in LICENSE."} for name in own
-        ]
+    code = _sha1("".join(sorted(one["sha1"] for one in every)).encode())
+    licences = sorted({licence for one in every for licence in one["licences"]} - {"NONE"})
+    values = {"files": every, "spdx": spdx, "version": version, "name": name, "command": command, "code": code}
+    values |= {"licences": licences, "copyright": COPYRIGHT, "manifest": MANIFEST}
+    values["own"] = [licence for licence in licences_in(spdx) if licence.startswith(OWN)]  # SPDX wants a text for each
+    document = json.loads(template("sbom.spdx.json", **values))
     digest = sha256(json.dumps(document).encode()).hexdigest()
     document["documentNamespace"] = uuid5(NAMESPACE_URL, f"sensorsim:{digest}").urn
     return json.dumps(document, indent=1, ensure_ascii=True) + "\n"
 
 
-def _file(number: int, path: str, text: str, spdx: str) -> dict[str, Any]:
-    content = text.encode()
+def _file(number: int, path: str, text: str) -> dict[str, Any]:
     header = re.search(r"SPDX-License-Identifier: ([\w.+() -]*[\w+)])", text[:2000])
     return {
-        "SPDXID": f"SPDXRef-File-{number}-{re.sub('[^a-zA-Z0-9.]', '-', path)}",
-        "fileName": f"./{path}",
-        "fileTypes": [TYPES.get(PurePosixPath(path).suffix, "TEXT")],
-        "checksums": [
-            {"algorithm": "SHA1", "checksumValue": _sha1(content)},
-            {"algorithm": "SHA256", "checksumValue": sha256(content).hexdigest()},
-        ],
-        "licenseConcluded": spdx,
-        "licenseInfoInFiles": licences_in(header[1]) if header else ["NONE"],
-        "copyrightText": COPYRIGHT,
+        "id": f"SPDXRef-File-{number}-{re.sub('[^a-zA-Z0-9.]', '-', path)}",
+        "path": path,
+        "type": TYPES.get(PurePosixPath(path).suffix, "TEXT"),
+        "sha1": _sha1(text.encode()),
+        "sha256": sha256(text.encode()).hexdigest(),
+        "licences": licences_in(header[1]) if header else ["NONE"],
     }
 
 

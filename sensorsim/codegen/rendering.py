@@ -24,7 +24,7 @@ def _templates() -> "Environment":
         loader=PackageLoader("sensorsim.codegen"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
-    made.filters["ascii_text"] = ascii_text
+    made.filters |= {"ascii_text": ascii_text, "json": json.dumps}
     made.filters["one_line"] = lambda text: " ".join(text.split())
     made.filters["in_comment"] = lambda text: "\n * ".join(wrap(" ".join(text.split())))
     made.filters["paragraph"] = lambda text: textwrap.fill(
@@ -34,9 +34,9 @@ def _templates() -> "Environment":
     return made
 
 
-def template(name: str, prefix: str = "ss_", **values: object) -> str:
+def template(file: str, prefix: str = "ss_", **values: object) -> str:
     """Return a template with its names under the package's prefix, rendered with these values."""
-    text = with_prefix((files("sensorsim.codegen") / "templates" / name).read_text("utf-8"), prefix)
+    text = with_prefix((files("sensorsim.codegen") / "templates" / file).read_text("utf-8"), prefix)
     return _templates().from_string(text).render(prefix=prefix, **values)
 
 

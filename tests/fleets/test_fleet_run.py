@@ -147,23 +147,6 @@ def test_a_file_of_another_fleet_is_left_alone(half, ran, name):
     assert half.read_bytes() == before and ran == []
 
 
-def foreign(path):
-    database = sqlite3.connect(path)
-    with database:
-        database.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        database.execute("CREATE TABLE cells (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
-    database.close()
-
-
-@pytest.mark.parametrize("make", [foreign, lambda path: path.write_text("Dear diary, " * 99)], ids=["sqlite", "text"])
-def test_a_foreign_file_is_left_alone(tmp_path, ran, make):
-    make(tmp_path / "theirs")
-    before = (tmp_path / "theirs").read_bytes()
-    with pytest.raises(InputError, match=r"theirs is (a database of something else|not a file of a fleet)"):
-        simulation.simulate(SETTINGS, tmp_path / "theirs")
-    assert (tmp_path / "theirs").read_bytes() == before and len(list(tmp_path.iterdir())) == 1 and ran == []
-
-
 def test_an_empty_file_is_as_good_as_none(tmp_path, ran):
     """A run that is killed as it begins leaves one."""
     (tmp_path / "f").touch()
@@ -222,15 +205,6 @@ def test_no_more_is_unpacked_than_there_must_be(half, ran):
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
-
-
-def test_a_view_in_place_of_a_table_is_never_read(half, ran):
-    """It could count for ever."""
-    damage(half, "DROP TABLE batches")
-    endless = "WITH RECURSIVE c(number) AS (SELECT 0 UNION ALL SELECT 0 FROM c) SELECT number FROM c"
-    damage(half, f"CREATE VIEW batches AS {endless}")
-    with pytest.raises(InputError, match="is a database of something else"):
-        simulation.simulate(SETTINGS, half)
 
 
 @pytest.mark.parametrize("place", ["folder", "link", "pipe", "no/where"])
