@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -207,34 +207,45 @@ def write_days(path: Name, firmware: "Firmware", tally: Any) -> None:
 
 
 def _table_content(path: Name, head: Statistics, tally: Any, packets: list[list[int]]) -> bytes:
-    """Return a table of sums (days, features, columns) and of packets (days, PACKETS)."""
-    import numpy as np
-
-    days, n, file = len(tally), head.n, io.BytesIO()
-    per_day = np.zeros((days, n, len(PACKETS)), np.int64)
-    per_day[:, 0] = packets
-    columns: dict[str, Any] = {DAY: np.repeat(np.arange(days), n)} if days > 1 else {}
-    columns[FEATURE] = np.tile(np.arange(n), days)
-    columns |= {name: tally[:, :, i].ravel() for i, name in enumerate(head.columns)}
-    columns |= {name: per_day[:, :, i].ravel() for i, name in enumerate(PACKETS)}
-    shared = zip(SHARED, (head.identity, head.epsilon, head.n, head.k, SCHEMA_VERSION), strict=True)
-    columns |= {name: [value] * (days * n) for name, value in shared}
+    """Return a table of sums (days, features, columns) and of packets (days, PACKETS), made a few days at a time."""
+    step, file = max(1, GROUP // head.n), io.BytesIO()
+    blocks = (_block(head, tally, packets, range(len(tally))[at : at + step]) for at in range(0, len(tally), step))
+    first = next(blocks)
     if form_to_write(path) == CSV:
         from pandas import DataFrame
 
-        return str(DataFrame(columns).to_csv(index=False, lineterminator="\n")).encode()
+        for block in chain([first], blocks):
+            lines = DataFrame(block).to_csv(index=False, header=block is first, lineterminator="\n")
+            file.write(str(lines).encode())
+        return file.getvalue()
     arrow = need_arrow()
 
     def kind(name: str, values: Any) -> Any:
-        """Return the type: only the sums of many files, which are one day, may be wider than 64 bits."""
+        """Return the type: only the sums of many files, which are one block, may be wider than 64 bits."""
         if name in TEXT:
             return arrow.string()
-        return arrow.int64() if max(map(abs, values[:n])) < 1 << 63 else arrow.decimal128(38)
+        return arrow.int64() if max(map(abs, values)) < 1 << 63 else arrow.decimal128(38)
 
-    schema = arrow.schema([(name, kind(name, values)) for name, values in columns.items()])
+    schema = arrow.schema([(name, kind(name, values)) for name, values in first.items()])
     with arrow.parquet.ParquetWriter(file, schema) as writer:
-        writer.write_table(arrow.table(columns, schema=schema), max(1, GROUP // n) * n)
+        for block in chain([first], blocks):
+            writer.write_table(arrow.table(block, schema=schema))
     return file.getvalue()
+
+
+def _block(head: Statistics, tally: Any, packets: list[list[int]], days: range) -> dict[str, Any]:
+    """Return the columns of some days."""
+    import numpy as np
+
+    part, n = tally[days.start : days.stop], head.n
+    counts = np.zeros((len(days), n, len(PACKETS)), np.int64)
+    counts[:, 0] = packets[days.start : days.stop]
+    block: dict[str, Any] = {DAY: np.repeat(days, n)} if len(tally) > 1 else {}
+    block[FEATURE] = np.tile(np.arange(n), len(days))
+    block |= {name: part[:, :, i].ravel() for i, name in enumerate(head.columns)}
+    block |= {name: counts[:, :, i].ravel() for i, name in enumerate(PACKETS)}
+    shared = zip(SHARED, (head.identity, head.epsilon, head.n, head.k, SCHEMA_VERSION), strict=True)
+    return block | {name: [value] * (len(days) * n) for name, value in shared}
 
 
 # ── read ──
