@@ -4,13 +4,13 @@ Whole exports and verifications are slow; the fast tests are of a package withou
 """
 
 import json
-import math
 import random
 import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import naive_sketch
 import pytest
 from exported import BOARDS, run
 
@@ -53,21 +53,6 @@ ONE = 1 << 15
 def some_sketch(n=14, root=1.7, bits=10, seed=3):
     chance = random.Random(seed)
     return Sketch.of([chance.uniform(0.05, 0.6) for _ in range(n)], root, bits)
-
-
-def naive_sketch(sketch, number, x):
-    """u by whole numbers and fractions, and nothing of the kernels: direction, sum, square, each rounded as stated."""
-    state = (number + 1) * 0x9E3779B1 % 2**32
-    state = (state ^ state >> 16) * 0x85EBCA6B % 2**32
-    state ^= state >> 13
-    total = 0
-    for feature, middle in zip(x, sketch.centre, strict=True):
-        state = (state * 1664525 + 1013904223) % 2**32
-        signed = state - 2**32 if state >= 2**31 else state
-        total += math.floor(signed / 2**31 + 0.5) * (min(feature, ONE) - middle)
-    halved = math.floor(total / 2**sketch.halvings + 0.5)
-    part = math.floor(max(-ONE, min(ONE, halved)) * sketch.factor / 2**16 + 0.5)
-    return min(ONE, math.floor(part * part / 2**13 + 0.5))
 
 
 def light_package(folder, firmware, prefix="ss_"):
@@ -160,7 +145,10 @@ def test_records_are_aimed_at_a_sketch():
     for u in (0, 1, 100, 4096, 16384, 30000, 32767, 32768):
         for number in range(40, 60):
             x = record_for_sketch(sketch, number, u, chance)
-            ref, comp = naive_sketch(sketch, number, x), int(sketch.value([x], [number])[0])
+            ref, comp = (
+                naive_sketch.sketch(x, sketch.centre, number, sketch.factor, sketch.halvings),
+                int(sketch.value([x], [number])[0]),
+            )
             assert ref == comp and comp <= u + 4 and all(0 <= value <= ONE for value in x)
             reached += abs(comp - u) <= 4
     assert reached > 100  # of 160

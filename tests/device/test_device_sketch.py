@@ -12,14 +12,13 @@ import naive_sketch
 import numpy as np
 import pytest
 from sensorsim.tables import folder
-from test_device import live_alike, mirrored, rows, several, stairs
+from test_device import live_alike, looked_up, mirrored, rows, several, stairs
 
 from sensorsim._util.errors import InputError
 from sensorsim.datasets.public_ranges import Range
 from sensorsim.device import Firmware, Sketch, read_sketch, sketch_records, write_sketch
 from sensorsim.encoders import read_encoder
 from sensorsim.noise.certificate import certify
-from sensorsim.noise.kinds.rows_table import RowsTable
 from sensorsim.noise.noise_table import certified, ready_table
 
 ONE = ready_table("1.6", 1)
@@ -48,10 +47,7 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[Any], naive.Table]]] = {
     "rows mirrored": (mirrored, lambda table: rows(table, "mirrored")),
     "rows of one bit": (lambda: ready_table("0.1", 1), lambda table: rows(table, "bit")),
     "stairs": (lambda: STAIRS, stairs),
-    "rows looked up": (
-        lambda: certified(RowsTable(Decimal("1.7"), 14, 1, 15, 8, ((160, 64, 32), (32, 64, 160)))),
-        rows,
-    ),
+    "rows looked up": (looked_up, rows),
 }
 DEEPER = ("rows by thresholds", "rows mirrored", "rows looked up")  # each takes a compilation
 

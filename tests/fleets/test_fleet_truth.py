@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import fleet_reference as reference
 import numpy as np
 import pytest
 from fleet_reference import Core, Told
-from test_device import mirrored, several
+from test_device import looked_up, mirrored, several
 
 from sensorsim._util.files import fill
 from sensorsim.codegen.sensor_package import SensorCode
@@ -23,8 +22,7 @@ from sensorsim.fleets.life import run_batch, trace
 from sensorsim.fleets.settings import GREEDY, Faults, People, Prices, Settings
 from sensorsim.machine.emulated_sensor import EmulatedSensor, link_sensor
 from sensorsim.machine.targets import TARGETS
-from sensorsim.noise.kinds.rows_table import RowsTable
-from sensorsim.noise.noise_table import certified, ready_table
+from sensorsim.noise.noise_table import ready_table
 
 DEVICES, DAYS = 200, 30
 ON_CORES = range(3, DEVICES, 10)  # twenty of them
@@ -252,10 +250,6 @@ def test_other_budgets_of_the_same_release(budget: str, days: int, reserve: int,
 
 
 # ── every form of release ──
-
-
-def looked_up() -> Any:
-    return certified(RowsTable(Decimal("1.7"), 14, 1, 15, 8, ((160, 64, 32), (32, 64, 160))))
 
 
 FORMS: dict[str, tuple[Callable[[], Firmware], dict[str, Any]]] = {
