@@ -70,7 +70,13 @@ def misra_report(folder: Path) -> tuple[str, dict[str, int]]:
         for path in _checked_files(folder)
         for function in ASSEMBLY.findall(path.read_text("utf-8"))
     ]
-    known = {"tool": tool_version(), "rules": checked_rules(), "read": READ, "shown": SHOWN, "reasons": DEVIATIONS}
+    known: dict[str, Any] = {
+        "tool": tool_version(),
+        "rules": checked_rules(),
+        "read": READ,
+        "shown": SHOWN,
+        "reasons": DEVIATIONS,
+    }
     report = template("MISRA.md", found=found, assembly=assembly, **known)
     return report, {rule: len(where) for rule, where in found.items()}
 
@@ -203,7 +209,14 @@ def sbom(texts: Mapping[str, str], spdx: str, version: str, name: str, command: 
     # Section 7.9 of the specification: the SHA-1 of all files' SHA-1s, sorted, one after the other.
     code = _sha1("".join(sorted(one["sha1"] for one in every)).encode())
     licences = sorted({licence for one in every for licence in one["licences"]} - {"NONE"})
-    values = {"files": every, "spdx": spdx, "version": version, "name": name, "command": command, "code": code}
+    values: dict[str, Any] = {
+        "files": every,
+        "spdx": spdx,
+        "version": version,
+        "name": name,
+        "command": command,
+        "code": code,
+    }
     values |= {"licences": licences, "copyright": COPYRIGHT, "manifest": MANIFEST}
     values["own"] = [licence for licence in licences_in(spdx) if licence.startswith(OWN)]  # SPDX wants a text for each
     document = json.loads(template("sbom.spdx.json", **values))

@@ -180,7 +180,7 @@ def finish(
     texts: dict[str, str],
     measure: Callable[[Mapping[str, str]], tuple[dict[str, Any], dict[str, Any]]],
     readme: str,
-    own: Mapping[str, Any],
+    own: dict[str, Any],
     warning: Sequence[str] = (),
     as_data: bool = True,
 ) -> dict[str, str]:

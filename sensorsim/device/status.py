@@ -10,7 +10,7 @@ class Status(IntEnum):
 
     about: str  # in words
 
-    def __new__(cls, value: int, about: str) -> "Status":
+    def __new__(cls, value: int, about: str = "") -> "Status":
         made = int.__new__(cls, value)
         made._value_, made.about = value, about
         return made

@@ -120,7 +120,7 @@ def epoch(device: Any) -> Any:
     return device.numbers[NOW]
 
 
-PORTS = namedtuple("Ports", "entropy load store epoch")(entropy, load, store, epoch)
+PORTS = _namedtuple("Ports", "entropy load store epoch")(entropy, load, store, epoch)
 
 
 def on_device(kernel: Any, takes: str, passed: str) -> Any:
