@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import textwrap
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -18,6 +17,7 @@ from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
 from sensorsim._util.hints import how_to_get
+from sensorsim.codegen.rendering import template
 from sensorsim.machine.tools import run_tool
 
 # Rule: why the code deviates. A finding under any other rule is a defect of the emitter.
@@ -60,34 +60,25 @@ ASSEMBLY = re.compile(  # a function's name, where its body has assembly
 
 def misra_report(folder: Path) -> tuple[str, dict[str, int]]:
     """Return the report as Markdown, and the number of findings by rule; `folder` has src/, include/ and test/."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for line in sorted(set(_cppcheck(folder).splitlines())):
+    places: dict[str, set[str]] = defaultdict(set)
+    for line in _cppcheck(folder).splitlines():
         if match := re.fullmatch(r"(.+):(\d+):misra-c2012-(\d+\.\d+).*", line):
-            found[match[3]].add(f"{Path(match[1]).name}:{match[2]}")
-    counts = {rule: len(found[rule]) for rule in sorted(found, key=_rule_order)}
-    rules = checked_rules()
-    lines = ["# MISRA C:2012", ""]
-    lines += _paragraph(
-        f"Checked with {tool_version()}, its addon `misra`, over src/, include/ and test/. Rules are given by number; "
-        f"their text is the MISRA consortium's. The addon checks the {len(rules)} rules listed at the end; of these, "
-        "one that has no row here has no finding. Directives, and the rules that are not listed, it does not check. "
-        f"Of a table of constants it reads the first {READ}, one of each form, the smallest and the largest."
-    )
-    lines += ["| rule | findings | where | why it stands |", "|---|---|---|---|"]
-    for rule, count in counts.items():
-        places = sorted(found[rule])
-        where = ", ".join(places[:SHOWN]) + (f" and {len(places) - SHOWN} more" if len(places) > SHOWN else "")
-        lines.append(f"| {rule} | {count} | {where} | {DEVIATIONS.get(rule, '**no reason recorded**')} |")
-    if not counts:
-        lines.append("| | 0 | | no deviation |")
+            places[match[3]].add(f"{Path(match[1]).name}:{match[2]}")
+    found = {rule: sorted(places[rule]) for rule in sorted(places, key=_rule_order)}
     assembly = [
         f"`{function}` in {path.relative_to(folder).as_posix()}"
         for path in _checked_files(folder)
         for function in ASSEMBLY.findall(path.read_text("utf-8"))
     ]
-    lines += ["", *_paragraph(f"Functions with inline assembly: {', '.join(assembly) or 'none'}.")]
-    lines += _paragraph(f"Rules that the addon checks: {', '.join(rules)}.")
-    return "\n".join(lines[:-1]) + "\n", counts
+    known: dict[str, Any] = {
+        "tool": tool_version(),
+        "rules": checked_rules(),
+        "read": READ,
+        "shown": SHOWN,
+        "reasons": DEVIATIONS,
+    }
+    report = template("MISRA.md", found=found, assembly=assembly, **known)
+    return report, {rule: len(where) for rule, where in found.items()}
 
 
 def unexplained(counts: dict[str, int]) -> list[str]:
@@ -179,10 +170,6 @@ def _rule_order(rule: str) -> tuple[int, ...]:
     return tuple(int(part) for part in rule.split("."))
 
 
-def _paragraph(text: str) -> list[str]:
-    return [*textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False), ""]
-
-
 COPYRIGHT = "Copyright (c) the sensorsim authors"
 KNOWN = ("MIT", "BSD-3-Clause", "Apache-2.0", "0BSD")
 OWN = "LicenseRef-"  # how SPDX names a licence that is not on its list
@@ -209,10 +196,7 @@ def licences_in(spdx: str) -> list[str]:
     return list(dict.fromkeys(" ".join(part.split()) for part in parts if part.strip()))
 
 
-CREATED = "1970-01-01T00:00:00Z"  # SPDX wants a date; a fixed one keeps equal packages equal bytes
-DOCUMENT, PACKAGE, GENERATOR = "SPDXRef-DOCUMENT", "SPDXRef-Package", "SPDXRef-Generator"
 TYPES = {".c": "SOURCE", ".h": "SOURCE", ".py": "SOURCE", ".md": "DOCUMENTATION"}
-UNKNOWN = "NOASSERTION"
 MANIFEST = "MANIFEST.json"  # holds the hash of the bill of materials, which therefore cannot hold its
 
 
@@ -221,84 +205,35 @@ def sbom(texts: Mapping[str, str], spdx: str, version: str, name: str, command: 
 
     `texts` are all files of the package but itself and the manifest, `version` is sensorsim's.
     """
-    records = [_file(number, path, texts[path], spdx) for number, path in enumerate(sorted(texts), 1)]
-    found = sorted({licence for record in records for licence in record["licenseInfoInFiles"]} - {"NONE"})
+    every = [_file(number, path, texts[path]) for number, path in enumerate(sorted(texts), 1)]
     # Section 7.9 of the specification: the SHA-1 of all files' SHA-1s, sorted, one after the other.
-    code = _sha1("".join(sorted(_sha1(text.encode()) for text in texts.values())).encode())
-    package = {
-        "SPDXID": PACKAGE,
+    code = _sha1("".join(sorted(one["sha1"] for one in every)).encode())
+    licences = sorted({licence for one in every for licence in one["licences"]} - {"NONE"})
+    values: dict[str, Any] = {
+        "files": every,
+        "spdx": spdx,
+        "version": version,
         "name": name,
-        "versionInfo": version,
-        "supplier": UNKNOWN,
-        "downloadLocation": UNKNOWN,
-        "filesAnalyzed": True,
-        "packageVerificationCode": {
-            "packageVerificationCodeValue": code,
-            "packageVerificationCodeExcludedFiles": [f"./{MANIFEST}", f"./{name}.spdx.json"],
-        },
-        "licenseConcluded": spdx,
-        "licenseDeclared": spdx,
-        "licenseInfoFromFiles": found or [UNKNOWN],
-        "copyrightText": COPYRIGHT,
-        "primaryPackagePurpose": "LIBRARY",
-        "comment": f"Made by: {command}",
+        "command": command,
+        "code": code,
     }
-    generator = {
-        "SPDXID": GENERATOR,
-        "name": "sensorsim",
-        "versionInfo": version,
-        "supplier": UNKNOWN,
-        "downloadLocation": UNKNOWN,
-        "filesAnalyzed": False,
-        "licenseConcluded": UNKNOWN,
-        "licenseDeclared": UNKNOWN,
-        "copyrightText": UNKNOWN,
-        "primaryPackagePurpose": "APPLICATION",
-        "comment": "Made the package; is no part of it.",
-    }
-    relations = [(DOCUMENT, "DESCRIBES", PACKAGE), (PACKAGE, "GENERATED_FROM", GENERATOR)]
-    relations += [(PACKAGE, "CONTAINS", record["SPDXID"]) for record in records]
-    document: dict[str, Any] = {
-        "spdxVersion": "SPDX-2.3",
-        "dataLicense": "CC0-1.0",
-        "SPDXID": DOCUMENT,
-        "name": f"{name}-{version}",
-        "creationInfo": {
-            "created": CREATED,
-            "creators": [f"Tool: sensorsim-{version}"],
-            "comment": "The date is fixed: the same input gives the same bytes.",
-        },
-        "packages": [package, generator],
-        "files": records,
-        "relationships": [
-            {"spdxElementId": element, "relationshipType": kind, "relatedSpdxElement": other}
-            for element, kind, other in relations
-        ],
-    }
-    own = [licence for licence in licences_in(spdx) if licence.startswith(OWN)]
-    if own:  # SPDX wants a text for each licence that is not on its list
-        document["hasExtractedLicensingInfos"] = [
-            {"licenseId": name, "name": name, "extractedText": "To be found in LICENSE."} for name in own
-        ]
+    values |= {"licences": licences, "copyright": COPYRIGHT, "manifest": MANIFEST}
+    values["own"] = [licence for licence in licences_in(spdx) if licence.startswith(OWN)]  # SPDX wants a text for each
+    document = json.loads(template("sbom.spdx.json", **values))
     digest = sha256(json.dumps(document).encode()).hexdigest()
     document["documentNamespace"] = uuid5(NAMESPACE_URL, f"sensorsim:{digest}").urn
     return json.dumps(document, indent=1, ensure_ascii=True) + "\n"
 
 
-def _file(number: int, path: str, text: str, spdx: str) -> dict[str, Any]:
-    content = text.encode()
+def _file(number: int, path: str, text: str) -> dict[str, Any]:
     header = re.search(r"SPDX-License-Identifier: ([\w.+() -]*[\w+)])", text[:2000])
     return {
-        "SPDXID": f"SPDXRef-File-{number}-{re.sub('[^a-zA-Z0-9.]', '-', path)}",
-        "fileName": f"./{path}",
-        "fileTypes": [TYPES.get(PurePosixPath(path).suffix, "TEXT")],
-        "checksums": [
-            {"algorithm": "SHA1", "checksumValue": _sha1(content)},
-            {"algorithm": "SHA256", "checksumValue": sha256(content).hexdigest()},
-        ],
-        "licenseConcluded": spdx,
-        "licenseInfoInFiles": licences_in(header[1]) if header else ["NONE"],
-        "copyrightText": COPYRIGHT,
+        "id": f"SPDXRef-File-{number}-{re.sub('[^a-zA-Z0-9.]', '-', path)}",
+        "path": path,
+        "type": TYPES.get(PurePosixPath(path).suffix, "TEXT"),
+        "sha1": _sha1(text.encode()),
+        "sha256": sha256(text.encode()).hexdigest(),
+        "licences": licences_in(header[1]) if header else ["NONE"],
     }
 
 

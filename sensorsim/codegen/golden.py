@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from sensorsim.codegen.write import template
+from sensorsim.codegen.rendering import template
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.running import plain
 from sensorsim.device.sensor import Clock, Sensor
@@ -30,7 +30,7 @@ START = 2463534242  # of the test board's xorshift32
 
 @dataclass(frozen=True)
 class Golden:
-    """One vector: inputs and expected outputs of one call."""
+    """Inputs and expected outputs of one call."""
 
     number: int
     kernel: Kernel
@@ -101,47 +101,22 @@ def kernel_selftest(vectors: Sequence[Golden], names: Names, banner: str = "") -
     In a private package the functions are in the same file, so a compiler could work out a vector by itself and compare
     nothing on the device. They are called there through pointers that it must not see through.
     """
-    prefix, name = names.prefix, "selftest_kernels" if names.private else "selftest"
-    function, guard = f"{prefix}{name}", f"{prefix}{name}_H".upper()
-    headers, lines, macro = [f"{prefix}kernels.h", f"{function}.h"], [], []
+    prefix = names.prefix
+    function = prefix + ("selftest_kernels" if names.private else "selftest")
+    headers, pointers = [f"{prefix}kernels.h", f"{function}.h"], []
     if names.private:
         own = [kernel for kernel in names.entries if any(vector.kernel is kernel for vector in vectors)]
         tables = {f"{prefix}tables.h"} if names.tables else set()
         headers = [f"{function}.h", *sorted({names.header(kernel) for kernel in own} | tables)]
-        lines = ["\n".join(pointer(kernel, names, _called(kernel, names)) for kernel in own) + "\n"] if own else []
-        count = f"{prefix}SELFTEST_VECTORS".upper()
-        macro = [f"#define {count} {len(vectors)}U /* the vectors are 1 to this */"]
-    text = comment(["0 when every golden vector gives the expected bits, else the number of the first that does not."])
-    header = [f"#ifndef {guard}\n#define {guard}", "#include <stdint.h>", *macro]
-    header += [f"{text}\nuint32_t {function}(void);", "#endif"]
-    filled = [(v.kernel.arrays[one]) for v in vectors for one in v.expected if one != RESULT]
-    head = [
-        "The self-test: every vector in turn. Freestanding; needs no console, heap or libc.",
-        f"{function}() returns 0, or the number of the first vector that differs. It also sees when a",
-        "kernel writes past the end of an array.",
-    ]
-    includes = "".join(f'#include "{header}"\n' for header in headers)
-    parts = [f"{comment(head)}\n#include <stdbool.h>\n{includes}", f"#define CANARY {CANARY}\n", *lines]
-    for kind in sorted({one.storage for one in filled}):
-        ctype = C_TYPES[kind]
-        parts.append(
-            comment(["Whether the arrays are equal and the element behind the first is untouched."])
-            + f"\nstatic bool same_{kind}(const {ctype} got[], const {ctype} want[], uint32_t size)\n{{\n"
-            f"    bool same = got[size] == ({ctype})CANARY;\n"
-            "    for (uint32_t i = 0U; i < size; i++) {\n        same = same && (got[i] == want[i]);\n    }\n"
-            "    return same;\n}\n"
-        )
-    for kind in sorted({one.storage for one in filled if not one.written}):
-        parts.append(
-            comment(["Sets an array anew, so that the test can run again."])
-            + f"\nstatic void copy_{kind}({C_TYPES[kind]} to[], const {C_TYPES[kind]} from[], uint32_t size)\n{{\n"
-            "    for (uint32_t i = 0U; i < size; i++) {\n        to[i] = from[i];\n    }\n}\n"
-        )
-    parts += [_vector(vector, names) for vector in vectors]
-    calls = [f"    if (!vector_{vector.number}()) {{\n        return {vector.number}U;\n    }}" for vector in vectors]
-    parts.append("\n".join([f"uint32_t {function}(void)\n{{", *calls, "    return 0U;\n}\n"]))
-    files = {f"test/{function}.c": "\n".join(parts), f"test/{function}.h": "\n\n".join(header) + "\n"}
-    return {path: banner + text for path, text in files.items()}
+        pointers = [pointer(kernel, names, _called(kernel, names)) for kernel in own]
+    filled = [vector.kernel.arrays[name] for vector in vectors for name in vector.expected if name != RESULT]
+    values: dict[str, Any] = {"function": function, "headers": headers, "pointers": pointers, "canary": CANARY}
+    values |= {"private": names.private, "vectors": [_vector(vector, names) for vector in vectors]}
+    values |= {"c_types": C_TYPES, "filled": sorted({one.storage for one in filled})}
+    values["copied"] = sorted({one.storage for one in filled if not one.written})
+    return {
+        f"test/{function}{end}": banner + template(f"selftest_kernels{end}", prefix, **values) for end in (".c", ".h")
+    }
 
 
 def _called(kernel: Kernel, names: Names) -> str:
@@ -186,7 +161,7 @@ def _vector(vector: Golden, names: Names) -> str:
         checks.insert(0, "right")
     else:
         lines.append(fold(f"    {call};"))
-    lines += ["    return " + ("\n        && ".join(checks) or "true") + ";", "}", ""]
+    lines += ["    return " + ("\n        && ".join(checks) or "true") + ";", "}"]
     sizes = ", ".join(f"{name} = {vector.inputs[name]}" for name in kernel.lengths)
     title = f"Vector {vector.number}: {function}(), {vector.about}" + (f", {sizes}." if sizes else ".")
     return comment([title]) + "\n" + "\n".join(lines)
@@ -198,19 +173,28 @@ def _is_table(kernel: Kernel, name: str) -> bool:
 
 
 def sensor_selftest(code: "SensorCode", banner: str = "") -> dict[str, str]:
-    """Return test/ss_selftest.c and .h of a sensor; the kernels' golden vectors are in files of their own."""
-    prefix = code.prefix
-    packets = expected_packets(code.firmware)
-    rows = ",\n".join("        { " + ", ".join(f"0x{byte:02X}U" for byte in one) + " }" for one in packets)
-    width = f"{prefix}PACKET_BYTES".upper()
-    fill = {
-        "PACKETS": PACKETS,
-        "TABLE_CHECKS": table_checks(code),
-        "EXPECTED": f"    static const uint8_t expected[PACKETS][{width}] = {{\n{rows}\n    }};\n",
+    """Return test/ss_selftest.c and .h of a sensor; the kernels' golden vectors are in files of their own.
+
+    The self-test compares the table in the device's memory with what was certified: its hash, and its counts.
+    """
+    prefix, table, source = code.prefix, code.noise.table, code.firmware.table
+    size = int(table.storage[1:]) // 8
+    data = b"".join((value % 2 ** (8 * size)).to_bytes(size, "little") for value in table.values)
+    data += b"".join((value % 2**32).to_bytes(4, "little") for _, value in table.constants)
+    counts = source.stored_counts()  # without counts there are two constants for one bit, which the hash covers
+    flat = [] if counts is None else [count for row in counts.rows for count in row]
+    values = {
+        "packets": expected_packets(code.firmware),
+        "table": table,
+        "size": size,
+        "table_crc": crc32(data),
+        "counts": counts,
+        "expected_counts": array("expected", "u16", flat, str(len(flat)), "static const ").rstrip("\n"),
+        "ratio": source.certify().ratio,
     }
     return {
-        f"test/{prefix}selftest.c": banner + template("sensor/test/ss_selftest.c", prefix, fill),
-        f"test/{prefix}selftest.h": banner + template("sensor/test/ss_selftest.h", prefix),
+        f"test/{prefix}selftest{end}": banner + template(f"sensor/test/ss_selftest{end}", prefix, **values)
+        for end in (".c", ".h")
     }
 
 
@@ -240,41 +224,3 @@ def expected_packets(firmware: Firmware) -> list[bytes]:
         made.append(packet)
         clock.epoch += 1
     return made
-
-
-def table_checks(code: "SensorCode") -> str:
-    """Return C that compares the table in the device's memory with what was certified: its hash, and its counts."""
-    prefix, values = code.prefix, code.noise.table.values
-    size = int(code.noise.table.storage[1:]) // 8
-    entries = constants = more = text = ""
-    data = b""
-    if values:
-        mask = f" & 0x{2 ** (8 * size) - 1:X}U" if size < 4 else ""
-        entries = (
-            f"    for (uint32_t i = 0U; i < {len(values)}U; i++) {{\n"
-            f"        sum = crc_of(sum, (uint32_t){prefix}noise_table[i]{mask}, {size}U);\n    }}\n"
-        )
-        data += b"".join((value % 2 ** (8 * size)).to_bytes(size, "little") for value in values)
-    for name, value in code.noise.table.constants:
-        constants += f"    sum = crc_of(sum, (uint32_t){name}, 4U);\n"
-        data += (value % 2**32).to_bytes(4, "little")
-    parts = [template("sensor/test/ss_table_hash.c", prefix, {"ENTRIES": entries, "CONSTANTS": constants})]
-    found = code.firmware.table.stored_counts()
-    if found is not None:  # without counts there are two constants for one bit, which the hash covers
-        rows, flat = found.rows, [count for row in found.rows for count in row]
-        text = array("expected", "u16", flat, str(len(flat)), "static const ").rstrip("\n")
-        expected = "".join(f"    {line}\n" for line in text.split("\n"))
-        fill: dict[str, object] = {"EXPECTED": expected, "ROWS": len(rows)}
-        if found.sums:
-            ratio, symbols = code.firmware.table.certify().ratio, len(rows[0])
-            assert ratio is not None
-            fill |= {"SYMBOLS": symbols, "CUTS": symbols - 1}
-            fill |= {"NUMERATOR": ratio.numerator, "DENOMINATOR": ratio.denominator}
-            parts.append(template("sensor/test/ss_table_thresholds.c", prefix, fill))
-        else:
-            fill |= {"VALUES": len(rows[0]), "ENTRIES": sum(rows[0]), "LEAST": found.least}
-            parts.append(template("sensor/test/ss_table_histogram.c", prefix, fill))
-        more = f" else if (!counts()) {{\n        wrong = {prefix.upper()}SELFTEST_COUNTS;\n    }}"
-        more += " else {\n        /* as certified */\n    }"
-    parts.append(template("sensor/test/ss_table_check.c", prefix, {"HASH": f"0x{crc32(data):08X}", "MORE": more}))
-    return "".join(f"\n{part}" for part in parts)

@@ -7,8 +7,6 @@ from typing import Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
-from sensorsim.codegen.compliance import misra_report
-from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest
 from sensorsim.codegen.package_options import Load, Options, choose
 from sensorsim.codegen.package_tables import (
     ENCODER,
@@ -21,17 +19,18 @@ from sensorsim.codegen.package_tables import (
     for_package,
     read_noise,
 )
-from sensorsim.codegen.write import SCHEMA, facts, json_text, kernel_sources, template, with_manifest
+from sensorsim.codegen.rendering import json_text, template
+from sensorsim.codegen.write import banner_lines, banner_of, finish
 from sensorsim.encoders import read_encoder
 from sensorsim.language.arguments import array_length
-from sensorsim.language.c.comments import C_TYPES, comment, fold
+from sensorsim.language.c.comments import C_TYPES, fold
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.types import Array, Length
 from sensorsim.machine.elf import read_object
-from sensorsim.machine.targets import SHOWN, SHOWN_FLAGS, TARGETS, compile_objects, compiler_version
+from sensorsim.machine.targets import SHOWN, TARGETS, compile_objects
 from sensorsim.noise.table_file import table_bytes
 
 Sizes = dict[str, dict[str, dict[str, object]]]  # by C function and core: code_bytes, runtime
@@ -53,42 +52,35 @@ def make_package(options: Options, load: Load | None = None, as_data: bool = Tru
     noise = for_package(options.noise.name, source, kernels, prefix) if options.noise and source else None
     names = Names(kernels, prefix)
     warning = [] if noise is None or noise.certified else [UNCERTIFIED]
-    mark_json = {"warning": UNCERTIFIED} if warning else {}
     encoder = read_encoder(options.encoder) if options.encoder else None
     tables = known_tables(kernels, prefix) + ([noise.table] if noise else [])
     if encoder is not None:
         if not any(kernel.name == "encoder" for kernel in kernels):
             raise InputError("--encoder needs the kernel encoder; add it to --kernels.")
         tables += encoder_tables(encoder, prefix)
-    lines = [options.command, f"SPDX-License-Identifier: {options.spdx}", *warning]
-    banner = "".join(comment([line]) + "\n" for line in lines)
-    vectors = golden_vectors(kernels)
-    texts = c_sources(kernels, prefix, tables, banner) | kernel_selftest(vectors, names, banner)
-    texts["test/main.c"] = banner + template("main.c", prefix)
-    golden = {"schema_version": SCHEMA, "vectors": golden_json(vectors, names)}
-    texts["test/golden.json"] = json_text(mark_json | golden)
+    lines = banner_lines(options, warning)
+    texts = c_sources(kernels, prefix, tables, banner_of(lines))
     texts |= _build_files(sorted(p for p in texts if p.startswith("src/") and p.endswith(".c")), options, lines)
-    with temporary_folder() as folder:
-        fill(Path(folder), texts)
-        misra, findings = misra_report(Path(folder))
-    mark = f"<!-- {options.command} -->\n"
-    texts["MISRA.md"] = mark + "".join(f"**{line}**\n\n" for line in warning) + misra
-    sizes = code_sizes(texts, names)
-    texts["README.md"] = mark + readme(names, len(vectors), sizes, noise, warning)
     if source is not None:
         texts[NOISE] = table_bytes(source).decode("ascii")
     if encoder is not None:
         texts[ENCODER] = encoder_file(encoder)
-    sources = kernel_sources(kernels, names, as_data)
-    texts |= sources.copies
-    data = mark_json | facts(kernels, options, tables, sources)
-    data |= {
-        "noise_table": noise.record if noise else None,
-        "encoder": encoder_record(encoder) if encoder else None,
-        "sizes": {"compiler": compiler_version(), "flags": SHOWN_FLAGS, "by_function": sizes},
-        "misra_findings": findings,
-    }
-    return with_manifest(texts, data, options, f"{prefix}kernels", "".join(f". {line}" for line in warning))
+
+    def measure(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        sizes = code_sizes(texts, names)
+        ours = all(kernel.module.startswith("sensorsim.") for kernel in kernels)
+        return {
+            "purpose": "Private records on a body-worn sensor, in integers only"
+            if ours
+            else "Kernels in integers only",
+            "warning": warning,
+            "example": example(kernels[0], names, noise),
+            "sizes": sizes,
+            "cores": list(next(iter(sizes.values()))),
+        }, {"by_function": sizes}
+
+    own = {"noise_table": noise.record if noise else None, "encoder": encoder_record(encoder) if encoder else None}
+    return finish(options, kernels, names, tables, texts, measure, "README.md", own, warning, as_data)
 
 
 def code_sizes(texts: Mapping[str, str], names: Names) -> Sizes:
@@ -113,32 +105,6 @@ def code_sizes(texts: Mapping[str, str], names: Names) -> Sizes:
                 runtime = {name for _, undefined in mine for name in undefined if not name.startswith(names.prefix)}
                 sizes[names.functions[kernel]][target.name] = {"code_bytes": size, "runtime": sorted(runtime)}
     return sizes
-
-
-def readme(names: Names, vectors: int, sizes: Mapping[str, Any], noise: Noise | None, warning: Sequence[str]) -> str:
-    """Return the README of a package of kernels, with an example that compiles."""
-    prefix, kernels, functions = names.prefix, names.entries, names.functions
-    cores = list(next(iter(sizes.values())))
-    rows = [f"| kernel | {' | '.join(cores)} |", "|---|" + "---|" * len(cores)]
-    for kernel in kernels:
-        cells = (sizes[functions[kernel]][core] for core in cores)
-        shown = (f"{cell['code_bytes']}" + "".join(f" + `{name}`" for name in cell["runtime"]) for cell in cells)
-        rows.append(f"| `{functions[kernel]}` | {' | '.join(shown)} |")
-    ours = all(kernel.module.startswith("sensorsim.") for kernel in kernels)
-    values = {
-        "TITLE": f"{prefix}kernels",
-        "PURPOSE": "Private records on a body-worn sensor, in integers only" if ours else "Kernels in integers only",
-        "KERNELS": ", ".join(f"`{functions[kernel]}`" for kernel in kernels),
-        "VERSION": version("sensorsim"),
-        "WARNING": "".join(f"\n**{line}**\n" for line in warning),
-        "EXAMPLE": example(kernels[0], names, noise),
-        "PREFIX": prefix,
-        "MACRO": prefix.upper(),
-        "VECTORS": vectors,
-        "COMPILER": f"{compiler_version()}, {SHOWN_FLAGS}",
-        "SIZES": "\n".join(rows),
-    }
-    return template("README.md", fill=values)
 
 
 def example(kernel: Kernel, names: Names, noise: Noise | None) -> str:
@@ -181,10 +147,9 @@ def _build_files(sources: Sequence[str], options: Options, lines: Sequence[str])
         "build": {"includeDir": "include", "srcDir": "src", "flags": ["-std=c99"]},
     }
     remark = "".join(f"# {line}\n" for line in lines)
-    here, above = ("\n".join(f"{lead}{path}" for path in sources) for lead in ("  ", "    ../"))
     return {
-        "CMakeLists.txt": remark + template("CMakeLists.txt", prefix, {"SOURCES": here}),
-        "zephyr/CMakeLists.txt": remark + template("zephyr.cmake", prefix, {"SOURCES": above}),
+        "CMakeLists.txt": remark + template("CMakeLists.txt", prefix, sources=sources),
+        "zephyr/CMakeLists.txt": remark + template("zephyr.cmake", prefix, sources=sources),
         "zephyr/Kconfig": remark + template("Kconfig", prefix),
         "zephyr/module.yml": remark + f"name: {name}\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n",
         "library.json": json_text(library),

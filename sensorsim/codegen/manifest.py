@@ -20,7 +20,8 @@ from sensorsim._util.errors import FailedProofError, InputError
 from sensorsim._util.files import brief_path, read_bounded
 from sensorsim.codegen.compliance import MANIFEST
 from sensorsim.codegen.package_tables import ENCODER, NOISE, SENSOR_NOISE, SKETCH
-from sensorsim.codegen.write import DATA, FOLDER, MOST_BYTES, OWN_HASH, SCHEMA, files_in, json_text, sha256
+from sensorsim.codegen.rendering import sha256
+from sensorsim.codegen.write import DATA, FOLDER, MOST_BYTES, SCHEMA, files_in, signed_manifest
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import entries_source
 from sensorsim.language.ir_reader import MOST_BYTES as MOST_IR_BYTES
@@ -169,14 +170,13 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     except OSError:
         raise none from None
     try:
-        text = data.decode("utf-8")
-        manifest = json.loads(text)
-        json.dumps(manifest, ensure_ascii=False).encode("utf-8")  # half a character could not even be shown
+        manifest = json.loads(data)
+        json.dumps(manifest, ensure_ascii=False).encode()  # half a character could not even be shown
     except (ValueError, RecursionError):
         raise _broken(folder, "it is no JSON") from None
     if not isinstance(manifest, dict) or not manifest.keys() & {"files", "sensorsim", "kernel_sources"}:
         raise none
-    schema = manifest.get("schema_version")
+    schema, files, parameters = (manifest.get(name) for name in ("schema_version", "files", "parameters"))
     if schema != SCHEMA or type(schema) is not int:  # another version where all files say so, else altered
         try:
             beside = json.loads(read_regular(folder / GOLDEN))["schema_version"]
@@ -185,7 +185,6 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         if type(schema) is not int or beside != schema:
             raise _broken(folder, f"it is of version {schema}, and {GOLDEN} of {beside}")
         raise InputError(f"{brief_path(folder)} has a manifest of version {schema}, not {SCHEMA}; export again.")
-    files, parameters = manifest.get("files"), manifest.get("parameters")
     if not isinstance(files, dict) or not isinstance(parameters, dict):
         raise _broken(folder, "its `files` or `parameters` are missing")
     if not isinstance(parameters.get("prefix"), str) or not parameters["prefix"].isidentifier():
@@ -195,14 +194,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         if parts.is_absolute() or ".." in parts.parts or "__pycache__" in parts.parts or not path.isprintable():
             raise _broken(folder, f"it lists {path!r}, which no export writes")
     try:
-        same = text == json_text(manifest)
-        own = sha256(json_text({key: value for key, value in manifest.items() if key != OWN_HASH}))
+        signed = signed_manifest(manifest).encode() == data
     except RecursionError:
-        raise _broken(folder, "it is nested too deeply") from None
-    if own != manifest.get(OWN_HASH):
-        raise _broken(folder, "its own hash does not match")
-    if not same:
-        raise _broken(folder, "its bytes are not those that export writes for its values")
+        signed = False
+    if not signed:
+        raise _broken(folder, "its bytes are not those that export writes, or not those of its own hash")
     return manifest
 
 

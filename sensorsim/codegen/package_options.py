@@ -29,7 +29,7 @@ IN_JSON: dict[Any, tuple[type, ...]] = {  # the types that a field of an option 
 
 @dataclass(frozen=True)
 class Options:
-    """What to export: a private sensor, or single kernels where `kernels` names some.
+    """Options of an export: a private sensor, or single kernels where `kernels` names some.
 
     `kernels` are the names that users give; `variant` selects paper or lean where there are both. Budget, reserve and
     packet numbers belong to a sensor.

@@ -4,19 +4,13 @@ Every constant is bound here: nothing is left that an application could set to w
 thin layer of the port is a template, everything else is made from the kernels.
 """
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.files import fill, temporary_folder
-from sensorsim._util.terminal import counted
-from sensorsim.codegen.compliance import misra_report
-from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest, sensor_selftest
+from sensorsim.codegen.golden import sensor_selftest
 from sensorsim.codegen.package_options import Options
 from sensorsim.codegen.package_tables import (
     CENTRE,
@@ -35,7 +29,8 @@ from sensorsim.codegen.package_tables import (
     sketch_table,
     trained_line,
 )
-from sensorsim.codegen.write import SCHEMA, facts, json_text, kernel_sources, template, with_manifest
+from sensorsim.codegen.rendering import template
+from sensorsim.codegen.write import banner_lines, banner_of, finish
 from sensorsim.device.firmware import Firmware
 from sensorsim.device.pace import pace_wait
 from sensorsim.device.sketch_file import read_sketch, sketch_text
@@ -43,15 +38,15 @@ from sensorsim.device.status import Status
 from sensorsim.encoders import read_encoder
 from sensorsim.kernels import checksum, generator, health, journal, packet, sensor, sketch
 from sensorsim.kernels.encoder import encoder as encoder_kernel
-from sensorsim.language.c.comments import ascii_text, comment, fold, with_prefix, wrap
+from sensorsim.language.c.comments import fold, with_prefix
 from sensorsim.language.c.declarations import Table, header_of, known_tables, members
 from sensorsim.language.c.helpers import HOLDS
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.c.translation_units import c_sources
 from sensorsim.language.kernel import Kernel, reachable
-from sensorsim.machine.emulated_sensor import CALLS, SensorCost, sensor_costs
+from sensorsim.machine.emulated_sensor import SensorCost, sensor_costs
 from sensorsim.machine.machine_cost import PREFIX
-from sensorsim.machine.targets import SHOWN_FLAGS, TARGETS, compiler_version
+from sensorsim.machine.targets import TARGETS
 from sensorsim.noise.table_file import table_bytes
 
 if TYPE_CHECKING:
@@ -141,64 +136,29 @@ class SensorCode:
 
     def sources(self, banner: str) -> dict[str, str]:
         """Return every file below include/ and src/."""
-        texts = c_sources(
-            [*self.kernels, *self.steps], self.prefix, self.tables, banner, private=True, flash=self.flash
-        )
-        del texts[f"src/{header_of(self.firmware.draw.record, self.prefix)}"]  # the public header has it
-        values = self._values()
+        prefix, firmware, names = self.prefix, self.firmware, self.names
+        called = [*self.kernels, *self.steps]
+        texts = c_sources(called, prefix, self.tables, banner, private=True, flash=self.flash)
+        del texts[f"src/{header_of(firmware.draw.record, prefix)}"]  # the public header has it
+        values = {
+            **self.values,
+            "time": with_prefix(HOLDS, prefix),
+            "slot_bytes": journal.SLOT_BYTES,
+            "members": members(firmware.draw.record, prefix),
+            "headers": sorted({names.header(kernel) for kernel in called} | {f"{prefix}tables.h"}),
+            "crc": names.tables[journal.read_journal, "crc"],
+            "crc_size": len(checksum.CRC.contents or ()),
+            "draw": self._draw(),
+            "start": names.functions[firmware.draw.start] if firmware.draw.start else None,
+        }
         for path in ("include/ss_sensor.h", "src/ss_guard.h", "src/ss_sensor.c"):
-            texts[path.replace("ss_", self.prefix)] = banner + template(f"sensor/{path}", self.prefix, values)
+            texts[path.replace("ss_", prefix)] = banner + template(f"sensor/{path}", prefix, **values)
         return dict(sorted(texts.items()))
 
-    def _values(self) -> dict[str, object]:
-        """Return the values of the templates of header and source."""
-        firmware, lead = self.firmware, self.prefix.upper()
-        status = {one: f"{lead}{one.name} = {one.value}{'' if one is list(Status)[-1] else ','}" for one in Status}
-        width = max(map(len, status.values()))
-        headers = {self.names.header(kernel) for kernel in [*self.kernels, *self.steps]} | {f"{self.prefix}tables.h"}
-        protect = "What a packet protects: "
-        return {
-            "ABOUT": "\n * ".join(wrap(about(firmware))),
-            "PROTECTS": "\n * ".join(wrap(protect + protects(firmware))).removeprefix(protect),
-            "TIME": "\n * ".join(wrap(with_prefix(HOLDS, self.prefix))),
-            "VERSION": version("sensorsim"),
-            "FEATURES": firmware.n,
-            "HIDDEN": self._released_macro(),
-            "RELEASED": firmware.k,
-            "PACKET_BYTES": firmware.layout.bytes,
-            "SLOT_BYTES": journal.SLOT_BYTES,
-            "EPSILON": firmware.epsilon,
-            "BUDGET": firmware.releases,
-            "BUDGET_DAYS": firmware.budget_days,
-            "BUDGET_EPSILON": firmware.budget,
-            "RESERVE": firmware.reserve,
-            "STATUS": "\n".join(f"    {name:<{width}} /**< {one.about} */" for one, name in status.items()),
-            "START_UP": health.START_UP,
-            "CLAIMED_BITS": health.CLAIMED_BITS,
-            "LONGEST_CYCLE": health.LONGEST_CYCLE,
-            "MEMBERS": "\n".join(f"    {line}" for line in members(firmware.draw.record, self.prefix)),
-            "X_ABOUT": f"{firmware.n} features in UQ15, 32768 for 1; larger values count as 1",
-            "INCLUDES": "\n".join(f'#include "{name}"' for name in sorted(headers)),
-            "IDENTITY_BYTES": journal.IDENTITY_BYTES,
-            "IDENTITY": ", ".join(f"0x{byte:02X}U" for byte in firmware.journal_identity),
-            "CRC": self.names.tables[journal.read_journal, "crc"],
-            "CRC_SIZE": len(checksum.CRC.contents or ()),
-            "DRAW": self._draw(),
-            "START": f"            {self.names.functions[firmware.draw.start]}(sensor);\n"
-            if firmware.draw.start
-            else "",
-        }
-
-    def _released_macro(self) -> str:
-        """Return the macro of the header that says what is released from, where that is not the features."""
-        if self.firmware.encoder is not None:
-            said, name = "Hidden units that the encoder makes of them.", "HIDDEN"
-        elif self.firmware.sketch is not None:
-            said = "Public directions; the square of a record along one of them is what is released."
-            name = "DIRECTIONS"
-        else:
-            return ""
-        return f"\n/** {said} */\n#define {self.prefix.upper()}{name} {self.firmware.features}\n\n"
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return what the templates of header and README share."""
+        return {"code": self, "firmware": self.firmware, "Status": Status, "health": health}
 
     def _draw(self) -> str:
         """Return the call of the firmware's draw, with every constant."""
@@ -213,118 +173,6 @@ class SensorCode:
         own = [name for name in draw.parameters if "." not in name]
         passed = ["sensor", *(known.get(name, name) for name in own)]
         return fold(f"    {self.names.functions[draw]}({', '.join(passed)});")
-
-
-def about(firmware: Firmware) -> str:
-    """Return the purpose of the package in a sentence."""
-    table, size = f"a certified {firmware.table.kind} table", f"{firmware.layout.bytes} bytes"
-    if firmware.encoder is not None:
-        return (
-            f"A record of {firmware.n} features is encoded to {firmware.features} hidden units, and {firmware.k} of "
-            f"these {'is' if firmware.k == 1 else 'are'} released through {table}, in a packet of {size}."
-        )
-    if firmware.sketch is not None:
-        return (
-            f"Of a record of {firmware.n} features one number is released through {table}, its square along one of "
-            f"{firmware.features} public directions, in a packet of {size}."
-        )
-    return (
-        f"A record of {firmware.n} features is released through {table}: {firmware.k} of them "
-        f"{'in a packet of' if firmware.k < firmware.n else '(all) in a packet of'} {size}."
-    )
-
-
-def protects(firmware: Firmware) -> str:
-    """Return the privacy statement of one packet."""
-    what = "features" if firmware.encoder is None else "hidden units"
-    holds = f"a packet holds {firmware.k} of {firmware.features} {what}, with noise."
-    more = ""
-    if firmware.sketch is not None:
-        holds = "a packet holds the number of a public direction and, with noise, the square of the record along it."
-        more = (
-            " The record itself stays on the body. A direction is a list of -1, 0 and 1, one for each feature; a "
-            "random word that does not depend on the record picks it. The features, each less its public centre, are "
-            "added up with these signs. The square of the sum over that of R = "
-            f"{firmware.sketch.root:.6g}, cut off at 1, lies in 0 ... 1, so the table covers it as it would one "
-            "feature. Averages over many packets do show how the features vary about their centre, and together."
-        )
-    elif firmware.encoder is not None:
-        more = (
-            f" The record itself stays on the body: it becomes {firmware.features} hidden units, and what is "
-            "released of them is covered as the features would be. Averages over many packets do show the hidden "
-            "units' means, and with the public weights what they say of the record's."
-        )
-    return (
-        f"{holds} None is more than e^{firmware.epsilon} times as likely from one record as from any other (pure, "
-        "local differential privacy of one record), whatever the receiver knows. An epoch of "
-        f"{counted(firmware.budget_days, 'day')} allows {counted(firmware.releases, 'release')}, so a person spends at "
-        f"most {firmware.releases * firmware.epsilon} in it.{more}"
-    )
-
-
-def sensor_readme(code: SensorCode, vectors: int, costs: Sequence[SensorCost]) -> str:
-    """Return the README of a sensor's package, with what was measured for it."""
-    firmware, prefix, layout = code.firmware, code.prefix, code.firmware.layout
-    days, sketched, encoder = firmware.budget_days, firmware.sketch, firmware.encoder
-    beside = f" --sketch {SKETCH}" if sketched else f" --encoder {encoder.name}" if encoder else ""
-    fields = [
-        (at, bits, "number of the direction" if sketched and what == "features" else what)
-        for what, at, bits in layout.fields()
-    ]
-    remark = ascii_text(" ".join(firmware.table.c_remark()))
-    if sketched is not None:
-        remark += f" Here x is the square over R^2, R = {sketched.root:.9g}, cut off at 1."
-    timing = [
-        f"- `{code.names.functions[kernel]}`: {ascii_text(kernel.secrecy().statement)}."
-        for kernel in code.kernels
-        if kernel.secrecy().secrets
-    ]
-    values = {
-        "ABOUT": about(firmware),
-        "PROTECTS": protects(firmware) + (trained_line(encoder) if encoder else ""),
-        "VERSION": version("sensorsim"),
-        "RECEIVE_MORE": beside,
-        "BUDGET": counted(firmware.releases, "release"),
-        "EPOCH": "day" if days == 1 else f"{days} days",
-        "STATUS": "\n".join(f"| `{prefix.upper()}{one.name}` | {one.about} | {ADVICE[one]} |" for one in Status),
-        "LOST": counted(firmware.reserve, "release"),
-        "START_UP": health.START_UP,
-        "CLAIMED_BITS": health.CLAIMED_BITS,
-        "LONGEST_CYCLE": health.LONGEST_CYCLE,
-        "BUDGET_EPSILON": firmware.budget,
-        "EPSILON": firmware.epsilon,
-        "PACKET_BYTES": layout.bytes,
-        "FIELDS": "\n".join(f"| {at} | {bits} | {what} |" for at, bits, what in fields),
-        "CODE": layout.code,
-        "IDENTITY": f"{layout.identity:04X}",
-        "VALUES": remark,
-        "COMPILER": f"{compiler_version()}, {SHOWN_FLAGS}",
-        "COSTS": _costs(costs, prefix),
-        "TIMING": "\n".join(timing),
-        "VECTORS": vectors,
-        "NAMESPACE": prefix.rstrip("_"),
-        "MACRO": prefix.upper(),
-        "PREFIX": prefix,
-    }
-    return template("sensor/README.md", fill=values)
-
-
-def _costs(costs: Sequence[SensorCost], prefix: str) -> str:
-    """Return the README's table of instructions, cost and stack, and the sizes below it."""
-    lines = ["| core | call | instructions | cost | stack, bytes |", "|---|---|---|---|---|"]
-    for cost in costs:
-        assert tuple(call.call for call in cost.calls) == CALLS
-        for call in cost.calls:
-            price = f"{call.cost:.0f} {call.unit}" if call.cost is not None else "no price"
-            function, comma, state = call.call.partition(",")
-            name = f"`{prefix}sensor_{function}`{comma}{state}"
-            lines.append(
-                f"| {TARGETS[cost.target].title} | {name} | {call.instructions:.0f} | {price} | {call.stack_bytes} |"
-            )
-    sizes = ", ".join(f"{TARGETS[cost.target].title} {cost.flash_bytes}" for cost in costs)
-    rams = " or ".join(map(str, sorted({cost.ram_bytes for cost in costs})))
-    lines += ["", f"Code and tables in bytes: {sizes}. An `{prefix}sensor` takes {rams} bytes of RAM."]
-    return "\n".join(lines)
 
 
 def firmware_of(options: Options) -> Firmware:
@@ -358,32 +206,33 @@ def sensor_package(options: Options) -> dict[str, str]:
     firmware, prefix = firmware_of(options), options.prefix
     name = options.noise.name if options.noise else f"rows-eps{DEFAULT_EPSILON}-1.txt"
     code = SensorCode(firmware, prefix, name)
-    lines = [options.command, f"SPDX-License-Identifier: {options.spdx}"]
-    banner = "".join(comment([line]) + "\n" for line in lines)
-    vectors = golden_vectors(code.kernels)
-    texts = code.sources(banner) | sensor_selftest(code, banner) | kernel_selftest(vectors, code.names, banner)
-    texts["test/main.c"] = banner + template("main.c", prefix)
-    texts["test/golden.json"] = json_text({"schema_version": SCHEMA, "vectors": golden_json(vectors, code.names)})
+    lines = banner_lines(options)
+    banner, encoder, layout = banner_of(lines), firmware.encoder, firmware.layout
+    texts = code.sources(banner) | sensor_selftest(code, banner)
     texts |= {path.replace("ss_", prefix): banner + template(f"sensor/{path}", prefix) for path in PORTS}
     texts |= _build_files(texts, firmware, options, "".join(f"# {line}\n" for line in lines))
     texts[SENSOR_NOISE] = table_bytes(code.table).decode("ascii")
-    if firmware.encoder is not None:
-        texts[ENCODER] = encoder_file(firmware.encoder)
+    if encoder is not None:
+        texts[ENCODER] = encoder_file(encoder)
     if firmware.sketch is not None:
         texts[SKETCH] = sketch_text(firmware.sketch)
-    with ThreadPoolExecutor(1) as pool, temporary_folder() as folder:  # both wait for other programs
-        fill(Path(folder), texts)
-        checking = pool.submit(misra_report, Path(folder))
+
+    def measure(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
         costs = sensor_costs(firmware, texts, prefix)
-        misra, findings = checking.result()
-    mark = f"<!-- {options.command} -->\n"
-    texts["MISRA.md"] = mark + misra
-    texts["README.md"] = mark + sensor_readme(code, len(vectors), costs)
-    sources = kernel_sources(code.kernels, code.names)
-    texts |= sources.copies
-    layout, by_core = firmware.layout, [cost.to_dict() for cost in costs]
-    data = facts(code.kernels, options, code.tables, sources)
-    data |= {
+        days = firmware.budget_days
+        return {
+            **code.values,
+            "advice": ADVICE,
+            "costs": costs,
+            "epoch": "day" if days == 1 else f"{days} days",
+            "namespace": prefix.rstrip("_"),
+            "sketch_file": SKETCH,
+            "titles": {cost.target: TARGETS[cost.target].title for cost in costs},
+            "trained": trained_line(encoder) if encoder else "",
+        }, {"by_core": [cost.to_dict() for cost in costs]}
+
+    fields = [{"what": what, "first_bit": at, "bits": bits} for what, at, bits in layout.fields()]
+    own = {
         "private": True,
         "sensor": {
             "epsilon_of_a_release": str(firmware.epsilon),
@@ -392,35 +241,26 @@ def sensor_package(options: Options) -> dict[str, str]:
             "releases": firmware.releases,
             "reserve": firmware.reserve,
             "identity_sha256": firmware.identity.hex(),
-            "packet": {
-                "bytes": layout.bytes,
-                "fields": [{"what": what, "first_bit": at, "bits": bits} for what, at, bits in layout.fields()],
-            },
+            "packet": {"bytes": layout.bytes, "fields": fields},
         },
         "noise_table": code.noise.record,
-        "encoder": encoder_record(firmware.encoder) if firmware.encoder else None,
+        "encoder": encoder_record(encoder) if encoder else None,
         "sketch": sketch_record(firmware.sketch, options.sketch.name) if firmware.sketch and options.sketch else None,
-        "sizes": {"compiler": compiler_version(), "flags": SHOWN_FLAGS, "by_core": by_core},
-        "misra_findings": findings,
     }
-    return with_manifest(texts, data, options, f"{prefix}sensor")
+    return finish(options, code.kernels, code.names, code.tables, texts, measure, "sensor/README.md", own)
 
 
 def _build_files(texts: dict[str, str], firmware: Firmware, options: Options, remark: str) -> dict[str, str]:
     prefix = options.prefix
+    tests = [*(path for path in texts if path.startswith("test/") and path.endswith(".c")), "test/main.c"]
     values = {
-        "VERSION": version("sensorsim"),
-        "SOURCES": " ".join(sorted(p for p in texts if p.startswith("src/") and p.endswith(".c"))),
-        "TEST_SOURCES": " ".join(sorted(p for p in texts if p.startswith("test/") and p.endswith(".c"))),
-        "NAMESPACE": prefix.rstrip("_"),
-        "PREFIX": prefix,
-        "LIBRARY": f"{prefix}sensor".replace("_", "-"),
-        "BUDGET": firmware.releases,
-        "BUDGET_DAYS": firmware.budget_days,
-        "PACE_WAIT": pace_wait(firmware.budget_days),
-        "RESERVE": firmware.reserve,
-        "SPDX": options.spdx,
-        "DESCRIPTION": "A private sensor: records go in, packets that protect them come out.",
+        "firmware": firmware,
+        "sources": " ".join(sorted(path for path in texts if path.startswith("src/") and path.endswith(".c"))),
+        "test_sources": " ".join(sorted([*tests, f"test/{prefix}selftest_kernels.c"])),
+        "namespace": prefix.rstrip("_"),
+        "library": f"{prefix}sensor".replace("_", "-"),
+        "pace_wait": pace_wait(firmware.budget_days),
+        "spdx": options.spdx,
     }
-    made = {path: template(f"sensor/project/{path}", prefix, values) for path in BUILD}
+    made = {path: template(f"sensor/project/{path}", prefix, **values) for path in BUILD}
     return {path: text if path.endswith(".json") else remark + text for path, text in made.items()}

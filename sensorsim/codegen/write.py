@@ -1,28 +1,36 @@
-"""Write a package: templates, kernel sources, the manifest that lists all files, and the folder, whole or not at all.
+"""Write a package: what every one has, the manifest that lists all files, and the folder, whole or not at all.
 
 A package carries kernels that are not sensorsim's own as data (`kernel_sources/kernels.json`, see
 `sensorsim.language.ir_json`), and the Python files beside it say where they come from.
 """
 
-import hashlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.files import cannot_write, check_folder_target, check_takes_files, fill, read_bounded
-from sensorsim.codegen.compliance import MANIFEST, licence_text, sbom, tool_version
+from sensorsim._util.files import (
+    cannot_write,
+    check_folder_target,
+    check_takes_files,
+    fill,
+    read_bounded,
+    temporary_folder,
+)
+from sensorsim.codegen.compliance import MANIFEST, licence_text, misra_report, sbom, tool_version
+from sensorsim.codegen.golden import golden_json, golden_vectors, kernel_selftest
 from sensorsim.codegen.package_options import Options
+from sensorsim.codegen.rendering import json_text, sha256, template
 from sensorsim.language.c import helpers
-from sensorsim.language.c.comments import with_prefix
+from sensorsim.language.c.comments import comment
 from sensorsim.language.c.declarations import Table
 from sensorsim.language.c.identifiers import Names
 from sensorsim.language.ir import Apply
@@ -31,7 +39,7 @@ from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.language.load import FILE, files_behind, shipped
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.primitive import Primitive
-from sensorsim.machine.targets import compiler_version
+from sensorsim.machine.targets import SHOWN_FLAGS, compiler_version
 
 SCHEMA = 4
 OWN_HASH = "sha256_of_this_file_without_this_line"
@@ -40,24 +48,6 @@ FOLDER = "kernel_sources"  # of a package: what its own kernels are made from
 DATA = f"{FOLDER}/kernels.json"
 LANGUAGE = ("ir", "parse", "parse_values", "types", "primitive", "primitives", "c.helpers")  # give a kernel its meaning
 OWN = "sensorsim."
-
-
-def template(name: str, prefix: str = "ss_", fill: Mapping[str, object] | None = None) -> str:
-    """Return a template with its names under the package's prefix and each @KEY@ replaced."""
-    text = with_prefix((files("sensorsim.codegen") / "templates" / name).read_text("utf-8"), prefix)
-    for key, value in (fill or {}).items():
-        text = text.replace(f"@{key}@", str(value))
-    return text
-
-
-def json_text(data: Any) -> str:
-    """Return data in the one JSON form that a package has."""
-    return json.dumps(data, indent=1, ensure_ascii=True) + "\n"
-
-
-def sha256(content: str | bytes) -> str:
-    """Return the SHA-256 in hexadecimal."""
-    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -171,6 +161,54 @@ def _operations(kernel: Kernel) -> dict[str, str]:
     for (_, operation), count in formula.items():
         totals[operation] = totals[operation] + count if operation in totals else count
     return {operation: str(count) for operation, count in sorted(totals.items())}
+
+
+def banner_lines(options: Options, warning: Sequence[str] = ()) -> list[str]:
+    """Return the lines that every generated file begins with."""
+    return [options.command, f"SPDX-License-Identifier: {options.spdx}", *warning]
+
+
+def banner_of(lines: Sequence[str]) -> str:
+    return "".join(comment([line]) + "\n" for line in lines)
+
+
+def finish(
+    options: Options,
+    kernels: Sequence[Kernel],
+    names: Names,
+    tables: Sequence[Table],
+    texts: dict[str, str],
+    measure: Callable[[Mapping[str, str]], tuple[dict[str, Any], dict[str, Any]]],
+    readme: str,
+    own: dict[str, Any],
+    warning: Sequence[str] = (),
+    as_data: bool = True,
+) -> dict[str, str]:
+    """Add what every package has: self-test, MISRA report, README, kernel sources, licence, manifest.
+
+    `measure` returns the values of the template `readme` and what the manifest says of sizes; `own` is the package's
+    part of the manifest.
+    """
+    banner, vectors = banner_of(banner_lines(options, warning)), golden_vectors(kernels)
+    mark_json = {"warning": warning[0]} if warning else {}
+    golden = {"schema_version": SCHEMA, "vectors": golden_json(vectors, names)}
+    texts |= kernel_selftest(vectors, names, banner)
+    texts["test/main.c"] = banner + template("main.c", names.prefix)
+    texts["test/golden.json"] = json_text(mark_json | golden)
+    with ThreadPoolExecutor(1) as pool, temporary_folder() as folder:  # both wait for other programs
+        fill(Path(folder), texts)
+        checking = pool.submit(misra_report, Path(folder))
+        values, sizes = measure(texts)
+        misra, findings = checking.result()
+    compiler, mark = compiler_version(), f"<!-- {options.command} -->\n"
+    values |= {"vectors": len(vectors), "macro": names.prefix.upper(), "compiler": f"{compiler}, {SHOWN_FLAGS}"}
+    texts["MISRA.md"] = mark + "".join(f"**{line}**\n\n" for line in warning) + misra
+    texts["README.md"] = mark + template(readme, names.prefix, **values)
+    sources = kernel_sources(kernels, names, as_data)
+    data = mark_json | facts(kernels, options, tables, sources) | own
+    data |= {"sizes": {"compiler": compiler, "flags": SHOWN_FLAGS, **sizes}, "misra_findings": findings}
+    name = f"{names.prefix}{'sensor' if names.private else 'kernels'}"
+    return with_manifest(texts | sources.copies, data, options, name, "".join(f". {line}" for line in warning))
 
 
 def with_manifest(

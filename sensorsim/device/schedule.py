@@ -29,8 +29,6 @@ class Schedule:
     @classmethod
     def of(cls, firmware: "Firmware", records_per_day: int) -> "Schedule":
         """Return the schedule of a firmware whose application makes this many records a day."""
-        if type(records_per_day) is not int or records_per_day < 1:
-            raise InputError(f"{records_per_day} records a day; give a whole number of 1 or more.")
         slots = records_per_day * firmware.budget_days
         return cls(slots, min(firmware.releases, slots))
 

@@ -68,13 +68,9 @@ class Sensor(Single):
     ) -> None:
         self.firmware = firmware if isinstance(firmware, Firmware) else Firmware(firmware)
         self.flash = Flash() if flash is None else flash
-        for name, given, wanted in (
-            ("epoch", epoch, "a function of the period's number"),
-            ("entropy", entropy, "a function from a count to as many bytes"),
-            ("runs", runs, "a function that makes one of a kernel"),
-        ):
+        for name, given in {"epoch": epoch, "entropy": entropy, "runs": runs}.items():
             if given is not None and not callable(given):
-                raise InputError(f"{name} is of type {type(given).__name__}; give {wanted}, or none.")
+                raise InputError(f"{name} is of type {type(given).__name__}; give a function, or none.")
         if not (hasattr(self.flash, "load") and hasattr(self.flash, "store")):
             raise InputError(f"flash is of type {type(flash).__name__}; give a Flash, or what loads and stores as one.")
         memory: Flash | Paced = self.flash

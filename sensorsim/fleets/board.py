@@ -65,15 +65,6 @@ def note(device: Any, epoch: int, spent: int) -> None:
 # ---- the ports of a sensor, as Numba's functions of a device
 
 
-class Ports(NamedTuple):
-    """The board's answers."""
-
-    entropy: Callable[..., Any]
-    load: Callable[..., Any]
-    store: Callable[..., Any]
-    epoch: Callable[..., Any]
-
-
 @fast
 def entropy(device: Any, bytes: Any) -> Any:
     """Fill bytes as `device.SeededEntropy` does, or with the same byte for ever."""
@@ -129,7 +120,7 @@ def epoch(device: Any) -> Any:
     return device.numbers[NOW]
 
 
-PORTS = Ports(entropy, load, store, epoch)
+PORTS = _namedtuple("Ports", "entropy load store epoch")(entropy, load, store, epoch)
 
 
 def on_device(kernel: Any, takes: str, passed: str) -> Any:
@@ -144,19 +135,13 @@ def on_device(kernel: Any, takes: str, passed: str) -> Any:
     return fast(scope["step"])
 
 
-class Steps(NamedTuple):
-    """Steps of a sensor on its board, as Numba's functions of a device."""
-
-    blank: Callable[..., Any]  # a new device with this seed of its entropy
-    close: Callable[..., Any]
-    open: Callable[..., Any]
-    count: Callable[..., Any]  # take one release off the budget
-    look: Callable[..., Any]  # note what the journal says at the end
-
-
 @cache
-def steps() -> Steps:
-    """Compile the steps on first use."""
+def steps() -> tuple[Callable[..., Any], ...]:
+    """Return the steps of a sensor on its board as Numba's functions of a device: blank, close, open, count, look.
+
+    `blank` makes a new device with this seed of its entropy, `count` takes one release off the budget, `look` notes
+    what the journal says at the end.
+    """
     read, bound = compiled(journal.read_journal), "".join(f", device.bound[{i}]" for i in range(5))
     open_kernel, count_kernel = (on_device(one, "device", bound) for one in (sensor.open_sensor, sensor.count_release))
     close_kernel = on_device(sensor.close_sensor, "device", "")
@@ -213,7 +198,7 @@ def steps() -> Steps:
             close(device)
         return status
 
-    return Steps(blank, close, open_, count, look)
+    return blank, close, open_, count, look
 
 
 # ---- the draw of a firmware

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sensorsim.fleets.counts import Counts, Whole
     from sensorsim.fleets.energy import Board
     from sensorsim.fleets.settings import Settings
-    from sensorsim.hospital.receiver import Received
+    from sensorsim.hospital.receiver import FeatureMean, Received, SketchMean
 
 MOST_ESTIMATES = 200_000  # some milliseconds each
 SKETCH = "sketch"  # name of the feature if one number of a record is released
@@ -108,25 +108,23 @@ def estimates(
     from sensorsim.fleets.counts import total
 
     number_of(settings, every)
-    if settings.firmware.sketch is not None:
-        came = received(settings, total(counts.tally)).sketched
-        assert came is not None
-        count = counts.outcome("received")
-        true = _share(total(counts.truth[:, 0]), total(counts.records))
-        true_of_records = _share(total(counts.behind[0]), count)
-        about = 0, SKETCH, 1, settings.days, True
-        found = count, came.mean, came.low, came.high
-        return (_estimate(settings, about, found, true, true_of_records, came.root**2),)
+    sketch = settings.firmware.sketch
+    every = settings.days if sketch else every
     made: list[Estimate] = []
     for first in range(0, settings.days, every):
         days, length = slice(first, first + every), min(every, settings.days - first)
-        rows = received(settings, total(counts.tally[days])).features
+        came = received(settings, total(counts.tally[days]))
         records, truth, behind = (total(each[days]) for each in (counts.records, counts.truth, counts.behind))
-        for row, name in zip(rows, settings.people.columns, strict=True):
-            about = row.feature, name, first + 1, length, length == every
-            found = row.count, row.mean, row.low, row.high
-            truths = _share(truth[row.feature], records), _share(behind[row.feature], row.count)
-            made.append(_estimate(settings, about, found, *truths, 1.0))
+        rows: list[tuple[int, str, int, FeatureMean | SketchMean]] = [
+            (row.feature, name, row.count, row)
+            for row, name in zip(came.features, settings.people.columns if came.features else (), strict=True)
+        ]
+        if came.sketched is not None:
+            rows, behind = [(0, SKETCH, counts.outcome("received"), came.sketched)], [behind.sum()]
+        for feature, name, count, row in rows:
+            truths = _share(truth[feature], records), _share(behind[feature], count)
+            about = feature, name, first + 1, length, length == every
+            made.append(_estimate(settings, about, (count, row.mean, row.low, row.high), *truths))
             progress(len(made))
     return tuple(made)
 
@@ -138,10 +136,7 @@ def received(settings: "Settings", tally: Any) -> "Received":
     from sensorsim.hospital.sum_files import Statistics
 
     firmware = settings.firmware
-    expected = Expected(firmware)
-    values = tally.sum() if expected.limit is None else tally[:, 0].sum()
-    kept = Statistics.of(expected, tally.tolist(), int(values) // firmware.k)
-    return Received(firmware.table, kept, firmware.sketch)
+    return Received(firmware.table, Statistics.of_tally(Expected(firmware), tally), firmware.sketch)
 
 
 def _estimate(
@@ -150,12 +145,12 @@ def _estimate(
     came: tuple[int, float | None, float, float],
     truth: float | None,
     truth_of_records: float | None,
-    scale: float,
 ) -> Estimate:
-    """Make an estimate; `came` is the hospital's, on the scale 0 … `scale`, truths are in 0 … 1."""
+    """Make an estimate; `came` is the hospital's, of a sketch on the scale 0 … R², truths are in 0 … 1."""
     from sensorsim.hospital.confidence import PEOPLE, law_of, mean_interval, spread_of_people
 
-    law = law_of(settings.firmware.table)
+    law, sketch = law_of(settings.firmware.table), settings.firmware.sketch
+    scale = sketch.root**2 if sketch else 1.0
     count, mean, low_of_records, high_of_records = came
     low, high = (scale * end for end in mean_interval(law, (mean or 0.0) / scale, count, PEOPLE))
     foretold = None if truth is None or not count else scale * spread_of_people(law, truth) / math.sqrt(count)

@@ -184,27 +184,20 @@ def stored_result(path: Name, content: bytes, tables: "Iterable[NoiseTable]", ev
     """Return the result of a finished fleet from the bytes of its file; `every` days are one estimate."""
     from sensorsim.fleets.fleet_result import FleetResult
 
-    def foreign(why: str) -> InputError:
-        return InputError(f"{brief(path)} {why}; give one that `sensorsim fleet --out` wrote with {OPTION}.")
-
     try:
         with closing(as_database(content)) as database:
             schema, meta = read_meta(database, TABLES)
-    except (sqlite3.Error, UnicodeDecodeError, ValueError, OverflowError) as error:
-        raise foreign(f"is not a file of a fleet ({brief(error)})") from None
-    if schema != TABLES or meta.get("content") != CONTENT:
-        raise foreign("is not a file of a fleet")
-    if meta.get("version") != str(VERSION):
-        raise foreign(f"was written with version {brief(meta.get('version'))} of the fleet, not {VERSION}")
-    try:
+        if schema != TABLES or meta.get("content") != CONTENT:
+            raise ValueError("other tables")
+        if meta.get("version") != str(VERSION):
+            raise ValueError(f"of version {brief(meta.get('version'))}, not {VERSION}")
         size, found = int(meta["devices of a batch"]), strict_json(meta["settings"])
         if not 1 <= size <= MOST_SUM:
             raise ValueError("size")
         settings = _parse_settings(found, tables)
-    except InputError as error:
-        raise InputError(f"{brief(path)} has settings that no fleet has: {error}") from None
-    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
-        raise foreign("has settings that cannot be read") from None
+    except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        why = f"{brief(path)} is not a file of a fleet ({brief(error)})"
+        raise InputError(f"{why}; give one that `sensorsim fleet --out` wrote with {OPTION}.") from None
     if settings is None:
         raise InputError(
             f"the noise table of {brief(path)} is not known here: it is not the plan's and none that ships; give it "

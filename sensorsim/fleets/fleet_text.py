@@ -1,6 +1,7 @@
 """Format the result of a fleet for one screen of 80 columns."""
 
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from sensorsim._util.terminal import counted
@@ -135,11 +136,7 @@ def _with_commas(parts: Sequence[str]) -> list[str]:
 
 
 def _wrap(head: str, parts: Iterable[str]) -> list[str]:
-    """Wrap parts into lines of 80 columns with a hanging indent."""
-    lines, line = [], head
-    for part in parts:
-        if len(line) + 1 + len(part) > WIDTH and line.strip() != head.strip():
-            lines.append(line)
-            line = " " * len(head)
-        line += f" {part}"
-    return [*lines, line]
+    """Wrap parts, whole, into lines of 80 columns with a hanging indent."""
+    whole = " ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    lines = wrap(whole, WIDTH, initial_indent=f"{head} ", subsequent_indent=" " * (len(head) + 1))
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

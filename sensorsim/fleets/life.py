@@ -3,7 +3,9 @@
 Each device has random numbers of its own, so a batch is any range of devices.
 """
 
+from collections import namedtuple
 from collections.abc import Callable
+from dataclasses import fields
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +16,7 @@ from sensorsim.fleets import board, chance
 from sensorsim.fleets import counts as kept
 from sensorsim.fleets.board import Draw, draw_of
 from sensorsim.fleets.chance import fast
-from sensorsim.fleets.counts import Counts, Whole
+from sensorsim.fleets.counts import Counts
 from sensorsim.fleets.settings import FIRST_PERIOD, GREEDY
 from sensorsim.kernels.journal import SLOT_BYTES
 from sensorsim.kernels.schedule import due as due_kernel
@@ -33,20 +35,15 @@ OUTCOME = np.array(  # by status of the sensor: its place in `outcomes`
 )
 
 
-class Sums(NamedTuple):
-    """Where is counted: the arrays of `Counts`, those of a trace, and packets of the device at hand by period."""
-
-    tally: Whole
-    behind: Whole
-    truth: Whole
-    records: Whole
-    outcomes: Whole
-    spent: Whole
-    worst: Whole
-    energy: Whole
-    sent: Whole
-    packets: "npt.NDArray[np.uint8]"
-    by_period: Whole
+_namedtuple: Any = namedtuple  # with fields that are no literals
+# Where is counted: the arrays of `Counts`, those of a trace, and packets of the device at hand by period.
+Sums = _namedtuple("Sums", [*(each.name for each in fields(Counts)), "sent", "packets", "by_period"])
+# The settings as numbers: `often` is records a day, `period` days of a budget, `symbols` that they are counted.
+Run = _namedtuple(
+    "Run",
+    "seed days often period slots allowed sampled groups symbols sketched reset cut loss stuck skew spent_step "
+    "of_release of_open of_store energy_step first_epoch",
+)
 
 
 class Trace(NamedTuple):
@@ -56,32 +53,6 @@ class Trace(NamedTuple):
     record: "npt.NDArray[np.int64]"  # the number of the record: day * records_per_day + i
     received: "npt.NDArray[np.bool_]"
     packet: "npt.NDArray[np.uint8]"  # (packets, bytes)
-
-
-class Run(NamedTuple):
-    """The settings as numbers."""
-
-    seed: Any
-    days: int
-    often: int  # records a day
-    period: int  # days of a budget
-    slots: int
-    allowed: int
-    sampled: bool
-    groups: int
-    symbols: bool  # else values, of which sums are kept
-    sketched: bool
-    reset: float
-    cut: float
-    loss: float
-    stuck: float
-    skew: int
-    spent_step: int
-    of_release: int
-    of_open: int
-    of_store: int
-    energy_step: int
-    first_epoch: int  # that a clock can show
 
 
 def run_batch(settings: "Settings", first: int, last: int) -> Counts:
@@ -100,29 +71,16 @@ def _run(settings: "Settings", first: int, last: int, traced: int) -> tuple[Coun
     """Return the sums of some devices, and (device, record, received) and the bytes of `traced` packets."""
     firmware, faults, people, prices = settings.firmware, settings.faults, settings.people, settings.prices
     counts = Counts.empty(settings)
+    slots = settings.slots
     run = Run(
-        np.uint64(settings.seed),
-        settings.days,
-        settings.records_per_day,
-        firmware.budget_days,
-        settings.slots.slots,
-        settings.slots.allowed,
-        settings.slots.samples and settings.schedule != GREEDY,
-        settings.groups,
-        firmware.arguments.get("limit") is None,
-        firmware.sketch is not None,
-        float(faults.reset_rate),
-        float(faults.power_cuts),
-        float(faults.loss),
-        float(faults.stuck_entropy),
-        faults.clock_skew,
-        settings.spent_step,
-        prices.release,
-        prices.open,
-        prices.store,
-        prices.step,
-        settings.first_epoch,
-    )
+        seed=np.uint64(settings.seed), days=settings.days, often=settings.records_per_day, period=firmware.budget_days,
+        slots=slots.slots, allowed=slots.allowed, sampled=slots.samples and settings.schedule != GREEDY,
+        groups=settings.groups, symbols="limit" not in firmware.arguments, sketched=firmware.sketch is not None,
+        reset=float(faults.reset_rate), cut=float(faults.power_cuts), loss=float(faults.loss),
+        stuck=float(faults.stuck_entropy), skew=faults.clock_skew, spent_step=settings.spent_step,
+        of_release=prices.release, of_open=prices.open, of_store=prices.store, energy_step=prices.step,
+        first_epoch=settings.first_epoch,
+    )  # fmt: skip
     live, draw = _live_of(firmware), draw_of(firmware)
     sent, packets = np.zeros((traced, 3), np.int64), np.zeros((traced, firmware.layout.bytes), np.uint8)
     sums = Sums(**counts.arrays(), sent=sent, packets=packets, by_period=np.zeros(settings.periods, np.int64))

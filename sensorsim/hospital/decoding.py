@@ -40,7 +40,7 @@ HALF_WIDTH = 1.96  # of a 95 % interval, in deviations
 
 
 class Codes(NamedTuple):
-    """One user's hidden units as the model expects them, and the decoder from them to a record."""
+    """Hidden units of one user as the model expects them, and the decoder from them to a record."""
 
     middle: Reals  # (l,) mean of a
     covariance: Reals  # (l, l)
@@ -178,13 +178,13 @@ def each_record(
     empty = Tally.of(expected)
     collected = _Collected(empty.cells, empty.limit)
     for source in packets:
-        with open_source(source) as (file, name):
-            kind, head = detect_form(file, name, form)
+        with open_source(source) as stream:
+            kind = detect_form(stream, form)
             if kind == SUMS:
                 raise InputError(
-                    f"{name} holds sums, of which no single packet can be had; give the packets, or no --each."
+                    f"{stream.name} holds sums, of which no single packet can be had; give the packets, or no --each."
                 )
-            for block in READERS[kind](head, file, name, expected, collected):
+            for block in READERS[kind](stream, expected, collected):
                 tally_packets(block, expected, collected)
                 for features, y in collected.fetched:
                     place = np.interp(expected.table.estimate(y), law.values, np.arange(len(law.values)))

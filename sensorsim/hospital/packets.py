@@ -5,6 +5,7 @@ blocks of packets, one a row, and counts cells and ends that are no packets as r
 """
 
 import csv
+import hashlib
 import string
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,7 @@ MOST_AT_ONCE = 1 << 16  # packets, so that float sums over them are exact
 IN_CACHE = 1 << 17  # bytes of packets, or fields, that are processed together
 LOW_BITS = 23  # squares are summed in two parts, high and low bits, whose sums a float holds exactly
 
+SHORT = 256  # bytes; shorter files of different sensors may be equal
 LOOK = 1 << 20  # bytes at the beginning that decide the form
 BLOCK = 1 << 22
 LINES = 1 << 20
@@ -217,19 +219,55 @@ def _field(columns: Bytes, at: int, bits: int) -> Words:
 # ── read ──
 
 
-def detect_form(file: BinaryIO, name: str, form: str | None = None) -> tuple[str, bytes]:
-    """Read the beginning of a file; return its form and what was read, without a byte order mark unless binary.
+class Stream:
+    """A file that is read once: its beginning can be looked at before, and what is read is hashed."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.file, self.name = file, name
+        self._ahead, self._hash, self._length = b"", hashlib.sha256(), 0
+
+    def look(self) -> bytes:
+        """Return the beginning, or what is left of it."""
+        self._ahead = self._ahead or self.read(LOOK)
+        return self._ahead
+
+    def skip(self, count: int) -> None:
+        """Leave out some bytes of the beginning."""
+        self._ahead = self._ahead[count:]
+
+    def read(self, most: int) -> bytes:
+        """Return the beginning that was looked at, else at most `most` bytes; no bytes at the end."""
+        if self._ahead:
+            found, self._ahead = self._ahead, b""
+            return found
+        found = self.file.read(most)
+        self._hash.update(found)
+        self._length += len(found)
+        return found
+
+    def digest(self) -> bytes | None:
+        """Return the hash of the file once it is read; None if it is so short that sensors may agree by chance."""
+        if self._ahead:  # Parquet is not read in order
+            self.file.seek(0)
+            self._ahead, self._hash, self._length = b"", hashlib.sha256(), 0
+            while self.read(BLOCK):
+                pass
+        return self._hash.digest() if self._length > SHORT else None
+
+
+def detect_form(stream: Stream, form: str | None = None) -> str:
+    """Return the form of a file from its beginning, and skip its byte order mark unless it is binary.
 
     Sums open with a brace, a table with its header line. No packet opens with a brace or with Parquet's mark: their low
     four bits are no layout. Plain text is hexadecimal; a line that is no packet is refused by itself, so a remark in a
     file does not cost the others.
     """
-    head = file.read(LOOK)
+    head = stream.look()
     text = head.removeprefix(MARK)
     if form is not None:
         pass
     elif text.startswith(MAGIC):
-        with open_parquet(file, name) as parquet:
+        with open_parquet(stream.file, stream.name) as parquet:
             names = column_names(parquet)
         form = PARQUET if PACKET in names or not set(names) >= OF_SUMS else SUMS
     elif text.lstrip().startswith(b"{"):
@@ -238,7 +276,9 @@ def detect_form(file: BinaryIO, name: str, form: str | None = None) -> tuple[str
         form = CSV if PACKET in names else SUMS
     else:
         form = BINARY if text.translate(None, string.printable.encode()) else HEX
-    return form, head if form == BINARY else text
+    if form != BINARY:
+        stream.skip(len(head) - len(text))
+    return form
 
 
 def _header(head: bytes) -> tuple[list[str], str]:
@@ -255,8 +295,9 @@ def _header(head: bytes) -> tuple[list[str], str]:
     return [], SEPARATORS[0]
 
 
-def binary_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def binary_packets(stream: Stream, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read packets that follow each other; the first one that is not empty decides their length."""
+    head = stream.look()
     length, start = min(expected.lengths), len(head) - len(head.lstrip(b"\0"))
     for code, layout in expected.layouts.items():
         first = start // layout.bytes * layout.bytes  # packets before it are zeros of the same length
@@ -264,36 +305,33 @@ def binary_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, t
             length = layout.bytes
             break
     size = max(1, BLOCK // length) * length
-    block = head
-    while True:
+    block = b""
+    while more := stream.read(size):
+        block += more
         whole = len(block) // length * length
         if whole:
             yield np.frombuffer(block, np.uint8, whole).reshape(-1, length)
-        more = file.read(size)
-        if not more:
-            break
-        block = block[whole:] + more
-    if len(block) > whole:
+        block = block[whole:]
+    if block:
         tally.rejected["length"] += 1  # the file is cut off in its last packet
 
 
-def hex_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def hex_packets(stream: Stream, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read a packet a line; blank lines are ignored. A line that is too long is cut, and stays too long."""
     longest = 2 * max(expected.lengths) + 1
-    block, rest = head, b""
-    while block:
+    rest = b""
+    while block := stream.read(LINES):
         *lines, rest = (rest + block.translate(None, SPACE)).split(b"\n")
         yield from _hex_cells(lines, expected, tally)
         rest = rest[:longest]
-        block = file.read(LINES)
     yield from _hex_cells([rest], expected, tally)
 
 
-def csv_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def csv_packets(stream: Stream, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read a packet a row, in hexadecimal, from the column `packet`; blank cells and other columns are ignored."""
-    names, separator = _header(head)
+    names, separator = _header(stream.look())
     place = names.index(PACKET)
-    rows = csv.reader(_csv_lines(head, file, name, separator), delimiter=separator, strict=True)
+    rows = csv.reader(_csv_lines(stream, separator), delimiter=separator, strict=True)
     try:
         next(rows)
         while some := list(islice(rows, ROWS)):
@@ -301,20 +339,21 @@ def csv_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tall
             tally.rejected["length"] += sum(0 < len(row) <= place for row in some)
             yield from _hex_cells(cells, expected, tally)
     except csv.Error as error:
-        raise InputError(f"{name} cannot be read as CSV ({error}); is a quote left open? Write it again.") from None
+        raise InputError(
+            f"{stream.name} cannot be read as CSV ({error}); is a quote left open? Write it again."
+        ) from None
 
 
-def _csv_lines(head: bytes, file: BinaryIO, name: str, separator: str) -> Iterator[str]:
+def _csv_lines(stream: Stream, separator: str) -> Iterator[str]:
     """Yield lines with their ends, without spaces, each byte as a character."""
     space = SPACE.replace(separator.encode(), b"")
-    block, rest = head, b""
-    while block:
+    rest = b""
+    while block := stream.read(LINES):
         *lines, rest = (rest + block.translate(None, space)).split(b"\n")
         for line in lines:
             yield line.decode("latin-1") + "\n"
         if len(rest) > MOST_ROW:
-            raise InputError(f"{name} has a line of more than {MOST_ROW} bytes; write it again as CSV.")
-        block = file.read(LINES)
+            raise InputError(f"{stream.name} has a line of more than {MOST_ROW} bytes; write it again as CSV.")
     if rest:
         yield rest.decode("latin-1")
 
@@ -337,9 +376,9 @@ def _hex_cells(cells: list[bytes], expected: Expected, tally: Tally) -> Iterator
     tally.rejected["length"] += int(used)
 
 
-def parquet_packets(head: bytes, file: BinaryIO, name: str, expected: Expected, tally: Tally) -> Iterator[Bytes]:
+def parquet_packets(stream: Stream, expected: Expected, tally: Tally) -> Iterator[Bytes]:
     """Read a packet a row from the column `packet`: bytes, or text in hexadecimal. Empty cells are ignored."""
-    arrow, types = need_arrow(), need_arrow().types
+    arrow, types, file, name = need_arrow(), need_arrow().types, stream.file, stream.name
     longest = 4 * max(expected.lengths) + 256  # characters of a cell, spaces included
     with open_parquet(file, name) as parquet:
         if column_names(parquet).count(PACKET) != 1:
@@ -373,7 +412,7 @@ def _binary_cells(cells: list[bytes], expected: Expected, tally: Tally) -> Itera
         yield np.frombuffer(packets, np.uint8).reshape(-1, length)
 
 
-READERS: dict[str, Callable[[bytes, BinaryIO, str, Expected, Tally], Iterator[Bytes]]] = {
+READERS: dict[str, Callable[[Stream, Expected, Tally], Iterator[Bytes]]] = {
     BINARY: binary_packets,
     HEX: hex_packets,
     CSV: csv_packets,

@@ -1,6 +1,5 @@
 """Receive files of packets: count what is valid, estimate means with intervals. Memory is bounded for any file size."""
 
-import hashlib
 import io
 import os
 import stat
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +21,13 @@ from sensorsim._util.terminal import counted
 from sensorsim.hospital.confidence import LEVEL, law_of, mean_interval
 from sensorsim.hospital.packets import (
     BINARY,
-    BLOCK,
     HEX,
     MOST_SUMMED,
     READERS,
     STAIRS_COLUMNS,
     SUMS,
     Expected,
+    Stream,
     Tally,
     detect_form,
     tally_packets,
@@ -43,14 +42,13 @@ if TYPE_CHECKING:
     from sensorsim.noise.noise_table import NoiseTable
 
 Source = str | os.PathLike[str] | bytes  # a path, - for standard input, or bytes
-SHORT = 256  # bytes; shorter files of different sensors may be equal
 PRIVACY = "local, per record"
 SHOWN = 14  # features that a repr lists
 
 
 @dataclass(frozen=True)
 class FeatureMean:
-    """One feature: the unbiased mean, which noise may put outside 0 … 1, and the limits of the mean of x."""
+    """Unbiased mean of a feature, which noise may put outside 0 … 1, and the limits of the mean of x."""
 
     feature: int  # as packets number it, from 0 on
     count: int
@@ -61,7 +59,7 @@ class FeatureMean:
 
 @dataclass(frozen=True)
 class DirectionMean:
-    """One direction of a sketch: the unbiased mean of u·R², which is that of (s·(x - c))² where nothing is clipped."""
+    """Unbiased mean of u·R² along a direction of a sketch: that of (s·(x - c))² where nothing is clipped."""
 
     direction: int
     count: int
@@ -210,14 +208,14 @@ def receive(
     single = [] if isinstance(packets, bytes) else [source.hex() for source in given if isinstance(source, bytes)]
     if single:
         lines = io.BytesIO("\n".join(single).encode())
-        total += _receive_file(lines, "the packets", HEX, expected)[0]
+        total += _receive_file(Stream(lines, "the packets"), HEX, expected)[0]
         given = [source for source in given if not isinstance(source, bytes)]
     seen: dict[bytes | tuple[int, int], str] = {}  # names by inode, and by content or sums
     for source in given:
-        with open_source(source) as (file, name):
-            _check_new(seen, _inode(file), name)
-            found, digest, what = _receive_file(file, name, form, expected)
-            _check_new(seen, digest, name, what)
+        with open_source(source) as stream:
+            _check_new(seen, _inode(stream.file), stream.name)
+            found, digest, what = _receive_file(stream, form, expected)
+            _check_new(seen, digest, stream.name, what)
             total += found
     return Received(table, total, sketch)
 
@@ -242,73 +240,43 @@ def _inode(file: BinaryIO) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
-class _HashedStream:
-    """Hash a file while it is read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._hash, self._length = file, hashlib.sha256(), 0
-
-    def read(self, most: int = BLOCK) -> bytes:
-        found = self._file.read(most)
-        self._hash.update(found)
-        self._length += len(found)
-        return found
-
-    def seekable(self) -> bool:
-        return False
-
-    @property
-    def digest(self) -> bytes | None:
-        return self._hash.digest() if self._length > SHORT else None
-
-
-def _receive_file(
-    file: BinaryIO, name: str, form: str | None, expected: Expected
-) -> tuple[Statistics, bytes | None, str]:
+def _receive_file(stream: Stream, form: str | None, expected: Expected) -> tuple[Statistics, bytes | None, str]:
     """Return the sums of a file, a digest of its content or sums, and which of the two it is of."""
-    stream = _HashedStream(file)
-    if file.seekable():
-        start = file.tell()
-        while stream.read():
-            pass
-        file.seek(start)
-    else:
-        file = cast(BinaryIO, stream)
-    form, head = detect_form(file, name, form)
+    form = detect_form(stream, form)
     if form == SUMS:
-        found = read_sums(head, file, name)
-        found.check(expected, name)
+        found = read_sums(stream)
+        found.check(expected, stream.name)
         return found, found.digest, "sums"
     total, tally = Statistics.none(expected), Tally.of(expected)
 
     def statistics() -> Statistics:
         return Statistics.of(expected, tally.sums(), tally.accepted, tally.empty, tally.rejected)
 
-    for block in READERS[form](head, file, name, expected, tally):
+    for block in READERS[form](stream, expected, tally):
         tally_packets(block, expected, tally)
         if tally.accepted >= MOST_SUMMED:
             total += statistics()
             tally.clear()
-    return total + statistics(), stream.digest, "content"
+    return total + statistics(), stream.digest(), "content"
 
 
 @contextmanager
-def open_source(source: Source) -> Iterator[tuple[BinaryIO, str]]:
-    """Open a source as a file, with its name for messages; report a stream that may have to be waited for."""
+def open_source(source: Source) -> Iterator[Stream]:
+    """Open a source, with its name for messages; report one that may have to be waited for."""
     if isinstance(source, bytes):
-        yield io.BytesIO(source), "the packets"
+        yield Stream(io.BytesIO(source), "the packets")
         return
-    stream, name = is_stream(source), "standard input" if source == "-" else str(source)
-    with progress.step(f"waiting for packets from {name}, up to its end" if stream else "reading packets"):
+    name = "standard input" if source == "-" else str(source)
+    with progress.step(f"waiting for packets from {name}, up to its end" if is_stream(source) else "reading packets"):
         if source == "-":
-            yield sys.stdin.buffer, name
+            yield Stream(sys.stdin.buffer, name)
             return
         try:
             mode = Path(source).stat().st_mode
             if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
                 raise InputError(f"{source} is a device and has no end; give a file or a pipe of packets, or - .")
             with Path(source).open("rb") as file:  # waits for the writer of a pipe
-                yield file, name
+                yield Stream(file, name)
         except OSError as error:
             raise InputError(f"cannot read {source}: {error.strerror}; give a file of packets.") from None
 

@@ -25,13 +25,13 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import of_version, strict_json, suffix_of, write_whole
 from sensorsim.datasets.parquet import MAGIC, check_group, column_names, is_text, need_arrow, open_parquet
 from sensorsim.datasets.public_ranges import brief
-from sensorsim.hospital.packets import CSV, MARK, PARQUET, REASONS, STAIRS_COLUMNS, Expected
+from sensorsim.hospital.packets import CSV, MARK, PARQUET, REASONS, STAIRS_COLUMNS, Expected, Stream
 from sensorsim.kernels.formats import DIRECTION_BITS, LIMIT, N
 from sensorsim.noise.kinds.rows_table import MOST_SYMBOLS
 
@@ -196,11 +196,6 @@ def write_days(path: Name, firmware: "Firmware", tally: Any) -> None:
     from sensorsim.hospital.receiver import Received
 
     expected = Expected(firmware)
-    if tally.ndim != 3 or tally.shape[1:] != (expected.n, len(expected.columns)) or not len(tally):
-        raise InputError(
-            f"sums of shape {tally.shape} are not of this table; give (days, {expected.n}, {len(expected.columns)}), "
-            "one day or more."
-        )
     check_size(path, *tally.shape)
     if form_to_write(path) == JSON:
         total = sum(day.astype(object) for day in tally)  # as Python integers: 64 bits may hold a day but not all
@@ -212,19 +207,20 @@ def write_days(path: Name, firmware: "Firmware", tally: Any) -> None:
 
 
 def _table_content(path: Name, head: Statistics, tally: Any, packets: list[list[int]]) -> bytes:
-    blocks, file = _blocks(head, tally, packets), io.BytesIO()
+    """Return a table of sums (days, features, columns) and of packets (days, PACKETS), made a few days at a time."""
+    step, file = max(1, GROUP // head.n), io.BytesIO()
+    blocks = (_block(head, tally, packets, range(len(tally))[at : at + step]) for at in range(0, len(tally), step))
     first = next(blocks)
     if form_to_write(path) == CSV:
-        text = io.TextIOWrapper(file, "utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(first)
+        from pandas import DataFrame
+
         for block in chain([first], blocks):
-            writer.writerows(zip(*block.values(), strict=True))
-        text.flush()
+            lines = DataFrame(block).to_csv(index=False, header=block is first, lineterminator="\n")
+            file.write(str(lines).encode())
         return file.getvalue()
     arrow = need_arrow()
 
-    def kind(name: str, values: list[Any]) -> Any:
+    def kind(name: str, values: Any) -> Any:
         """Return the type: only the sums of many files, which are one block, may be wider than 64 bits."""
         if name in TEXT:
             return arrow.string()
@@ -237,20 +233,19 @@ def _table_content(path: Name, head: Statistics, tally: Any, packets: list[list[
     return file.getvalue()
 
 
-def _blocks(head: Statistics, tally: Any, packets: list[list[int]]) -> Iterator[dict[str, list[Any]]]:
-    """Yield columns of a few days at a time: as Python objects, all days would take a gigabyte."""
-    shared = dict(zip(SHARED, (head.identity, head.epsilon, head.n, head.k, SCHEMA_VERSION), strict=True))
-    step = max(1, GROUP // head.n)
-    for first in range(0, len(tally), step):
-        part, days = tally[first : first + step], packets[first : first + step]
-        block = {DAY: [day for day in range(first, first + len(part)) for _ in range(head.n)]}
-        block[FEATURE] = list(range(head.n)) * len(part)
-        block |= {name: part[:, :, i].ravel().tolist() for i, name in enumerate(head.columns)}
-        zeros = [0] * (head.n - 1)
-        block |= {name: [cell for day in days for cell in (day[i], *zeros)] for i, name in enumerate(PACKETS)}
-        if len(tally) == 1:
-            del block[DAY]
-        yield block | {name: [value] * (head.n * len(part)) for name, value in shared.items()}
+def _block(head: Statistics, tally: Any, packets: list[list[int]], days: range) -> dict[str, Any]:
+    """Return the columns of some days."""
+    import numpy as np
+
+    part, n = tally[days.start : days.stop], head.n
+    counts = np.zeros((len(days), n, len(PACKETS)), np.int64)
+    counts[:, 0] = packets[days.start : days.stop]
+    block: dict[str, Any] = {DAY: np.repeat(days, n)} if len(tally) > 1 else {}
+    block[FEATURE] = np.tile(np.arange(n), len(days))
+    block |= {name: part[:, :, i].ravel() for i, name in enumerate(head.columns)}
+    block |= {name: counts[:, :, i].ravel() for i, name in enumerate(PACKETS)}
+    shared = zip(SHARED, (head.identity, head.epsilon, head.n, head.k, SCHEMA_VERSION), strict=True)
+    return block | {name: [value] * (len(days) * n) for name, value in shared}
 
 
 # ── read ──
@@ -260,20 +255,21 @@ def read_received(path: Name) -> Statistics:
     """Read and check a file of `sensorsim receive --out`; `receive` with its table makes means of it again."""
     try:
         with Path(path).open("rb") as file:
-            return read_sums(file.read(len(MAGIC)), file, str(path))
+            return read_sums(Stream(file, str(path)))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; give a file of `sensorsim receive --out`.") from None
 
 
-def read_sums(head: bytes, file: BinaryIO, name: str) -> Statistics:
-    """Read sums from a file of any form that starts with `head`."""
+def read_sums(stream: Stream) -> Statistics:
+    """Read sums from a file of any form."""
+    head, name = stream.look(), stream.name
     if head.startswith(MAGIC):
-        with open_parquet(file, name, TEXT) as parquet, _refuse_altered(name):
+        with open_parquet(stream.file, name, TEXT) as parquet, _refuse_altered(name):
             names = column_names(parquet)
             if parquet.metadata.num_rows > MOST_LINES or len(names) > MOST_SYMBOLS + len(PACKETS) + 8:
                 raise ValueError("size")
             return _sum_days(names, _parquet_rows(parquet, name), name)
-    content = head + file.read(MOST_BYTES)
+    content = head + stream.file.read(MOST_BYTES)
     with _refuse_altered(name):
         if content.lstrip().startswith(b"{"):
             return parse_sums(_check_version(strict_json(content) if len(content) <= MOST_JSON else {}, name))

@@ -1,22 +1,22 @@
 """An exported sensor under a prefix of the team's own: nothing of it keeps the usual one."""
 
 import re
-from importlib.resources import files
 
 import pytest
 from exported import BOARDS, STRICT, export, need, run
 
-from sensorsim.codegen.write import template
+from sensorsim.codegen.package_options import Options
+from sensorsim.codegen.rendering import template
+from sensorsim.codegen.sensor_package import PORTS, _build_files, firmware_of
 
 
 def test_no_name_of_a_template_escapes_the_prefix():
     """Under another prefix two sensors live in one program; CONFIG_SS_ and libss_ would not."""
-    folder = files("sensorsim.codegen") / "templates" / "sensor"
-    for part in ("ports", "examples", "build"):
-        for path in (folder / part).rglob("*.*"):
-            text = template(str(path.relative_to(folder.parent)), "acme_")
-            assert re.findall(r"(?i)\w*(?<![a-z])ss_\w*", text) == [], path
-            assert text.isascii(), path
+    options = Options(prefix="acme_")
+    texts = _build_files({}, firmware_of(options), options, "")
+    texts |= {path: template(f"sensor/{path}", "acme_") for path in PORTS}
+    for path, text in texts.items():
+        assert re.findall(r"(?i)\w*(?<![a-z])ss_\w*", text) == [] and text.isascii(), path
 
 
 TWO = """\

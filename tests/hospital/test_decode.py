@@ -269,23 +269,6 @@ def test_sums_give_means_and_no_single_records(ward, tmp_path, capsys):
     assert code == 2 and "no single packet" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--user", "1"), "no user 1"),
-        (("--packets", "absent.bin"), "cannot read absent.bin"),
-        (("--model", "absent.npz"), "there is no file absent.npz"),
-    ],
-)
-def test_bad_input_gets_a_sentence(ward, tmp_path, capsys, monkeypatch, words, says):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "p.bin").write_bytes(b"")
-    given = {"--model": ward / "linear.npz", "--table": ward / "table.txt", "--packets": "p.bin"}
-    given |= dict([words])
-    code, out, said = run(capsys, "decode", *(word for pair in given.items() for word in pair))
-    assert code == 2 and out == "" and says in said and said.count("\n") == 1
-
-
 def test_neither_decode_nor_evaluate_loads_torch(ward, tmp_path):
     model, table = load(str(ward / "linear.npz")), table_for("rows", 6.4, L, 1)
     x = records_for(model, str(ward / "days.csv")).x[:50]
@@ -297,14 +280,3 @@ def test_neither_decode_nor_evaluate_loads_torch(ward, tmp_path):
     every = [[str(word) for word in words] for words in (["decode", *given], ["decode", *given, "--each"], evaluate)]
     done = subprocess.run([sys.executable, "-c", program.format(every)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_names_of_columns_are_cut_only_where_they_do_not_fit(monkeypatch):
-    from sensorsim.commands.decode import DecodedRecords, _Table
-
-    monkeypatch.setenv("COLUMNS", "80")
-    few = _Table(DecodedRecords(("heart rate at rest", "spo2"), ("1/min", "%"), "", lambda counts: iter(())))
-    assert few.head.split("\n")[0] == f"heart rate at rest {'spo2':>12}" and few.left_out == 0
-    assert few.row(0, [61.0, 97.0]) == f"{'61':>18} {'97':>12}\n"
-    many = _Table(DecodedRecords(("heart rate at rest",) * 7, ("",) * 7, "", lambda counts: iter(())))
-    assert many.head.split("\n")[0] == " ".join(["heart rate a"] * 6) and many.left_out == 1

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 PATH = Path(__file__).parents[2] / "bench" / "goals.py"
@@ -69,17 +68,6 @@ def test_a_little_epsilon_does_no_harm(name: str) -> None:
 def test_enough_epsilon_is_better_than_before(name: str) -> None:
     cells = [one for one in some_cells(name, 4, (6.4,)) if one.mechanism == "sampled"]
     assert len(cells) == 2 and not not_above_before(cells)
-
-
-def test_the_sets_differ_in_kind() -> None:
-    """Means below, above and around the middle; with and without two values only; likeness and its opposite."""
-    means = {name: one.x.mean() for name, one in sets().items()}
-    assert means["generator"] < 0.3 < 0.7 < means["mirrored"] and 0.45 < means["half mirrored"] < 0.55
-    assert set(np.unique(sets()["binary"].x)) == {0.0, 1.0}
-    assert sets()["wide"].n == 64 and all(one.n == 14 for name, one in sets().items() if name != "wide")
-    assert min(known.low for known in sets()["vital signs"].ranges) < -30
-    every = sets().values()
-    assert all(one.x.min() >= 0 and one.x.max() <= 1 and one.held_out.any() for one in every)
 
 
 # ── slow: the whole table ──

@@ -20,7 +20,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from sensorsim._util.errors import InputError
 from sensorsim.hospital.confidence import law_of, mean_interval
 from sensorsim.noise.batch_release import release_records
 from sensorsim.noise.noise_table import READY_EPSILONS, NoiseTable, certified, make_table, ready_table
@@ -328,33 +327,26 @@ def share_of_misses(table: NoiseTable, name: str, count: int, runs: int, seed: i
     return float(np.mean((means < low - 1e-9) | (means > high + 1e-9)))
 
 
-def test_simulated_a_little() -> None:
-    runs = 4000
-    for seed, (epsilon, count, name) in enumerate(
-        [("0.4", 100, "uniform"), ("1.6", 30, "beta"), ("3.2", 1000, "zeros and ones"), ("6.4", 100, "between")]
-    ):
-        missed = share_of_misses(ready_table(epsilon, 1), name, count, runs, seed)
-        assert missed * runs <= binom.ppf(1 - 1e-6, runs, 0.05)
+A_LITTLE = [("rows", "0.4", "uniform"), ("rows", "1.6", "beta"), ("rows", "3.2", "zeros and ones")]
+A_LOT = [*itertools.product(["rows"], READY_EPSILONS, X)]
+A_LOT += itertools.product(["stairs"], ["0.1", "1.6", "6.4"], ["between", "some ones", "knots", "beta"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", X)
-@pytest.mark.parametrize("epsilon", READY_EPSILONS)
-def test_simulated(epsilon: str, name: str) -> None:
+def table_of(kind: str, epsilon: str) -> NoiseTable:
+    return ready_table(epsilon, 1) if kind == "rows" else make_table("stairs", epsilon, 1, frac_bits=6)
+
+
+def slowly(cases: Iterable[tuple[str, str, str]]) -> list[Any]:
+    return [pytest.param(*case, marks=[] if case in A_LITTLE else pytest.mark.slow) for case in cases]
+
+
+@pytest.mark.parametrize("kind, epsilon, name", slowly(A_LOT))
+def test_simulated(kind: str, epsilon: str, name: str) -> None:
     """10^4 receptions each; more misses than 5 % by chance alone would be one in a million."""
     runs = 10_000
     for count in (10, 100, 1000, 10_000, 100_000):
-        missed = share_of_misses(ready_table(epsilon, 1), name, count, runs, count)
+        missed = share_of_misses(table_of(kind, epsilon), name, count, runs, count)
         assert missed * runs <= binom.ppf(1 - 1e-6, runs, 0.05), (count, missed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.1", "1.6", "6.4"])
-def test_simulated_stairs(epsilon: str) -> None:
-    table, runs = make_table("stairs", epsilon, 1, frac_bits=6), 10_000
-    for name, count in itertools.product(("between", "some ones", "knots", "beta"), (10, 1000, 100_000)):
-        missed = share_of_misses(table, name, count, runs, count)
-        assert missed * runs <= binom.ppf(1 - 1e-6, runs, 0.05), (name, count, missed)
 
 
 def test_through_the_sensor_s_kernels() -> None:
@@ -408,14 +400,6 @@ def most(runs: int) -> float:
     return float(binom.ppf(1 - 1e-6, runs, TAIL)) / runs
 
 
-def test_people_a_little() -> None:
-    runs = 40_000
-    for seed, (epsilon, count, name) in enumerate(
-        [("0.4", 100, "beta"), ("1.6", 10, "rare ones"), ("1.6", 1000, "zeros and ones"), ("6.4", 100, "some ones")]
-    ):
-        assert missed_a_side(ready_table(epsilon, 1), PEOPLE[name], count, runs, seed) <= most(runs)
-
-
 def held(table: NoiseTable, people: Shares, came: Shares, count: int, runs: int = 20_000) -> float:
     """Return the share of intervals that hold the mean of all people, where the records that came are others."""
     truth, found = picked(table, people)[0], picked(table, came)[1]
@@ -447,12 +431,15 @@ def test_an_interval_of_the_records_is_none_of_people() -> None:
     assert missed_a_side(table, people, 1000, 4000, 1) <= most(4000)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", READY_EPSILONS)
-def test_people(epsilon: str) -> None:
-    runs = 100_000
-    for name, count in itertools.product(PEOPLE, (10, 30, 100, 1000, 10_000)):
-        missed = missed_a_side(ready_table(epsilon, 1), PEOPLE[name], count, runs, count)
+PEOPLE_CASES = [*itertools.product(["rows"], READY_EPSILONS, PEOPLE)]
+PEOPLE_CASES += itertools.product(["stairs"], ["0.1", "1.6", "6.4"], PEOPLE)
+
+
+@pytest.mark.parametrize("kind, epsilon, name", slowly(PEOPLE_CASES))
+def test_people(kind: str, epsilon: str, name: str) -> None:
+    runs = 40_000
+    for count in (10, 30, 100, 1000, 10_000):
+        missed = missed_a_side(table_of(kind, epsilon), PEOPLE[name], count, runs, count)
         assert missed <= most(runs), (name, count, missed)
 
 
@@ -464,14 +451,6 @@ def test_people_of_0_and_1_at_a_large_epsilon(epsilon: str, count: int, ones: fl
     table, people = make_table("rows", epsilon, 1), {Fraction(0): 1 - ones, Fraction(1): ones}
     found = [missed_a_side(table, people, count, runs, seed) for seed in range(parts)]
     assert sum(found) / parts <= most(runs * parts)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.1", "1.6", "6.4"])
-def test_people_of_stairs(epsilon: str) -> None:
-    table, runs = make_table("stairs", epsilon, 1, frac_bits=6), 20_000
-    for name, count in itertools.product(PEOPLE, (10, 100, 10_000)):
-        assert missed_a_side(table, PEOPLE[name], count, runs, count) <= most(runs), (name, count)
 
 
 @pytest.mark.parametrize("epsilon, count", [("0.2", 3), ("1", 3), ("3.2", 2)])
@@ -525,8 +504,3 @@ def test_width_for_many_people(epsilon: str) -> None:
         assert (high - low) / 2 == pytest.approx(1.95996 * sqrt(worst / count), rel=0.01)
         low_of_records, high_of_records = mean_interval(law, float(m), count)
         assert low <= low_of_records + 1e-9 and high_of_records <= high + 1e-9
-
-
-def test_an_interval_of_something_else() -> None:
-    with pytest.raises(InputError, match="'packets' is not known; give 'records' or 'people'"):
-        mean_interval(law_of(ready_table("1", 1)), 0.5, 10, of="packets")

@@ -4,5 +4,5 @@ if(CONFIG_SS_KERNELS)
   zephyr_library_include_directories(../src)
   zephyr_library_compile_definitions_ifdef(CONFIG_SS_NO_HW_DIV SS_NO_HW_DIV)
   zephyr_library_sources(
-@SOURCES@)
+    ../{{ sources | join("\n    ../") }})
 endif()

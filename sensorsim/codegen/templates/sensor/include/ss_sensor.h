@@ -1,8 +1,9 @@
+{% from 'sensor/privacy.jinja' import about, protects with context %}
 /**
  * @file ss_sensor.h
  * @brief A private sensor: records go in, packets that protect them come out.
  *
- * @ABOUT@
+ * {{ about(firmware) | in_comment }}
  *
  * The board gives four functions (ss_port). Open the sensor once after every reset, then release a
  * record whenever one is complete:
@@ -15,9 +16,9 @@
  * }
  * @endcode
  *
- * What a packet protects: @PROTECTS@
+ * {{ ("What a packet protects: " ~ protects(firmware)) | in_comment }}
  *
- * @TIME@
+ * {{ time | in_comment }}
  *
  * One task owns a sensor: on an RTOS define SS_ENTER() and SS_LEAVE() (src/ss_guard.h), or call it from
  * one task. Keep one sensor for one journal. On a Unix system threads take turns, and in a forked process
@@ -39,30 +40,41 @@ extern "C" {
 #endif
 
 /** The sensorsim that made this package. */
-#define SS_VERSION "@VERSION@"
+#define SS_VERSION "{{ version }}"
 
 /** Features of a record, as the application gives it. */
-#define SS_FEATURES @FEATURES@
-@HIDDEN@/** Of these so many are released in one packet. */
-#define SS_RELEASED @RELEASED@
+#define SS_FEATURES {{ firmware.n }}
+{% if firmware.encoder %}
+
+/** Hidden units that the encoder makes of them. */
+#define SS_HIDDEN {{ firmware.features }}
+
+{% elif firmware.sketch %}
+
+/** Public directions; the square of a record along one of them is what is released. */
+#define SS_DIRECTIONS {{ firmware.features }}
+
+{% endif %}
+/** Of these so many are released in one packet. */
+#define SS_RELEASED {{ firmware.k }}
 
 /** Bytes of a packet. */
-#define SS_PACKET_BYTES @PACKET_BYTES@
+#define SS_PACKET_BYTES {{ firmware.layout.bytes }}
 
 /** Bytes of one of the two slots of the journal. */
-#define SS_SLOT_BYTES @SLOT_BYTES@
+#define SS_SLOT_BYTES {{ slot_bytes }}
 
 /** Epsilon of one release, as it was proved at export. */
-#define SS_EPSILON "@EPSILON@"
+#define SS_EPSILON "{{ firmware.epsilon }}"
 
 /** Length of an epoch in days. */
-#define SS_BUDGET_DAYS @BUDGET_DAYS@U
+#define SS_BUDGET_DAYS {{ firmware.budget_days }}U
 
 /** Epsilon that an epoch may spend. */
-#define SS_BUDGET_EPSILON "@BUDGET_EPSILON@"
+#define SS_BUDGET_EPSILON "{{ firmware.budget }}"
 
 /** Releases that an epoch allows: the budget over the epsilon of one, rounded down. */
-#define SS_BUDGET_MOST @BUDGET@U
+#define SS_BUDGET_MOST {{ firmware.releases }}U
 
 #ifndef SS_BUDGET
 /** Releases that this build allows in an epoch: SS_BUDGET_MOST, or fewer where it is defined so. */
@@ -74,7 +86,7 @@ extern "C" {
 
 #ifndef SS_RESERVE
 /** Releases that one store counts ahead; a reset loses those that were not used. */
-#define SS_RESERVE @RESERVE@U
+#define SS_RESERVE {{ firmware.reserve }}U
 #endif
 #if (SS_RESERVE < 1) || (SS_RESERVE > 255)
 #error "SS_RESERVE must be 1 to 255"
@@ -82,16 +94,19 @@ extern "C" {
 
 /** What a call answers. On anything but SS_OK the packet is all zeros and nothing was released. */
 typedef enum {
-@STATUS@
+{% for one in Status %}
+{% set comma = "" if loop.last else "," %}
+    SS_{{ "%-16s" | format(one.name ~ " = " ~ one.value ~ comma) }} /**< {{ one.about }} */
+{% endfor %}
 } ss_status;
 
 /** What only the board can do. Functions answer 0 for success and anything else for failure. */
 typedef struct {
     /** Handed to every function as it is. */
     void *board;
-    /** Fill the bytes from a true random generator, at least @CLAIMED_BITS@ bits of min-entropy in each byte. Every open reads
-     *  @START_UP@ bytes and tests them (NIST SP 800-90B, 4.4, and for patterns). Found are bytes that stick, lean to some
-     *  values, count (in 1, 2, 4 or 8 bytes) or repeat a cycle of up to @LONGEST_CYCLE@. Not found is what looks random
+    /** Fill the bytes from a true random generator, at least {{ health.CLAIMED_BITS }} bits of min-entropy in each byte. Every open reads
+     *  {{ health.START_UP }} bytes and tests them (NIST SP 800-90B, 4.4, and for patterns). Found are bytes that stick, lean to some
+     *  values, count (in 1, 2, 4 or 8 bytes) or repeat a cycle of up to {{ health.LONGEST_CYCLE }}. Not found is what looks random
      *  and is not: a seed that is known, rand(), a counter under a cipher. */
     int (*entropy)(void *board, uint8_t *bytes, uint32_t count);
     /** Read a slot (0 or 1) of non-volatile memory. Blank memory reads 0xFF. */
@@ -105,7 +120,9 @@ typedef struct {
 
 /** A sensor. All of it is private to the functions below; start it as zeros (static, or memset). */
 typedef struct {
-@MEMBERS@
+{% for line in members %}
+    {{ line }}
+{% endfor %}
 } ss_sensor;
 
 /**
@@ -123,7 +140,7 @@ ss_status ss_sensor_open(ss_sensor *sensor, const ss_port *port);
  * Release one record. The journal counts it before anything is drawn.
  *
  * @param sensor  an open sensor
- * @param x       the record: @X_ABOUT@
+ * @param x       the record: {{ firmware.n }} features in UQ15, 32768 for 1; larger values count as 1
  * @param packet  SS_PACKET_BYTES bytes to send, all zeros on failure
  * @return SS_OK, or why nothing was released
  */

@@ -3,7 +3,9 @@
 
 #include "ss_guard.h"
 #include "ss_sensor.h"
-@INCLUDES@
+{% for name in headers %}
+#include "{{ name }}"
+{% endfor %}
 
 #define SS_OPEN 0x53454E53U /* a sensor that was never opened does not hold this by accident */
 #define SS_PACKET_SIZE ((uint32_t)SS_PACKET_BYTES)
@@ -11,7 +13,7 @@
 
 SS_CHECK(budget_is_allowed, (SS_BUDGET >= 1) && (SS_BUDGET <= SS_BUDGET_MOST));
 
-static const uint8_t ss_identity[@IDENTITY_BYTES@] = { @IDENTITY@ };
+static const uint8_t ss_identity[{{ firmware.journal_identity | length }}] = { {% for byte in firmware.journal_identity %}{{ "0x%02XU" | format(byte) }}{{ "" if loop.last else ", " }}{% endfor %} };
 
 /* Overwrite the stack that functions called before may have left keys or words on. */
 static void ss_scrub_stack(void)
@@ -32,7 +34,7 @@ static uint32_t ss_mark(const ss_sensor *sensor)
 /* Draw a release with the constants of this firmware. */
 static void ss_draw(ss_sensor *sensor, const uint16_t x[SS_FEATURES], uint8_t packet[SS_PACKET_BYTES])
 {
-@DRAW@
+{{ draw }}
 }
 
 /* Called through this, so that what it leaves on the stack lies where ss_scrub wipes. */
@@ -44,9 +46,12 @@ ss_status ss_sensor_open(ss_sensor *sensor, const ss_port *port)
     if ((sensor != NULL) && (port != NULL)) {
         SS_ENTER();
         sensor->port = *port;
-        status = (ss_status)ss_open_sensor(sensor, ss_identity, @CRC@, SS_BUDGET, SS_RESERVE, @CRC_SIZE@U);
+        status = (ss_status)ss_open_sensor(sensor, ss_identity, {{ crc }}, SS_BUDGET, SS_RESERVE, {{ crc_size }}U);
         if (status == SS_OK) {
-@START@            sensor->open = ss_mark(sensor);
+{% if start %}
+            {{ start }}(sensor);
+{% endif %}
+            sensor->open = ss_mark(sensor);
         }
         ss_scrub();
         SS_LEAVE();
@@ -57,7 +62,7 @@ ss_status ss_sensor_open(ss_sensor *sensor, const ss_port *port)
 /* Count a release and draw it. */
 static ss_status ss_release(ss_sensor *sensor, const uint16_t x[SS_FEATURES], uint8_t packet[SS_PACKET_BYTES])
 {
-    const ss_status status = (ss_status)ss_count_release(sensor, ss_identity, @CRC@, SS_BUDGET, SS_RESERVE, @CRC_SIZE@U);
+    const ss_status status = (ss_status)ss_count_release(sensor, ss_identity, {{ crc }}, SS_BUDGET, SS_RESERVE, {{ crc_size }}U);
     if (status == SS_OK) {
         ss_draw_apart(sensor, x, packet);
         ss_scrub();

@@ -9,7 +9,7 @@
 #include "ss_tables.h"
 
 #define FIRST_EPOCH 100U
-#define PACKETS @PACKETS@U
+#define PACKETS {{ packets | length }}U
 #define REOPENED 4U /* packets before the sensor is opened again */
 #define LONGEST_BUDGET 64U /* that is spent whole */
 
@@ -91,11 +91,102 @@ static bool is_zero(const uint8_t packet[SS_PACKET_BYTES])
     }
     return any == 0U;
 }
-@TABLE_CHECKS@
+
+/* CRC-32 of the table, its bytes in the order of little-endian memory, and of the constants that go with it. */
+static uint32_t crc_of(uint32_t sum, uint32_t value, uint32_t bytes)
+{
+    for (uint32_t i = 0U; i < (8U * bytes); i++) {
+        const uint32_t bit = (sum ^ (value >> i)) & 1U;
+        sum = (sum >> 1) ^ ((bit != 0U) ? 0xEDB88320U : 0U);
+    }
+    return sum;
+}
+
+static uint32_t hash(void)
+{
+    uint32_t sum = 0xFFFFFFFFU;
+{% if table.values %}
+    for (uint32_t i = 0U; i < {{ table.values | length }}U; i++) {
+        sum = crc_of(sum, (uint32_t)ss_noise_table[i]{{ " & 0x%XU" | format(256 ** size - 1) if size < 4 else "" }}, {{ size }}U);
+    }
+{% endif %}
+{% for name, _ in table.constants %}
+    sum = crc_of(sum, (uint32_t){{ name }}, 4U);
+{% endfor %}
+    return ~sum;
+}
+{% if counts %}
+{% set rows = counts.rows | length %}
+{% set values = counts.rows[0] | length %}
+
+{% if counts.sums %}
+/* How often each symbol is drawn in each row, from the thresholds: as certified, and in no larger ratio. */
+static bool counts(void)
+{
+{{ expected_counts | indent(4, first=True) }}
+    bool right = true;
+    for (uint32_t symbol = 0U; symbol < {{ values }}U; symbol++) {
+        uint32_t least = 0xFFFFFFFFU;
+        uint32_t most = 0U;
+        for (uint32_t row = 0U; row < {{ rows }}U; row++) {
+            const uint32_t at = (row * {{ values - 1 }}U) + symbol;
+            const uint32_t upper = (symbol < {{ values - 1 }}U) ? (uint32_t)ss_noise_table[at] : 0x10000U;
+            const uint32_t lower = (symbol > 0U) ? (uint32_t)ss_noise_table[at - 1U] : 0U;
+            const uint32_t count = upper - lower;
+            right = right && (count == (uint32_t)expected[(row * {{ values }}U) + symbol]);
+            least = (count < least) ? count : least;
+            most = (count > most) ? count : most;
+        }
+        right = right && (most <= 0xFFFFU) && (least <= 0xFFFFU) && ((most * {{ ratio.denominator }}U) <= (least * {{ ratio.numerator }}U));
+    }
+    return right;
+}
+{% else %}
+{% set entries = counts.rows[0] | sum %}
+/* How often each value stands in each row of the table: as certified. */
+static bool counts(void)
+{
+{{ expected_counts | indent(4, first=True) }}
+    bool right = true;
+    for (uint32_t row = 0U; row < {{ rows }}U; row++) {
+        for (uint32_t value = 0U; value < {{ values }}U; value++) {
+            uint32_t count = 0U;
+            for (uint32_t i = 0U; i < {{ entries }}U; i++) {
+                const int32_t entry = (int32_t)ss_noise_table[(row * {{ entries }}U) + i];
+                count += (entry == ((int32_t)value + ({{ counts.least }}))) ? 1U : 0U;
+            }
+            right = right && (count == (uint32_t)expected[(row * {{ values }}U) + value]);
+        }
+    }
+    return right;
+}
+{% endif %}
+{% endif %}
+
+static uint32_t table(void)
+{
+    uint32_t wrong = 0U;
+    if (hash() != 0x{{ "%08X" | format(table_crc) }}U) {
+        wrong = SS_SELFTEST_TABLE;
+{% if counts %}
+    } else if (!counts()) {
+        wrong = SS_SELFTEST_COUNTS;
+    } else {
+        /* as certified */
+{% endif %}
+    }
+    return wrong;
+}
+
 /* One release in each epoch, with a reset half way. */
 static uint32_t packets(void)
 {
-@EXPECTED@    uint32_t wrong = 0U;
+    static const uint8_t expected[PACKETS][SS_PACKET_BYTES] = {
+{% for packet in packets %}
+        { {% for byte in packet %}{{ "0x%02XU" | format(byte) }}{{ "" if loop.last else ", " }}{% endfor %} }{{ "" if loop.last else "," }}
+{% endfor %}
+    };
+    uint32_t wrong = 0U;
     blank();
     for (uint32_t number = 0U; (number < PACKETS) && (wrong == 0U); number++) {
         uint8_t packet[SS_PACKET_BYTES];
