@@ -3,7 +3,6 @@
 Beside it, comparisons: other operand widths, x87, the break-even division, published cycles, sweeps over n and l.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +29,7 @@ from sensorsim.costing.pricing import (
     printed_list,
     sensor_release,
     sum_counts,
+    sum_steps,
 )
 from sensorsim.costing.record_energy import Choices, WholeRecord, price_whole_record, resolve_choices
 from sensorsim.kernels.formats import N
@@ -312,10 +312,7 @@ def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict
     """
     pricing, pricer_at = report.pricing, report.record.pricers()
     listed = {name: sum_counts((e.operation, e.times) for e in printed_list(name)) for name in _printed_names(report)}
-    derived = {
-        name: sum_counts((operation, times) for (_, operation), times in each.mechanism.symbolic().items())
-        for name, each in report.mechanisms.items()
-    }
+    derived = {name: sum_steps(each.mechanism.symbolic()) for name, each in report.mechanisms.items()}
     for n, l in cases:
         row: dict[str, Any] = {"n": n, "l": l}
         for name, counts in derived.items():
@@ -368,7 +365,4 @@ def compare_published(cpu: str) -> dict[str, object] | None:
 def one_value_cycles(cpu: str) -> float:
     """Return the cycles of our kernel for one value, every operation priced, without its random word."""
     (form,) = (form for form in list_forms("lean") if form.name == ONE_VALUE)
-    counts: Counter[str] = Counter()
-    for (_, operation), times in form.traced(1, 1).items():
-        counts[operation] += times
-    return float(full_pricing(cpu).total(counts).typical)
+    return float(full_pricing(cpu).total(sum_steps(form.traced(1, 1))).typical)

@@ -38,6 +38,7 @@ from sensorsim.costing.pricing import (
     full_pricing,
     packet_layout,
     sensor_operations,
+    sum_steps,
 )
 
 if TYPE_CHECKING:
@@ -395,8 +396,8 @@ def block_operations(source: str) -> Mapping[str, int]:
     """Count the operations of one block of ChaCha by reading the kernel, less the rounds that the source skips."""
     from sensorsim.kernels.chacha20 import chacha20
 
-    whole = Counter({operation: times.at() for (_, operation), times in chacha20.formula().items()})
-    return dict(whole - skipped_rounds(source))
+    whole = {operation: times.at() for operation, times in sum_steps(chacha20.formula()).items()}
+    return dict(Counter(whole) - skipped_rounds(source))
 
 
 @cache
