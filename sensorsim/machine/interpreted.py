@@ -19,7 +19,7 @@ from sensorsim.machine.counting import CallCounter, Sums, Tally
 from sensorsim.machine.elf import Program
 from sensorsim.machine.harness import TooLargeError
 from sensorsim.machine.instructions import CLASSES
-from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, Target, run_compiler, write_script, zig_cc
+from sensorsim.machine.targets import Target, compile_object, run_compiler, write_script, zig_cc
 
 POINTER = 2  # bytes
 DATA = 0x800000  # where ELF files for an AVR have data memory
@@ -69,11 +69,10 @@ def compile_with_runtime(
 ) -> Path:
     """Compile one function by clang and link it with our small runtime of the core; warnings are errors."""
     script = write_script(f"{target.name}.ld", entry, out)
-    clang, folders = [*zig_cc(), *target.clang], [f"-I{folder}" for folder in include]
     objects = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]
     for source, file in zip(sources, objects, strict=True):
-        flags = [*OPTIMIZE, *SECTIONS, *WARNINGS, *options, *folders]
-        run_compiler([*clang, *flags, "-c", str(source), "-o", str(file)])
+        compile_object(target, source, include, file, options)
+    clang = [*zig_cc(), *target.clang]
     with as_file(files("sensorsim.machine") / f"{target.name}_runtime.S") as runtime:
         run_compiler([*clang, "-static", *link_flags(script, entry), *map(str, objects), str(runtime), "-o", str(out)])
     return out
