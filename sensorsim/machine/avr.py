@@ -7,7 +7,6 @@ clang of ziglang with a small runtime of ours.
 
 import shutil
 from collections.abc import Iterable, Sequence
-from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -46,8 +45,6 @@ ARGUMENTS, FLOOR, STACK = 0x4000, 0xF000, 0xFFFF  # variables below the argument
 FIRST_REGISTER, LAST_REGISTER = 8, 26  # arguments fill r25 down to r8
 CLANG, GCC = "clang", "avr-gcc"
 AVR = COUNTED["avr"]
-
-Sets = Sequence[tuple[Vectors, dict[str, Any]]]
 
 
 class AvrMachine(InterpretedMachine):
@@ -132,7 +129,7 @@ def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, ou
     flags = ["-std=gnu99", *OPTIMIZE[1:], f"-mmcu={AVR.mcpu}", *SECTIONS[:2], *WARNINGS[:2]]
     files_in = [*(f"-I{folder}" for folder in include), *map(str, sources)]
     link = link_flags(write_script("avr.ld", entry, out), entry)
-    run_compiler([need_gcc(), *flags, *files_in, *link, "-lgcc", "-o", str(out)])
+    run_compiler([GCC, *flags, *files_in, *link, "-lgcc", "-o", str(out)])
     return out
 
 
@@ -140,21 +137,12 @@ def avr_compiler() -> str:
     """Return the version of the compiler that is used."""
     if usual_compiler() == CLANG:
         return compiler_version()
-    return run_compiler([need_gcc(), "--version"]).splitlines()[0]
+    return run_compiler([GCC, "--version"]).splitlines()[0]
 
 
 def usual_compiler() -> str:
     """Choose avr-gcc where it is installed: clang for AVR makes branches of some selects that are written without."""
     return GCC if shutil.which(GCC) else CLANG
-
-
-@cache
-def need_gcc() -> str:
-    """Return the path of avr-gcc; InputError where it is not installed."""
-    path = shutil.which(GCC)
-    if path is None:
-        raise InputError("avr-gcc is not installed; install it (Debian: gcc-avr), or leave it to clang by ziglang.")
-    return path
 
 
 def avr_machine(
@@ -177,7 +165,7 @@ def verify_avr(
     include: Sequence[Path],
     function: str,
     kernel: Kernel,
-    sets: Sets,
+    sets: Sequence[tuple[Vectors, dict[str, Any]]],
     build: Path,
     compiler: str = "",
     counted: int = 2,

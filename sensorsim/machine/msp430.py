@@ -114,8 +114,9 @@ class Msp430Counter(InterpretedCounter):
         return Priced(kind, price, price, row.flag("native"), name.lower(), "a branch", branches)
 
 
-def load_msp430(cpu: Cpu, sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path
-                ) -> tuple[Any, Any]:  # fmt: skip
+def load_msp430(
+    cpu: Cpu, sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path
+) -> tuple[Any, Any]:
     """Compile the kernel's function, load it, and return the machine and its counter."""
     out = compile_with_runtime(COUNTED["msp430"], sources, include, function, build / f"{function}-msp430.elf")
     machine = Msp430Machine(read_elf(out.read_bytes()), {function: signature_of(kernel)})
