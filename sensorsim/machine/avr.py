@@ -8,6 +8,7 @@ clang of ziglang with a small runtime of ours.
 import shutil
 from collections.abc import Iterable, Sequence
 from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,16 @@ from sensorsim.machine.avr_decode import BRANCHES, SKIPS, Decoded, class_and_pri
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.harness import CoreRun, TooLargeError, run_on_core
+from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.interpreted import (
     DATA,
     InterpretedCounter,
     InterpretedMachine,
     Places,
-    Priced,
     Signature,
     compile_with_runtime,
     link_flags,
+    price_instruction,
     signature_of,
 )
 from sensorsim.machine.targets import (
@@ -65,10 +67,10 @@ class AvrMachine(InterpretedMachine):
                 raise InputError(f"{section.name} does not fit the emulated AVR's 16 KB; export fewer tables.")
             room[place : place + len(section.data)] = np.frombuffer(section.data, np.uint8)
         self.decoded: list[Decoded | None] = [
-            one for _, one in instructions(self.flash[: code + code % 2].astype(np.uint8).tobytes())
+            *(one for _, one in instructions(self.flash[: code + code % 2].astype(np.uint8).tobytes())),
+            None,
         ]
-        following = [*self.decoded[1:], None]
-        self.code = np.array([core.row(*two) for two in zip(self.decoded, following, strict=True)], np.int64)
+        self.code = np.array([core.row(*two) for two in pairwise(self.decoded)], np.int64)
         super().__init__(program, signatures, len(self.code))
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
@@ -112,12 +114,11 @@ class AvrMachine(InterpretedMachine):
 class AvrCounter(InterpretedCounter):
     """Add up what the machine executes."""
 
-    def price(self, place: int) -> Priced:
-        """Price the instruction at a place."""
-        decoded = self.machine.decoded
-        one, after = decoded[place], decoded[place + 1] if place + 1 < len(decoded) else None
-        priced = class_and_prices(one, after.words if after else 1, self.cpu)
-        return Priced(*priced, one.mnemonic.lower(), one.text, one.name in BRANCHES + SKIPS)
+    def decode(self, start: int, size: int) -> list[Instruction]:
+        """Price the instruction at an address."""
+        one, after = self.machine.decoded[start // 2 :][:2]
+        kind, *prices, note = class_and_prices(one, after.words if after else 1, self.cpu)
+        return [price_instruction(start, one.text, kind, *prices, one.name in BRANCHES + SKIPS, note)]
 
 
 def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, compiler: str = CLANG) -> Path:

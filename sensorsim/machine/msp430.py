@@ -14,6 +14,7 @@ from sensorsim.costing.prices import Cpu
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import PRIME  # products keep their lower 64 bits
+from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.interpreted import (
     ADDRESSES,
     DONE,
@@ -25,9 +26,9 @@ from sensorsim.machine.interpreted import (
     InterpretedCounter,
     InterpretedMachine,
     Places,
-    Priced,
     Signature,
     compile_with_runtime,
+    price_instruction,
     signature_of,
 )
 from sensorsim.machine.interpreted import PC as START
@@ -105,13 +106,11 @@ class Msp430Machine(InterpretedMachine):
 class Msp430Counter(InterpretedCounter):
     """Add up what the machine executes. No cycle count of this core depends on whether a branch is taken."""
 
-    def price(self, place: int) -> Priced:
-        """Price the instruction at a place."""
-        word = self.machine.word(2 * place)
-        row = self.cpu.instruction(*form_of(word), 16)
-        price, name = float(row.typical), row.operation
-        kind, branches = kind_at(self.machine, 2 * place), name.endswith("cc")
-        return Priced(kind, price, price, row.flag("native"), name.lower(), "a branch", branches)
+    def decode(self, start: int, size: int) -> list[Instruction]:
+        """Price the instruction at an address."""
+        row = self.cpu.instruction(*form_of(self.machine.word(start)), 16)
+        price, name, kind = float(row.typical), row.operation, kind_at(self.machine, start)
+        return [price_instruction(start, name.lower(), kind, price, price, name.endswith("cc"), row.flag("native"))]
 
 
 def load_msp430(
