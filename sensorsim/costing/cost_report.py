@@ -294,15 +294,10 @@ def compare_printed(report: CostReport) -> dict[str, Any]:
 
 def break_even(report: CostReport) -> float:
     """Return the price of a division below which DP-SGD, as printed, is cheaper than SPOF."""
-    pricing = report.pricing
-    divisions = rest = 0.0
-    for entry in printed_list("dpsgd"):
-        count = entry.times.at(n=report.n, l=report.l)
-        if entry.operation == "DIV":
-            divisions += count
-        else:
-            rest += count * pricing.price(entry.operation).typical
-    return (_printed_total("spof", report, pricing) - rest) / divisions
+    counts = report.mechanisms["dpsgd"].printed.operations  # type: ignore[union-attr]
+    divisions = counts.pop("DIV")
+    rest = report.pricing.total(counts).typical
+    return (_printed_total("spof", report, report.pricing) - rest) / divisions
 
 
 def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
@@ -335,8 +330,7 @@ def _printed_names(report: CostReport) -> list[str]:
 
 
 def _printed_total(name: str, report: CostReport, pricing: Pricing) -> Number:
-    counts = [(entry.operation, entry.times.at(n=report.n, l=report.l)) for entry in printed_list(name)]
-    return sum(pricing.price(operation).typical * count for operation, count in counts)
+    return pricing.total(report.mechanisms[name].printed.operations).typical  # type: ignore[union-attr]
 
 
 def _x87_total(name: str, report: CostReport) -> Number:

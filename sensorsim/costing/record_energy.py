@@ -42,8 +42,6 @@ from sensorsim.costing.pricing import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sensorsim.costing.cost_report import CostReport
 
 PARTS = ("arithmetic", "random words", "journal", "on air")
@@ -323,12 +321,6 @@ class WholeRecord(NamedTuple):
                     "random": self.choices.random,
                     "level": self.level,
                 }
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the rows as a pandas frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
 
 
 def price_whole_record(

@@ -29,7 +29,6 @@ from sensorsim.machine.interpreted import (
     Signature,
     compile_with_runtime,
     link_flags,
-    price_instruction,
     signature_of,
 )
 from sensorsim.machine.targets import (
@@ -118,7 +117,8 @@ class AvrCounter(InterpretedCounter):
         """Price the instruction at an address."""
         one, after = self.machine.decoded[start // 2 :][:2]
         kind, *prices, note = class_and_prices(one, after.words if after else 1, self.cpu)
-        return [price_instruction(start, one.text, kind, *prices, one.name in BRANCHES + SKIPS, note)]
+        conditional = one.name in BRANCHES + SKIPS
+        return [Instruction(start, one.text, kind, *prices, conditional, note, *prices)]
 
 
 def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, compiler: str = CLANG) -> Path:

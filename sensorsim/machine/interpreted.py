@@ -17,7 +17,6 @@ from sensorsim.language.types import Array, Length
 from sensorsim.machine.counting import CallCounter
 from sensorsim.machine.elf import Program
 from sensorsim.machine.harness import TooLargeError
-from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.targets import Target, compile_object, run_compiler, write_script, zig_cc
 
 POINTER = 2  # bytes
@@ -167,10 +166,3 @@ class InterpretedCounter(CallCounter):
         ran = np.flatnonzero(self.machine.counts)
         columns = 2 * ran, np.full_like(ran, 2), self.machine.counts[ran], self.machine.taken[ran]
         return np.stack(columns, axis=1).tolist()  # type: ignore[no-any-return]
-
-
-def price_instruction(
-    address: int, text: str, kind: str, price: float, taken: float, conditional: bool, note: str
-) -> Instruction:
-    """Return an instruction that takes as long for all operands."""
-    return Instruction(address, text, kind, price, taken, conditional, note, price, taken)

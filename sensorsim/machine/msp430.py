@@ -28,7 +28,6 @@ from sensorsim.machine.interpreted import (
     Places,
     Signature,
     compile_with_runtime,
-    price_instruction,
     signature_of,
 )
 from sensorsim.machine.interpreted import PC as START
@@ -109,8 +108,8 @@ class Msp430Counter(InterpretedCounter):
     def decode(self, start: int, size: int) -> list[Instruction]:
         """Price the instruction at an address."""
         row = self.cpu.instruction(*form_of(self.machine.word(start)), 16)
-        price, name, kind = float(row.typical), row.operation, kind_at(self.machine, start)
-        return [price_instruction(start, name.lower(), kind, price, price, name.endswith("cc"), row.flag("native"))]
+        price, name, kind = float(row.typical), row.operation.lower(), kind_at(self.machine, start)
+        return [Instruction(start, name, kind, price, price, name.endswith("cc"), row.flag("native"), price, price)]
 
 
 def load_msp430(

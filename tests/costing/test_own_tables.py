@@ -112,7 +112,6 @@ def test_a_bad_table_is_one_sentence(name, capsys):
         (board(supply_V="1e9"), "'1e9' is not a number; write it like 4, 0.5 or 1/3"),
         (board(cpu="nowhere"), "unknown cpu 'nowhere'"),
         (board(cpu="../core"), "unknown cpu '../core'"),
-        (board(chip="nrf52840"), "there is one of ours with this name"),
         (board() + board().splitlines()[1].replace("mine", "other") + "\n", "2 chips; give a file with one"),
         (CORE, "no table of a chip, whose first column is chip"),
     ],
