@@ -256,18 +256,20 @@ def _check_row(path: Path, row: dict[str, Any]) -> Iterator[str]:
 def base_chain(path: Path) -> tuple[list[Path], str]:
     """Return the tables that this one builds on, the nearest first, and what is wrong with the chain, or ""."""
     found: list[Path] = []
-    place: Path | None = path
-    while place is not None:
+    place = path
+    while True:
         try:
-            place = base_file(place, CPU_SCHEMA.read(place).header)
+            base = base_file(place, CPU_SCHEMA.read(place).header)
         except (OSError, UnreadableTableError) as error:
             return found[:-1], f"builds on {place.stem}, which cannot be read ({error})"
-        if place in (path, *found):
-            return found, f"builds on {place.stem}, which builds on itself"
-        if place and len(found) == DEEPEST:
+        if base is None:
+            return found, ""
+        if base in (path, *found):
+            return found, f"builds on {base.stem}, which builds on itself"
+        if len(found) == DEEPEST:
             return found, f"builds on more than {DEEPEST} tables, one upon the other"
-        found += [place] if place else []
-    return found, ""
+        found.append(base)
+        place = base
 
 
 def _check_table(table: Table) -> Iterator[tuple[int, str]]:

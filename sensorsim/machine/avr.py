@@ -116,9 +116,9 @@ class AvrCounter(InterpretedCounter):
     def decode(self, start: int, size: int) -> list[Instruction]:
         """Price the instruction at an address."""
         one, after = self.machine.decoded[start // 2 :][:2]
-        kind, *prices, note = class_and_prices(one, after.words if after else 1, self.cpu)
+        kind, price, taken, note = class_and_prices(one, after.words if after else 1, self.cpu)
         conditional = one.name in BRANCHES + SKIPS
-        return [Instruction(start, one.text, kind, *prices, conditional, note, *prices)]
+        return [Instruction(start, one.text, kind, price, taken, conditional, note, price, taken)]
 
 
 def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, compiler: str = CLANG) -> Path:

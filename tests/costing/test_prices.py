@@ -53,21 +53,6 @@ def test_k7_float_prices(cls, width, latency):
     assert (native.min, native.typical, native.max) == (1, 1, 1)
 
 
-def test_printed_totals_of_the_paper_from_these_prices():
-    # 16n + 27 + D(2n+8) holds for MUL = 3 and one macro-op for everything else; n = 14.
-    k7 = load_cpu("k7")
-
-    def dpsgd(width, signed):
-        add, sub, mul, div, not_, and_, or_ = (
-            k7.price(cls, width, signed, "native").typical for cls in ("ADD", "SUB", "MUL", "DIV", "NOT", "AND", "OR")
-        )
-        noise = 2 * add + not_ + 2 * and_ + or_
-        gradients = 14 * (add + sub + div)
-        return gradients + 28 * mul + 13 * add + 7 * (add + mul + div) + 15 * div + 14 * (add + noise)
-
-    assert [dpsgd(8, False), dpsgd(16, False), dpsgd(32, False), dpsgd(32, True)] == [1403, 1943, 3095, 3419]
-
-
 # (cpu, class, width, signed): min, typical, max in cycles, from the manuals and measurements.
 CYCLES = [
     ("cortex-m0plus", "ADD", 32, False, (1, 1, 1)),

@@ -52,16 +52,6 @@ def from_c(tmp_path, text, **signatures):
     return Msp430Machine(read_elf(out.read_bytes()), signatures)
 
 
-@pytest.mark.parametrize("name", ["spof_lean.spof_lean", "rows_search.release_rows_search", "stairs.stairs"])
-def test_a_kernel_has_the_same_bits_on_an_msp430(name, tmp_path):
-    kernel, function, msp, _ = compiled(tmp_path, name)
-    for vectors in (edge_vectors(kernel, {}, 16, 1), random_vectors(kernel, {}, 20, 1)):
-        run = CoreRun(msp, vectors, function)
-        assert list(run.calls()) == list(range(vectors.count))
-        assert run.differing_bits(expected(vectors)) == 0
-    assert cycles(msp) > 0
-
-
 def test_arguments_lie_where_the_eabi_puts_them(tmp_path):
     """r12 to r15, a long one split when half of it fits, the rest on the stack."""
     text = """
@@ -204,12 +194,15 @@ def test_kernels_do_in_mspdebug_what_they_do_here(tmp_path, monkeypatch):
     assert len(extra) == 1 and max(extra) <= (1, 4)  # what its `run` itself counts, the same for every kernel
 
 
-@pytest.mark.slow
-def test_every_kernel_has_the_same_bits_on_an_msp430(tmp_path):
-    for name in (name for name, kernel in shipped().items() if not kernel.records):
-        kernel, function, msp, _ = compiled(tmp_path, name)
-        for vectors in (edge_vectors(kernel, {}, 16, 1), random_vectors(kernel, {}, 16, 1)):
-            run = CoreRun(msp, vectors, function)
-            list(run.calls())
-            assert run.differing_bits(expected(vectors)) == 0, name
-        assert cycles(msp) > 0
+QUICK = ("spof_lean.spof_lean", "rows_search.release_rows_search", "stairs.stairs")
+CALLABLE = [name for name, kernel in shipped().items() if not kernel.records]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n in CALLABLE])
+def test_a_kernel_has_the_same_bits_on_an_msp430(name, tmp_path):
+    kernel, function, msp, _ = compiled(tmp_path, name)
+    for vectors in (edge_vectors(kernel, {}, 16, 1), random_vectors(kernel, {}, 20, 1)):
+        run = CoreRun(msp, vectors, function)
+        assert list(run.calls()) == list(range(vectors.count))
+        assert run.differing_bits(expected(vectors)) == 0
+    assert cycles(msp) > 0
