@@ -6,17 +6,17 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sensorsim._util.errors import InputError
-from sensorsim._util.hints import did_you_mean
 from sensorsim.costing.csv_schema import (
     NOTE,
     STATUS,
     STATUSES,
     Column,
-    Lines,
     Schema,
     UnreadableTableError,
     columns_for,
@@ -152,20 +152,15 @@ class Radio(NamedTuple):
         return self.sending_seconds(size) + self.packets(size) * (self.receive_us + self.start_us) / MICROSECONDS
 
 
-TRNG_COLUMNS = (
-    *(Column(f"trng_{name}", number, None) for name in ("start_us", "us_per_word", "mA", "nJ_per_word")),
-    Column("trng_source", str, ""),
-    Column("trng_status", one_of(*STATUSES, NONE), ""),
-    Column("trng_note", str, ""),
-)
-STORE_COLUMNS = (
-    Column("store", one_of("flash", "FRAM", "RRAM", "EEPROM"), ""),
-    *(Column(f"store_{name}", number, None) for name in ("us_per_word", "mA", "nJ_per_word")),
-    Column("page_bytes", whole(0), None),
-    *(Column(f"erase_{name}", number, None) for name in ("us", "mA", "nJ")),
-    Column("store_source", str, ""),
-    Column("store_status", one_of(*STATUSES), ""),
-    Column("store_note", str, ""),
+TRNG_COLUMNS = columns_for(Trng, "trng_", optional=True, status=Column("trng_status", one_of(*STATUSES, NONE), ""))
+STORE_COLUMNS = columns_for(
+    Store,
+    "store_",
+    optional=True,
+    kind=Column("store", one_of("flash", "FRAM", "RRAM", "EEPROM"), ""),
+    page_bytes=Column("page_bytes", whole(0), None),
+    status=Column("store_status", one_of(*STATUSES), ""),
+    **{name: Column(name, number, None) for name in ("erase_us", "erase_mA", "erase_nJ")},
 )
 
 
@@ -220,8 +215,7 @@ def energy_file() -> Path:
 
 def load_chips(path: Path | None = None) -> list[Chip]:
     """Load every chip of the energy table, or of another, in the file's order."""
-    size = len(Chip._fields)
-    return [Chip(*CHIP_SCHEMA.values(cells)[:size]) for _, cells in read_cells(path or energy_file())[2]]
+    return [Chip(*row[: len(Chip._fields)]) for row in CHIP_SCHEMA.load(path or energy_file())]
 
 
 def chip_names() -> list[str]:
@@ -232,16 +226,14 @@ def chip_names() -> list[str]:
 def load_chip(name: str) -> Chip:
     """Load a packaged chip by its name, or your own by its file name; its core may be a table beside the file."""
     if not is_own(name):
-        found = next((chip for chip in load_chips() if chip.chip == name.lower()), None)
-        if found is None:
-            raise InputError(unknown_name("chip", name, chip_names()))
-        return found
+        known = {chip.chip: chip for chip in load_chips()}
+        if name.lower() not in known:
+            raise InputError(unknown_name("chip", name, list(known)))
+        return known[name.lower()]
     path = check_own_table(name, CHIP_SCHEMA)
     chips = load_chips(path)
     if len(chips) != 1:
         raise InputError(f"{path.name}:1: {len(chips)} chips; give a file with one.")
-    if chips[0].chip in chip_names():
-        raise InputError(f"{path.name}:2: there is one of ours with this name; give it another.")
     own_core = chips[0].cpu and chips[0].cpu not in cpu_names()
     return chips[0]._replace(cpu=str(path.with_name(f"{chips[0].cpu}.csv"))) if own_core else chips[0]
 
@@ -257,9 +249,9 @@ def load_priced_chip(name: str) -> Chip:
 
 def load_parts(chip: str, path: str | None = None) -> tuple[Trng | None, Store | None]:
     """Load the generator and the memory of a packaged chip, or of the one in your own file; None for an unknown one."""
-    for _, cells in read_cells(Path(path) if path else energy_file())[2]:
-        if cells[0] == chip:
-            row, first, second = CHIP_SCHEMA.values(cells), len(Chip._fields), -len(STORE_COLUMNS)
+    first, second = len(Chip._fields), -len(STORE_COLUMNS)
+    for row in CHIP_SCHEMA.load(Path(path) if path else energy_file()):
+        if row[0] == chip:
             trng, store = Trng(*row[first:second]), Store(*row[second:])
             return trng if trng.status else None, store if store.status else None
     return None, None
@@ -274,13 +266,6 @@ def _check_radio(path: Path, row: dict[str, Any]) -> Iterator[str]:
     yield from _product_faults(row, "nJ_per_event", event)
     if not 0 < row["duty_percent"] <= 100:
         yield f"duty_percent {row['duty_percent']} is not above 0 and at most 100"
-    if row["chip"] == ANY and not row["title"].rpartition(", ")[2].startswith(("a ", "an ")):
-        yield "a row for any chip whose title does not end in whose radio it is, as `…, an nRF52840`"
-
-
-def _check_any(path: Path, header: dict[str, str], lines: Lines) -> Iterator[tuple[int, str]]:
-    rows = {(cells[0], cells[1]) for _, cells in lines}
-    yield from ((1, f"no row of {radio} for any chip") for radio, _ in sorted(rows) if (radio, ANY) not in rows)
 
 
 RADIO_SCHEMA = Schema(
@@ -295,7 +280,6 @@ RADIO_SCHEMA = Schema(
     _check_radio,
     key=("radio", "chip"),
     headers=("title",),
-    table_rules=_check_any,
 )
 
 
@@ -304,9 +288,10 @@ def radio_files() -> list[Path]:
     return sorted(Path(folder(), "radio").glob("*.csv"))
 
 
+@cache
 def load_radios() -> list[Radio]:
     """Load every row of every table of radios."""
-    return [Radio(*RADIO_SCHEMA.values(cells)) for path in radio_files() for _, cells in read_cells(path)[2]]
+    return [Radio(*row) for path in radio_files() for row in RADIO_SCHEMA.load(path)]
 
 
 def radio_names() -> list[str]:
@@ -319,8 +304,7 @@ def load_radio(name: str, chip: str = ANY) -> Radio:
     named = {radio.chip: radio for radio in load_radios() if radio.radio == name.lower()}
     found = named.get(chip) or named.get(ANY)
     if found is None:
-        hint = did_you_mean(name, radio_names())
-        raise InputError(f"radio {name!r} is not known{hint}; there are {', '.join(radio_names())}.")
+        raise InputError(unknown_name("radio", name, radio_names()))
     return found
 
 
@@ -339,8 +323,6 @@ class Published(NamedTuple):
 def _check_published(path: Path, row: dict[str, Any]) -> Iterator[str]:
     if row["cpu"] not in cpu_names():
         yield f"unknown cpu {row['cpu']!r}"
-    if ", " not in row["what"]:
-        yield "what has no comma; give the case after it, as `…, half-precision float`"
 
 
 PUBLISHED_SCHEMA = Schema(
@@ -358,8 +340,7 @@ def published_file() -> Path:
 
 def load_published(cpu: str) -> list[Published]:
     """Load the published cycles for a core."""
-    rows = [Published(*PUBLISHED_SCHEMA.values(cells)) for _, cells in read_cells(published_file())[2]]
-    return [row for row in rows if row.cpu == cpu]
+    return [Published(*row) for row in PUBLISHED_SCHEMA.load(published_file()) if row[0] == cpu]
 
 
 SCHEMAS = {schema.names[0]: schema for schema in (CPU_SCHEMA, CHIP_SCHEMA, RADIO_SCHEMA, PUBLISHED_SCHEMA)}
@@ -389,12 +370,8 @@ def own_files(name: str | None) -> list[Path]:
     if name is None or not is_own(name):
         return []
     path, core = Path(name), Path(name)
-    try:
-        _, columns, lines = read_cells(path)
-        if tuple(columns) == CHIP_SCHEMA.names and len(lines[0][1]) == len(columns):
-            cpu = load_chips(path)[0].cpu
-            core = path.with_name(f"{cpu}.csv") if cpu and cpu not in cpu_names() else path
-    except (OSError, ValueError, IndexError):
-        return [path]
-    found = [path, core, *base_chain(core)[0]]
+    with suppress(OSError, ValueError, IndexError):
+        if cpu := load_chips(path)[0].cpu:
+            core = path.with_name(f"{cpu}.csv")
+    found = [path, *([core] if core.is_file() else []), *base_chain(core)[0]]
     return [one for one in dict.fromkeys(found) if one.parent != cpu_folder()]

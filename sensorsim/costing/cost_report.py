@@ -3,7 +3,6 @@
 Beside it, comparisons: other operand widths, x87, the break-even division, published cycles, sweeps over n and l.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +29,7 @@ from sensorsim.costing.pricing import (
     printed_list,
     sensor_release,
     sum_counts,
+    sum_steps,
 )
 from sensorsim.costing.record_energy import Choices, WholeRecord, price_whole_record, resolve_choices
 from sensorsim.kernels.formats import N
@@ -294,15 +294,10 @@ def compare_printed(report: CostReport) -> dict[str, Any]:
 
 def break_even(report: CostReport) -> float:
     """Return the price of a division below which DP-SGD, as printed, is cheaper than SPOF."""
-    pricing = report.pricing
-    divisions = rest = 0.0
-    for entry in printed_list("dpsgd"):
-        count = entry.times.at(n=report.n, l=report.l)
-        if entry.operation == "DIV":
-            divisions += count
-        else:
-            rest += count * pricing.price(entry.operation).typical
-    return (_printed_total("spof", report, pricing) - rest) / divisions
+    counts = report.mechanisms["dpsgd"].printed.operations  # type: ignore[union-attr]
+    divisions = counts.pop("DIV")
+    rest = report.pricing.total(counts).typical
+    return (_printed_total("spof", report, report.pricing) - rest) / divisions
 
 
 def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
@@ -312,10 +307,7 @@ def sweep(report: CostReport, cases: Iterable[tuple[int, int]]) -> Iterator[dict
     """
     pricing, pricer_at = report.pricing, report.record.pricers()
     listed = {name: sum_counts((e.operation, e.times) for e in printed_list(name)) for name in _printed_names(report)}
-    derived = {
-        name: sum_counts((operation, times) for (_, operation), times in each.mechanism.symbolic().items())
-        for name, each in report.mechanisms.items()
-    }
+    derived = {name: sum_steps(each.mechanism.symbolic()) for name, each in report.mechanisms.items()}
     for n, l in cases:
         row: dict[str, Any] = {"n": n, "l": l}
         for name, counts in derived.items():
@@ -338,8 +330,7 @@ def _printed_names(report: CostReport) -> list[str]:
 
 
 def _printed_total(name: str, report: CostReport, pricing: Pricing) -> Number:
-    counts = [(entry.operation, entry.times.at(n=report.n, l=report.l)) for entry in printed_list(name)]
-    return sum(pricing.price(operation).typical * count for operation, count in counts)
+    return pricing.total(report.mechanisms[name].printed.operations).typical  # type: ignore[union-attr]
 
 
 def _x87_total(name: str, report: CostReport) -> Number:
@@ -368,7 +359,4 @@ def compare_published(cpu: str) -> dict[str, object] | None:
 def one_value_cycles(cpu: str) -> float:
     """Return the cycles of our kernel for one value, every operation priced, without its random word."""
     (form,) = (form for form in list_forms("lean") if form.name == ONE_VALUE)
-    counts: Counter[str] = Counter()
-    for (_, operation), times in form.traced(1, 1).items():
-        counts[operation] += times
-    return float(full_pricing(cpu).total(counts).typical)
+    return float(full_pricing(cpu).total(sum_steps(form.traced(1, 1))).typical)

@@ -8,8 +8,8 @@ from sensorsim._util.hints import to_get
 from sensorsim._util.terminal import FILE, counted, fitting, widest
 from sensorsim.costing.chips import load_published
 from sensorsim.costing.cost_report import CostReport, compare_printed, one_value_cycles
-from sensorsim.costing.csv_schema import Number
-from sensorsim.costing.pricing import MechanismCost, Total, describe_step
+from sensorsim.costing.csv_schema import Number, Span
+from sensorsim.costing.pricing import MechanismCost, describe_step
 from sensorsim.costing.record_energy import PARTS, WholeRecord
 
 # Leaner kernels that do not fit on the screen: it shows one of each idea, `--variant lean` shows all.
@@ -103,7 +103,7 @@ def format_number(value: Number) -> str:
     return str(int(value)) if value == int(value) else f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def format_span(total: Total) -> str:
+def format_span(total: Span) -> str:
     """Format a typical cost with its range where the table leaves one open."""
     if total.min == total.max:
         return format_number(total.typical)

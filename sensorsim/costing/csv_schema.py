@@ -1,10 +1,10 @@
 """Read and check CSV tables by a declared schema: readers of columns, rules for rows, rules for the whole table."""
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ LONGEST = 40  # characters of a number
 LARGEST = 1_000_000_000  # number in a table: a larger one is a mistaken unit
 REQUIRED = object()
 STATUSES = ("confirmed", "disputed", "estimate")
+PLAIN = re.compile(r"\d*\.?\d+|\d+/0*[1-9]\d*", re.ASCII)
 
 
 class UnreadableTableError(ValueError):
@@ -40,8 +41,13 @@ class Column(NamedTuple):
     empty: Any = REQUIRED
 
 
-def _no_rules(path: Path, header: dict[str, str], rows: Lines) -> Iterable[tuple[int, str]]:
-    return ()
+class Table(NamedTuple):
+    """Hold what was read of a table: its `# key: value` lines, rows of valid cells by line, and the other lines."""
+
+    path: Path
+    header: dict[str, str]
+    rows: dict[int, dict[str, Any]]
+    faults: list[tuple[int, str]]
 
 
 class Schema(NamedTuple):
@@ -52,67 +58,76 @@ class Schema(NamedTuple):
     rules: Callable[[Path, dict[str, Any]], Iterator[str]]
     key: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()  # empty: the header lines are comments
-    table_rules: Callable[[Path, dict[str, str], Lines], Iterable[tuple[int, str]]] = _no_rules  # on rows without fault
+    table_rules: Callable[[Table], Iterable[tuple[int, str]]] = lambda table: ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the column names."""
         return tuple(column.name for column in self.columns)
 
-    def values(self, cells: list[str]) -> list[Any]:
-        """Return the values of a row in the order of the columns; ValueError for the first cell that is not valid."""
-        pairs = zip(self.columns, cells, strict=True)
-        return [column.read(cell) if cell or column.empty is REQUIRED else column.empty for column, cell in pairs]
+    def read(self, path: Path, sound: bool = False) -> Table:
+        """Read the cells of a table; UnreadableTableError for other columns, and if `sound` for any fault of a cell."""
+        header, columns, lines = read_cells(path)
+        if tuple(columns) != self.names:
+            wrong = [f"missing column {name}" for name in self.names if name not in columns]
+            wrong += [f"unknown column {name!r}" for name in columns if name not in self.names]
+            what = "; ".join(wrong) or f"columns in another order than {self.names}"
+            raise UnreadableTableError(f"{path.name}:{len(header) + 1}: {what}")
+        table = Table(path, header, {}, [] if lines else [(len(header) + 1, "no rows")])
+        for line, cells in lines:
+            row, faults = self._parse(cells)
+            table.faults.extend((line, fault) for fault in faults)
+            if not faults:
+                table.rows[line] = row
+        if sound and lines and table.faults:
+            raise UnreadableTableError(table.faults[0][1])
+        return table
 
-    def row(self, path: Path, cells: list[str]) -> tuple[dict[str, Any], list[str]]:
-        """Return the values of a row by column, and its faults; the rules apply only to rows of valid cells."""
+    def load(self, path: Path) -> list[list[Any]]:
+        """Return the values of every row; UnreadableTableError for the first cell that is not valid."""
+        return [list(row.values()) for row in self.read(path, sound=True).rows.values()]
+
+    def faults(self, path: Path) -> list[str]:
+        """Return every fault of a table as `file:line: what`, in the order of the lines."""
+        table = self.read(path)
+        header, found = table.header, table.faults
+        if self.headers:
+            found += [] if header.get("title") else [(1, "no title; the first line is `# title: …`")]
+            found += [(1, f"unknown header {key!r}") for key in header if key not in self.headers]
+        seen: dict[tuple[Any, ...], int] = {}
+        for line, row in table.rows.items():
+            if row["status"] != "confirmed" and not row["note"]:
+                found.append((line, f"status {row['status']} without a note that says why"))
+            if row["status"] == "confirmed" and row.get("status_of"):
+                found.append((line, f"status_of {row['status_of']!r} with status 'confirmed'"))
+            found += [(line, what) for what in self.rules(path, row)]
+            key = tuple(row[name] for name in self.key)
+            if key and seen.setdefault(key, line) != line:
+                found.append((line, f"a second row for {' of '.join(map(str, key))}; the first is line {seen[key]}"))
+        found += self.table_rules(table)
+        return [f"{path.name}:{line}: {what}" for line, what in sorted(found, key=lambda fault: fault[0])]
+
+    def _parse(self, cells: list[str]) -> tuple[dict[str, Any], list[str]]:
+        """Return the values of a row by column, and the faults of its cells."""
         if len(cells) != len(self.columns):
             return {}, [f"{len(cells)} cells, not {len(self.columns)}"]
         row: dict[str, Any] = {}
         faults = []
-        for column, cell in zip(self.columns, cells, strict=True):
+        for (name, read, empty), cell in zip(self.columns, cells, strict=True):
             try:
-                row[column.name] = column.read(cell) if cell else column.empty
+                row[name] = read(cell) if cell else empty
             except ValueError as error:
-                faults.append(f"{column.name}: {error}")
-        faults += [f"empty {name}" for name, value in row.items() if value is REQUIRED]
-        if faults:
-            return row, faults
-        if row["status"] != "confirmed" and not row["note"]:
-            faults.append(f"status {row['status']} without a note that says why")
-        if row["status"] == "confirmed" and row.get("status_of"):
-            faults.append(f"status_of {row['status_of']!r} with status 'confirmed'")
-        return row, [*faults, *self.rules(path, row)]
-
-    def faults(self, path: Path) -> list[str]:
-        """Return every fault of a table as `file:line: what`, in the order of the lines."""
-        header, columns, lines = read_cells(path)
-        top = len(header) + 1
-        found: list[tuple[int, str]] = [] if lines else [(top, "no rows")]
-        if tuple(columns) != self.names:
-            wrong = [f"missing column {name}" for name in self.names if name not in columns]
-            wrong += [f"unknown column {name!r}" for name in columns if name not in self.names]
-            return [f"{path.name}:{top}: {'; '.join(wrong) or f'columns in another order than {self.names}'}"]
-        if self.headers:
-            found += [] if header.get("title") else [(1, "no title; the first line is `# title: …`")]
-            found += [(1, f"unknown header {key!r}") for key in header if key not in self.headers]
-        sound: Lines = []
-        seen: dict[tuple[Any, ...], int] = {}
-        for line, cells in lines:
-            row, wrong = self.row(path, cells)
-            found += [(line, what) for what in wrong]
-            sound += [] if wrong else [(line, cells)]
-            key = tuple(row.get(name) for name in self.key)
-            if self.key and row and seen.setdefault(key, line) != line:
-                found.append((line, f"a second row for {' of '.join(map(str, key))}; the first is line {seen[key]}"))
-        found += self.table_rules(path, header, sound)
-        return [f"{path.name}:{line}: {what}" for line, what in sorted(found, key=lambda fault: fault[0])]
+                faults.append(f"{name}: {error}")
+        return row, faults + [f"empty {name}" for name, value in row.items() if value is REQUIRED]
 
 
-def columns_for(row: type, **special: Column) -> tuple[Column, ...]:
-    """Return a column for each field of a row's class: numbers, or non-empty text, unless given by name."""
-    kinds = row.__annotations__.items()
-    return tuple(special.get(name) or Column(name, str if kind is str else number) for name, kind in kinds)
+def columns_for(row: type, prefix: str = "", optional: bool = False, **special: Column) -> tuple[Column, ...]:
+    """Return a column for each field of a row's class, numbers or text, unless given by name."""
+    columns = []
+    for name, kind in row.__annotations__.items():
+        plain = Column(prefix + name, str, "") if kind is str else Column(prefix + name, number, None)
+        columns.append(special.get(name) or (plain if optional else plain._replace(empty=REQUIRED)))
+    return tuple(columns)
 
 
 def read_cells(path: Path) -> tuple[dict[str, str], list[str], Lines]:
@@ -138,26 +153,15 @@ def read_cells(path: Path) -> tuple[dict[str, str], list[str], Lines]:
 @lru_cache(1000)  # a table repeats its cells
 def number(text: str) -> Number:
     """Parse a whole number, a decimal or a fraction like 1/3; a whole number stays int, so that 364 prints as 364."""
-    above, slash, below = text.partition("/")
-    digits = above.replace(".", "", 1) if not text.isdecimal() else above
-    if len(text) > LONGEST or not (digits.isdecimal() and (not slash or below.strip("0").isdecimal())):
-        raise ValueError(_number_fault(text))
-    value = int(text) if text.isdecimal() else int(above) / int(below) if slash else float(above)
+    if len(text) > LONGEST:
+        raise ValueError(f"'{text[:LONGEST]}…' has more than {LONGEST} characters")
+    if not PLAIN.fullmatch(text):
+        raise ValueError(f"{text!r} is not a number; write it like 4, 0.5 or 1/3")
+    above, _, below = text.partition("/")
+    value = int(text) if text.isdecimal() else float(above) / int(below or 1)
     if value > LARGEST:
         raise ValueError(f"{text} is larger than {LARGEST}")
     return value
-
-
-def _number_fault(text: str) -> str:
-    if len(text) > LONGEST:
-        return f"'{text[:LONGEST]}…' has more than {LONGEST} characters"
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not isfinite(value):
-        return f"{text!r} is not a number"
-    return f"{text!r} is below 0" if value < 0 else f"{text!r} is not written plainly; write it like 4, 0.5 or 1/3"
 
 
 def whole(least: int) -> Reader:
@@ -183,7 +187,6 @@ def span(text: str) -> Span:
 def one_of(*known: str) -> Reader:
     """Return a reader of one of these words."""
 
-    @lru_cache(100)
     def read(text: str) -> str:
         if text not in known:
             raise ValueError(f"{text!r} is not one of {', '.join(known)}")

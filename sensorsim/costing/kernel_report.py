@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.results import Result, bars
-from sensorsim.costing.csv_schema import Number
+from sensorsim.costing.csv_schema import Number, Span
 from sensorsim.costing.prices import CLASSES, Cpu, load_cpu
-from sensorsim.costing.pricing import KERNEL_WIDTH, Pricing, Total, sum_counts
+from sensorsim.costing.pricing import KERNEL_WIDTH, Pricing, sum_steps
 from sensorsim.language import Below, Kernel, LanguageError, Q, ir
 from sensorsim.language.arguments import array_length, bounds
 from sensorsim.language.count import Counts
@@ -36,7 +36,7 @@ class KernelPrice:
 
     cpu: Cpu
     accounting: str
-    total: Total | None
+    total: Span | None
     formula: Polynomial | None
     by_data: tuple[Number, Number] | None = None
     flags: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ class KernelReport(Result):
 
     def by_operation(self) -> dict[str, int]:
         """Return how often each operation runs in one call."""
-        return _sum_steps(self.counts)
+        return sum_steps(self.counts)
 
 
 def kernel_report(
@@ -211,13 +211,6 @@ def kernel_report(
     return KernelReport(kernel, *known, kernel.secrecy())
 
 
-def _sum_steps(counts: Counts) -> dict[str, int]:
-    whole: dict[str, int] = {}
-    for (_, operation), count in counts.items():
-        whole[operation] = whole.get(operation, 0) + count
-    return whole
-
-
 def _formula(kernel: Kernel, otherwise: bool) -> tuple[Formula | None, str | None]:
     try:
         return kernel.formula(otherwise), None
@@ -235,8 +228,8 @@ def _price(
     uncounted: str,
 ) -> KernelPrice:
     pricing = _pricing(kernel, cpu, accounting)
-    read = [_whole(path) for path in paths if path is not None]
-    whole = _sum_steps(counts)
+    read = [sum_steps(path) for path in paths if path is not None]
+    whole = sum_steps(counts)
     missing = _unpriced(pricing, dict.fromkeys([*whole, *(name for path in read for name in path)]))
     if uncounted:
         missing = {"": f"nothing was counted ({uncounted.rstrip('.')})."}
@@ -255,15 +248,10 @@ def _price(
     return KernelPrice(cpu, accounting, total, formula, by_data, tuple(pricing.flags.values()))
 
 
-def _whole(formula: Formula) -> dict[str, Polynomial]:
-    """Add up the counts of all steps by class."""
-    return sum_counts((operation, times) for (_, operation), times in formula.items())
-
-
 def _by_class(formula: Formula | None) -> dict[str, str] | None:
     if formula is None:
         return None
-    return {operation: str(times) for operation, times in sorted(_whole(formula).items())}
+    return {operation: str(times) for operation, times in sorted(sum_steps(formula).items())}
 
 
 def _pricing(kernel: Kernel, cpu: Cpu, accounting: str) -> Pricing:

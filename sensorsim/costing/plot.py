@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sensorsim._util.drawing import apart, check_figure, stacked_bars, write_figure
+from sensorsim._util.drawing import apart, stacked_bars
 from sensorsim.costing.cost_report import CostReport
 from sensorsim.costing.cost_text import format_number, format_short, sizes
 from sensorsim.costing.record_energy import PARTS, WholeRecord
@@ -13,12 +13,6 @@ TO_ITS_END = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 1,
 BAR = 0.2  # inches that a bar takes
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 LETTER = 0.022  # of the height of a sweep's axis: two names have to be so far apart
-
-
-def plot_report(report: CostReport, path: str) -> None:
-    """Write the figure of a report."""
-    check_figure(path)
-    write_figure(report_figure(report), path)
 
 
 def report_figure(report: CostReport) -> Any:
@@ -94,12 +88,6 @@ def _draw_record(record: WholeRecord, axes: Any, parts: Sequence[str], what: str
         title += f" · {record.radio.radio}" + ("" if record.store else " · memory not known")
     axes.set_title(title, fontsize=USUAL)
     axes.legend(fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4, frameon=False)
-
-
-def plot_sweep(rows: list[dict[str, Any]], name: str, report: CostReport, path: str) -> None:
-    """Write the figure of a sweep."""
-    check_figure(path)
-    write_figure(sweep_figure(rows, name, report), path)
 
 
 def sweep_figure(rows: list[dict[str, Any]], name: str, report: CostReport) -> Any:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim.costing.chips import Chip
-from sensorsim.costing.csv_schema import Number
+from sensorsim.costing.csv_schema import Number, Span
 from sensorsim.costing.prices import CLASSES, Cpu, load_cpu
 from sensorsim.language.polynomial import Polynomial, parse
 from sensorsim.mechanisms import Form, every
@@ -48,14 +48,6 @@ IDENTITY = list(range(1, 9))  # of some table
 SENSOR_PARTS = ("journal", "random words", "release", "packet", "wiping")
 
 
-class Total(NamedTuple):
-    """Hold a cost with the range that the table leaves open."""
-
-    min: Number
-    typical: Number
-    max: Number
-
-
 @dataclass
 class Pricing:
     """Price operations on a processor, for an operand width and signedness, a metric and an accounting.
@@ -74,21 +66,21 @@ class Pricing:
 
     def __post_init__(self) -> None:
         self.flags: dict[str, str] = {}
-        self._known: dict[str, Total] = {}  # a report asks a thousand times for twenty prices
+        self._known: dict[str, Span] = {}  # a report asks a thousand times for twenty prices
 
     @property
     def unit(self) -> str:
         """Return the unit of a cost."""
         return {"energy": "nJ", "latency": "cycles of latency"}.get(self.metric, self.metric)
 
-    def price(self, operation: str) -> Total:
+    def price(self, operation: str) -> Span:
         """Return the price of one operation; zero only where the accounting leaves it out."""
         if operation in self._known:
             return self._known[operation]
         if self.accounting != "full" and operation in CLASSES and operation not in PAPER_PRICES:
-            total = Total(0, 0, 0)
+            total = Span(0, 0, 0)
         elif operation in self.own:
-            total = Total(*[self.own[operation]] * 3)
+            total = Span(self.own[operation], self.own[operation], self.own[operation])
         else:
             column = "latency" if self.metric == "latency" else "native"
             found = self.cpu.price(operation, self.width, self.signed, column)
@@ -96,14 +88,14 @@ class Pricing:
             if flag:
                 self.flags[operation] = f"{operation}: {row.operation}, {flag} ({row.note or row.source})"
             factor = self.chip.pJ_per_cycle / PICOJOULES_PER_NANOJOULE if self.chip else 1
-            total = Total(*(cost * factor for cost in found[:3]))
+            total = Span(*(cost * factor for cost in found[:3]))
         self._known[operation] = total
         return total
 
-    def total(self, counts: Mapping[str, int]) -> Total:
+    def total(self, counts: Mapping[str, int]) -> Span:
         """Return the cost of these operations together."""
         prices = [(self.price(operation), count) for operation, count in counts.items()]
-        return Total(*(sum(price[k] * count for price, count in prices) for k in range(3)))
+        return Span(*(sum(price[k] * count for price, count in prices) for k in range(3)))
 
     def formula(self, counts: Mapping[str, Polynomial]) -> Polynomial | None:
         """Return the typical cost as a polynomial; None where a price is not a whole number."""
@@ -160,13 +152,13 @@ class Step(NamedTuple):
     """Hold one step of an algorithm: its operations and what they cost."""
 
     operations: Mapping[str, int]
-    cost: Total
+    cost: Span
 
 
 class View(NamedTuple):
     """Hold one count of a mechanism: printed by the paper, derived from the source, or executed."""
 
-    cost: Total
+    cost: Span
     formula: Polynomial | None
     steps: Mapping[str, Step]
 
@@ -211,44 +203,48 @@ def count_operations(mechanisms: Iterable[Form], n: int, l: int) -> int:
 
 def price_mechanism(mechanism: Form, n: int, l: int, pricing: Pricing, run: bool = True) -> MechanismCost:
     """Count and price a mechanism at these sizes; it is executed only with `run`."""
-    ledger = printed_list(mechanism.name)
-    executed = None
-    if run:
-        by_step: dict[str, Counter[str]] = {}
-        for (step, operation), count in mechanism.traced(n, l).items():
-            by_step.setdefault(step, Counter())[operation] += count
-        steps = {step: Step(dict(counts), pricing.total(counts)) for step, counts in by_step.items()}
-        executed = View(pricing.total(sum(by_step.values(), Counter())), None, steps)
+    executed = _view(_by_step(mechanism.traced(n, l).items()), pricing) if run else None
+    ledger = [((entry.step, entry.operation), entry.times) for entry in printed_list(mechanism.name)]
     return MechanismCost(
         mechanism,
-        _view([((entry.step, entry.operation), entry.times) for entry in ledger], n, l, pricing) if ledger else None,
-        _view(mechanism.symbolic().items(), n, l, pricing),
+        _symbolic_view(ledger, n, l, pricing) if ledger else None,
+        _symbolic_view(mechanism.symbolic().items(), n, l, pricing),
         executed,
         mechanism.random_bits(n, l),
         mechanism.bits_sent(n),
     )
 
 
-def _view(counts: Iterable[tuple[tuple[str, str], Polynomial]], n: int, l: int, pricing: Pricing) -> View:
-    by_step: dict[str, list[tuple[str, Polynomial]]] = {}
+def _view(steps: Mapping[str, Mapping[str, int]], pricing: Pricing, formula: Polynomial | None = None) -> View:
+    priced = {name: Step(dict(counts), pricing.total(counts)) for name, counts in steps.items()}
+    whole = sum_counts(item for counts in steps.values() for item in counts.items())
+    return View(pricing.total(whole), formula, priced)
+
+
+def _symbolic_view(counts: Iterable[tuple[tuple[str, str], Polynomial]], n: int, l: int, pricing: Pricing) -> View:
+    by_step = _by_step(counts)
+    formula = pricing.formula(sum_counts(item for each in by_step.values() for item in each.items()))
+    return _view({step: evaluate_counts(each, n, l) for step, each in by_step.items()}, pricing, formula)
+
+
+def _by_step(counts: Iterable[tuple[tuple[str, str], Any]]) -> dict[str, dict[str, Any]]:
+    steps: dict[str, list[tuple[str, Any]]] = {}
     for (step, operation), times in counts:
-        by_step.setdefault(step, []).append((operation, times))
-    steps = {step: sum_counts(listed) for step, listed in by_step.items()}
-    whole = sum_counts(item for each in steps.values() for item in each.items())
-    priced = {step: evaluate_counts(each, n, l) for step, each in steps.items()}
-    return View(
-        pricing.total(evaluate_counts(whole, n, l)),
-        pricing.formula(whole),
-        {step: Step(each, pricing.total(each)) for step, each in priced.items()},
-    )
+        steps.setdefault(step, []).append((operation, times))
+    return {step: sum_counts(listed) for step, listed in steps.items()}
 
 
-def sum_counts(counts: Iterable[tuple[str, Polynomial]]) -> dict[str, Polynomial]:
-    """Add up counts by operation."""
-    whole: dict[str, Polynomial] = {}
+def sum_counts(counts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Add up counts, numbers or polynomials, by operation."""
+    whole: dict[str, Any] = {}
     for operation, times in counts:
-        whole[operation] = whole.get(operation, Polynomial.constant(0)) + times
+        whole[operation] = whole[operation] + times if operation in whole else times
     return whole
+
+
+def sum_steps(counts: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """Add up the counts of all steps by operation."""
+    return sum_counts((operation, times) for (_, operation), times in counts.items())
 
 
 def evaluate_counts(counts: Mapping[str, Polynomial], n: int, l: int) -> dict[str, int]:
@@ -261,9 +257,7 @@ def evaluate_counts(counts: Mapping[str, Polynomial], n: int, l: int) -> dict[st
 
 def sensor_release(n: int, pricing: Pricing) -> View:
     """Price one release by the whole sensor, its parts as steps; `pricing` is one of full accounting."""
-    parts = sensor_operations(n)
-    steps = {name: Step(dict(counts), pricing.total(counts)) for name, counts in parts.items()}
-    return View(pricing.total(sum(parts.values(), Counter())), None, steps)
+    return _view(sensor_operations(n), pricing)
 
 
 @cache
@@ -285,12 +279,11 @@ def opening_operations() -> Counter[str]:
     """Return the operations of an opening that finds a sound journal: the seeding by reading, the rest by running."""
     from sensorsim.kernels import sensor
 
-    found: Counter[str] = Counter()
+    found = _run_on_board(sensor.start)
     for kernel, otherwise in ((sensor.seed, True), (sensor.close_sensor, False)):
         sizes = kernel.lengths_at()
-        for (_, operation), times in kernel.formula(otherwise).items():
-            found[operation] += times.value(sizes)
-    return found + _run_on_board(sensor.start)
+        found.update({name: times.value(sizes) for name, times in sum_steps(kernel.formula(otherwise)).items()})
+    return found
 
 
 def packet_layout(n: int) -> "Layout":
@@ -327,10 +320,7 @@ def _run_on_board(kernel: "Kernel") -> Counter[str]:
     """Return the operations of one call of a kernel of the sensor, counted by running it on a board."""
     known = {"epoch": [1], "spent": [2], "used": [2], "port": _Board()}
     given = {f"sensor.{name}": value for name, value in known.items()}
-    found: Counter[str] = Counter()
-    for (_, operation), times in _count(kernel, {**given, "identity": IDENTITY, "budget": 10, "reserve": 1}).items():
-        found[operation] += times
-    return found
+    return Counter(sum_steps(_count(kernel, {**given, "identity": IDENTITY, "budget": 10, "reserve": 1})))
 
 
 def _count(kernel: "Kernel", given: dict[str, Any], lengths: Mapping[str, int] = MappingProxyType({})) -> "Counts":

@@ -38,11 +38,10 @@ from sensorsim.costing.pricing import (
     full_pricing,
     packet_layout,
     sensor_operations,
+    sum_steps,
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sensorsim.costing.cost_report import CostReport
 
 PARTS = ("arithmetic", "random words", "journal", "on air")
@@ -323,12 +322,6 @@ class WholeRecord(NamedTuple):
                     "level": self.level,
                 }
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the rows as a pandas frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
 
 def price_whole_record(
     report: "CostReport", choices: Choices | None = None, cycles: Mapping[str, float] | None = None
@@ -395,8 +388,8 @@ def block_operations(source: str) -> Mapping[str, int]:
     """Count the operations of one block of ChaCha by reading the kernel, less the rounds that the source skips."""
     from sensorsim.kernels.chacha20 import chacha20
 
-    whole = Counter({operation: times.at() for (_, operation), times in chacha20.formula().items()})
-    return dict(whole - skipped_rounds(source))
+    whole = {operation: times.at() for operation, times in sum_steps(chacha20.formula()).items()}
+    return dict(Counter(whole) - skipped_rounds(source))
 
 
 @cache

@@ -7,8 +7,8 @@ clang of ziglang with a small runtime of ours.
 
 import shutil
 from collections.abc import Iterable, Sequence
-from functools import cache
 from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,12 @@ from sensorsim.machine.avr_decode import BRANCHES, SKIPS, Decoded, class_and_pri
 from sensorsim.machine.counting import Tally
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.harness import CoreRun, TooLargeError, run_on_core
+from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.interpreted import (
     DATA,
     InterpretedCounter,
     InterpretedMachine,
     Places,
-    Priced,
     Signature,
     compile_with_runtime,
     link_flags,
@@ -47,8 +47,6 @@ FIRST_REGISTER, LAST_REGISTER = 8, 26  # arguments fill r25 down to r8
 CLANG, GCC = "clang", "avr-gcc"
 AVR = COUNTED["avr"]
 
-Sets = Sequence[tuple[Vectors, dict[str, Any]]]
-
 
 class AvrMachine(InterpretedMachine):
     """Run functions of a program on an interpreted AVR."""
@@ -68,10 +66,10 @@ class AvrMachine(InterpretedMachine):
                 raise InputError(f"{section.name} does not fit the emulated AVR's 16 KB; export fewer tables.")
             room[place : place + len(section.data)] = np.frombuffer(section.data, np.uint8)
         self.decoded: list[Decoded | None] = [
-            one for _, one in instructions(self.flash[: code + code % 2].astype(np.uint8).tobytes())
+            *(one for _, one in instructions(self.flash[: code + code % 2].astype(np.uint8).tobytes())),
+            None,
         ]
-        following = [*self.decoded[1:], None]
-        self.code = np.array([core.row(*two) for two in zip(self.decoded, following, strict=True)], np.int64)
+        self.code = np.array([core.row(*two) for two in pairwise(self.decoded)], np.int64)
         super().__init__(program, signatures, len(self.code))
 
     def call(self, name: str, arguments: Sequence[int]) -> int:
@@ -115,12 +113,12 @@ class AvrMachine(InterpretedMachine):
 class AvrCounter(InterpretedCounter):
     """Add up what the machine executes."""
 
-    def price(self, place: int) -> Priced:
-        """Price the instruction at a place."""
-        decoded = self.machine.decoded
-        one, after = decoded[place], decoded[place + 1] if place + 1 < len(decoded) else None
-        priced = class_and_prices(one, after.words if after else 1, self.cpu)
-        return Priced(*priced, one.mnemonic.lower(), one.text, one.name in BRANCHES + SKIPS)
+    def decode(self, start: int, size: int) -> list[Instruction]:
+        """Price the instruction at an address."""
+        one, after = self.machine.decoded[start // 2 :][:2]
+        kind, price, taken, note = class_and_prices(one, after.words if after else 1, self.cpu)
+        conditional = one.name in BRANCHES + SKIPS
+        return [Instruction(start, one.text, kind, price, taken, conditional, note, price, taken)]
 
 
 def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, out: Path, compiler: str = CLANG) -> Path:
@@ -132,7 +130,7 @@ def compile_avr(sources: Sequence[Path], include: Sequence[Path], entry: str, ou
     flags = ["-std=gnu99", *OPTIMIZE[1:], f"-mmcu={AVR.mcpu}", *SECTIONS[:2], *WARNINGS[:2]]
     files_in = [*(f"-I{folder}" for folder in include), *map(str, sources)]
     link = link_flags(write_script("avr.ld", entry, out), entry)
-    run_compiler([need_gcc(), *flags, *files_in, *link, "-lgcc", "-o", str(out)])
+    run_compiler([GCC, *flags, *files_in, *link, "-lgcc", "-o", str(out)])
     return out
 
 
@@ -140,21 +138,12 @@ def avr_compiler() -> str:
     """Return the version of the compiler that is used."""
     if usual_compiler() == CLANG:
         return compiler_version()
-    return run_compiler([need_gcc(), "--version"]).splitlines()[0]
+    return run_compiler([GCC, "--version"]).splitlines()[0]
 
 
 def usual_compiler() -> str:
     """Choose avr-gcc where it is installed: clang for AVR makes branches of some selects that are written without."""
     return GCC if shutil.which(GCC) else CLANG
-
-
-@cache
-def need_gcc() -> str:
-    """Return the path of avr-gcc; InputError where it is not installed."""
-    path = shutil.which(GCC)
-    if path is None:
-        raise InputError("avr-gcc is not installed; install it (Debian: gcc-avr), or leave it to clang by ziglang.")
-    return path
 
 
 def avr_machine(
@@ -177,7 +166,7 @@ def verify_avr(
     include: Sequence[Path],
     function: str,
     kernel: Kernel,
-    sets: Sets,
+    sets: Sequence[tuple[Vectors, dict[str, Any]]],
     build: Path,
     compiler: str = "",
     counted: int = 2,

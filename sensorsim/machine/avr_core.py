@@ -18,15 +18,14 @@ def operation(name: str) -> str:
     return name.partition("_")[0]
 
 
-SPL, SPH, SREG, RAMPZ, IO = 0x5D, 0x5E, 0x5F, 0x5B, 0x20  # in data memory: I/O register 0 lies at 0x20
+SPL, SPH, SREG, IO = 0x5D, 0x5E, 0x5F, 0x20  # in data memory: I/O register 0 lies at 0x20
 Z = 30
 # The encodings with all forms of a load and of a store as one; in the same order.
 OPERATIONS = tuple(dict.fromkeys(operation(name) for name in NAMES))
 # fmt: off
-(NOP, MOVW, MULS, MULSU, FMUL, FMULS, FMULSU, CPC, SBC, ADD, CPSE, CP, SUB, ADC, AND, EOR, OR, MOV, CPI, SBCI, SUBI,
- ORI, ANDI, LDI, LOAD, STORE, LPM, ELPM, POP, PUSH, COM, NEG, SWAP, INC, ASR, LSR, ROR, DEC, BSET, BCLR, IJMP, ICALL,
- RET, RETI, SLEEP, BREAK, WDR, JMP, CALL, ADIW, SBIW, CBI, SBIC, SBI, SBIS, MUL, IN, OUT, RJMP, RCALL, BRBS, BRBC,
- BLD, BST, SBRC, SBRS) = range(len(OPERATIONS))
+(NOP, MOVW, MULS, MULSU, CPC, SBC, ADD, CPSE, CP, SUB, ADC, AND, EOR, OR, MOV, CPI, SBCI, SUBI, ORI, ANDI, LDI, LOAD,
+ STORE, LPM, POP, PUSH, COM, NEG, SWAP, INC, ASR, LSR, ROR, DEC, BSET, BCLR, RET, JMP, CALL, ADIW, SBIW, MUL, IN, OUT,
+ RJMP, RCALL, BRBS, BRBC, BLD, BST, SBRC, SBRS) = range(len(OPERATIONS))
 # fmt: on
 PLAIN, ADDED, SUBTRACTED, LOGICAL, SHIFTED, WIDE = 0, 1, 2, 3, 4, 5  # how flags follow from the result
 
@@ -122,31 +121,22 @@ def loop(
             a, flags = memory[d] | memory[d + 1] << 8, WIDE
             result = (a + k if op == ADIW else a - k) & 0xFFFF
             memory[d], memory[d + 1] = result & 255, result >> 8
-        elif op in (MUL, MULS, MULSU, FMUL, FMULS, FMULSU):
+        elif op in (MUL, MULS, MULSU):
             a, b = memory[d], memory[r]
-            if (op in (MULS, MULSU, FMULS, FMULSU)) and a > 127:
+            if op != MUL and a > 127:
                 a -= 256
-            if (op in (MULS, FMULS)) and b > 127:
+            if op == MULS and b > 127:
                 b -= 256
             result = a * b & 0xFFFF
-            carry = result >> 15
-            if op in (FMUL, FMULS, FMULSU):
-                result = result << 1 & 0xFFFF
             memory[0], memory[1] = result & 255, result >> 8
-            sreg = sreg & 0xFC | carry | (result == 0) << 1
+            sreg = sreg & 0xFC | result >> 15 | (result == 0) << 1
         elif op in (BRBS, BRBC):
             if (sreg >> d & 1) == (1 if op == BRBS else 0):
                 pc = k
                 taken[here] += 1
             path = (path ^ pc) * PRIME
-        elif op in (CPSE, SBRC, SBRS, SBIC, SBIS):
-            memory[SREG] = sreg
-            if op == CPSE:
-                skip = memory[d] == memory[r]
-            elif op in (SBRC, SBRS):
-                skip = (memory[d] >> k & 1) == (1 if op == SBRS else 0)
-            else:
-                skip = (memory[IO + r] >> k & 1) == (1 if op == SBIS else 0)
+        elif op in (CPSE, SBRC, SBRS):
+            skip = memory[d] == memory[r] if op == CPSE else (memory[d] >> k & 1) == (1 if op == SBRS else 0)
             if skip and step:  # takes its one cycle whether it is skipped or not: the same path in time
                 counts[pc] += 1
                 steps += 1
@@ -158,7 +148,7 @@ def loop(
                 path = (path ^ pc) * PRIME
         elif op in (RJMP, JMP):
             pc = k
-        elif op in (PUSH, CALL, RCALL, ICALL):
+        elif op in (PUSH, CALL, RCALL):
             sp = memory[SPL] | memory[SPH] << 8
             if op == PUSH:
                 memory[sp] = memory[d]
@@ -166,16 +156,13 @@ def loop(
             else:
                 memory[sp], memory[sp - 1] = pc & 255, pc >> 8
                 sp -= 2
-                if op == ICALL:
-                    k = memory[Z] | memory[Z + 1] << 8
-                    path = (path ^ k) * PRIME
                 pc = k
             memory[SPL], memory[SPH] = sp & 255, sp >> 8
             lowest = min(lowest, sp)
             if lowest < floor:
                 status = TOO_DEEP
                 break
-        elif op in (POP, RET, RETI):
+        elif op in (POP, RET):
             sp = memory[SPL] | memory[SPH] << 8
             if op == POP:
                 sp += 1
@@ -183,11 +170,7 @@ def loop(
             else:
                 pc = memory[sp + 1] << 8 | memory[sp + 2]
                 sp += 2
-                sreg |= 128 if op == RETI else 0
             memory[SPL], memory[SPH] = sp & 255, sp >> 8
-        elif op == IJMP:
-            pc = memory[Z] | memory[Z + 1] << 8
-            path = (path ^ pc) * PRIME
         elif op in (LOAD, STORE):
             at = k
             if r:
@@ -201,23 +184,17 @@ def loop(
             else:
                 memory[at] = memory[d]
             sreg = memory[SREG]
-        elif op in (LPM, ELPM):
-            at = memory[Z] | memory[Z + 1] << 8 | (memory[RAMPZ] << 16 if op == ELPM else 0)
-            memory[d] = flash[at] if at < len(flash) else 255
+        elif op == LPM:
+            at = memory[Z] | memory[Z + 1] << 8
+            memory[d] = flash[at]
             if step:
                 memory[Z], memory[Z + 1] = at + 1 & 255, at + 1 >> 8 & 255
-                if op == ELPM:
-                    memory[RAMPZ] = at + 1 >> 16
-        elif op in (IN, OUT, SBI, CBI):
+        elif op in (IN, OUT):
             memory[SREG] = sreg
             if op == IN:
                 memory[d] = memory[IO + r]
-            elif op == OUT:
-                memory[IO + r] = memory[d]
-            elif op == SBI:
-                memory[IO + r] |= 1 << k
             else:
-                memory[IO + r] &= 255 - (1 << k)
+                memory[IO + r] = memory[d]
             sreg = memory[SREG]
             if op == OUT and IO + r == SPL:  # compilers write the upper byte first
                 lowest = min(lowest, memory[SPL] | memory[SPH] << 8)
@@ -231,9 +208,6 @@ def loop(
             sreg = sreg & 0xBF | (memory[d] >> k & 1) << 6
         elif op == BLD:
             memory[d] = memory[d] & 255 - (1 << k) | (sreg >> 6 & 1) << k
-        elif op in (SLEEP, BREAK):
-            status = NO_INSTRUCTION
-            break
         if flags != PLAIN:
             carry, over, half, zero = sreg & 1, 0, sreg >> 5 & 1, 0
             if flags == WIDE:

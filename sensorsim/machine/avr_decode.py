@@ -1,6 +1,7 @@
 """Decode AVR instructions by the encodings of the instruction set manual, classify and price them.
 
-The set is AVRe+ (ATmega328P, ATmega1284P): multiplication, MOVW, two-word jumps, a 16-bit program counter.
+The set is AVRe+ (ATmega328P, ATmega1284P): multiplication, MOVW, two-word jumps, a 16-bit program counter. What
+compilers make of no kernel is left out: fractional products, sleep, bits of I/O registers, jumps to computed places.
 """
 
 import math
@@ -16,31 +17,27 @@ from sensorsim.costing.prices import Cpu
 # LD_ZI is LD with Z+ (increment after), LD_DZ with -Z (decrement before).
 ENCODINGS = """
 NOP    0000000000000000     MOVW   00000001ddddrrrr     MULS   00000010ddddrrrr     MULSU  000000110ddd0rrr
-FMUL   000000110ddd1rrr     FMULS  000000111ddd0rrr     FMULSU 000000111ddd1rrr     CPC    000001rdddddrrrr
-SBC    000010rdddddrrrr     ADD    000011rdddddrrrr     CPSE   000100rdddddrrrr     CP     000101rdddddrrrr
-SUB    000110rdddddrrrr     ADC    000111rdddddrrrr     AND    001000rdddddrrrr     EOR    001001rdddddrrrr
-OR     001010rdddddrrrr     MOV    001011rdddddrrrr     CPI    0011KKKKddddKKKK     SBCI   0100KKKKddddKKKK
-SUBI   0101KKKKddddKKKK     ORI    0110KKKKddddKKKK     ANDI   0111KKKKddddKKKK     LDI    1110KKKKddddKKKK
-LDD_Z  10q0qq0ddddd0qqq     LDD_Y  10q0qq0ddddd1qqq     STD_Z  10q0qq1ddddd0qqq     STD_Y  10q0qq1ddddd1qqq
-LDS    1001000ddddd0000*    LD_ZI  1001000ddddd0001     LD_DZ  1001000ddddd0010     LPM_Z  1001000ddddd0100
-LPM_ZI 1001000ddddd0101     ELPM_Z 1001000ddddd0110     ELPM_ZI 1001000ddddd0111    LD_YI  1001000ddddd1001
-LD_DY  1001000ddddd1010     LD_X   1001000ddddd1100     LD_XI  1001000ddddd1101     LD_DX  1001000ddddd1110
-POP    1001000ddddd1111     STS    1001001ddddd0000*    ST_ZI  1001001ddddd0001     ST_DZ  1001001ddddd0010
-ST_YI  1001001ddddd1001     ST_DY  1001001ddddd1010     ST_X   1001001ddddd1100     ST_XI  1001001ddddd1101
-ST_DX  1001001ddddd1110     PUSH   1001001ddddd1111     COM    1001010ddddd0000     NEG    1001010ddddd0001
-SWAP   1001010ddddd0010     INC    1001010ddddd0011     ASR    1001010ddddd0101     LSR    1001010ddddd0110
-ROR    1001010ddddd0111     DEC    1001010ddddd1010     BSET   100101000sss1000     BCLR   100101001sss1000
-IJMP   1001010000001001     ICALL  1001010100001001     RET    1001010100001000     RETI   1001010100011000
-SLEEP  1001010110001000     BREAK  1001010110011000     WDR    1001010110101000     LPM    1001010111001000
-ELPM   1001010111011000     JMP    1001010kkkkk110k*    CALL   1001010kkkkk111k*    ADIW   10010110KKddKKKK
-SBIW   10010111KKddKKKK     CBI    10011000AAAAAbbb     SBIC   10011001AAAAAbbb     SBI    10011010AAAAAbbb
-SBIS   10011011AAAAAbbb     MUL    100111rdddddrrrr     IN     10110AAdddddAAAA     OUT    10111AAdddddAAAA
-RJMP   1100kkkkkkkkkkkk     RCALL  1101kkkkkkkkkkkk     BRBS   111100kkkkkkksss     BRBC   111101kkkkkkksss
-BLD    1111100ddddd0bbb     BST    1111101ddddd0bbb     SBRC   1111110ddddd0bbb     SBRS   1111111ddddd0bbb
+CPC    000001rdddddrrrr     SBC    000010rdddddrrrr     ADD    000011rdddddrrrr     CPSE   000100rdddddrrrr
+CP     000101rdddddrrrr     SUB    000110rdddddrrrr     ADC    000111rdddddrrrr     AND    001000rdddddrrrr
+EOR    001001rdddddrrrr     OR     001010rdddddrrrr     MOV    001011rdddddrrrr     CPI    0011KKKKddddKKKK
+SBCI   0100KKKKddddKKKK     SUBI   0101KKKKddddKKKK     ORI    0110KKKKddddKKKK     ANDI   0111KKKKddddKKKK
+LDI    1110KKKKddddKKKK     LDD_Z  10q0qq0ddddd0qqq     LDD_Y  10q0qq0ddddd1qqq     STD_Z  10q0qq1ddddd0qqq
+STD_Y  10q0qq1ddddd1qqq     LDS    1001000ddddd0000*    LD_ZI  1001000ddddd0001     LD_DZ  1001000ddddd0010
+LPM_Z  1001000ddddd0100     LPM_ZI 1001000ddddd0101     LD_YI  1001000ddddd1001     LD_DY  1001000ddddd1010
+LD_X   1001000ddddd1100     LD_XI  1001000ddddd1101     LD_DX  1001000ddddd1110     POP    1001000ddddd1111
+STS    1001001ddddd0000*    ST_ZI  1001001ddddd0001     ST_DZ  1001001ddddd0010     ST_YI  1001001ddddd1001
+ST_DY  1001001ddddd1010     ST_X   1001001ddddd1100     ST_XI  1001001ddddd1101     ST_DX  1001001ddddd1110
+PUSH   1001001ddddd1111     COM    1001010ddddd0000     NEG    1001010ddddd0001     SWAP   1001010ddddd0010
+INC    1001010ddddd0011     ASR    1001010ddddd0101     LSR    1001010ddddd0110     ROR    1001010ddddd0111
+DEC    1001010ddddd1010     BSET   100101000sss1000     BCLR   100101001sss1000     RET    1001010100001000
+JMP    1001010kkkkk110k*    CALL   1001010kkkkk111k*    ADIW   10010110KKddKKKK     SBIW   10010111KKddKKKK
+MUL    100111rdddddrrrr     IN     10110AAdddddAAAA     OUT    10111AAdddddAAAA     RJMP   1100kkkkkkkkkkkk
+RCALL  1101kkkkkkkkkkkk     BRBS   111100kkkkkkksss     BRBC   111101kkkkkkksss     BLD    1111100ddddd0bbb
+BST    1111101ddddd0bbb     SBRC   1111110ddddd0bbb     SBRS   1111111ddddd0bbb
 """
 NAMES = tuple(ENCODINGS.split()[::2])
-UPPER = ("CPI", "SBCI", "SUBI", "ORI", "ANDI", "LDI", "MULS", "MULSU", "FMUL", "FMULS", "FMULSU")  # r16 to r31 alone
-SKIPS = ("CPSE", "SBRC", "SBRS", "SBIC", "SBIS")
+UPPER = ("CPI", "SBCI", "SUBI", "ORI", "ANDI", "LDI", "MULS", "MULSU")  # r16 to r31 alone
+SKIPS = ("CPSE", "SBRC", "SBRS")
 BRANCHES = ("BRBS", "BRBC")
 # fmt: off
 ONE_CYCLE = (
@@ -54,21 +51,20 @@ _OPERANDS = {  # of what decides about a path; others are named without
     **dict.fromkeys(BRANCHES, " 0x{0.target:x}"),
     "CPSE": " r{0.d}, r{0.r}",
     **dict.fromkeys(("SBRC", "SBRS"), " r{0.d}, 0x{0.k:x}"),
-    **dict.fromkeys(("SBIC", "SBIS"), " 0x{0.r:x}, 0x{0.k:x}"),
 }
 
 _CLASSES = {
-    "move": r"MOVW?|LDI|IN|OUT|SWAP|BLD|BST|NOP|BSET|BCLR|SBI|CBI|WDR",
-    "load": r"LD.*|E?LPM.*",
+    "move": r"MOVW?|LDI|IN|OUT|SWAP|BLD|BST|NOP|BSET|BCLR",
+    "load": r"LD.*|LPM.*",
     "store": r"ST.*",
     "stack": r"PUSH|POP",
     "add": r"ADD|ADC|ADIW|SUB|SUBI|SBC|SBCI|SBIW|NEG|INC|DEC",
     "logic": r"AND|ANDI|OR|ORI|EOR|COM",
     "shift": r"ASR|LSR|ROR",
     "compare": r"CP|CPC|CPI",
-    "multiply": r"F?MULS?U?",
-    "branch": r"BRBS|BRBC|RJMP|JMP|IJMP|CPSE|SBRC|SBRS|SBIC|SBIS",
-    "call": r"CALL|RCALL|ICALL|RET|RETI",
+    "multiply": r"MULS?U?",
+    "branch": r"BRBS|BRBC|RJMP|JMP|CPSE|SBRC|SBRS",
+    "call": r"CALL|RCALL|RET",
 }
 
 

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -84,11 +84,16 @@ class Tally:
 class CallCounter:
     """Add up what calls on a machine execute; of calls that execute the same sequence, once."""
 
-    machine: Any  # with the fingerprint of its last call, and `forget`
-    owners: list[tuple[int, str]]  # where functions begin, in ascending order
-
-    def __init__(self) -> None:
+    def __init__(self, machine: Any) -> None:
+        """Count on a machine, which has the fingerprint of its last call and a `program`."""
+        self.machine = machine
         self.sums: dict[int, Sums] = {}  # by fingerprint
+        self.known: dict[int, list[Instruction]] = {}  # by address of a block
+        # Of two names of one address the plain one comes last, which is the one that is reported.
+        symbols = machine.program.symbols.items()
+        named = sorted((address & ~1, not name.startswith("compiler_rt"), name) for name, (address, _) in symbols)
+        self.owners = [(address, name) for address, _, name in named]  # where functions begin, in ascending order
+        self.entries = dict(self.owners)
 
     def take(self, tally: Tally) -> None:
         """Add what ran since the last `take` as one call, and forget it."""
@@ -104,9 +109,42 @@ class CallCounter:
         tally.sequences[fingerprint] += 1
         tally.parts[fingerprint] = sums
 
+    def blocks(self) -> Iterable[tuple[int, int, int, int]]:
+        """Return address, size, how often it ran and how often it jumped of every block since the last `take`."""
+        raise NotImplementedError
+
+    def decode(self, start: int, size: int) -> list[Instruction]:
+        """Return the instructions of a block."""
+        raise NotImplementedError
+
     def add_up(self, tally: Tally) -> Sums:
         """Return the sums of what ran since the last call was taken."""
-        raise NotImplementedError
+        classes, functions, timed = Counter[str](), Counter[str](), Counter[str]()
+        prices, entered, worst = dict.fromkeys(CLASSES, 0.0), dict[str, int](), 0.0
+        for start, size, count, taken in self.blocks():
+            if start not in self.known:
+                self.known[start] = self.decode(start, size)
+            block, owner = self.known[start], self.owner(start)
+            functions[owner] += count * len(block)
+            if start in self.entries:
+                entered[self.entries[start]] = count
+            for one in block:
+                classes[one.kind] += count
+                prices[one.kind] += count * one.price
+                worst += count * one.price_max
+                if one.timed:
+                    timed[one.plural] += count
+                if one.note:
+                    tally.notes.add(f"{one.text.split()[0]}: {one.note}")
+            last = block[-1]
+            if last.conditional:
+                prices["branch"] += taken * (last.price_taken - last.price)  # above one that falls through
+                worst += taken * (last.price_taken_max - last.price_max)
+                if tally.branches.setdefault(start, (count, taken)) != (count, taken):
+                    tally.varying[last.address] = f"{owner}: {last.text}"
+        counts = {name: classes[name] for name in CLASSES if name in classes}
+        spent = {name: prices[name] for name in counts}
+        return Sums(classes.total(), sum(spent.values()), counts, spent, dict(functions), worst, dict(timed), entered)
 
     def owner(self, address: int) -> str:
         """Return the function that the address lies in."""
@@ -115,84 +153,31 @@ class CallCounter:
 
 
 class BlockCounter(CallCounter):
-    """Add up what a machine executes, decoding each block once."""
+    """Add up what an emulated machine executes, decoding each block once."""
 
     machine: Machine
 
     def __init__(self, machine: Machine, decoder: Decoder) -> None:
-        import numpy as np
+        super().__init__(machine)
+        self.decoder = decoder
 
-        super().__init__()
-        self.machine, self.decoder = machine, decoder
-        self.known: dict[int, list[Instruction]] = {}
-        # By block: instructions and price by class, largest price, what a jump adds (most, usual).
-        self.rows: dict[int, Any] = {}
-        self.timed: dict[int, list[Instruction]] = {}  # by block: those whose time depends on their operands
-        self.zeros = np.zeros(2 * len(CLASSES) + 3)
-        # Of two names of one address the plain one comes last, which is the one that is reported.
-        symbols = machine.program.symbols.items()
-        named = sorted((address & ~1, not name.startswith("compiler_rt"), name) for name, (address, _) in symbols)
-        self.owners = [(address, name) for address, _, name in named]
-        self.entries = dict(self.owners)
+    def blocks(self) -> Iterable[tuple[int, int, int, int]]:
+        """Return the machine's blocks."""
+        return self.machine.blocks().tolist()  # type: ignore[no-any-return]
 
-    def add_up(self, tally: Tally) -> Sums:
-        import numpy as np
+    def decode(self, start: int, size: int) -> list[Instruction]:
+        """Decode a block from memory."""
+        return self.decoder.block(start, self.machine.read_code(start, size), self.machine.read_code)
 
-        blocks = self.machine.blocks()
-        rows = np.stack([self.row(int(start), int(size), tally) for start, size in blocks[:, :2]])
-        totals = blocks[:, 2] @ rows[:, :-2]
-        extra = float((blocks[:, 3] * rows[:, -1]).sum())  # what taken branches cost above those that fall through
-        size = len(CLASSES)
-        classes = {name: round(totals[place]) for place, name in enumerate(CLASSES) if totals[place]}
-        prices = {name: float(totals[size + place]) for place, name in enumerate(CLASSES) if totals[place]}
-        if extra:
-            prices["branch"] = prices.get("branch", 0.0) + extra
-        functions: dict[str, int] = {}
-        for (start, _, count, _), row in zip(blocks, rows, strict=True):
-            owner = self.owner(int(start))
-            functions[owner] = functions.get(owner, 0) + int(count * row[:size].sum())
-        branches = {int(start): (int(count), int(taken)) for start, _, count, taken in blocks}
-        for start, went in branches.items():
-            if self.known[start][-1].conditional and tally.branches.setdefault(start, went) != went:
-                last = self.known[start][-1]
-                tally.varying[last.address] = f"{self.owner(start)}: {last.text}"
-        entered = {self.entries[start]: count for start, (count, _) in branches.items() if start in self.entries}
-        worst, timed = float(totals[-1] + (blocks[:, 3] * rows[:, -2]).sum()), self.count_timed(branches)
-        return Sums(sum(classes.values()), sum(prices.values()), classes, prices, functions, worst, timed, entered)
-
-    def count_timed(self, blocks: Mapping[int, tuple[int, int]]) -> dict[str, int]:
-        """Count the instructions that ran whose time depends on their operands, by kind."""
-        ran: Counter[str] = Counter()
-        for start, instructions in self.timed.items():
-            for instruction in instructions:
-                ran[instruction.plural] += blocks.get(start, (0, 0))[0]
-        return dict(+ran)
+    @property
+    def timed(self) -> dict[int, list[Instruction]]:
+        """Return the instructions whose time depends on their operands, by block."""
+        timed = {start: [one for one in block if one.timed] for start, block in self.known.items()}
+        return {start: block for start, block in timed.items() if block}
 
     def branching(self) -> set[str]:
         """Return the functions that took a conditional branch so far."""
         return {self.owner(start) for start, instructions in self.known.items() if instructions[-1].conditional}
-
-    def row(self, start: int, size: int, tally: Tally) -> Any:
-        """Return the row of a block, and note rows of the table that are not confirmed."""
-        if start not in self.rows:
-            instructions = self.decoder.block(start, self.machine.read_code(start, size), self.machine.read_code)
-            row = self.zeros.copy()
-            for instruction in instructions:
-                place = CLASSES.index(instruction.kind)
-                row[place] += 1
-                row[len(CLASSES) + place] += instruction.price
-                row[-3] += instruction.price_max
-            last = instructions[-1]
-            for column, more in ((-2, last.price_taken_max - last.price_max), (-1, last.price_taken - last.price)):
-                row[column] = 0.0 if math.isnan(more) else more
-            self.rows[start], self.known[start] = row, instructions
-            timed = [one for one in instructions if one.timed]
-            if timed:
-                self.timed[start] = timed
-        for instruction in self.known[start]:
-            if instruction.note:
-                tally.notes.add(f"{instruction.text.split()[0]}: {instruction.note}")
-        return self.rows[start]
 
 
 def _spread(values: list[Any]) -> Spread:

@@ -70,7 +70,6 @@ class Machine:
         self.uc.mem_map(self.places.stack, STACK_BYTES)
         self.load()
         self.abi.start(program)
-        self.failure: type[Exception] = unicorn.UcError
         self.ranges = code_ranges(program)
         self.state = np.zeros(HEAD + STEP * sum(size for _, size in self.ranges), np.uint64)
         self.state[RANGES], slot = len(self.ranges), 0

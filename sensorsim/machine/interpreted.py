@@ -3,8 +3,7 @@
 A machine of this module is used as `machine.emulator.Machine`: it is read and written as through unicorn.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -15,11 +14,10 @@ from sensorsim.costing.prices import Cpu
 from sensorsim.language.c.comments import C_TYPES
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.types import Array, Length
-from sensorsim.machine.counting import CallCounter, Sums, Tally
+from sensorsim.machine.counting import CallCounter
 from sensorsim.machine.elf import Program
 from sensorsim.machine.harness import TooLargeError
-from sensorsim.machine.instructions import CLASSES
-from sensorsim.machine.targets import OPTIMIZE, SECTIONS, WARNINGS, Target, run_compiler, write_script, zig_cc
+from sensorsim.machine.targets import Target, compile_object, run_compiler, write_script, zig_cc
 
 POINTER = 2  # bytes
 DATA = 0x800000  # where ELF files for an AVR have data memory
@@ -69,11 +67,10 @@ def compile_with_runtime(
 ) -> Path:
     """Compile one function by clang and link it with our small runtime of the core; warnings are errors."""
     script = write_script(f"{target.name}.ld", entry, out)
-    clang, folders = [*zig_cc(), *target.clang], [f"-I{folder}" for folder in include]
     objects = [out.with_name(f"{out.stem}-{place}.o") for place in range(len(sources))]
     for source, file in zip(sources, objects, strict=True):
-        flags = [*OPTIMIZE, *SECTIONS, *WARNINGS, *options, *folders]
-        run_compiler([*clang, *flags, "-c", str(source), "-o", str(file)])
+        compile_object(target, source, include, file, options)
+    clang = [*zig_cc(), *target.clang]
     with as_file(files("sensorsim.machine") / f"{target.name}_runtime.S") as runtime:
         run_compiler([*clang, "-static", *link_flags(script, entry), *map(str, objects), str(runtime), "-o", str(out)])
     return out
@@ -155,57 +152,17 @@ class InterpretedMachine:
         return self.deepest
 
 
-class Priced(NamedTuple):
-    """Hold an instruction's class, its price when it falls through and when it jumps or skips, and its texts."""
-
-    kind: str
-    price: float
-    taken: float
-    note: str  # "disputed", "estimate" or nothing: what the table says of the row; or that it has none
-    name: str
-    text: str
-    conditional: bool
-
-
 class InterpretedCounter(CallCounter):
-    """Add up what an interpreted machine executes; no price depends on operands. A place is half an address."""
-
-    machine: Any
+    """Add up what an interpreted machine executes; no price depends on operands. Every instruction is a block."""
 
     def __init__(self, machine: Any, cpu: Cpu) -> None:
-        super().__init__()
-        self.machine, self.cpu = machine, cpu
-        symbols = machine.program.symbols.items()
-        self.owners = sorted((address // 2, name) for name, (address, _) in symbols if address < DATA)
-        self.known: dict[int, Priced] = {}
+        super().__init__(machine)
+        self.cpu = cpu
 
-    def price(self, place: int) -> Priced:
-        """Price the instruction at a place."""
-        raise NotImplementedError
-
-    def add_up(self, tally: Tally) -> Sums:
-        """Return the sums of what ran since the last call was taken."""
+    def blocks(self) -> Iterable[tuple[int, int, int, int]]:
+        """Return the words of code that ran."""
         import numpy as np
 
-        numbers: Counter[str] = Counter()
-        spent: Counter[str] = Counter()
-        functions: Counter[str] = Counter()
-        entered: dict[str, int] = {}
-        entries = dict(self.owners)
-        for place in map(int, np.flatnonzero(self.machine.counts)):
-            if place not in self.known:
-                self.known[place] = self.price(place)
-            one, count, jumps = self.known[place], int(self.machine.counts[place]), int(self.machine.taken[place])
-            numbers[one.kind] += count
-            spent[one.kind] += count * one.price + (jumps and jumps * (one.taken - one.price))  # type: ignore[assignment]
-            functions[self.owner(place)] += count
-            if place in entries:
-                entered[entries[place]] = count
-            if one.note:
-                tally.notes.add(f"{one.name}: {one.note}")
-            if one.conditional and tally.branches.setdefault(2 * place, (count, jumps)) != (count, jumps):
-                tally.varying[2 * place] = f"{self.owner(place)}: {one.text}"
-        classes = {name: numbers[name] for name in CLASSES if name in numbers}
-        prices = {name: float(spent[name]) for name in classes}
-        total = sum(prices.values())
-        return Sums(sum(classes.values()), total, classes, prices, dict(functions), worst=total, entered=entered)
+        ran = np.flatnonzero(self.machine.counts)
+        columns = 2 * ran, np.full_like(ran, 2), self.machine.counts[ran], self.machine.taken[ran]
+        return np.stack(columns, axis=1).tolist()  # type: ignore[no-any-return]

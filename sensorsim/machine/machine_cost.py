@@ -1,13 +1,12 @@
 """Report the cost of a record at three levels: the paper's closed form, every traced operation, machine code."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sensorsim._util.drawing import check_figure, look, stacked_bars, write_figure
+from sensorsim._util.drawing import look, stacked_bars
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import fill, temporary_folder
 from sensorsim.costing.chips import Chip, load_chip
@@ -15,7 +14,7 @@ from sensorsim.costing.cost_report import PAPER_WIDTH, check_sizes, cost
 from sensorsim.costing.cost_text import format_number
 from sensorsim.costing.plot import BAR
 from sensorsim.costing.prices import Cpu, load_cpu
-from sensorsim.costing.pricing import KERNEL_WIDTH, list_forms
+from sensorsim.costing.pricing import KERNEL_WIDTH, list_forms, sum_counts
 from sensorsim.language.arguments import arguments
 from sensorsim.language.c.declarations import known_tables
 from sensorsim.language.c.identifiers import Names
@@ -165,15 +164,9 @@ def _cases(mechanisms: Sequence[Form], n: int, l: int, name: str, build: Path, c
         if math.isnan(sums.price):
             raise InputError(f"{cpu.path.name} has no price for all of {mechanism.name} ({'; '.join(notes)}).")
         printed, counted = paper.mechanisms[mechanism.name].printed, full.mechanisms[mechanism.name].counted
-        counts: Counter[str] = Counter()
-        costs: dict[str, float] = {}
-        for operations in (step.operations for step in counted.steps.values()):
-            for operation, count in operations.items():
-                counts[GROUPS[operation]] += count
-                costs[GROUPS[operation]] = costs.get(GROUPS[operation], 0) + count * float(
-                    full.pricing.price(operation).typical
-                )
-        joules = sums.price * chip.pJ_per_cycle * 1e-12 if chip else None
+        groups = [(GROUPS[name], name, count) for name, count in counted.operations.items()]
+        counts = sum_counts((group, count) for group, _, count in groups)
+        prices = ((group, count * float(full.pricing.price(name).typical)) for group, name, count in groups)
         yield Case(
             mechanism=mechanism.name,
             title=mechanism.title,
@@ -181,7 +174,7 @@ def _cases(mechanisms: Sequence[Form], n: int, l: int, name: str, build: Path, c
             unit=cpu.unit,
             paper=float(printed.total) if printed else None,
             paper_width=PAPER_WIDTH if cpu.name == "k7" else KERNEL_WIDTH,
-            kernel=Level(float(counted.total), costs, dict(counts)),
+            kernel=Level(float(counted.total), sum_counts(prices), counts),
             machine=Level(sums.price, sums.prices, sums.classes),
             instructions=sums.instructions,
             flash_bytes=program.flash_bytes,
@@ -189,7 +182,7 @@ def _cases(mechanisms: Sequence[Form], n: int, l: int, name: str, build: Path, c
             stack_bytes=run.stack_bytes,
             runtime=tuple(sorted(name for name in program.symbols if not name.startswith((PREFIX, "compiler_rt")))),
             estimates=notes,
-            nanojoule=joules * 1e9 if joules else None,
+            nanojoule=sums.price * chip.pJ_per_cycle * 1e-12 * 1e9 if chip else None,
             worst_case=run.worst_case,
         )
 
@@ -267,12 +260,6 @@ def run_record(kernel: Kernel, record: Mapping[str, Any], cpu: Cpu, target: Targ
         counter.take(tally)
     decided = find_data_branch(machine, decoder, CoreRun(machine, given, function))
     return Run(sums, machine.program, stack, notes, worst_case(kernel, counter, tally, cpu, PREFIX, decided))
-
-
-def plot_levels(report: MachineReport, path: str) -> None:
-    """Write the figure of the levels: stacked bars by class."""
-    check_figure(path)
-    write_figure(levels_figure(report), path)
 
 
 def levels_figure(report: MachineReport) -> Any:

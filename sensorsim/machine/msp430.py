@@ -14,6 +14,7 @@ from sensorsim.costing.prices import Cpu
 from sensorsim.language.kernel import Kernel
 from sensorsim.machine.elf import Program, read_elf
 from sensorsim.machine.emulator import PRIME  # products keep their lower 64 bits
+from sensorsim.machine.instructions import Instruction
 from sensorsim.machine.interpreted import (
     ADDRESSES,
     DONE,
@@ -25,7 +26,6 @@ from sensorsim.machine.interpreted import (
     InterpretedCounter,
     InterpretedMachine,
     Places,
-    Priced,
     Signature,
     compile_with_runtime,
     signature_of,
@@ -105,17 +105,16 @@ class Msp430Machine(InterpretedMachine):
 class Msp430Counter(InterpretedCounter):
     """Add up what the machine executes. No cycle count of this core depends on whether a branch is taken."""
 
-    def price(self, place: int) -> Priced:
-        """Price the instruction at a place."""
-        word = self.machine.word(2 * place)
-        row = self.cpu.instruction(*form_of(word), 16)
-        price, name = float(row.typical), row.operation
-        kind, branches = kind_at(self.machine, 2 * place), name.endswith("cc")
-        return Priced(kind, price, price, row.flag("native"), name.lower(), "a branch", branches)
+    def decode(self, start: int, size: int) -> list[Instruction]:
+        """Price the instruction at an address."""
+        row = self.cpu.instruction(*form_of(self.machine.word(start)), 16)
+        price, name, kind = float(row.typical), row.operation.lower(), kind_at(self.machine, start)
+        return [Instruction(start, name, kind, price, price, name.endswith("cc"), row.flag("native"), price, price)]
 
 
-def load_msp430(cpu: Cpu, sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path
-                ) -> tuple[Any, Any]:  # fmt: skip
+def load_msp430(
+    cpu: Cpu, sources: Sequence[Path], include: Sequence[Path], function: str, kernel: Kernel, build: Path
+) -> tuple[Any, Any]:
     """Compile the kernel's function, load it, and return the machine and its counter."""
     out = compile_with_runtime(COUNTED["msp430"], sources, include, function, build / f"{function}-msp430.elf")
     machine = Msp430Machine(read_elf(out.read_bytes()), {function: signature_of(kernel)})

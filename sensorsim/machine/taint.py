@@ -15,6 +15,7 @@ from sensorsim.machine.abi import ARGUMENT_BYTES
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.harness import CoreRun
 from sensorsim.machine.instructions import ALWAYS, Decoder, read_registers, written_register
+from sensorsim.machine.watching import remove_hooks
 
 SIGNS, CARRIES, FLAGS = "nz", "cv", {"nz", "cv"}  # an Arm's flags in two groups, as if they were registers
 BY_SIGNS, BY_CARRIES = (1, 2, 5, 6), (3, 4, 7, 8)  # Arm conditions that look at one of them; the others at both
@@ -73,9 +74,7 @@ class TaintTracker:
         uc.ctl_flush_tb()
         next(iter(self.run.calls([0])))
         self._finish()
-        for hook in hooks:
-            uc.hook_del(hook)
-        uc.ctl_flush_tb()
+        remove_hooks(uc, hooks)
         self.machine.forget()
         return self.found
 

@@ -158,22 +158,16 @@ def write_script(name: str, entry: str, out: Path) -> Path:
 
 
 class Compiler(Protocol):
-    """Build a package as machine code."""
+    """Build a package as machine code: `elf` as `compile_elf`, `version` as `compiler_version`."""
 
     @property
     def flags(self) -> str: ...
 
-    def version(self) -> str: ...
+    @property
+    def version(self) -> Callable[[], str]: ...
 
-    def elf(
-        self,
-        target: Target,
-        sources: Sequence[Path],
-        include: Sequence[Path],
-        entry: str,
-        out: Path,
-        options: Sequence[str] = (),
-    ) -> Path: ...
+    @property
+    def elf(self) -> Callable[..., Path]: ...
 
 
 class Ziglang:
@@ -186,11 +180,18 @@ class Ziglang:
 
 def compile_objects(target: Target, sources: Sequence[Path], include: Sequence[Path], out: Path) -> list[Path]:
     """Compile each source to an object file; without linking, the compiler's runtime is not built."""
-    command = [*zig_cc(), *target.clang, *OPTIMIZE, *SECTIONS, *WARNINGS]
     made = [out / f"{source.stem}-{target.name}.o" for source in sources]
     for source, file in zip(sources, made, strict=True):
-        run_compiler([*command, *(f"-I{folder}" for folder in include), "-c", str(source), "-o", str(file)])
+        compile_object(target, source, include, file)
     return made
+
+
+def compile_object(
+    target: Target, source: Path, include: Sequence[Path], out: Path, options: Sequence[str] = ()
+) -> None:
+    """Compile one source to an object file; warnings are errors."""
+    flags = [*target.clang, *OPTIMIZE, *SECTIONS, *WARNINGS, *options, *(f"-I{folder}" for folder in include)]
+    run_compiler([*zig_cc(), *flags, "-c", str(source), "-o", str(out)])
 
 
 def compile_host(sources: Sequence[Path], include: Sequence[Path], out: Path, options: Sequence[str] = ()) -> Path:

@@ -10,9 +10,9 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,8 +22,9 @@ from sensorsim._util.files import is_full_message, no_room, temporary_folder
 
 SECONDS = 600  # for one run of a tool of ours; the first link for a core takes the compiler some ten seconds
 VARIABLES = ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")
-MOST_BYTES = 512 << 20  # of the compiler's folder; it is emptied when it holds more
-LOCK = "in-use"
+MOST_BYTES = 512 << 20  # of the compiler's folder; it is emptied when it holds more and no tool uses it
+MARK = "last-used"
+IDLE = 3600  # seconds without a new process that compiles
 LITTLE_ROOM = 4 << 20  # bytes free in the temporary folder: a tool that ends without a word may have lacked them
 _group = {"own": True}
 
@@ -40,7 +41,7 @@ def run_tool(
     Whatever ends the wait, Ctrl-C too, ends the tool and everything that it started. What it writes to its temporary
     folder goes with it.
     """
-    with temporary_folder() as room, _locked(Path(environment()[VARIABLES[0]]), exclusive=False):
+    with temporary_folder() as room:
         process = subprocess.Popen(
             command,
             cwd=cwd,
@@ -100,12 +101,7 @@ def _folder() -> Path:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             if store.is_ours(kept) and store.is_ours(place):
-                (place / LOCK).touch()
-                with _locked(place, exclusive=True) as alone:  # no tool uses it
-                    if alone and sum(one.stat().st_blocks for one in place.rglob("*")) * 512 > MOST_BYTES:
-                        for part in place.iterdir():  # parts name each other, so none can stay
-                            if part.name != LOCK:
-                                shutil.rmtree(part, ignore_errors=True)
+                _bound(place)
                 return place
     try:
         made = Path(tempfile.mkdtemp(prefix="sensorsim-zig-"))
@@ -115,18 +111,10 @@ def _folder() -> Path:
     return made
 
 
-@contextlib.contextmanager
-def _locked(place: Path, exclusive: bool) -> Iterator[bool]:
-    """Lock the folder, shared or exclusive, and yield whether that worked; an exclusive lock does not wait."""
-    if sys.platform == "win32" or not (place / LOCK).is_file():
-        yield False
-        return
-    import fcntl
-
-    with (place / LOCK).open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
-        except OSError:
-            yield False
-        else:
-            yield True
+def _bound(place: Path) -> None:
+    """Empty a folder that is too large and was not used for a while; parts name each other, so none can stay."""
+    idle = not (place / MARK).exists() or time.time() - (place / MARK).stat().st_mtime > IDLE
+    if idle and sum(one.stat().st_blocks for one in place.rglob("*")) * 512 > MOST_BYTES:
+        for part in place.iterdir():
+            shutil.rmtree(part, ignore_errors=True)
+    (place / MARK).touch()

@@ -61,9 +61,7 @@ class Watch:
 
         if status := binding.uclib.uc_hook_del(self.machine.uc._uch, self._hook):
             raise RuntimeError(f"unicorn kept the memory hook (error {status})")
-        for hook in self._seen:
-            self.machine.uc.hook_del(hook)
-        self.machine.uc.ctl_flush_tb()
+        remove_hooks(self.machine.uc, self._seen)
 
     def take(self) -> Touched:
         """Return what the last call touched, and reset."""
@@ -80,26 +78,25 @@ class Steps:
         self.machine = machine
         self.blocks: list[tuple[int, int]] = []  # address and size
         self.accesses: list[tuple[int, int]] = []  # address of the instruction, and of the data
+        self.at = 0
 
     def __enter__(self) -> "Steps":
         from unicorn import UC_HOOK_BLOCK, UC_HOOK_CODE, UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
 
-        uc, at = self.machine.uc, [0]
+        add = self.machine.uc.hook_add
         self._hooks = [
-            uc.hook_add(UC_HOOK_BLOCK, lambda uc, address, size, _: self.blocks.append((address, size))),
-            uc.hook_add(UC_HOOK_CODE, lambda uc, address, size, _: at.__setitem__(0, address)),
-            uc.hook_add(
+            add(UC_HOOK_BLOCK, lambda uc, address, size, _: self.blocks.append((address, size))),
+            add(UC_HOOK_CODE, lambda uc, address, size, _: setattr(self, "at", address)),
+            add(
                 UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE,
-                lambda uc, kind, address, size, value, _: self.accesses.append((at[0], address)),
+                lambda uc, kind, address, size, value, _: self.accesses.append((self.at, address)),
             ),
         ]
-        uc.ctl_flush_tb()
+        self.machine.uc.ctl_flush_tb()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for hook in self._hooks:
-            self.machine.uc.hook_del(hook)
-        self.machine.uc.ctl_flush_tb()
+        remove_hooks(self.machine.uc, self._hooks)
 
     def take(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Return blocks and accesses of the last call, and reset."""
@@ -107,6 +104,13 @@ class Steps:
         self.blocks, self.accesses = [], []
         self.machine.forget()
         return taken
+
+
+def remove_hooks(uc: Any, hooks: Sequence[Any]) -> None:
+    """Remove hooks, and the translated code that calls them."""
+    for hook in hooks:
+        uc.hook_del(hook)
+    uc.ctl_flush_tb()
 
 
 def first_difference(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int | None:

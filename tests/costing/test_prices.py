@@ -53,21 +53,6 @@ def test_k7_float_prices(cls, width, latency):
     assert (native.min, native.typical, native.max) == (1, 1, 1)
 
 
-def test_printed_totals_of_the_paper_from_these_prices():
-    # 16n + 27 + D(2n+8) holds for MUL = 3 and one macro-op for everything else; n = 14.
-    k7 = load_cpu("k7")
-
-    def dpsgd(width, signed):
-        add, sub, mul, div, not_, and_, or_ = (
-            k7.price(cls, width, signed, "native").typical for cls in ("ADD", "SUB", "MUL", "DIV", "NOT", "AND", "OR")
-        )
-        noise = 2 * add + not_ + 2 * and_ + or_
-        gradients = 14 * (add + sub + div)
-        return gradients + 28 * mul + 13 * add + 7 * (add + mul + div) + 15 * div + 14 * (add + noise)
-
-    assert [dpsgd(8, False), dpsgd(16, False), dpsgd(32, False), dpsgd(32, True)] == [1403, 1943, 3095, 3419]
-
-
 # (cpu, class, width, signed): min, typical, max in cycles, from the manuals and measurements.
 CYCLES = [
     ("cortex-m0plus", "ADD", 32, False, (1, 1, 1)),
@@ -153,20 +138,10 @@ def test_a_dispute_about_latency_does_not_mark_macro_ops():
     assert k7.price("SELECT", 32, False, "native").row.flag("native") == ""
 
 
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        (("DIV", 64, False, "native"), ["k7.csv", "DIV", "unsigned", "8, 16, 32", "64"]),
-        (("AND", "f32", False, "native"), ["k7.csv", "AND", "8, 16, 32", "f32"]),
-        (("FADD", 16, True, "native"), ["k7.csv", "FADD", "80, f32", "16"]),
-        (("EXP", 32, False, "native"), ["EXP", "not an operation class", "FSQRT"]),
-        (("ADD", 32, False, "joule"), ["joule", "native and latency"]),
-    ],
-)
-def test_an_operation_without_a_price_is_an_error(arguments, words):
-    with pytest.raises(InputError) as error:
-        load_cpu("k7").price(*arguments)
-    assert all(word in str(error.value) for word in words)
+@pytest.mark.parametrize("width, cls", [(64, "DIV"), ("f32", "AND"), (16, "FADD"), (32, "EXP")])
+def test_an_operation_without_a_price_is_an_error(cls, width):
+    with pytest.raises(InputError, match=rf"k7\.csv has no price for {cls}, width {width}"):
+        load_cpu("k7").price(cls, width, True, "native")
 
 
 def test_a_latency_that_is_not_known_is_an_error():
@@ -229,19 +204,10 @@ def test_register_lists():
     assert m4.instruction("POP", "regs+pc", 32).cost(registers=3) == Span(5, 7, 7)
 
 
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        (("CPUID", "", 32), ["k7.csv", "CPUID"]),
-        (("MOV", "m,m", 32), ["k7.csv", "MOV", "m,i", "m,r", "r,m"]),
-        (("CMOVNE", "r,r", 64), ["k7.csv", "CMOVNE", "8, 16, 32", "64"]),
-        (("JXX", "rel", 32), ["k7.csv", "JXX"]),
-    ],
-)
-def test_an_instruction_without_a_row_is_an_error(arguments, words):
-    with pytest.raises(InputError) as error:
-        load_cpu("k7").instruction(*arguments)
-    assert all(word in str(error.value) for word in words)
+@pytest.mark.parametrize("form", [("CPUID", "", 32), ("MOV", "m,m", 32), ("CMOVNE", "r,r", 64), ("JXX", "rel", 32)])
+def test_an_instruction_without_a_row_is_an_error(form):
+    with pytest.raises(InputError, match=rf"k7\.csv has no row for the instruction {form[0]}"):
+        load_cpu("k7").instruction(*form)
 
 
 def test_chips():
@@ -255,16 +221,13 @@ def test_an_unknown_chip_is_an_error_that_lists_the_known():
         load_chip("nrf5283")
 
 
-@pytest.mark.parametrize("text, value", [("3", 3), ("2.5", 2.5), ("1/3", 1 / 3), ("0.4", 0.4), ("10", 10)])
-def test_numbers(text, value):
-    assert number(text) == value
-    assert isinstance(number(text), int) == text.isdecimal()
-
-
-@pytest.mark.parametrize("text", ["", "x", "-1", "1/0", "1e3", "nan", "1/", "/2", "1.5/2", "1/2.5", "1+N", ".", "²"])
-def test_what_is_no_number(text):
-    with pytest.raises(ValueError):
-        number(text)
+def test_numbers():
+    for text, value in {"3": 3, "2.5": 2.5, "1/3": 1 / 3, "0.4": 0.4, "10": 10}.items():
+        assert number(text) == value
+        assert isinstance(number(text), int) == text.isdecimal()
+    for text in ("", "x", "-1", "1/0", "1e3", "nan", "1/", "/2", "1.5/2", "1/2.5", "1+N", ".", "²"):
+        with pytest.raises(ValueError):
+            number(text)
 
 
 def test_spans():
@@ -278,7 +241,7 @@ def test_spans():
 def test_a_broken_table_is_one_sentence(tmp_path):
     broken = tmp_path / "mine.csv"
     broken.write_text("# title: Mine\nwidth,cost\n32,1\n")
-    with pytest.raises(InputError, match=r"mine\.csv cannot be read .*columns"):
+    with pytest.raises(InputError, match=r"mine\.csv cannot be read .*missing column operation"):
         read_cpu(broken)
     text = load_cpu("k7").path.read_text().replace("macro-ops,32,32,32", "macro-ops,many,32,32")
     broken.write_text(text)

