@@ -20,8 +20,7 @@ import numpy as np
 from sensorsim._util.errors import InputError
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import RETURNS
-from sensorsim.language.numba_backend.batch_loops import BLOCK, limit_of, runner
-from sensorsim.language.numba_backend.batch_split import Roles
+from sensorsim.language.numba_backend.batch_loops import BLOCK, Roles, limit_of, runner
 from sensorsim.language.numba_backend.compile import array, dtype, given, lengths_of, scalar
 from sensorsim.language.numba_backend.generators import CIPHER, Seed, generator_fill, generator_state, words_below
 from sensorsim.language.types import Array, Length
