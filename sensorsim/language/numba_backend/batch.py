@@ -29,27 +29,6 @@ OPTIONS = ("generator", "seed", "threads", "out")  # keywords of `batch` that ar
 NO_WORDS = np.zeros(0, np.uint32)
 
 
-def batch(
-    kernel: Kernel,
-    count: int | None = None,
-    /,
-    *,
-    generator: str = "chacha20",
-    seed: Seed = None,
-    threads: int = 1,
-    out: Mapping[str, Any] | None = None,
-    **values: Any,
-) -> dict[str, Any]:
-    """Call the kernel for every record, its parameters given by keyword; see `batch_of`."""
-    for name in OPTIONS:
-        if name in kernel.parameters:
-            raise InputError(
-                f"{kernel.name} has a parameter {name}, which batch takes for its own option; give the parameters in a "
-                "mapping to sensorsim.language.numba_backend.batch.batch_of, or rename it."
-            )
-    return batch_of(kernel, count, values, generator, seed, threads, out)
-
-
 def batch_of(
     kernel: Kernel,
     count: int | None,
