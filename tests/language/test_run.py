@@ -140,8 +140,35 @@ def draws_renamed(x: S["n"], word: W["n"], y: out(WIDE["n"]), entry: V, table: T
         y[i] = above(x[i], word[i], table, entry, m)
 
 
-DRAWS = [draws_backwards, draws_fewer, draws_renamed]
-OWN = [first_below, elementwise, drawing, walking, apart, draws, *DRAWS]
+@kernel()
+def signed_above(x: V, word: W, table: T["m"], m: FOUR) -> WIDE:
+    """Draw: of a signed value, with a flag that is picked."""
+    high = ge(table[minu(and_(word, 7), 3)], 0)
+    return add(sub(x, 900), i32(selectu(high, 1, 2)))
+
+
+@kernel()
+def draws_signed(x: S["n"], word: W["n"], y: out(WIDE["n"]), table: T["m"], n: N, m: FOUR) -> None:
+    """Almost a loop of draws: a flag is picked, which no scratch array holds."""
+    for i in range(n):
+        y[i] = signed_above(x[i], word[i], table, m)
+
+
+@kernel()
+def lowered(x: V, word: W) -> WIDE:
+    """Draw: of a signed value, without a table."""
+    return sub(sub(x, 900), i32(and_(word, 7)))
+
+
+@kernel()
+def draws_lowered(x: S["n"], word: W["n"], y: out(WIDE["n"]), n: N) -> None:
+    """A loop of draws: their features are unsigned bytes, which the draw reads as signed."""
+    for i in range(n):
+        y[i] = lowered(x[i], word[i])
+
+
+DRAWS = [draws_backwards, draws_fewer, draws_renamed, draws_signed]
+OWN = [first_below, elementwise, drawing, walking, apart, draws, draws_lowered, *DRAWS]
 
 
 def in_python(one, values):
@@ -203,7 +230,7 @@ def test_loops_of_draws_alone_run_over_blocks():
     def joined(one, rows):
         return draw_of(one, Roles(frozenset(rows), frozenset(one.parameters) - {*rows}, (), (), ())) is not None
 
-    for one in (draws, release_stairs, release_rows_bit):
+    for one in (draws, draws_lowered, release_stairs, release_rows_bit):
         assert joined(one, ("x", "word", "y"))
         assert not joined(one, ("x", "y"))  # the words are shared
     assert not joined(draws, ("x", "word", "y", "low"))  # another limit for each record

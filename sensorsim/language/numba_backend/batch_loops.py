@@ -56,23 +56,23 @@ def draw_of(kernel: Kernel, roles: Roles) -> ir.Call | None:
             elements = [part for part in (loop.body[0], *call.arguments) if isinstance(part, ir.Store | ir.Load)]
         case _:
             return None
+    joined = roles.rows | {*roles.drawn}
     for part in elements:
         at_counter = isinstance(part.index, ir.Name) and part.index.name == loop.counter
-        if (
-            not at_counter
-            or part.array not in roles.rows | {*roles.drawn}
-            or not ir.same(kernel.sizes[part.array], last)
-        ):
+        if not (at_counter and part.array in joined and ir.same(kernel.sizes[part.array], last)):
             return None
-    for name, part in zip(call.kernel.parameters, call.arguments, strict=True):
-        given = part.name if isinstance(part, ir.Name) else part.array if isinstance(part, ir.Load | ir.Whole) else ""
-        if not isinstance(part, ir.Load) and (given != name or name not in roles.shared):
+    for (name, kind), part in zip(call.kernel.parameters.items(), call.arguments, strict=True):
+        if isinstance(part, ir.Load):
+            continue
+        given = part.name if isinstance(part, ir.Name) else part.array if isinstance(part, ir.Whole) else ""
+        if given != name or name not in roles.shared or kind.storage[0] != kernel.parameters[name].storage[0]:
             return None
     *lets, end = call.kernel.body
     names = [let.name for let in lets if isinstance(let, ir.Let)]
     fresh = len({*names}) == len(names) and not {*names} & {*kernel.parameters, *call.kernel.parameters}
     plain = isinstance(end, ir.Return) and len(names) == len(lets) and not _reads_array(end)
-    early = all(_names(let) <= call.kernel.parameters.keys() for let in lets if _reads_array(let))
+    picks = [let for let in lets if _reads_array(let)]
+    early = all(_names(let) <= call.kernel.parameters.keys() and let.type in ("u32", "i32") for let in picks)
     return call if fresh and plain and early else None
 
 
@@ -162,8 +162,8 @@ class _Draws(_Calls):
             elif name in self.roles.drawn:
                 lines += [f"  j_{name} = flat_{name}"]
         given = [
-            f"   {variable(name)} = t_{part.type}(j_{part.array}[t_place(i)])"
-            for name, part in zip(call.kernel.parameters, call.arguments, strict=True)
+            f"   {variable(name)} = t_{word(kind)}(j_{part.array}[t_place(i)])"
+            for (name, kind), part in zip(call.kernel.parameters.items(), call.arguments, strict=True)
             if isinstance(part, ir.Load)
         ]
         if picks:
