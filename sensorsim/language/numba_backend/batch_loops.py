@@ -61,10 +61,12 @@ def draw_of(kernel: Kernel, roles: Roles) -> ir.Call | None:
         at_counter = isinstance(part.index, ir.Name) and part.index.name == loop.counter
         if not (at_counter and part.array in joined and ir.same(kernel.sizes[part.array], last)):
             return None
-    for (name, kind), part in zip(call.kernel.parameters.items(), call.arguments, strict=True):
-        if isinstance(part, ir.Load):
+    for (name, kind), argument in zip(call.kernel.parameters.items(), call.arguments, strict=True):
+        if isinstance(argument, ir.Load):
             continue
-        given = part.name if isinstance(part, ir.Name) else part.array if isinstance(part, ir.Whole) else ""
+        given = (
+            argument.name if isinstance(argument, ir.Name) else argument.array if isinstance(argument, ir.Whole) else ""
+        )
         if given != name or name not in roles.shared or kind.storage[0] != kernel.parameters[name].storage[0]:
             return None
     *lets, end = call.kernel.body
@@ -153,7 +155,7 @@ class _Draws(_Calls):
         picks = [let for let in call.kernel.body if isinstance(let, ir.Let) and _reads_array(let)]
         scratch = {let.name: f"s_{let.name}" for let in picks}
         loop = self.kernel.body[0]
-        assert isinstance(loop, ir.For) and isinstance(loop.body[0], ir.Store)
+        assert isinstance(loop, ir.For) and isinstance(loop.last, ir.Name) and isinstance(loop.body[0], ir.Store)
         head = f"  for i in range(rows * {self.expression(loop.last)}):"
         lines = self.blocks(str(BLOCK), tuple(scratch.values()))
         for name in self.kernel.arrays:
