@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sensorsim.language import ir
+from sensorsim.language.parse import LanguageError
 from sensorsim.language.types import Kind, word
 
 CASTS = ("i32", "u32", "i64")
@@ -110,5 +111,8 @@ class Source:
 
     def function(self, name: str, lines: Lines) -> Any:
         """Return the plain Python function of this source."""
-        exec(compile("\n".join(lines) + "\n", f"<{name}>", "exec"), self.scope)  # made of the kernel's own nodes
+        try:
+            exec(compile("\n".join(lines) + "\n", f"<{name}>", "exec"), self.scope)  # made of the kernel's own nodes
+        except SyntaxError as error:  # more than 20 loops in each other, which only a kernel from data can have
+            raise LanguageError(f"a kernel cannot be run: {error.msg}; nest its loops less deeply.") from None
         return self.scope[name]
