@@ -1,42 +1,35 @@
-"""Count the operations of a kernel by interpreting its nodes on real numbers.
+"""Count the operations of a kernel by running it on real numbers.
 
-A kernel is turned into closures once, one for each node. Statements between two branches run together or not at all,
-so they are counted together.
+A kernel becomes Python source once. Statements between two branches run together or not at all, so they are counted
+together, before they run.
 """
 
 import math
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import ir
 from sensorsim.language.parse import LanguageError
+from sensorsim.language.primitive import Primitive
+from sensorsim.language.python_source import CASTS, Lines, Source, variable
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
 
 Counts = Counter[tuple[str, str]]  # (step, operation class): how often
 Watch = Callable[[ir.Node, int], None]  # sees every value that is named, stored or returned
-Names = dict[str, Any]  # what each name of a call means; "" is the run itself
-Value = Callable[[Names], Any]
 
 OWN_STEP = "loops and memory"  # what a kernel does outside the steps that have a name
 PER_ITERATION = ("INDEX", "COMPARE", "BRANCH")  # a counted loop: increment, compare, branch back
 LOOP_EXIT = ("COMPARE", "BRANCH")
-INDEX: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
 
 
-def count(kernel: "Kernel", arguments: Names, watch: Watch | None = None, most: float = math.inf) -> Counts:
+def count(kernel: "Kernel", arguments: dict[str, Any], watch: Watch | None = None, most: float = math.inf) -> Counts:
     """Run the kernel on these arguments (lists for arrays, which it fills) and count; not more rounds than `most`."""
     run = _Run(watch, most)
-    run.kernel(kernel, arguments, OWN_STEP)
+    _code(kernel, watch is not None)(run, OWN_STEP, *(arguments[name] for name in kernel.parameters))
     found: Counts = Counter()
     for (step, piece), times in run.hits.items():
         for operation in piece.operations:
@@ -46,24 +39,36 @@ def count(kernel: "Kernel", arguments: Names, watch: Watch | None = None, most: 
 
 def execute(kernel: "Kernel", *values: Any) -> int | None:
     """Run the kernel's nodes on these arguments, one for each parameter; return its result."""
-    return _Run(None, math.inf).kernel(kernel, dict(zip(kernel.parameters, values, strict=True)), OWN_STEP)
+    result: int | None = _code(kernel, False)(_Run(None, math.inf), OWN_STEP, *values)
+    return result
 
 
-class _Returned(Exception):  # noqa: N818 - no error: the way out of nested loops
-    pass
+def operations_of(node: ir.Node) -> tuple[str, ...]:
+    """Return the operations of one node, without those of its parts."""
+    match node:
+        case ir.Load():
+            return ("LOAD",)
+        case ir.Store():
+            return ("STORE",)
+        case ir.Index():
+            return ("INDEX",)
+        case ir.Apply(primitive=primitive):
+            return primitive.operations
+    return ()
 
 
-class _Left(Exception):  # noqa: N818 - no error: the way out of a loop
-    pass
+def _below(node: ir.Node) -> Iterable[str]:
+    """Yield the operations of a node and its parts, in the order in which they run."""
+    for part in ir.parts(node):
+        yield from _below(part)
+    yield from operations_of(node)
 
 
 class _Piece:
     """Operations that run together."""
 
-    __slots__ = ("operations",)
-
-    def __init__(self, operations: tuple[str, ...]) -> None:
-        self.operations = operations
+    def __init__(self, operations: Iterable[str]) -> None:
+        self.operations = tuple(operations)
 
 
 EACH_ROUND, AT_THE_END = _Piece(PER_ITERATION), _Piece(LOOP_EXIT)
@@ -75,238 +80,121 @@ class _Run:
     def __init__(self, watch: Watch | None, most: float) -> None:
         self.left = most  # rounds of loops
         self.watch = watch
-        self.step = OWN_STEP
         self.hits: Counter[tuple[str, _Piece]] = Counter()
 
-    def kernel(self, kernel: "Kernel", arguments: Names, step: str) -> int | None:
-        before, self.step = self.step, kernel.step or step
-        arguments[""] = self
-        try:
-            code: Value | None = kernel.__dict__.get("_counted_code")
-            if code is None:
-                code = kernel.__dict__["_counted_code"] = _block(kernel.body)
-            code(arguments)
-        except _Returned as returned:
-            value: int | None = returned.args[0]
-            return value
-        finally:
-            self.step = before
-            del arguments[""]
-        return None
+    def round(self, step: str, node: ir.For) -> None:
+        """Count a round of a loop."""
+        self.hits[step, EACH_ROUND] += 1
+        self.left -= 1
+        if self.left < 0:
+            raise LanguageError(f"{node.at}: `{ir.shown(node)}` runs too long to be counted; give smaller lengths.")
+
+    def seen(self, node: ir.Node, value: Any) -> Any:
+        """Show a value to who watches."""
+        assert self.watch is not None
+        self.watch(node, int(value))
+        return value
 
 
-def _block(body: tuple[ir.Statement, ...]) -> Value:
-    """Return a closure that runs statements one after the other."""
-    parts: list[Value] = []
-    together: list[Value] = []
-    operations: list[str] = []
+class _Counting(Source):
+    """Write a kernel as a function `code(run, step, parameters…)` that counts what it does in `run`."""
 
-    def run(names: Names) -> None:
-        for part in parts:
-            part(names)
+    def __init__(self, watched: bool) -> None:
+        from sensorsim.language import primitives
 
-    def close() -> None:
-        if together or operations:
-            parts.append(_together(tuple(together), tuple(operations)))
-            together.clear()
-            operations.clear()
+        casts = {name: getattr(primitives, name).function for name in CASTS}
+        super().__init__(lambda one: one.function if isinstance(one, Primitive) else _code(one, watched), casts)
+        self.watched = watched
+        self.scope |= {"inside": _inside, "ask": _ask, "at_the_end": AT_THE_END}
 
-    for node in body:
+    def constant(self, value: Any) -> str:
+        """Return the name of an object that the source refers to."""
+        name = f"c{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def block(self, statements: Iterable[ir.Statement], indent: int) -> Lines:
+        pad, lines, together, operations = " " * indent, Lines(), Lines(), list[str]()
+        for node in (*statements, None):
+            match node:
+                case ir.For(first=first, last=last):
+                    operations += [*_below(first), *_below(last)]
+                case ir.If(test=test):
+                    operations += [*_below(test), "BRANCH"]
+                case ir.Let() | ir.Store() | ir.Do() | ir.Return() | ir.Break():
+                    operations += _below(node)
+                    together += self.statement(node, indent)
+                    continue
+            if operations or together:
+                lines += [f"{pad}run.hits[step, {self.constant(_Piece(operations))}] += 1", *together]
+            together, operations = [], []
+            if isinstance(node, ir.For):
+                head, *body = self.statement(node, indent)
+                lines += [head, f"{pad} run.round(step, {self.constant(node)})", *body]
+                lines += [f"{pad}else:", f"{pad} run.hits[step, at_the_end] += 1"]
+            elif node is not None:
+                lines += self.statement(node, indent)
+        return lines or [f"{pad}pass"]
+
+    def shown(self, node: ir.Node, value: ir.Expression) -> str:
+        text = self.expression(value)
+        return f"run.seen({self.constant(node)}, {text})" if self.watched else text
+
+    def statement(self, node: ir.Statement, indent: int) -> Lines:
+        pad = " " * indent
         match node:
-            case ir.For():
-                first, last = (_value(end, operations) for end in (node.first, node.last))
-                close()
-                parts.append(_loop(node, first, last))
-            case ir.If():
-                test = _value(node.test, operations)
-                operations.append("BRANCH")
-                close()
-                parts.append(_branch(test, _block(node.then), _block(node.otherwise)))
-            case _:
-                together.append(_statement(node, operations))
-    close()
-    return parts[0] if len(parts) == 1 else run
+            case ir.Let(name=name, value=value):
+                return [f"{pad}{variable(name)} = {self.shown(node, value)}"]
+            case ir.Store(value=value):
+                return [f"{pad}{self.element(node)} = {self.shown(node, value)}"]
+            case ir.Return(value=value) if value is not None:
+                return [f"{pad}return {self.shown(node, value)}"]
+        return super().statement(node, indent)
+
+    def element(self, node: ir.Load | ir.Store) -> str:
+        array = variable(node.array)
+        return f"{array}[inside({self.expression(node.index)}, {array}, {self.constant(node)})]"
+
+    def expression(self, node: ir.Node) -> str:
+        match node:
+            case ir.Load():
+                return self.element(node)
+            case ir.Call(kernel=called, arguments=below):
+                return f"{self.named('k', called)}({', '.join(['run', 'step', *map(self.expression, below)])})"
+            case ir.Ask(board=board, arguments=below, array=array):
+                cells = "None" if array is None else variable(array)
+                given = [variable(board), self.constant(node), cells, *map(self.expression, below)]
+                return f"ask({', '.join(given)})"
+        return super().expression(node)
+
+    def cast(self, kind: str, value: ir.Expression) -> str:
+        return self.expression(value)
 
 
-def _together(statements: tuple[Value, ...], operations: tuple[str, ...]) -> Value:
-    """Return a closure for statements that run all or not at all, counted at once."""
-    piece = _Piece(operations)
-
-    def run(names: Names) -> None:
-        own = names[""]
-        own.hits[own.step, piece] += 1
-        for statement in statements:
-            statement(names)
-
-    return run
+@cache
+def _code(kernel: "Kernel", watched: bool) -> Callable[..., Any]:
+    text = _Counting(watched)
+    lines = [f"def kernel({', '.join(['run', 'step', *map(variable, kernel.parameters)])}):"]
+    lines += [f" step = {kernel.step!r}"] if kernel.step is not None else []
+    function: Callable[..., Any] = text.function("kernel", lines + text.block(kernel.body, 1))
+    return function
 
 
-def _branch(test: Value, then: Value, otherwise: Value) -> Value:
-    def run(names: Names) -> None:
-        (then if test(names) else otherwise)(names)
-
-    return run
-
-
-def _loop(node: ir.For, first: Value, last: Value) -> Value:
-    body, counter = _block(node.body), node.counter
-
-    def run(names: Names) -> None:
-        own = names[""]
-        for i in range(first(names), last(names)):
-            own.hits[own.step, EACH_ROUND] += 1
-            own.left -= 1
-            if own.left < 0:
-                raise LanguageError(f"{node.at}: `{ir.shown(node)}` runs too long to be counted; give smaller lengths.")
-            names[counter] = i
-            try:
-                body(names)
-            except _Left:
-                return
-        own.hits[own.step, AT_THE_END] += 1
-
-    return run
+def _ask(board: Any, node: ir.Ask, cells: list[int] | None, *given: int) -> int:
+    """Ask the board. The board's own work is not counted: it is priced with the chip."""
+    ask = getattr(board, node.port.name, None)
+    if ask is None:  # no board: every port answers the least that it may, and writes nothing
+        return node.port.result.lo
+    if cells is None:
+        return int(ask(*given))
+    part = slice(node.first, node.last)
+    bytes = cells[part]
+    answer = int(ask(*given, bytes))
+    cells[part] = bytes
+    return answer
 
 
-def _statement(node: ir.Statement, operations: list[str]) -> Value:
-    match node:
-        case ir.Let():
-            return _let(node, _value(node.value, operations))
-        case ir.Store():
-            return _store(node, _value(node.value, operations), _value(node.index, operations), operations)
-        case ir.Do():
-            return _value(node.call, operations)
-        case ir.Return():
-            return _return(node, None if node.value is None else _value(node.value, operations))
-        case ir.Break():
-            return _leave
-    raise AssertionError(node)
-
-
-def _leave(names: Names) -> None:
-    raise _Left
-
-
-def _let(node: ir.Let, value: Value) -> Value:
-    name = node.name
-
-    def run(names: Names) -> None:
-        names[name] = found = value(names)
-        if names[""].watch is not None:
-            names[""].watch(node, int(found))
-
-    return run
-
-
-def _store(node: ir.Store, value: Value, index: Value, operations: list[str]) -> Value:
-    operations.append("STORE")
-    array = node.array
-
-    def run(names: Names) -> None:
-        found = value(names)
-        if names[""].watch is not None:
-            names[""].watch(node, int(found))
-        places = names[array]
-        places[_inside(index(names), places, node)] = found
-
-    return run
-
-
-def _return(node: ir.Return, value: Value | None) -> Value:
-    def run(names: Names) -> None:
-        if value is None:
-            raise _Returned(None)
-        found = value(names)
-        if names[""].watch is not None:
-            names[""].watch(node, int(found))
-        raise _Returned(found)
-
-    return run
-
-
-def _value(node: ir.Node, operations: list[str]) -> Value:
-    """Return an expression as a closure, and add its cost to `operations`."""
-    match node:
-        case ir.Const(value=number):
-            return lambda names: number
-        case ir.Name(name=name) | ir.Whole(array=name):
-            return operator.itemgetter(name)
-        case ir.Load(array=array):
-            return _load(node, array, _value(node.index, operations), operations)
-        case ir.Index():
-            return _index(node, operations)
-        case ir.Apply():
-            below = tuple(_value(operand, operations) for operand in node.operands)
-            operations.extend(node.primitive.operations)
-            return _applied(node.primitive.function, below)
-        case ir.Call():
-            return _call(node, tuple(_value(argument, operations) for argument in node.arguments))
-        case ir.Ask():
-            return _ask(node, tuple(_value(argument, operations) for argument in node.arguments))
-    raise AssertionError(node)
-
-
-def _load(node: ir.Node, array: str, index: Value, operations: list[str]) -> Value:
-    operations.append("LOAD")
-
-    def run(names: Names) -> Any:
-        places = names[array]
-        return places[_inside(index(names), places, node)]
-
-    return run
-
-
-def _index(node: ir.Index, operations: list[str]) -> Value:
-    below = [_value(operand, operations) for operand in node.operands]
-    operations.append("INDEX")
-    if len(below) == 1:
-        return lambda names: -int(below[0](names))
-    function, (a, b) = INDEX[node.operator], below
-    return lambda names: function(int(a(names)), int(b(names)))
-
-
-def _applied(function: Callable[..., Any], below: tuple[Value, ...]) -> Value:
-    if len(below) == 1:
-        (one,) = below
-        return lambda names: function(one(names))
-    if len(below) == 2:
-        a, b = below
-        return lambda names: function(a(names), b(names))
-    return lambda names: function(*[value(names) for value in below])
-
-
-def _call(node: ir.Call, below: tuple[Value, ...]) -> Value:
-    kernel = node.kernel
-    parameters: Iterable[str] = tuple(kernel.parameters)
-
-    def run(names: Names) -> Any:
-        given = {name: value(names) for name, value in zip(parameters, below, strict=True)}
-        own = names[""]
-        return own.kernel(kernel, given, own.step)
-
-    return run
-
-
-def _ask(node: ir.Ask, below: tuple[Value, ...]) -> Value:
-    """Return a closure that asks the board. The board's own work is not counted: it is priced with the chip."""
-    array, part = node.array, slice(node.first, node.last)
-
-    def run(names: Names) -> int:
-        given = [value(names) for value in below]
-        ask = getattr(names[node.board], node.port.name, None)
-        if ask is None:  # no board: every port answers the least that it may, and writes nothing
-            return node.port.result.lo
-        if array is None:
-            return int(ask(*given))
-        bytes = names[array][part]
-        answer = int(ask(*given, bytes))
-        names[array][part] = bytes
-        return answer
-
-    return run
-
-
-def _inside(place: int, array: list[int], node: ir.Node) -> int:
+def _inside(place: int, array: list[int], node: ir.Load | ir.Store) -> int:
     if not 0 <= place < len(array):  # Python would count a negative one from the end, a machine does not
         raise LanguageError(
             f"{node.at}: `{ir.shown(node)}` has the index {place}, and there are {len(array)} elements."

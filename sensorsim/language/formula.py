@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sensorsim.language import ir
-from sensorsim.language.count import LOOP_EXIT, OWN_STEP, PER_ITERATION
+from sensorsim.language.count import LOOP_EXIT, OWN_STEP, PER_ITERATION, operations_of
 from sensorsim.language.parse import LanguageError
 from sensorsim.language.polynomial import OPERATORS, Opaque, Polynomial, summed
 from sensorsim.language.types import Below, Q
@@ -161,12 +161,8 @@ class _Body:
     def expression(self, node: ir.Node) -> Tally:
         counts = self.together(*(self.expression(part) for part in ir.parts(node)))
         match node:
-            case ir.Load():
-                return self.together(counts, self.one("LOAD"))
-            case ir.Index():
-                return self.together(counts, self.one("INDEX"))
-            case ir.Apply(primitive=primitive):
-                return self.together(counts, self.one(*primitive.operations))
+            case ir.Load() | ir.Index() | ir.Apply():
+                return self.together(counts, self.one(*operations_of(node)))
             case ir.Call(kernel=called, arguments=arguments):
                 names: dict[str, Polynomial | None] = {}
                 for (name, _), argument in zip(called.parameters.items(), arguments, strict=True):

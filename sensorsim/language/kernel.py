@@ -53,6 +53,15 @@ class Kernel:
     for another one, as `release_rows_search` for `rows_search`, and in the module of that one.
     """
 
+    at: Place
+    parameters: dict[str, Kind]
+    result: Q | Below | None
+    sizes: dict[str, Expression]
+    body: tuple[Statement, ...]
+    names: dict[str, str]
+    written: frozenset[str]
+    records: dict[str, Struct]  # the parameters that are records; `parameters` has their fields
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -88,33 +97,12 @@ class Kernel:
                 raise LanguageError(f"{read.at}: kernel {self.name} exposes {kind!r}; give {', '.join(EXPOSURES)}.")
         return read
 
-    @cached_property
-    def at(self) -> Place:
-        return self.read.at
-
-    @cached_property
-    def parameters(self) -> dict[str, Kind]:
-        return self.read.parameters
-
-    @cached_property
-    def result(self) -> Q | Below | None:
-        return self.read.result
-
-    @cached_property
-    def sizes(self) -> dict[str, Expression]:
-        return self.read.sizes
-
-    @cached_property
-    def body(self) -> tuple[Statement, ...]:
-        return self.read.body
-
-    @cached_property
-    def names(self) -> dict[str, str]:
-        return self.read.names
-
-    @cached_property
-    def written(self) -> frozenset[str]:
-        return self.read.written
+    def __getattr__(self, name: str) -> Any:
+        """Return a part of what was read; the kernel is read when it is first asked for one."""
+        if name not in Parsed._fields:
+            raise AttributeError(f"a kernel has no {name}")
+        value = self.__dict__[name] = getattr(self.read, name)
+        return value
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -173,11 +161,6 @@ class Kernel:
     def nodes(self) -> tuple[Node, ...]:
         """Every node of the body."""
         return tuple(walk(*self.body))
-
-    @cached_property
-    def records(self) -> dict[str, Struct]:
-        """Return the parameters that are records; `parameters` has their fields."""
-        return self.read.records
 
     @cached_property
     def asks(self) -> bool:
@@ -262,11 +245,17 @@ class Kernel:
 
     def batch(self, count: int | None = None, /, **values: Any) -> dict[str, Any]:
         """Many calls by Numba, with generator=, seed=, threads=, out=; see `sensorsim.language.numba_backend.batch`."""
-        from sensorsim.language.numba_backend.batch import batch
+        from sensorsim.language.numba_backend.batch import OPTIONS, batch_of
 
         if self.asks:
             raise InputError(f"{self.name} asks a board; run it with `compiled(kernel, board)`, one call at a time.")
-        return batch(self, count, **values)
+        if name := next((name for name in OPTIONS if name in self.parameters), ""):
+            raise InputError(
+                f"{self.name} has a parameter {name}, which batch takes for its own option; give the parameters in a "
+                "mapping to sensorsim.language.numba_backend.batch.batch_of, or rename it."
+            )
+        options = {name: values.pop(name) for name in OPTIONS if name in values}
+        return batch_of(self, count, values, **options)
 
     def c(self, prefix: str = "ss_") -> dict[str, str]:
         """The kernel and all it calls as C99, by file name."""

@@ -139,10 +139,3 @@ def test_the_cost_is_the_papers_and_a_shift(kernel, beside):
     c_n = 6
     paper = kernel_report(kernel, {"n": 14}, ("k7",), "paper").prices["k7"]
     assert paper.total.typical == 14 * (c_n + 1) + beside.get("AND", 0)
-
-
-@pytest.mark.parametrize("kernel", [dinar, dinar_scrambled, dinar_fetch])
-def test_ranges_and_secrecy_are_proved(kernel):
-    assert kernel.prove()
-    found = kernel.secrecy()
-    assert found.proved and {exception.kind for exception in found.exceptions} == {"address"}

@@ -11,7 +11,6 @@ import naive_release as naive
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from sensorsim.kernels.choice import choose, choose_next
 from sensorsim.kernels.stairs import release_stairs, sampled_stairs, sampled_stairs_one
@@ -21,7 +20,7 @@ from sensorsim.language import Length, max_, min_
 from sensorsim.language.intervals import Span
 from sensorsim.language.numba_backend import compiled
 from sensorsim.language.numba_backend.batch import BLOCK
-from sensorsim.language.numba_backend.generators import GENERATORS, generator_fill, generator_state
+from sensorsim.language.numba_backend.generators import GENERATORS
 from sensorsim.language.ranges import RangeError, prove
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.noise_table import NoiseTable, make_table, ready_table
@@ -62,28 +61,6 @@ def test_every_x_by_python_numba_and_reference(epsilon: str, of: int | str) -> N
         compiled(release_stairs)(ALL_X[part], word[part], fast[part], 4096, entries, *numbers)
     assert plain == wanted
     assert fast.tolist() == wanted
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_sampled_by_python_numba_and_reference(data: Any) -> None:
-    n = data.draw(st.integers(1, 20))
-    k = data.draw(st.integers(1, n))
-    x = data.draw(st.lists(st.integers(0, 2**16 - 1), min_size=n, max_size=n))
-    words = data.draw(st.lists(WORD, min_size=2 * k, max_size=2 * k))
-    order = data.draw(st.permutations(range(n)))
-    values, limit, stair_bits, numbers = arguments(stairs_table("3.2", 1))
-    kept = list(order)
-    wanted = naive.release_sampled(x, values, words, limit, stair_bits, k, kept)
-
-    mine, chosen, y = list(order), [0] * k, [0] * k
-    sampled_stairs(x, words, mine, chosen, y, n, k, values, *numbers)
-    assert (chosen, y, mine) == (*wanted, kept)
-
-    place, picked, noisy = (np.array(order, np.uint32), np.zeros(k + 1, np.uint32), np.zeros(k + 1, np.int32))
-    arrays = np.array(x, np.uint16), np.array(words, np.uint32), place, picked, noisy
-    compiled(sampled_stairs)(*arrays, n, k, np.array(values, np.int8), *numbers)
-    assert (picked.tolist(), noisy.tolist(), place.tolist()) == ([*wanted[0], 0], [*wanted[1], 0], kept)
 
 
 def test_all_secret_bits_give_the_certificate_s_distribution() -> None:
@@ -135,23 +112,6 @@ def test_sampled_picks_every_ordered_pair_once() -> None:
         assert pairs == set(itertools.permutations(range(4), 2))
 
 
-def test_one_of_n_is_sampled_with_k_1() -> None:
-    """The ends of both words and random ones: what `sampled_stairs` picks and releases from 0, 1, …, n-1."""
-    draws = np.random.default_rng(2)
-    x = draws.integers(0, 2**16, (200, 14))
-    words = draws.integers(0, 2**32, (200, 2), np.uint32)
-    words[:6] = [[a, b] for a in (0, 2**31, 2**32 - 1) for b in (0, 2**32 - 1)]
-    table = stairs_table("1.6", 1)
-    values, limit, stair_bits, _ = arguments(table)
-    one = sampled_stairs_one.batch(x=x, word=words, **table.arguments())
-    orders = np.tile(np.arange(14, dtype=np.uint32), (200, 1))
-    some = sampled_stairs.batch(x=x, word=words, order=orders, k=1, **table.arguments())
-    for r in range(200):
-        wanted = naive.release_sampled(x[r].tolist(), values, words[r].tolist(), limit, stair_bits, 1, list(range(14)))
-        for made in (one, some):
-            assert (made["chosen"][r].tolist(), made["y"][r].tolist()) == wanted
-
-
 def test_a_round_of_the_shuffle() -> None:
     """Every place of those left can be the one that changes places with the last of them; nothing else moves."""
     for left in (1, 2, 5):
@@ -161,32 +121,6 @@ def test_a_round_of_the_shuffle() -> None:
             wanted = [3, 0, 4, 1, 2]
             wanted[place], wanted[left - 1] = wanted[left - 1], wanted[place]
             assert order == wanted
-
-
-@pytest.mark.parametrize("generator", GENERATORS)
-@pytest.mark.parametrize("rows", [1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
-def test_batches_are_the_kernels_record_by_record(generator: str, rows: int) -> None:
-    x = np.random.default_rng(rows).integers(0, 2**16, (rows, 3), np.uint16)
-    state, fill = generator_state(9), generator_fill(generator)
-    for of, per_record in ((3, 3), (2, 4)):
-        table = make_table("stairs", 2, features=3, release=of, entries=2**8)
-        values, limit, stair_bits, _ = arguments(table)
-        words = np.empty((3 * BLOCK, per_record), np.uint32)
-        for block in range(3):
-            fill(words[block * BLOCK : (block + 1) * BLOCK].reshape(-1), state.copy(), block)
-        if of == 3:
-            wanted = [
-                [naive.release(int(v), values, int(w), limit, stair_bits) for v, w in zip(*both, strict=True)]
-                for both in zip(x, words[:rows], strict=True)
-            ]
-            assert release_records(x, table, 9, generator=generator).tolist() == wanted
-            continue
-        chosen, y = sampled_records(x, table, 9, generator=generator)
-        order: list[int] = []
-        for r in range(rows):
-            order = [0, 1, 2] if r % BLOCK == 0 else order
-            each = naive.release_sampled(x[r].tolist(), values, words[r].tolist(), limit, stair_bits, 2, order)
-            assert (chosen[r].tolist(), y[r].tolist()) == each
 
 
 @pytest.mark.parametrize("generator", GENERATORS)

@@ -14,11 +14,9 @@ from test_kernels import records, run_both
 
 from sensorsim.costing.pricing import PAPER_PRICES
 from sensorsim.device.sketches import Sketch
-from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import compiled
 
 ONE = 2**15
-OWN = ("direction", "first_state", "next_state", "entry", "squared", "sketch", "sketch_rows_search", "pack_direction")
 EDGES = (-(2**27), 1 - 2**27, -ONE - 1, -ONE, 1 - ONE, -1, 0, 1, ONE // 2, ONE - 1, ONE, ONE + 1, 2**27 - 1, 2**27)
 PLAIN = (40000, 46341, 52001)
 FACTORS = (ONE, ONE + 1, 43691, *PLAIN, 2 * ONE - 2)  # the others lie beside simple ratios
@@ -205,14 +203,6 @@ def test_the_number_of_a_direction_is_packed() -> None:
 
 
 # ── what is proved, and what it costs ──
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_every_kernel_is_proved(name: str) -> None:
-    kernel: Kernel = getattr(kernels, name)
-    assert kernel.prove() and kernel.secrecy().proved and kernel.secrecy().same_path
-    addresses = [found for found in kernel.secrecy().exceptions if found.kind == "address"]
-    assert bool(addresses) == (name == "sketch_rows_search")  # the row's, as of every release by thresholds
 
 
 @pytest.mark.parametrize("n", [1, 3, 14, 60])

@@ -175,10 +175,3 @@ def test_the_cost_by_hand(n, l):
     paper = kernel_report(dpzo, {"n": n, "l": l}, ("k7",), "paper").prices["k7"]
     assert paper.total.typical == sum(expected.values()) + 2 * expected["MUL"]  # a multiplication is three macro-ops
     assert paper.total.typical == (20 * l + 10) * n + 20 * l + 3
-
-
-def test_ranges_and_secrecy_are_proved():
-    assert dpzo.prove().result == (-(2**30) - 2**15, 2**30 + 2**15)
-    found = dpzo.secrecy()
-    assert found.proved and {exception.kind for exception in found.exceptions} == {"address"}
-    assert "zeroth_order" in "".join(dpzo.c())

@@ -1,13 +1,9 @@
-"""Batches of the kernels that ship: what the obvious loops give, for many records, on any number of threads."""
+"""Batches of the kernels that ship: what the obvious loops give, for many records, with words of the generator."""
 
 import naive
 import numba
 import numpy as np
 import pytest
-from sensorsim.kernels.dpsgd import dpsgd
-from sensorsim.kernels.dpsgd_lean import dpsgd_lean
-from sensorsim.kernels.formats import EXP_TABLE, EXP_ZERO, HALF
-from sensorsim.kernels.root import root
 from sensorsim.kernels.spof import spof
 from sensorsim.kernels.spof_lean import spof_lean
 
@@ -52,34 +48,6 @@ def test_spof_on_every_row(generator, count, n):
         assert made["stabilized"][r].tolist() == stable
 
 
-def test_dpsgd_on_every_row():
-    made = dpsgd.batch(x=X, a=EXP_ZERO, clip=2048, noise=NOISE, cursor=[0], seed=3)
-    stride, cursor = strides("chacha20", 3, 0, N), 0
-    for r in range(BLOCK):
-        row, power = X[r].tolist(), EXP_TABLE[EXP_ZERO]
-        expected, cursor = naive.dpsgd(row, power, 2048, NOISE.tolist(), stride[r].tolist(), cursor)
-        assert made["noisy"][r].tolist() == expected
-
-
-def test_the_lean_kernels_on_every_row():
-    lean = spof_lean.batch(x=X, noise=NOISE, seed=4, generator="fast")
-    noisy = dpsgd_lean.batch(x=X, sigma=HALF, clip=2048, noise=NOISE, seed=4, generator="fast")["noisy"]
-    word = words("fast", 4, 1, N)
-    for r in range(BLOCK, 2 * BLOCK):
-        row, chosen = X[r].tolist(), word[r - BLOCK].tolist()
-        assert (lean["alpha2"][r].tolist(), lean["alpha3"][r].tolist()) == naive.spof_lean(row, NOISE.tolist(), chosen)
-        assert noisy[r].tolist() == naive.dpsgd_lean(row, HALF, 2048, NOISE.tolist(), chosen)
-
-
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 200, 16 * BLOCK + 77])
-def test_threads_change_nothing(count):
-    x = np.resize(X, (count, N))
-    one, two = (spof.batch(x=x, threads=threads, seed=0, **SPOF) for threads in (1, 2))
-    assert one.keys() == two.keys() == {"stabilized", "alpha2", "alpha3"}
-    for name in one:
-        assert np.array_equal(one[name], two[name])
-
-
 def test_rows_past_the_end_stay_untouched():
     out = {"alpha2": np.full((8, N), 77, np.int32), "alpha3": np.full((8, N), 77, np.int32)}
     made = spof_lean.batch(x=X[:5], noise=NOISE, out=out)
@@ -101,15 +69,3 @@ def test_words_below_a_limit_are_even(generator, limit):
     expected = count / limit
     assert len(counts) == limit
     assert abs(((counts - expected) ** 2 / expected).sum() - (limit - 1)) < 5 * (2 * limit) ** 0.5
-
-
-def test_a_table_of_any_length():
-    """300 entries are no power of two; every stride below 300 occurs, none above, and the result is the kernel's."""
-    noise = np.arange(300, dtype=np.int32)
-    made = spof.batch(x=np.full((2000, N), HALF), seed=1, **SPOF | {"noise": noise})
-    assert set(made["alpha2"].ravel().tolist()) == set(range(300))
-
-
-def test_roots():
-    values = np.array([0, 1, 3, 4, 8, 9, 2**32 - 1, 65535**2, 65535**2 - 1], np.uint32)
-    assert root.batch(v=values)["returns"].tolist() == [0, 1, 1, 2, 2, 3, 65535, 65535, 65534]

@@ -6,7 +6,10 @@ from ill_formed import HEAD
 from sensorsim.kernels.noise import advance
 
 from sensorsim.costing.pricing import PAPER_PRICES, describe_step, list_forms, printed_list
-from sensorsim.language import LanguageError
+from sensorsim.language import LanguageError, ir
+from sensorsim.language.arguments import lengths_to_check
+from sensorsim.language.kernel import reachable
+from sensorsim.language.load import shipped
 from sensorsim.language.polynomial import Polynomial, parse
 
 BY_NAME = {mechanism.name: mechanism for mechanism in list_forms()}
@@ -48,6 +51,19 @@ def test_reading_and_running_agree_for_every_pair(n):
 def assert_agree(mechanism, n, l):
     expected = {key: count.at(n=n, l=l) for key, count in mechanism.symbolic().items()}
     assert mechanism.traced(n, l) == {key: count for key, count in expected.items() if count}, (n, l)
+
+
+STRAIGHT = [one for one in shipped().values()
+            if not any(isinstance(node, ir.If) for part in reachable([one]) for node in part.nodes)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", STRAIGHT, ids=lambda one: one.qualified)
+def test_reading_and_running_agree_for_every_kernel_without_a_branch(kernel):
+    read = kernel.formula()
+    for lengths in [{}, *lengths_to_check(kernel)]:
+        at = kernel.lengths_at({name: max(kernel.lengths[name].lo, min(value, 60)) for name, value in lengths.items()})
+        expected = {key: value.value(at) for key, value in read.items()}
+        assert dict(kernel.count(**at)) == {key: value for key, value in expected.items() if value}
 
 
 def test_the_printed_list_of_spof_is_what_the_kernel_does():

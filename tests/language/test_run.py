@@ -5,18 +5,35 @@ import random
 
 import numpy as np
 import pytest
-from sensorsim.kernels.dpsgd import dpsgd
 from sensorsim.kernels.root import root
-from sensorsim.kernels.spof import feature, spof, stabilize
+from sensorsim.kernels.rows_bit import release_rows_bit
+from sensorsim.kernels.spof import spof
 from sensorsim.kernels.spof_lean import spof_lean
 from sensorsim.kernels.stairs import release_stairs, sampled_stairs
 
 from sensorsim._util.errors import InputError
-from sensorsim.language import Below, Length, Q, add, addu, and_, ge, i32, kernel, out, primitive, selectu, sub, u32
+from sensorsim.language import (
+    Below,
+    Length,
+    Q,
+    add,
+    addu,
+    and_,
+    ge,
+    i32,
+    kernel,
+    max_,
+    minu,
+    out,
+    primitive,
+    selectu,
+    sub,
+    u32,
+)
 from sensorsim.language import arguments as made_up
 from sensorsim.language.numba_backend import compiled, run
 from sensorsim.language.numba_backend.batch import BLOCK, batch_of
-from sensorsim.language.numba_backend.batch_split import Roles, split_loop
+from sensorsim.language.numba_backend.batch_loops import Roles, draw_of
 
 V = Q("v", "i32", 0, -1000, 1000, "a value")
 S = Q("s", "u8", 0, 0, 200, "a small value")
@@ -25,6 +42,7 @@ W = Q("w", "u32", 0, 0, 2**32 - 1, "a drawn word", drawn=True)
 WIDE = Q("wide", "i32", 0, -(2**31), 2**31 - 1, "any signed word")
 N = Length("n", 1, 100, "values", typical=5)
 M = Length("m", 1, 64, "entries", typical=8)
+FOUR = Length("m", 4, 64, "entries", typical=8)
 
 
 @primitive("ADD", operands="u32 u32", result="i32", c="{0} - {1}")
@@ -46,45 +64,6 @@ def first_below(x: V["n"], n: N) -> V:
         if ge(-1, x[i]):
             return x[i]
     return 0
-
-
-@kernel()
-def counted(x: S["n"], y: out(V["n"]), start: V, n: N) -> None:
-    """Almost elementwise: the counter is a value, too."""
-    for i in range(n):
-        y[i] = add(add(i32(x[i]), start), i)
-
-
-@kernel()
-def running(x: S["n"], y: out(V["n"]), n: N) -> None:
-    """Almost elementwise: the sum goes from turn to turn."""
-    whole = i32(0)
-    for i in range(n):
-        whole = add(whole, i32(and_(x[i], 3)))
-        y[i] = add(whole, 1)
-
-
-@kernel()
-def shifted(x: S["n + 1"], y: out(V["n"]), n: N) -> None:
-    """Almost elementwise: the next element is read as well, of an array that is one longer."""
-    for i in range(n):
-        y[i] = sub(i32(x[i]), i32(x[i + 1]))
-
-
-@kernel()
-def reread(x: S["n"], y: out(V["n"]), n: N) -> None:
-    """Almost elementwise: what the second loop reads the first one wrote."""
-    for i in range(n):
-        y[i] = i32(x[i])
-    for i in range(n):
-        y[i] = add(y[i], 1)
-
-
-@kernel()
-def swapped(x: S["n"], y: out(V["n"]), n: N) -> None:
-    """Almost elementwise: from the far end."""
-    for i in range(n):
-        y[i] = add(i32(x[n - 1 - i]), 1)
 
 
 @kernel()
@@ -127,55 +106,69 @@ def apart(a: W, b: W) -> V:
 
 
 @kernel()
-def hopping(hop: Below("m", drawn=True)["n"], at: Below("m")["2"], table: T["m"], y: out(V["n"]), n: N, m: M) -> None:
-    """A pointer that drawn words move, and one that stands still: what runs in lanes, almost."""
-    here = at[0]
-    for i in range(n):
-        here = selectu(ge(i32(addu(here, hop[i])), m), hop[i], addu(here, hop[i]))
-        y[i] = add(table[here], 1)
-    at[0] = here
+def above(x: S, word: W, table: T["m"], low: V, m: FOUR) -> WIDE:
+    """Draw: a pick from a table, and arithmetic on it."""
+    entry = table[minu(and_(word, 7), 3)]
+    return max_(add(i32(x), entry), low)
 
 
 @kernel()
-def leaping(hop: Below("m", drawn=True)["n"], at: Below("m")["1"], table: T["m"], y: out(V["n"]), n: N, m: M) -> None:
-    """A pointer that drawn words move, and nothing else: what runs in lanes."""
-    here = at[0]
+def draws(x: S["n"], word: W["n"], y: out(WIDE["n"]), low: V, table: T["m"], n: N, m: FOUR) -> None:
+    """A loop of draws alone, which is run over whole blocks."""
     for i in range(n):
-        here = selectu(ge(i32(addu(here, hop[i])), m), hop[i], addu(here, hop[i]))
-        y[i] = add(table[here], 1)
-    at[0] = here
+        y[i] = above(x[i], word[i], table, low, m)
 
 
 @kernel()
-def doubled(x: S["n"], z: out(V["n"]), n: N) -> None:
-    """Fills an array for its caller."""
+def draws_backwards(x: S["n"], word: W["n"], y: out(WIDE["n"]), low: V, table: T["m"], n: N, m: FOUR) -> None:
+    """Almost a loop of draws: from the far end."""
     for i in range(n):
-        z[i] = add(i32(x[i]), i32(x[i]))
+        y[i] = above(x[n - 1 - i], word[i], table, low, m)
 
 
 @kernel()
-def prepared(x: S["n"], y: out(V["n"]), z: out(V["n"]), n: N) -> None:
-    """Almost elementwise: a call comes before the loop."""
-    doubled(x, z, n)
+def draws_fewer(x: S["n + 1"], word: W["n"], y: out(WIDE["n"]), low: V, table: T["m"], n: N, m: FOUR) -> None:
+    """Almost a loop of draws: of rows that are one longer."""
     for i in range(n):
-        y[i] = add(i32(x[i]), 1)
+        y[i] = above(x[i], word[i], table, low, m)
 
 
-OWN = [
-    prepared,
-    hopping,
-    leaping,
-    first_below,
-    counted,
-    running,
-    shifted,
-    reread,
-    swapped,
-    elementwise,
-    drawing,
-    walking,
-    apart,
-]
+@kernel()
+def draws_renamed(x: S["n"], word: W["n"], y: out(WIDE["n"]), entry: V, table: T["m"], n: N, m: FOUR) -> None:
+    """Almost a loop of draws: its parameter is called as a local of the draw."""
+    for i in range(n):
+        y[i] = above(x[i], word[i], table, entry, m)
+
+
+@kernel()
+def signed_above(x: V, word: W, table: T["m"], m: FOUR) -> WIDE:
+    """Draw: of a signed value, with a flag that is picked."""
+    high = ge(table[minu(and_(word, 7), 3)], 0)
+    return add(sub(x, 900), i32(selectu(high, 1, 2)))
+
+
+@kernel()
+def draws_signed(x: S["n"], word: W["n"], y: out(WIDE["n"]), table: T["m"], n: N, m: FOUR) -> None:
+    """Almost a loop of draws: a flag is picked, which no scratch array holds."""
+    for i in range(n):
+        y[i] = signed_above(x[i], word[i], table, m)
+
+
+@kernel()
+def lowered(x: V, word: W) -> WIDE:
+    """Draw: of a signed value, without a table."""
+    return sub(sub(x, 900), i32(and_(word, 7)))
+
+
+@kernel()
+def draws_lowered(x: S["n"], word: W["n"], y: out(WIDE["n"]), n: N) -> None:
+    """A loop of draws: their features are unsigned bytes, which the draw reads as signed."""
+    for i in range(n):
+        y[i] = lowered(x[i], word[i])
+
+
+DRAWS = [draws_backwards, draws_fewer, draws_renamed, draws_signed]
+OWN = [first_below, elementwise, drawing, walking, apart, draws, draws_lowered, *DRAWS]
 
 
 def in_python(one, values):
@@ -233,26 +226,16 @@ def test_strange_kernels(one):
         check_batch(one, lengths, 2 * BLOCK + 1, lambda name: name in ("x", "v"))
 
 
-def split(one, rows, state=(), drawn=()):
-    shared = frozenset(one.parameters) - frozenset((*rows, *state, *drawn))
-    return split_loop(one, Roles(frozenset(rows), shared, state, drawn, ()))
+def test_loops_of_draws_alone_run_over_blocks():
+    def joined(one, rows):
+        return draw_of(one, Roles(frozenset(rows), frozenset(one.parameters) - {*rows}, (), (), ())) is not None
 
-
-def test_only_loops_without_order_are_split():
-    for one in (first_below, counted, shifted, reread, swapped, root, dpsgd, feature, running, prepared):
-        assert split(one, tuple(one.arrays)) is None, one
-    for one in (elementwise, stabilize):
-        found = split(one, tuple(one.arrays))
-        assert found is not None and not found.first
-    assert split(elementwise, ("x", "pairs", "y")) is not None
-    assert split(elementwise, ("x", "y")) is None  # pairs are shared
-    assert split(elementwise, ("x", "pairs", "y", "shift")) is None  # another shift for each record
-    for one, rows in ((release_stairs, ("x", "word", "y")), (spof_lean, ("x", "word", "alpha2", "alpha3"))):
-        found = split(one, rows)
-        assert found is not None and len(found.kept) == 1
-    for one, rows in ((spof, ("x", "stride", "alpha2", "alpha3")), (sampled_stairs, ("x", "word", "y", "chosen"))):
-        assert split(one, rows) is None
-    assert split(walking, ("x", "y"), ("at",)) is None
+    for one in (draws, draws_lowered, release_stairs, release_rows_bit):
+        assert joined(one, ("x", "word", "y"))
+        assert not joined(one, ("x", "y"))  # the words are shared
+    assert not joined(draws, ("x", "word", "y", "low"))  # another limit for each record
+    for one in (*DRAWS, elementwise, walking, root, sampled_stairs, spof):
+        assert not joined(one, tuple(one.arrays))
 
 
 def test_state_is_kept_within_a_block_and_starts_anew_with_the_next():

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from written_kernels import ANGLES, SINE
 
 from sensorsim.commands.program import group
-from sensorsim.language import Kernel, LanguageError, primitives
+from sensorsim.language import Kernel, primitives
 from sensorsim.language.arguments import arguments, array_length
 from sensorsim.language.count import count
 from sensorsim.language.numba_backend import compiled
@@ -353,21 +353,6 @@ L = Q('l', 'i32', 0, -2**31, 2**31 - 1, '')
 U = Q('u', 'u32', 0, 0, 99, '')
 N = Length('n', 1, 50, '')
 """
-REFUSED = {
-    "a word where a sum is": ("k(x: V, n: N) -> L", "t = i64(0)\nt = add(x, 1)\nreturn narrow(t, 0)", "i64"),
-    "a sum as a word": ("k(x: V, n: N) -> L", "t = i64(x)\nreturn t", "narrow"),
-    "a sum to a primitive of words": ("k(x: V, n: N) -> L", "t = i64(x)\nreturn add(t, 1)", "narrow"),
-    "while": ("k(x: V, n: N) -> L", "while ge(x, 0):\n    x = sub(x, 1)\nreturn x", "break"),
-    "a comparison of Python's": ("k(x: V, n: N) -> L", "if x > 0:\n    return 1\nreturn x", "lt"),
-    "or": ("k(x: V, n: N) -> L", "f = ge(x, 1) or ge(x, 2)\nreturn selectu(f, 1, 0)", "if a or b"),
-}
-
-
-@pytest.mark.parametrize("fault", REFUSED)
-def test_what_is_refused_says_what_to_write(fault):
-    head, text, says = REFUSED[fault]
-    with pytest.raises(LanguageError, match=r"mine\.py:\d+: kernel k .*; .*" + says):
-        load(HEAD + f"@kernel()\ndef {head}:\n" + "".join(f"    {line}\n" for line in text.split("\n")), "mine.py")
 
 
 UNPROVED = {

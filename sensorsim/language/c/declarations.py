@@ -136,15 +136,6 @@ def apart(kernel: Kernel, names: Names) -> str:
     return f"\n{why}\n{pointer(kernel, names, names.called(kernel))}\n"
 
 
-def wrapper(kernel: Kernel, names: Names, name: str) -> str:
-    """Define an external function that only calls the kernel's."""
-    head = _head(kernel, names, f"{_result(kernel)} {name}")
-    spelling = spelled(kernel, names.prefix)
-    passed = ", ".join(spelling.get(one, one) for one in grouped(kernel.parameters))
-    call = f"{names.functions[kernel]}({passed});"
-    return f"{head};\n{head}\n{{\n    {'return ' if kernel.result is not None else ''}{call}\n}}\n"
-
-
 def _head(kernel: Kernel, names: Names, start: str) -> str:
     spelling = spelled(kernel, names.prefix)
     parameters = []

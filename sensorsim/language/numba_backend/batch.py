@@ -20,35 +20,13 @@ import numpy as np
 from sensorsim._util.errors import InputError
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import RETURNS
-from sensorsim.language.numba_backend.batch_loops import BLOCK, limit_of, runner
-from sensorsim.language.numba_backend.batch_split import Roles
+from sensorsim.language.numba_backend.batch_loops import BLOCK, Roles, limit_of, runner
 from sensorsim.language.numba_backend.compile import array, dtype, given, lengths_of, scalar
 from sensorsim.language.numba_backend.generators import CIPHER, Seed, generator_fill, generator_state, words_below
 from sensorsim.language.types import Array, Length
 
 OPTIONS = ("generator", "seed", "threads", "out")  # keywords of `batch` that are no parameters of the kernel
 NO_WORDS = np.zeros(0, np.uint32)
-
-
-def batch(
-    kernel: Kernel,
-    count: int | None = None,
-    /,
-    *,
-    generator: str = "chacha20",
-    seed: Seed = None,
-    threads: int = 1,
-    out: Mapping[str, Any] | None = None,
-    **values: Any,
-) -> dict[str, Any]:
-    """Call the kernel for every record, its parameters given by keyword; see `batch_of`."""
-    for name in OPTIONS:
-        if name in kernel.parameters:
-            raise InputError(
-                f"{kernel.name} has a parameter {name}, which batch takes for its own option; give the parameters in a "
-                "mapping to sensorsim.language.numba_backend.batch.batch_of, or rename it."
-            )
-    return batch_of(kernel, count, values, generator, seed, threads, out)
 
 
 def batch_of(

@@ -1,26 +1,35 @@
 """Write the compiled loop of a batch: block by block, first the random words, then the records.
 
-A kernel whose last loop `batch_split` can split runs in two parts over a whole block. Any other kernel is called record
-by record.
+A kernel that only draws each feature, as a release does by y[i] = draw(x[i], word[i], …), runs over all records of a
+block as over one long record, in loops that vectorise. Any other kernel is called record by record.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensorsim.language.arguments import polynomial
+from sensorsim.language import ir
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend import OUTER, compiled
-from sensorsim.language.numba_backend.batch_split import Roles, Split, split_loop
-from sensorsim.language.numba_backend.compile import NUMPY
+from sensorsim.language.numba_backend.compile import NUMPY, TYPES
 from sensorsim.language.numba_backend.generators import below
 from sensorsim.language.numba_backend.jit import jit
-from sensorsim.language.numba_backend.python_source import Lines, Source, variable
+from sensorsim.language.python_source import Lines, Source, variable
 from sensorsim.language.types import Array, Below, word
 
 BLOCK = 64  # records whose words are drawn at once: they stay in the first cache
+
+
+class Roles(NamedTuple):
+    """How each parameter of a kernel is given to a batch."""
+
+    rows: frozenset[str]  # one for each record
+    shared: frozenset[str]
+    state: tuple[str, ...]
+    drawn: tuple[str, ...]
+    scratch: tuple[str, ...]
 
 
 def limit_of(kernel: Kernel, name: str) -> str | None:
@@ -34,15 +43,46 @@ def limit_of(kernel: Kernel, name: str) -> str | None:
 def runner(kernel: Kernel, roles: Roles, fill: Callable[..., Any] | None) -> Callable[..., None]:
     """Return the compiled loop: run(first, last, state of the generator, words, parameters in order, starts of the
     state, words for those below a limit, results)."""
-    split = split_loop(kernel, roles)
-    return _Calls(kernel, roles, fill).made() if split is None else _Block(kernel, roles, fill, split).made()
+    call = draw_of(kernel, roles)
+    return _Calls(kernel, roles, fill).made() if call is None else _Draws(kernel, roles, fill).loop_of(call)
+
+
+def draw_of(kernel: Kernel, roles: Roles) -> ir.Call | None:
+    """Return the call where a kernel is one loop of draws, y[i] = draw(x[i], word[i], …), whose rows can be joined."""
+    match kernel.body:
+        case (
+            ir.For(first=ir.Const(value=0), last=ir.Name() as last, body=(ir.Store(value=ir.Call() as call),)) as loop,
+        ):
+            elements = [part for part in (loop.body[0], *call.arguments) if isinstance(part, ir.Store | ir.Load)]
+        case _:
+            return None
+    joined = roles.rows | {*roles.drawn}
+    for part in elements:
+        at_counter = isinstance(part.index, ir.Name) and part.index.name == loop.counter
+        if not (at_counter and part.array in joined and ir.same(kernel.sizes[part.array], last)):
+            return None
+    for (name, kind), argument in zip(call.kernel.parameters.items(), call.arguments, strict=True):
+        if isinstance(argument, ir.Load):
+            continue
+        given = (
+            argument.name if isinstance(argument, ir.Name) else argument.array if isinstance(argument, ir.Whole) else ""
+        )
+        if given != name or name not in roles.shared or kind.storage[0] != kernel.parameters[name].storage[0]:
+            return None
+    *lets, end = call.kernel.body
+    names = [let.name for let in lets if isinstance(let, ir.Let)]
+    fresh = len({*names}) == len(names) and not {*names} & {*kernel.parameters, *call.kernel.parameters}
+    plain = isinstance(end, ir.Return) and len(names) == len(lets) and not _reads_array(end)
+    picks = [let for let in lets if _reads_array(let)]
+    early = all(_names(let) <= call.kernel.parameters.keys() and let.type in ("u32", "i32") for let in picks)
+    return call if fresh and plain and early else None
 
 
 class _Calls(Source):
     """The kernel is called record by record."""
 
     def __init__(self, kernel: Kernel, roles: Roles, fill: Callable[..., Any] | None) -> None:
-        super().__init__(compiled)
+        super().__init__(compiled, TYPES)
         self.kernel, self.roles = kernel, roles
         self.limits = {name: limit_of(kernel, name) for name in roles.drawn}
         self.scope |= {"fill": fill, "below": below, "least": min, "most": max}
@@ -104,56 +144,54 @@ class _Calls(Source):
         return [f"{' ' * indent}{variable(name)} = " + (one if isinstance(kind, Array) else f"t_{word(kind)}({one})")]
 
 
-class _Block(_Calls):
-    """Both parts of a loop run over the joined rows of a block."""
+class _Draws(_Calls):
+    """A draw runs over the joined rows of a block.
 
-    def __init__(self, kernel: Kernel, roles: Roles, fill: Callable[..., Any] | None, split: Split) -> None:
-        super().__init__(kernel, roles, fill)
-        self.split, self.counter = split, variable(split.counter)
-        self.turns = self.cast("index", split.last)
-        self.scratch = tuple(f"s_{place}" for place in range(len(split.kept)))
+    What it picks from its tables goes through scratch arrays: the loop that picks touches random places, and the loop
+    behind it, which is arithmetic alone, vectorises.
+    """
 
-    def made(self) -> Callable[..., None]:
-        split = self.split
-        lines = self.blocks(str(BLOCK), self.scratch) + (self.block(split.fixed, 2) if split.fixed else [])
-        lines += self.joined("block", 2)
-        if split.first:
-            lines += [f"  for {self.counter} in range(rows * {self.turns}):", *self.block(split.first, 3)]
-            lines += self.save(f"t_place({self.counter})", 3)
-        return self.with_arrays(self.compiled_loop(lines + self.second(self.scratch, 2)), self.arrays)
-
-    def arrays(self, turns: int) -> list[Any]:
-        return [np.empty(BLOCK * turns, NUMPY[kind]) for kind in self.split.kept.values()]
-
-    def with_arrays(self, function: Callable[..., None], arrays: Callable[[int], list[Any]]) -> Callable[..., None]:
-        """Return the loop with scratch arrays, which are made before it starts."""
-        size, names = polynomial(self.split.last), list(self.kernel.parameters)
+    def loop_of(self, call: ir.Call) -> Callable[..., None]:
+        picks = [let for let in call.kernel.body if isinstance(let, ir.Let) and _reads_array(let)]
+        scratch = {let.name: f"s_{let.name}" for let in picks}
+        loop = self.kernel.body[0]
+        assert isinstance(loop, ir.For) and isinstance(loop.last, ir.Name) and isinstance(loop.body[0], ir.Store)
+        head = f"  for i in range(rows * {self.expression(loop.last)}):"
+        lines = self.blocks(str(BLOCK), tuple(scratch.values()))
+        for name in self.kernel.arrays:
+            if name in self.roles.rows:
+                lines += [f"  j_{name} = flat_{name}[block * a_{name}.shape[1] : (block + rows) * a_{name}.shape[1]]"]
+            elif name in self.roles.drawn:
+                lines += [f"  j_{name} = flat_{name}"]
+        given = [
+            f"   {variable(name)} = t_{word(kind)}(j_{part.array}[t_place(i)])"
+            for (name, kind), part in zip(call.kernel.parameters.items(), call.arguments, strict=True)
+            if isinstance(part, ir.Load)
+        ]
+        if picks:
+            stores = [f"   {array}[t_place(i)] = {variable(name)}" for name, array in scratch.items()]
+            lines += [head, *given, *self.block(picks, 3), *stores]
+        lines += [head, *given]
+        for node in call.kernel.body:
+            if isinstance(node, ir.Let) and node in picks:
+                lines += [f"   {variable(node.name)} = t_{node.type}({scratch[node.name]}[t_place(i)])"]
+            elif isinstance(node, ir.Let):
+                lines += self.statement(node, 3)
+            elif isinstance(node, ir.Return) and node.value is not None:
+                lines += [f"   j_{loop.body[0].array}[t_place(i)] = {self.expression(node.value)}"]
+        function = self.compiled_loop(lines)
+        place = list(self.kernel.parameters).index(loop.last.name)
 
         def run(first: int, last: int, state: Any, words: Any, *values: Any) -> None:
-            turns = size.value({name: values[names.index(name)] for name in self.kernel.lengths})
-            function(first, last, state, words, *values, *arrays(turns))
+            function(first, last, state, words, *values,
+                     *(np.empty(BLOCK * values[place], NUMPY[let.type]) for let in picks))  # fmt: skip
 
         return run
 
-    def joined(self, place: str, indent: int) -> Lines:
-        """Bind the rows from `place` on as one long row."""
-        lines: Lines = []
-        for name in self.kernel.arrays:
-            if name in self.roles.drawn:
-                lines += [f"{' ' * indent}{variable(name)} = flat_{name}"]
-            elif name in self.roles.rows:
-                size = f"a_{name}.shape[1]"
-                part = f"flat_{name}[{place} * {size} : ({place} + rows) * {size}]"
-                lines += [f"{' ' * indent}{variable(name)} = {part}"]
-        return lines
 
-    def save(self, place: str, indent: int) -> Lines:
-        pairs = zip(self.scratch, self.split.kept, strict=True)
-        return [f"{' ' * indent}{array}[{place}] = {variable(name)}" for array, name in pairs]
+def _names(node: ir.Node) -> set[str]:
+    return {part.name for part in ir.walk(node) if isinstance(part, ir.Name)}
 
-    def second(self, scratch: tuple[str, ...], indent: int) -> Lines:
-        pad = " " * indent
-        lines = [f"{pad}for {self.counter} in range(rows * {self.turns}):"]
-        for array, (name, kind) in zip(scratch, self.split.kept.items(), strict=True):
-            lines += [f"{pad} {variable(name)} = t_{kind[0]}32({array}[t_place({self.counter})])"]
-        return lines + self.block(self.split.second, indent + 1)
+
+def _reads_array(node: ir.Node) -> bool:
+    return any(isinstance(part, ir.Load | ir.Whole) for part in ir.walk(node))

@@ -17,10 +17,12 @@ from sensorsim.language import ir, primitives
 from sensorsim.language.arguments import array_length, bounds, polynomial
 from sensorsim.language.kernel import Kernel
 from sensorsim.language.numba_backend.jit import jit
-from sensorsim.language.numba_backend.python_source import CASTS, TYPES, kernel_function
 from sensorsim.language.primitive import Primitive
-from sensorsim.language.types import STORAGE, Array, Below, Kind, Length, Port, Q, numpy_name
+from sensorsim.language.python_source import CASTS, Source, variable
+from sensorsim.language.types import STORAGE, Array, Below, Kind, Length, Port, Q, numpy_name, word
 
+TYPES = {"u32": numba.uint32, "i32": numba.int32, "i64": numba.int64, "index": numba.int64, "flag": numba.boolean}
+TYPES["place"] = numba.uint64  # unsigned: Numba then does not look whether a place counts from the end
 RETURNS = "returns"
 # error_model: division by zero is defined by the primitives, so Numba need not raise. _nrt: nothing is allocated.
 INLINED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
@@ -256,3 +258,34 @@ def array(
 
 def _shape(shape: tuple[int, ...]) -> str:
     return " × ".join(map(str, shape)) if shape else "of one number"
+
+
+def kernel_function(kernel: Kernel, compiled: Callable[[Any], Any]) -> Any:
+    """Return a kernel as a plain function of machine words; scalars become words of their type on entry."""
+    text = Source(compiled, TYPES)
+    lines = [f"def kernel({', '.join(map(variable, kernel.parameters))}):"]
+    lines += [entry(name, kind) for name, kind in kernel.parameters.items() if not isinstance(kind, Array)]
+    result = word(kernel.result) if kernel.result is not None else None
+    return text.function("kernel", lines + text.block(_returning(kernel.body, result), 1))
+
+
+def entry(name: str, kind: Kind) -> str:
+    return f" {variable(name)} = t_{word(kind)}({variable(name)})"
+
+
+def _returning(body: tuple[ir.Statement, ...], result: str | None) -> tuple[ir.Statement, ...]:
+    """Cast every result to the type of the kernel's, so that Numba sees one type on all paths."""
+    if result is None:
+        return body
+
+    def cast(node: ir.Statement) -> ir.Statement:
+        match node:
+            case ir.Return(at=at, value=value) if value is not None:
+                return ir.Return(at, "none", ir.Apply(at, result, getattr(primitives, result), (value,)))
+            case ir.If(at=at, test=test, then=then, otherwise=otherwise):
+                return ir.If(at, "none", test, tuple(map(cast, then)), tuple(map(cast, otherwise)))
+            case ir.For(at=at, counter=counter, first=first, last=last, body=below):
+                return ir.For(at, "none", counter, first, last, tuple(map(cast, below)))
+        return node
+
+    return tuple(map(cast, body))

@@ -8,7 +8,7 @@ reproducible and independent of the number of threads:
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim._util.errors import InputError
-from sensorsim.language import ir
-from sensorsim.language.kernel import Kernel, shipped_module
-from sensorsim.language.numba_backend import INLINED, OUTER, compiled
+from sensorsim.language.kernel import shipped_module
+from sensorsim.language.numba_backend import INLINED, OUTER
 from sensorsim.language.numba_backend.jit import jit
-from sensorsim.language.numba_backend.python_source import Inliner, Lines, Source, variable
 
 GENERATORS = ("chacha20", "fast")
 LANES = 8
@@ -53,7 +51,7 @@ def generator_fill(generator: str) -> Callable[..., Any]:
     16."""
     if generator not in GENERATORS:
         raise InputError(f"generator {generator!r} is not known; choose {' or '.join(GENERATORS)}.")
-    made: Callable[..., Any] = jit(_cipher_fill() if generator == "chacha20" else _fill_fast, **INLINED)
+    made: Callable[..., Any] = jit(_fill_cipher if generator == "chacha20" else _fill_fast, **INLINED)
     return made
 
 
@@ -79,35 +77,100 @@ def _mix(context, v):  # type: ignore[no-untyped-def]
     return u32(u32), made
 
 
-def _cipher_fill() -> Callable[..., Any]:
-    """Return a function that computes blocks of the cipher in order, LANES at once."""
-    blocks_at_once = jit(lanes_function(shipped_module("chacha20").chacha20, LANES, compiled), **OUTER)
+def _turned(v, bits):  # type: ignore[no-untyped-def]
+    return u32((v << bits) | (v >> (u32(32) - bits)))
 
-    def fill(words, state, number):  # type: ignore[no-untyped-def]
-        blocks = words.shape[0] // CIPHER
-        start = u64(number) * u64(blocks)
-        begin = state[CIPHER : CIPHER * (LANES + 1)]
-        done = state[CIPHER * (LANES + 1) : CIPHER * (2 * LANES + 1)]
-        for k in range(CIPHER):
-            for lane in range(LANES):
-                begin[k * LANES + lane] = state[k]
-        for b in range(0, blocks, LANES):
-            for lane in range(LANES):
-                at = start + u64(b) + u64(lane)
-                begin[12 * LANES + lane] = u32(at)
-                begin[13 * LANES + lane] = u32(at >> u64(32))
-            blocks_at_once(begin, done)
-            out = words[b * CIPHER : min(b + LANES, blocks) * CIPHER]
-            if blocks - b >= LANES:  # a fixed number of lanes, innermost: LLVM then moves whole vectors
+
+def _quarter_round(a, b, c, d):  # type: ignore[no-untyped-def]
+    """Do the quarter round of RFC 8439, section 2.1."""
+    a = u32(a + b)
+    d = turned(u32(d ^ a), u32(16))
+    c = u32(c + d)
+    b = turned(u32(b ^ c), u32(12))
+    a = u32(a + b)
+    d = turned(u32(d ^ a), u32(8))
+    c = u32(c + d)
+    return a, turned(u32(b ^ c), u32(7)), c, d
+
+
+def _four(words, k, lane):  # type: ignore[no-untyped-def]
+    """Return words k … k+3 of a lane."""
+    at = u64(k * LANES + lane)
+    return words[at], words[at + u64(LANES)], words[at + u64(2 * LANES)], words[at + u64(3 * LANES)]
+
+
+def _put_four(words, k, lane, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+    at = u64(k * LANES + lane)
+    words[at] = w0
+    words[at + u64(LANES)] = w1
+    words[at + u64(2 * LANES)] = w2
+    words[at + u64(3 * LANES)] = w3
+
+
+turned, quarter_round, four, put_four = (jit(each, **INLINED) for each in (_turned, _quarter_round, _four, _put_four))
+
+
+def _double_round(words):  # type: ignore[no-untyped-def]
+    """Do two rounds in each lane: word k of lane l is at k·LANES + l, so LLVM makes vector instructions of the loop."""
+    for lane in range(LANES):
+        a0, a1, a2, a3 = four(words, 0, lane)
+        b0, b1, b2, b3 = four(words, 4, lane)
+        c0, c1, c2, c3 = four(words, 8, lane)
+        d0, d1, d2, d3 = four(words, 12, lane)
+        a0, b0, c0, d0 = quarter_round(a0, b0, c0, d0)
+        a1, b1, c1, d1 = quarter_round(a1, b1, c1, d1)
+        a2, b2, c2, d2 = quarter_round(a2, b2, c2, d2)
+        a3, b3, c3, d3 = quarter_round(a3, b3, c3, d3)
+        a0, b1, c2, d3 = quarter_round(a0, b1, c2, d3)
+        a1, b2, c3, d0 = quarter_round(a1, b2, c3, d0)
+        a2, b3, c0, d1 = quarter_round(a2, b3, c0, d1)
+        a3, b0, c1, d2 = quarter_round(a3, b0, c1, d2)
+        put_four(words, 0, lane, a0, a1, a2, a3)
+        put_four(words, 4, lane, b0, b1, b2, b3)
+        put_four(words, 8, lane, c0, c1, c2, c3)
+        put_four(words, 12, lane, d0, d1, d2, d3)
+
+
+double_round = jit(_double_round, **INLINED)
+
+
+def _cipher_blocks(begin, done):  # type: ignore[no-untyped-def]
+    """Compute LANES blocks as the kernel `chacha20` does."""
+    for k in range(CIPHER * LANES):
+        done[k] = begin[k]
+    for _ in range(10):
+        double_round(done)
+    for k in range(CIPHER * LANES):
+        done[k] += begin[k]
+
+
+cipher_blocks = jit(_cipher_blocks, **OUTER)
+
+
+def _fill_cipher(words, state, number):  # type: ignore[no-untyped-def]
+    """Compute blocks of the cipher in order, LANES at once."""
+    blocks = words.shape[0] // CIPHER
+    start = u64(number) * u64(blocks)
+    begin = state[CIPHER : CIPHER * (LANES + 1)]
+    done = state[CIPHER * (LANES + 1) : CIPHER * (2 * LANES + 1)]
+    for k in range(CIPHER):
+        for lane in range(LANES):
+            begin[k * LANES + lane] = state[k]
+    for b in range(0, blocks, LANES):
+        for lane in range(LANES):
+            at = start + u64(b) + u64(lane)
+            begin[12 * LANES + lane] = u32(at)
+            begin[13 * LANES + lane] = u32(at >> u64(32))
+        cipher_blocks(begin, done)
+        out = words[b * CIPHER : min(b + LANES, blocks) * CIPHER]
+        if blocks - b >= LANES:  # a fixed number of lanes, innermost: LLVM then moves whole vectors
+            for k in range(CIPHER):
+                for lane in range(LANES):
+                    out[lane * CIPHER + k] = done[k * LANES + lane]
+        else:
+            for lane in range(blocks - b):
                 for k in range(CIPHER):
-                    for lane in range(LANES):
-                        out[lane * CIPHER + k] = done[k * LANES + lane]
-            else:
-                for lane in range(blocks - b):
-                    for k in range(CIPHER):
-                        out[lane * CIPHER + k] = done[k * LANES + lane]
-
-    return fill
+                    out[lane * CIPHER + k] = done[k * LANES + lane]
 
 
 def words_below(limit: int, count: int) -> int:
@@ -142,83 +205,3 @@ def _below(words, found, limit):  # type: ignore[no-untyped-def]
 
 
 below = jit(_below, **INLINED)
-
-
-def lanes_function(kernel: Kernel, lanes: int, compiled: Callable[[Any], Any]) -> Any:
-    """Return a plain function for several calls of a kernel at once, in the lanes of vector registers.
-
-    Element k of lane l of an array is at k·lanes + l. Loops stay loops; the statements between them become one loop
-    over the lanes, in which elements at fixed places are locals, and LLVM turns that loop into vector instructions. It
-    is for kernels whose loops and places are the same for all calls, such as a cipher.
-    """
-    text = _SideBySide(kernel, lanes, compiled)
-    if kernel.result is not None or len(kernel.arrays) != len(kernel.parameters):
-        raise InputError(f"{kernel.name} cannot run in lanes: it has parameters other than arrays, or a result.")
-    lines = [f"def kernel({', '.join(map(variable, kernel.parameters))}):"]
-    return text.function("kernel", lines + text.runs(Inliner().body(kernel.body), 1))
-
-
-class _SideBySide(Source):
-    def __init__(self, kernel: Kernel, lanes: int, compiled: Callable[[Any], Any]) -> None:
-        super().__init__(compiled)
-        self.kernel, self.lanes = kernel, lanes
-        self.held: dict[tuple[str, int], str] = {}  # elements in locals, in this run
-        self.direct: set[str] = set()  # arrays of this run with a place that is not fixed
-
-    def runs(self, statements: Sequence[ir.Statement], indent: int) -> Lines:
-        lines: Lines = []
-        run: list[ir.Let | ir.Store] = []
-        for node in statements:
-            if isinstance(node, ir.Let | ir.Store):
-                run.append(node)
-                continue
-            loads = isinstance(node, ir.For) and any(isinstance(at, ir.Load) for at in ir.walk(node.first, node.last))
-            if not isinstance(node, ir.For) or loads:
-                raise InputError(f"{node.at}: {self.kernel.name} cannot run in lanes: `{ir.shown(node)}`.")
-            lines += self.run(run, indent)
-            run = []
-            ends = f"{self.cast('index', node.first)}, {self.cast('index', node.last)}"
-            lines += [f"{' ' * indent}for {variable(node.counter)} in range({ends}):"]
-            lines += self.runs(node.body, indent + 1)
-        return lines + self.run(run, indent)
-
-    def run(self, statements: Iterable[ir.Let | ir.Store], indent: int) -> Lines:
-        """Write statements without a loop, for all lanes."""
-        nodes = list(statements)
-        touched = [part for part in ir.walk(*nodes) if isinstance(part, ir.Load | ir.Store)]
-        self.direct = {part.array for part in touched if not isinstance(part.index, ir.Const)}
-        self.held = {}
-        pad, body, written = " " * indent, list[str](), dict[tuple[str, int], None]()
-        for node in nodes:
-            before = set(self.held)
-            for part in ir.walk(node):
-                if isinstance(part, ir.Load) and (cell := self.cell(part)) is not None and cell not in before:
-                    body += [f"{pad} {self.hold(cell)} = {self.place(*cell)}"]
-                    before.add(cell)
-            stored = self.cell(node) if isinstance(node, ir.Store) else None
-            if stored is None:
-                body += self.statement(node, indent + 1)
-            else:
-                assert isinstance(node, ir.Store)
-                kind = self.kernel.arrays[node.array].storage[0] + "32"
-                value = self.expression(node.value)
-                body += [f"{pad} {self.hold(stored)} = t_{kind}({value})"]
-                written[stored] = None
-        body += [f"{pad} {self.place(*cell)} = {self.held[cell]}" for cell in written]
-        return [f"{pad}for lane in range({self.lanes}):", *body] if body else []
-
-    def cell(self, node: ir.Load | ir.Store) -> tuple[str, int] | None:
-        fixed = isinstance(node.index, ir.Const) and node.array not in self.direct
-        return (node.array, node.index.value) if fixed and isinstance(node.index, ir.Const) else None
-
-    def hold(self, cell: tuple[str, int]) -> str:
-        return self.held.setdefault(cell, f"c_{cell[0]}_{cell[1]}")
-
-    def place(self, array: str, index: int) -> str:
-        return f"{variable(array)}[t_place({index * self.lanes} + lane)]"
-
-    def element(self, node: ir.Load | ir.Store) -> str:
-        cell = self.cell(node)
-        if cell is not None and cell in self.held:
-            return self.held[cell]
-        return f"{variable(node.array)}[t_place({self.cast('index', node.index)} * {self.lanes} + lane)]"
