@@ -7,15 +7,15 @@ known distribution, and whether two columns are independent.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, chdtrc, chndtr
 
-from sensorsim.auditing.cell_counts import GROUPS, LOW, Cells, Counts, Expected, LearnedEvent, Pairs
-from sensorsim.auditing.packet_source import Source
+from sensorsim.auditing.cell_counts import GROUPS, LOW, Cells, Counts, LearnedEvent, Pairs
+from sensorsim.auditing.packet_source import Source, input_pairs
 
 Array = np.ndarray[Any, Any]
 EXPECTED = 50.0  # draws that a group of cells should have in a chi-square test
@@ -183,15 +183,12 @@ class Event(NamedTuple):
     def leaks(self) -> bool:
         return self.bound > self.claimed
 
+    def numbers(self) -> dict[str, float]:
+        rates = {"rate_likelier": self.rates[0], "rate_other": self.rates[1]}
+        return {"epsilon_claimed": self.claimed, "epsilon_bound": self.bound, **rates}
+
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "of": self.of,
-            "inputs": list(self.inputs),
-            "epsilon_claimed": self.claimed,
-            "epsilon_bound": self.bound,
-            "rate_likelier": self.rates[0],
-            "rate_other": self.rates[1],
-        }
+        return {"of": self.of, "inputs": list(self.inputs), **self.numbers()}
 
 
 class Check(NamedTuple):
@@ -229,38 +226,37 @@ class Look:
         return self.dependence is None or self.dependence.p_value >= self.allowed
 
     @property
-    def leaks(self) -> bool:
-        return self.event.leaks
+    def passed(self) -> bool:
+        return self.matches and self.independent and not self.event.leaks
 
     @property
-    def passed(self) -> bool:
-        return self.matches and self.independent and not self.leaks
+    def tests(self) -> dict[str, Check | None]:
+        return {"distribution": self.distribution, "dependence": self.dependence}
+
+    def verdicts(self) -> dict[str, bool]:
+        found = {"matches": self.matches, "independent": self.independent, "leaks": self.event.leaks}
+        return found | {"passed": self.passed}
 
     def to_dict(self) -> dict[str, Any]:
-        tests = {name: getattr(self, name) for name in ("distribution", "dependence", "event")}
-        return {
-            "draws": self.draws,
-            "packets": self.packets,
-            "p_allowed": self.allowed,
-            **{name: test and test.to_dict() for name, test in tests.items()},
-            **{name: getattr(self, name) for name in ("matches", "independent", "leaks", "passed")},
-        }
+        found = {name: test and test.to_dict() for name, test in self.tests.items()}
+        counts = {"draws": self.draws, "packets": self.packets, "p_allowed": self.allowed}
+        return counts | found | {"event": self.event.to_dict()} | self.verdicts()
 
 
-class Counted(NamedTuple):
+class Counted:
     """All counts by input: `seen` in the batches before, `fresh` in the last one."""
 
     source: Source
     cells: Cells
     pairs: Pairs
-    input_pairs: Sequence[tuple[int, int]]
-    seen: Sequence[Counts]
-    fresh: Sequence[Counts]
+    seen: list[Counts]
+    fresh: list[Counts]
     seen_values: Array  # inputs × values, of all pooled columns together
     fresh_values: Array
-    expected: Expected
-    learned: Sequence[tuple[tuple[int, int], LearnedEvent]]
-    scores: "Sequence[Array]"  # for each learned event, its two inputs × the intervals between cuts
+    expected: list[list[Any]]  # probabilities of the cells by input and column; None if unknown
+    expected_values: list[Any]  # and of the pooled values by input
+    learned: list[tuple[tuple[int, int], LearnedEvent]]
+    scores: "list[Array]"  # for each learned event, its two inputs × the intervals between cuts
     packets: int
 
     @property
@@ -297,10 +293,10 @@ def _distributions(counted: Counted) -> Iterator[tuple[int, Check]]:
     for number, one in enumerate(source.inputs):
         found = counted.seen[number].cells + counted.fresh[number].cells
         for column, field in enumerate(source.fields):
-            wanted = counted.expected.cells(number, column)
+            wanted = counted.expected[number][column]
             if wanted is not None:
                 yield 1, _compare(found[column], wanted, EXPECTED, field.slack, field.name, one.name)
-        wanted = counted.expected.values(number) if counted.pooled else None
+        wanted = counted.expected_values[number]
         if wanted is not None:
             values = counted.seen_values[number].astype(float) + counted.fresh_values[number]
             slack = max(source.fields[c].slack for c in cells.pooled)
@@ -341,7 +337,8 @@ def _dependences(counted: Counted) -> Iterator[tuple[int, Check]]:
 def count_events(counted: Counted) -> int:
     """Return the number of events that a look measures."""
     of_cells = len(counted.source.fields) + counted.pooled
-    fixed = len(counted.input_pairs) * 2 * SCALES * of_cells + (2 * counted.cells.bits if counted.pooled else 0)
+    pairs = len(input_pairs(counted.source.inputs))
+    fixed = pairs * 2 * SCALES * of_cells + (2 * counted.cells.bits if counted.pooled else 0)
     return fixed + sum(2 * len(event.cuts) for _, event in counted.learned)
 
 
@@ -353,7 +350,7 @@ def _events(counted: Counted, error: float) -> Iterator[Event]:
         names = source.inputs[pair[0]].name, source.inputs[pair[1]].name
         return Event(of, names, best.epsilon, claimed, best.rates)
 
-    for pair in counted.input_pairs:
+    for pair in input_pairs(source.inputs):
         seen, fresh = (np.stack([counts[i].cells for i in pair]) for counts in (counted.seen, counted.fresh))
         for column, field in enumerate(source.fields):
             best = best_bound(seen[:, column], fresh[:, column], SCALES, STEP, error)
@@ -362,7 +359,7 @@ def _events(counted: Counted, error: float) -> Iterator[Event]:
             share = max(source.fields[c].cost for c in pooled)
             best = best_bound(seen[:, pooled].sum(axis=1), fresh[:, pooled].sum(axis=1), SCALES, STEP, error)
             yield event(POOLED, pair, best, share)
-            if pair == counted.input_pairs[0]:  # value by value only for the ends: slow, and the others have cells
+            if pair == (0, 1):  # value by value only for the ends: slow, and the others have cells
                 values = counted.seen_values[list(pair)], counted.fresh_values[list(pair)]
                 yield event(POOLED, pair, best_bound(*values, counted.cells.bits, 1, error), share)
     for (pair, learned), scores in zip(counted.learned, counted.scores, strict=True):
@@ -375,10 +372,9 @@ def _best_cut(scores: Array, error: float) -> Bound:
     sums = scores.sum(axis=1)
     if not sums.all():
         return NOTHING
-    best = NOTHING
-    for cut in range(1, scores.shape[1]):
-        above, below = scores[:, cut:].sum(axis=1), scores[:, :cut].sum(axis=1)
-        for counts, likelier in ((above, 0), (below, 1)):
-            hits, misses = int(counts[likelier]), int(counts[1 - likelier])
-            best = max(best, bound(hits, int(sums[likelier]), misses, int(sums[1 - likelier]), error))
-    return best
+    below = scores.cumsum(axis=1)[:, :-1].T.tolist()
+    (one, two), found = sums.tolist(), [NOTHING]
+    for low_one, low_two in below:
+        found.append(bound(one - low_one, one, two - low_two, two, error))
+        found.append(bound(low_two, two, low_one, one, error))
+    return max(found)

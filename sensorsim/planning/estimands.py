@@ -20,12 +20,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sensorsim._util.errors import InputError
+from sensorsim.hospital.confidence import law_of, mean_interval, spread_of_people
+from sensorsim.hospital.learning import SQUARES_SPREAD
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MODEL, Asked, given
+from sensorsim.planning.synthetic_people import PEOPLE_CLIPPED, Reach, reaches
 
 if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.planning.solve import Design
-    from sensorsim.planning.synthetic_people import Reach
 
 NORMAL_95 = 1.959964  # standard normal quantile of 97.5 %
 MOST_PACKETS = 10**15
@@ -71,27 +73,25 @@ class Estimand:
 
     @property
     def spread(self) -> float:
-        """Variance that people, or squares of a sketch, add to the noise of one value."""
-        from sensorsim.hospital.learning import SQUARES_SPREAD
-
+        """Return the variance that people, or squares of a sketch, add to the noise of one value."""
         return SQUARES_SPREAD
 
     def most_released(self, n: int) -> int:
         """Return how many of n features a record may release."""
         return 1
 
-    def share(self, table: "NoiseTable") -> Fraction:
+    def share(self, table: NoiseTable) -> Fraction:
         """Return the share of the packets that one estimated number has."""
         return Fraction(1)
 
     def check(self, asked: Asked) -> None:
         """Refuse what cannot be planned, or an accuracy that no number of packets reaches."""
 
-    def estimate(self, table: "NoiseTable", asked: Asked, count: int) -> Estimate | Correlation:
+    def estimate(self, table: NoiseTable, asked: Asked, count: int) -> Estimate | Correlation:
         """Return the half width from `count` values."""
         return Estimate(1.0)
 
-    def count_for(self, table: "NoiseTable", asked: Asked) -> int:
+    def count_for(self, table: NoiseTable, asked: Asked) -> int:
         """Return the fewest values that reach the accuracy."""
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class Estimand:
         """Return the variance of one value of a design, for `predict`."""
         raise NotImplementedError
 
-    def table_noise(self, table: "NoiseTable", asked: Asked) -> float:
+    def table_noise(self, table: NoiseTable, asked: Asked) -> float:
         """Return the variance of one value of a table, for `predict`."""
         raise NotImplementedError
 
@@ -140,20 +140,20 @@ class MeanEstimand(Estimand):
     def most_released(self, n: int) -> int:
         return n
 
-    def share(self, table: "NoiseTable") -> Fraction:
+    def share(self, table: NoiseTable) -> Fraction:
         return Fraction(table.release, table.features)
 
-    def estimate(self, table: "NoiseTable", asked: Asked, count: int) -> Estimate:
+    def estimate(self, table: NoiseTable, asked: Asked, count: int) -> Estimate:
         sd = float(value_sd(table, asked.expect) / count**0.5) if count else None
         return Estimate(mean_half(table, count, asked.expect), sd)
 
-    def count_for(self, table: "NoiseTable", asked: Asked) -> int:
+    def count_for(self, table: NoiseTable, asked: Asked) -> int:
         return mean_count(table, given(asked.accuracy), asked.expect)
 
     def design_noise(self, design: "Design", asked: Asked) -> float:
         return design.variance - (asked.expect - 0.5) ** 2  # a design predicts about one half
 
-    def table_noise(self, table: "NoiseTable", asked: Asked) -> float:
+    def table_noise(self, table: NoiseTable, asked: Asked) -> float:
         return value_sd(table, asked.expect) ** 2
 
     def predict(self, noise: float, asked: Asked, packets: float, k: int) -> float:
@@ -176,16 +176,16 @@ class CorrelationEstimand(Estimand):
         if asked.accuracy is not None:
             _check_reachable(asked.n, asked.accuracy)
 
-    def estimate(self, table: "NoiseTable", asked: Asked, count: int) -> Estimate | Correlation:
+    def estimate(self, table: NoiseTable, asked: Asked, count: int) -> Estimate | Correlation:
         return correlation(table, asked.n, count) if count else Estimate(1.0)
 
-    def count_for(self, table: "NoiseTable", asked: Asked) -> int:
+    def count_for(self, table: NoiseTable, asked: Asked) -> int:
         return correlation_count(table, asked.n, given(asked.accuracy))
 
     def design_noise(self, design: "Design", asked: Asked) -> float:
         return design.variance - self.spread
 
-    def table_noise(self, table: "NoiseTable", asked: Asked) -> float:
+    def table_noise(self, table: NoiseTable, asked: Asked) -> float:
         return float(given(table.estimate_sd) ** 2)
 
     def predict(self, noise: float, asked: Asked, packets: float, k: int) -> float:
@@ -217,13 +217,11 @@ def fewest(enough: Callable[[int], bool], low: int, most: int) -> int:
 # ── a mean ──
 
 
-def mean_half(table: "NoiseTable", count: int, expect: float = 0.5) -> float:
+def mean_half(table: NoiseTable, count: int, expect: float = 0.5) -> float:
     """Return the half width of a mean over people from `count` values of one feature, as a share of the range.
 
     A one-bit table gives an integer number of ones: interpolate between the two next to the expected mean.
     """
-    from sensorsim.hospital.confidence import law_of, mean_interval
-
     law = law_of(table)
 
     def half(mean: float) -> float:
@@ -238,39 +236,33 @@ def mean_half(table: "NoiseTable", count: int, expect: float = 0.5) -> float:
     return beside[0] + (ones - below) * (beside[1] - beside[0])
 
 
-def mean_count(table: "NoiseTable", half: float, expect: float = 0.5) -> int:
+def mean_count(table: NoiseTable, half: float, expect: float = 0.5) -> int:
     """Return the fewest values of a feature whose mean has an interval of this half width."""
     return fewest(lambda count: mean_half(table, count, expect) <= half, 1, MOST_PACKETS)
 
 
-def value_sd(table: "NoiseTable", expect: float = 0.5) -> float:
+def value_sd(table: NoiseTable, expect: float = 0.5) -> float:
     """Return the standard deviation of one value about the mean, for the worst people of that mean."""
-    from sensorsim.hospital.confidence import law_of, spread_of_people
-
     return spread_of_people(law_of(table), expect)
 
 
 # ── a correlation ──
 
 
-def correlation(table: "NoiseTable", n: int, count: int) -> Correlation:
+def correlation(table: NoiseTable, n: int, count: int) -> Correlation:
     """Predict the error of a correlation of n columns from `count` packets, with the best R."""
     return predicted_correlation(given(table.estimate_sd) ** 2, n, count)
 
 
 def predicted_correlation(noise: float, n: int, count: float) -> Correlation:
     """Predict it for a table whose values have this variance."""
-    from sensorsim.planning.synthetic_people import reaches
-
     sketches = count * float(SKETCHED)
     each = [Correlation(at.reach, at.root, at.bias, _sketch_sd(at, noise) / math.sqrt(sketches)) for at in reaches(n)]
     return min(each, key=lambda one: one.half)
 
 
-def correlation_count(table: "NoiseTable", n: int, half: float) -> int:
+def correlation_count(table: NoiseTable, n: int, half: float) -> int:
     """Return the fewest packets with which a correlation has about this half width."""
-    from sensorsim.planning.synthetic_people import reaches
-
     _check_reachable(n, half)
     able = [at for at in reaches(n) if at.bias < half]
     noise = given(table.estimate_sd) ** 2
@@ -279,8 +271,6 @@ def correlation_count(table: "NoiseTable", n: int, half: float) -> int:
 
 
 def _check_reachable(n: int, half: float) -> None:
-    from sensorsim.planning.synthetic_people import PEOPLE_CLIPPED, reaches
-
     least = min(at.bias for at in reaches(n))
     if half <= least:
         raise InputError(
@@ -289,7 +279,7 @@ def _check_reachable(n: int, half: float) -> None:
         )
 
 
-def _sketch_sd(at: "Reach", noise: float) -> float:
+def _sketch_sd(at: Reach, noise: float) -> float:
     """Return the standard error of a correlation from one sketch."""
     return at.error * math.sqrt(noise + at.spread)
 

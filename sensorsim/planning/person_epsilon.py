@@ -17,15 +17,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.terminal import counted
+from sensorsim.accounting.amplification import MOST_PACKETS, shuffled_delta, shuffled_epsilon
+from sensorsim.accounting.composition import of_releases
+from sensorsim.device.schedule import Schedule
+from sensorsim.noise.certificate import certify
 from sensorsim.planning.deployment import Line, given
-
-if TYPE_CHECKING:
-    from sensorsim.device.schedule import Schedule
-    from sensorsim.planning.solve import Settled
+from sensorsim.planning.solve import Settled
 
 MONTH, YEAR = 30, 365
 FEWER = 4  # standard deviations
@@ -73,11 +76,8 @@ class Protects:
     delta: float
 
 
-def protects(settled: "Settled") -> Protects:
+def protects(settled: Settled) -> Protects:
     """Compute the local and the shuffled epsilons of a deployment."""
-    from sensorsim.accounting.composition import of_releases
-    from sensorsim.noise.certificate import certify
-
     asked, schedule = settled.asked, settled.schedule
     period = given(asked.budget_days)
     spans = {"budget period": period, "month": MONTH, "year": YEAR}
@@ -103,27 +103,25 @@ def protects(settled: "Settled") -> Protects:
     return Protects(tuple(found), Shuffled(*shuffled), asked.delta)
 
 
-def most_releases(schedule: "Schedule", period: int, days: int) -> int:
+def most_releases(schedule: Schedule, period: int, days: int) -> int:
     """Return the most releases within days that begin with a budget period."""
     return int(_from_start(schedule, schedule.slots // period * days))
 
 
-def most_anywhere(schedule: "Schedule", period: int, days: int) -> int:
+def most_anywhere(schedule: Schedule, period: int, days: int) -> int:
     """Return the most releases within days that begin with any record; `first` records of them end a period."""
-    import numpy as np
-
     records = schedule.slots // period * days
     first = np.arange(min(schedule.slots, records + 1))
     return int((_within_period(schedule, first) + _from_start(schedule, records - first)).max())
 
 
-def _from_start(schedule: "Schedule", records: Any) -> Any:
+def _from_start(schedule: Schedule, records: Any) -> Any:
     """Return the most releases in `records` records of which the first begins a period."""
     whole, rest = records // schedule.slots, records % schedule.slots
     return whole * min(schedule.allowed, schedule.slots) + _within_period(schedule, rest)
 
 
-def _within_period(schedule: "Schedule", records: Any) -> Any:
+def _within_period(schedule: Schedule, records: Any) -> Any:
     """Return the most releases in `records` consecutive records of one period.
 
     Each stratum has one release, so k releases take k strata. All but the two at the ends are within the records, and
@@ -131,8 +129,6 @@ def _within_period(schedule: "Schedule", records: Any) -> Any:
     at the ends a slot each is enough. So the most is the largest k, up to `allowed`, with
     floor((k-2)·slots/allowed) <= records - 2, which is ceil((records-1)·allowed/slots) + 1.
     """
-    import numpy as np
-
     allowed = min(schedule.allowed, schedule.slots)
     most = -(-(records - 1) * allowed // schedule.slots) + 1
     return np.maximum(0, np.minimum(np.minimum(records, allowed), most))
@@ -140,8 +136,6 @@ def _within_period(schedule: "Schedule", records: Any) -> Any:
 
 def fewest_packets(expected: Fraction) -> int:
     """Return as many packets as almost every estimate has, at least 1; 0 where less than one is expected."""
-    from sensorsim.accounting.amplification import MOST_PACKETS
-
     if expected < 1:
         return 0
     return min(MOST_PACKETS, max(1, math.floor(float(expected) - FEWER * math.sqrt(expected))))
@@ -153,8 +147,6 @@ def group_epsilon(epsilon0: float, n: int, delta: float, packets: int = 1) -> fl
     Group privacy: if one packet changed is (e, d), then P <= exp(e)·P' + d <= exp(e)·(exp(e)·P'' + d) + d for two, and
     so on: k packets are (k·e, d·(1 + exp(e) + … + exp((k-1)·e))). Take the smallest e whose delta is small enough.
     """
-    from sensorsim.accounting.amplification import shuffled_delta, shuffled_epsilon
-
     if type(packets) is not int or packets < 1:
         raise InputError(f"a person has {packets} packets; give a whole number of 1 or more.")
     if packets == 1:
@@ -171,7 +163,7 @@ def group_epsilon(epsilon0: float, n: int, delta: float, packets: int = 1) -> fl
     return packets * high
 
 
-def privacy_lines(settled: "Settled", found: Protects) -> list[Line]:
+def privacy_lines(settled: Settled, found: Protects) -> list[Line]:
     """Return the lines of a plan about privacy."""
     schedule = (
         f"sensorsim.device.schedule.Schedule({settled.schedule.slots}, {settled.schedule.allowed}), "

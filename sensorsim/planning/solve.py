@@ -26,9 +26,16 @@ from fractions import Fraction
 from functools import cached_property, partial
 from itertools import count
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sensorsim._util.errors import InputError
+from sensorsim.device.firmware import Firmware
+from sensorsim.device.schedule import Schedule
+from sensorsim.mechanisms.release import table_for as rows_for
+from sensorsim.noise.baseline import best_known_sd, one_bit_sd
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.noise_table import NoiseTable, certified, make_table
+from sensorsim.noise.rows_design import GOALS
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MOST_DAYS, MOST_DEVICES, MOST_RECORDS, Asked, given, span
 from sensorsim.planning.estimands import (
     ESTIMANDS,
@@ -40,11 +47,6 @@ from sensorsim.planning.estimands import (
     fewest,
     packets,
 )
-
-if TYPE_CHECKING:
-    from sensorsim.device.firmware import Firmware
-    from sensorsim.device.schedule import Schedule
-    from sensorsim.noise.noise_table import NoiseTable
 
 DIGITS = 6  # of an epsilon that a budget is divided into
 LARGEST_SHARE = 8.0  # finer tables are not made
@@ -97,9 +99,6 @@ def value_variance(form: str, share: float, spread: float) -> float:
 
     For rows it is the design's guarantee, so that no table that is made later has more.
     """
-    from sensorsim.noise.baseline import best_known_sd, one_bit_sd
-    from sensorsim.noise.rows_design import GOALS
-
     share = min(share, LARGEST_SHARE)
     if form == ONE_BIT:
         return one_bit_sd(share) ** 2
@@ -107,11 +106,8 @@ def value_variance(form: str, share: float, spread: float) -> float:
     return float(rows_sd**2 + spread)
 
 
-def table_for(design: Design, n: int) -> "NoiseTable":
+def table_for(design: Design, n: int) -> NoiseTable:
     """Return the certified table of a design: a ready one, or one made for it. Takes seconds for some rows."""
-    from sensorsim.mechanisms.release import table_for as rows_for
-    from sensorsim.noise.noise_table import certified, make_table
-
     if design.form == ONE_BIT:
         return make_table("rows", design.epsilon, n, design.k, symbols=2)
     return certified(rows_for("rows", design.epsilon, n, design.k))
@@ -123,7 +119,6 @@ def best_releases(form: str, spread: float, budget: float, slots: int) -> int:
     That variance falls, then rises, while the design's guarantee is the same, and jumps where a tighter guarantee
     begins. So search each stretch between two jumps, and take the best.
     """
-    from sensorsim.noise.rows_design import GOALS
 
     def mean_variance(count: int) -> float:
         return value_variance(form, budget / count, spread) / count
@@ -145,11 +140,11 @@ class Settled:
     """A deployment with its real table, as the firmware runs it."""
 
     asked: Asked
-    firmware: "Firmware"
-    schedule: "Schedule"
+    firmware: Firmware
+    schedule: Schedule
 
     @property
-    def table(self) -> "NoiseTable":
+    def table(self) -> NoiseTable:
         return self.firmware.table
 
     @property
@@ -184,17 +179,9 @@ class Settled:
         """Return half the width of the 95 % interval of a mean; about that of a correlation."""
         return self.estimate.half
 
-    @property
-    def sd(self) -> float | None:
-        """Return the standard error of the estimate; None where nothing arrives."""
-        return self.estimate.sd
-
 
 def settle(asked: Asked) -> Settled:
     """Choose the design, make and certify its table, build the firmware; all but the accuracy must be given."""
-    from sensorsim.device.firmware import Firmware
-    from sensorsim.device.schedule import Schedule
-
     table = asked.noise if asked.noise is not None else table_for(choose_design(asked), asked.n)
     firmware = Firmware(table, budget_epsilon=asked.budget, budget_days=given(asked.budget_days))
     return Settled(asked, firmware, Schedule.of(firmware, given(asked.records_per_day)))
@@ -250,8 +237,6 @@ def _search_linear(asked: Asked, name: str) -> int:
 def _search_budget_epsilon(asked: Asked) -> Decimal:
     least = 1
     if asked.noise is not None:  # the cost of one release of this table, rounded up
-        from sensorsim.noise.certificate import certify
-
         least = ceil(Fraction(given(certify(asked.noise).epsilon_record)) * THOUSANDTHS)
 
     def of(thousandths: int) -> Asked:

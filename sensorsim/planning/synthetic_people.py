@@ -15,14 +15,24 @@ A model. The packets are the kernels' own; only their sums are kept, and the lin
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+import numpy as np
+import numpy.typing as npt
 
-    from sensorsim.hospital.learning import Map
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.device.sketches import LEAST_ROOT, Sketch, sketch_records
+from sensorsim.hospital.learning import (
+    Map,
+    direction_bits,
+    known_columns,
+    learn,
+    linear_map,
+    nothing_known,
+    share_of,
+    sketch_of,
+)
+from sensorsim.noise.batch_release import sampled_records
+from sensorsim.noise.noise_table import NoiseTable
 
 PEOPLE = 20_000
 MOST_PACKETS = 2_000_000  # more count as this many
@@ -36,10 +46,8 @@ REACHES = (1.7, 2.2, 2.8, 3.5, 4.5, 6.0, 8.0)  # R in standard deviations of a s
 ON_OTHERS = "on others clipping may take more"
 
 
-def made_people(n: int) -> "npt.NDArray[np.uint16]":
+def made_people(n: int) -> npt.NDArray[np.uint16]:
     """Return records of n features in Q15."""
-    import numpy as np
-
     rng = np.random.default_rng(SEED)
     common = rng.standard_normal((PEOPLE, 1))
     near = np.repeat(rng.standard_normal((PEOPLE, -(-n // 3))), 3, axis=1)[:, :n]
@@ -62,20 +70,21 @@ class Reach:
     error: float  # largest standard error of a correlation from one sketch whose u had the variance 1
 
 
-@dataclass(frozen=True)
 class Regression:
-    """Least squares for the entries (i, j), i <= j, of a covariance, on the products of all directions' entries."""
+    """Least squares for the entries (i, j), i <= j, of a covariance, on the products of all directions' entries.
 
-    vectors: Any  # (directions, n)
-    i: Any
-    j: Any
-    products: Any  # (directions, entries)
-    inverse: Any  # of products'·products
+    The directions are those of the hospital's sketch of n features.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.vectors = Sketch.of([0.5] * n, 1.0, direction_bits(n)).vectors().astype(np.float64)  # (directions, n)
+        self.i, self.j = np.triu_indices(n)
+        twice = np.where(self.i == self.j, 1, 2)  # an entry off the diagonal occurs twice
+        self.products = self.vectors[:, self.i] * self.vectors[:, self.j] * twice  # (directions, entries)
+        self.inverse = np.linalg.inv(self.products.T @ self.products)
 
     def solve(self, squares: Any) -> Any:
         """Return the covariance, (n, n), from mean squares along the directions."""
-        import numpy as np
-
         n = self.vectors.shape[1]
         found = np.zeros((n, n))
         found[self.i, self.j] = found[self.j, self.i] = self.inverse @ (self.products.T @ squares)
@@ -90,13 +99,9 @@ def column_variance(n: int) -> float:
 @lru_cache(maxsize=4)
 def reaches(n: int) -> tuple[Reach, ...]:
     """Return the effect of each of REACHES for n columns, smallest R first."""
-    import numpy as np
-
-    from sensorsim.device.sketches import LEAST_ROOT
-
     few = min(n, MOST_SIMULATED)
     x = made_people(few)[:CLIPPED] / 2**15
-    regression, truth = _regression(few), np.corrcoef(x.T)
+    regression, truth = Regression(few), np.corrcoef(x.T)
     squares = ((x - x.mean(axis=0)) @ regression.vectors.T) ** 2
     once = _unit_error(regression, x.var(axis=0), truth) * math.sqrt(_variance_factor(n) / _variance_factor(few))
     unit = math.sqrt(float(x.var(axis=0).sum()) / 2)  # half of a direction's entries are not zero
@@ -113,26 +118,11 @@ def reaches(n: int) -> tuple[Reach, ...]:
     return tuple(found)
 
 
-def _regression(n: int) -> Regression:
-    """Return the regression on the directions of the hospital's sketch of n features."""
-    import numpy as np
-
-    from sensorsim.device.sketches import Sketch
-    from sensorsim.hospital.learning import direction_bits
-
-    vectors = Sketch.of([0.5] * n, 1.0, direction_bits(n)).vectors().astype(np.float64)
-    i, j = np.triu_indices(n)
-    products = vectors[:, i] * vectors[:, j] * np.where(i == j, 1, 2)  # an entry off the diagonal occurs twice
-    return Regression(vectors, i, j, products, np.linalg.inv(products.T @ products))
-
-
 def _unit_error(regression: Regression, variance: Any, truth: Any) -> float:
     """Return the standard error of the worst correlation from one square of variance 1, directions evenly met.
 
     r = Σ_ij/sqrt(Σ_ii·Σ_jj) moves with all three: by dΣ_ij/sqrt(v_i·v_j) - r/2·(dΣ_ii/v_i + dΣ_jj/v_j).
     """
-    import numpy as np
-
     i, j = regression.i, regression.j
     covariance = regression.inverse * len(regression.vectors)
     own = np.flatnonzero(i == j)  # index of the diagonal's entries, column by column
@@ -147,8 +137,6 @@ def _unit_error(regression: Regression, variance: Any, truth: Any) -> float:
 
 def _variance_factor(n: int) -> float:
     """Return the factor on the variance of an entry for a finite number of directions: D/(D - entries)."""
-    from sensorsim.hospital.learning import direction_bits
-
     directions = float(2 ** direction_bits(n))
     return directions / (directions - n * (n + 1) // 2)
 
@@ -170,12 +158,8 @@ class SimulatedModel:
     data: str = DATA
 
 
-def simulate_model(table: "NoiseTable", packets: int) -> SimulatedModel:
+def simulate_model(table: NoiseTable, packets: int) -> SimulatedModel:
     """Simulate a linear map through half as many numbers as there are features."""
-    import numpy as np
-
-    from sensorsim.hospital.learning import linear_map, nothing_known
-
     n, count = table.features, min(packets, MOST_PACKETS)
     people = made_people(n)
     hidden = max(1, n // 2)
@@ -184,7 +168,7 @@ def simulate_model(table: "NoiseTable", packets: int) -> SimulatedModel:
     def percent(answer: Any) -> float:
         return 100 * (1 - float(((answer - x) ** 2).mean()))
 
-    def answer(found: "Map") -> Any:
+    def answer(found: Map) -> Any:
         return np.clip(found.d + (x @ found.W + found.b) @ found.V, 0, 1)
 
     means, accuracy = percent(x.mean(axis=0)), percent(answer(_learn_map(table, people, count, hidden)))
@@ -193,14 +177,8 @@ def simulate_model(table: "NoiseTable", packets: int) -> SimulatedModel:
     return SimulatedModel(hidden, count, accuracy, r2, percent(0.5), means, without)
 
 
-def _learn_map(table: "NoiseTable", people: Any, packets: int, hidden: int) -> "Map":
+def _learn_map(table: NoiseTable, people: Any, packets: int, hidden: int) -> Map:
     """Learn from features first, then from sketches about their means, in the proportion of `share_of`."""
-    import numpy as np
-
-    from sensorsim.device.sketches import sketch_records
-    from sensorsim.hospital.learning import known_columns, learn, linear_map, share_of, sketch_of
-    from sensorsim.noise.batch_release import sampled_records
-
     n, rng = table.features, np.random.default_rng(SEED + 1)
     column_of = np.arange(n)
     sketches = round(packets * share_of(packets, n, table))

@@ -99,20 +99,9 @@ def test_bad_packets(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     "line",
     [
-        "--draws 10",
-        "--draws many",
-        "--confidence 1",
-        "nowhere.txt",
-        "nowhere.txt --epsilon 1",
-        "--threads 0",
-        "--mechanism lean",
-        "--samples a b --package c",
-        "--samples a b --mechanism release",
-        "--samples a b",
-        "--samples a b --epsilon 1",
-        "--samples a b --epsilon none",
-        "--package nowhere",
-        "--package nowhere --epsilon 1",
+        *("--draws 10", "--draws many", "--confidence 1", "nowhere.txt", "--threads 0", "--mechanism lean"),
+        *("--samples a b --package c", "--samples a b --mechanism release", "--samples a b"),
+        *("--samples a b --epsilon 1", "--samples a b --epsilon none", "--package nowhere"),
     ],
 )
 def test_bad_input(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,19 +109,6 @@ def test_every_move_of_counts_is_judged_as_brute_force_judges_it(epsilon: str, r
     assert verdicts == {True, False}
 
 
-@pytest.mark.parametrize(("epsilon", "release"), READY)
-def test_neighbouring_moves_that_break_the_bound_are_rejected(epsilon: str, release: int | str) -> None:
-    table = ready_table(epsilon, release, "stairs").on_coarse_lattice(1)
-    broken = 0
-    for (source, count), (target, _) in list(itertools.pairwise(table.counts))[:: max(1, len(table.counts) // 8)]:
-        for amount in {1, 2, (count + 1) // 2, count}:
-            changed = moved(table, source, target, min(amount, count))
-            private = naive.is_private(brute(changed), table.epsilon, table.release)
-            assert certify(changed).holds(table.epsilon) == private
-            broken += not private
-    assert broken > 0
-
-
 @pytest.mark.parametrize(
     ("kind", "frac_bits", "delta", "digits"),
     [("naive", 8, 0.999, 3), ("quantile", 8, 0.93, 2), ("naive", 16, 1.0, 9), ("quantile", 16, 1.0, 9)],
@@ -133,13 +120,6 @@ def test_obvious_tables_fail(kind: str, frac_bits: int, delta: float, digits: in
     assert round(float(proof.delta_record), digits) == delta
     assert float(proof.delta_record) - float(proof.delta_record_below) < 1e-4
     assert not proof.holds(table.epsilon, Decimal("0.5"))
-
-
-@pytest.mark.slow
-def test_no_size_helps_at_sixteen_fraction_bits() -> None:
-    for kind in ("naive", "quantile"):
-        proof = make_table(kind, 1, frac_bits=16, entries=2**20).certificate
-        assert proof is not None and proof.delta_record_below > Decimal("0.999999")
 
 
 def test_clamping_makes_quantile_tables_usable_at_small_f_only() -> None:
@@ -242,12 +222,7 @@ def test_a_float_is_what_its_certain_digits_say(value: float) -> None:
 
 def test_epsilons_printed_by_hand() -> None:
     shown = {Decimal("0.999949"): "1", 1.6: "1.6", 13.99929: "14", 1.23401: "1.235", 0.1 + 0.2: "0.3"}
-    shown |= {Fraction(1, 3): "0.3334", 123456.0: "123500", math.inf: "no bound"}
+    shown |= {Fraction(1, 3): "0.3334", 123456.0: "123500", math.inf: "no bound", 0.5: "0.5", 2.0: "2"}
     assert {value: format_epsilon(value) for value in shown} == shown
     columns = {1.599958: "1.60", 1.601: "1.61", 1.6 + 4e-13: "1.60", None: "–", math.inf: "–"}
     assert {value: format_epsilon_column(value, 2) for value in columns} == columns
-
-
-@pytest.mark.parametrize("value", [0.5, 2.0, Decimal("1.6")])
-def test_a_short_epsilon_stays(value: float | Decimal) -> None:
-    assert Decimal(format_epsilon(value)) == Decimal(str(value))
