@@ -49,14 +49,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
 from scipy.stats import binom, norm
 
 from sensorsim._util.errors import InputError
-from sensorsim.accounting.composition import CELLS, ReleaseTable, compose, from_cells, prove
+from sensorsim.accounting.composition import CELLS, compose, from_cells, prove
 
 REPLACED = ((1, -1),)  # direction of the sums under P and under Q
 REMOVED = ((1, 0), (0, -1))  # removing a record, and adding one
@@ -155,18 +155,18 @@ def poisson_multiplier(wanted: float, delta: float, steps: int, rate: float) -> 
     return high
 
 
-class _Pair:
+class _Pair(NamedTuple):
     """The mixtures P and Q of one sum: normals around 0, 1, 2 … times the sign, with these weights."""
 
-    def __init__(self, multiplier: float, weights: Any, signs: tuple[int, int]) -> None:
-        self.multiplier, self.weights, self.signs = multiplier, weights, signs
-        self.joined = np.arange(len(weights))
+    multiplier: float
+    weights: Any
+    signs: tuple[int, int]
 
     def loss(self, x: Any) -> Any:
         """Return log(P/Q) at x. It grows with x, since the normals of P are to the right of those of Q."""
 
         def log_density(sign: int) -> Any:  # against a normal at zero
-            moved = sign * self.joined / self.multiplier
+            moved = sign * np.arange(len(self.weights)) / self.multiplier
             exponent = np.asarray(x)[..., None] / self.multiplier * moved - moved**2 / 2
             return logsumexp(exponent, axis=-1, b=self.weights)
 
@@ -184,7 +184,7 @@ class _Pair:
         edges[0], edges[-1] = low, high
         cells = []
         for sign in self.signs:  # the masses between edges, each computed from the nearer tail
-            z = (edges[:, None] - sign * self.joined) / self.multiplier
+            z = (edges[:, None] - sign * np.arange(len(self.weights))) / self.multiplier
             a, b = z[:-1], z[1:]
             cells.append(np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)) @ self.weights)
         # What rounding may take from each cell is added to the mass that counts as infinite.
@@ -230,7 +230,7 @@ def shuffled_epsilon(epsilon0: float, n: int, delta: float, clone: float | None 
     return high
 
 
-def clone_probability(table: ReleaseTable) -> float:
+def clone_probability(table: Any) -> float:
     """Return the probability that a packet through this table is a clone, for `shuffled_epsilon`.
 
     For two symbols of one feature, from the table's counts: let A and B be the releases at the knots where symbol 1 is
@@ -257,7 +257,7 @@ def _divergence(epsilon0: float, epsilon: float, starts: Any, masses: Any) -> fl
     top = 1 / (1 + math.exp(-epsilon0))  # probability of D = 1
     u = -math.expm1(epsilon - epsilon0) * top
     v = u + math.expm1(epsilon)
-    threshold = np.floor((starts + 1) * (v / (u + v))) + 1  # 1 … c + 1
+    threshold = np.minimum(np.floor((starts + 1) * (v / (u + v))), starts) + 1  # 1 … c + 1, where v/(u + v) is 1 too
     one = u * binom.pmf(threshold - 1, starts, 0.5) * (1 + PMF_ERROR)
     tail = binom.sf(threshold - 1, starts, 0.5) * (1 - PMF_ERROR)
     each = np.maximum(0.0, one - math.expm1(epsilon) * tail)

@@ -1,19 +1,15 @@
 """Count packets into cells, alone and in pairs of columns, and learn events; compiled, no packet is stored.
 
-Cells map every value of a column to a small number, so that counts of it, and of two columns at once, stay small. They
-are made from the first draws, which no verdict uses. A column of few values has a cell for each. Another is cut at its
-quantiles and keeps its three lowest bits: a wrong size of the noise shows in the one, bad low bits of the words in the
-other.
+Cells map every value of a column to a small number. They are made from the first draws, which no verdict uses. A column
+of few values has a cell for each; another is cut at its quantiles and keeps its three lowest bits.
 
 Two columns are counted together within a packet, and in consecutive packets; a column also with itself up to LAGS
 packets later. Packets 0 and 1, 2 and 3 … are one count, 1 and 2, 3 and 4 … another, and so at every distance: within a
 count no packet is used twice, so its pairs are independent if packets are.
 
-An event is learnt by boosting (Schapire and Singer 1999, weak hypotheses that partition the domain): a small classifier
-separates the packets of two inputs by thresholds of a score. Each round takes the statistic of a packet whose bins
+An event is learnt by boosting (Schapire and Singer 1999): each round takes the statistic of a packet whose bins
 separate the two inputs best, adds half the log odds of the bin to the score, and increases the weight of misclassified
-packets. A statistic is a value, four bits of one, or the sum, the difference or the xor of two neighbours: in a packet,
-or in one and the next.
+packets. A statistic is a value, four bits of one, or the sum, the difference or the xor of two neighbours.
 """
 
 from collections.abc import Callable, Sequence

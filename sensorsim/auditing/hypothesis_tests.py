@@ -7,6 +7,7 @@ known distribution, and whether two columns are independent.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -91,20 +92,13 @@ def _best_event(p: Array, q: Array) -> Array:
 def rarest(trials: int, claimed: float, error: float, confidence: float) -> float:
     """Return the smallest probability of an event that `trials` packets of each input can show with that confidence.
 
-    At best the event reveals x, so it never happens under the other input, whose rate is then bounded by
-    1 - error^(1/trials). To show more than the claim it must happen so often, h times, that Clopper–Pearson puts its
-    own rate above exp(claimed) times that. An event of probability p happens h times or more, with that confidence,
-    only if p is at least the h-th smallest root of the binomial: betaincinv(h, trials - h + 1, confidence). A rarer
-    event is beyond these draws; others may still be missed, if the audit did not learn which event to look at.
+    At best the event never happens under the other input, whose rate is then at most 1 - error^(1/trials). It must
+    happen so often, h times, that Clopper–Pearson puts its own rate above exp(claimed) times that; it does, with that
+    confidence, only if its probability is betaincinv(h, trials - h + 1, confidence). A rarer event is beyond these
+    draws; others may still be missed, if the audit did not learn which event to look at.
     """
     high = math.exp(min(claimed, 700.0)) * at_most(0, trials, error)
-    least, most = 1, trials + 1
-    while least < most:
-        middle = (least + most) // 2
-        if at_least(middle, trials, error) > high:
-            most = middle
-        else:
-            least = middle + 1
+    least = 1 + bisect_left(range(1, trials + 1), True, key=lambda hits: at_least(hits, trials, error) > high)
     return 1.0 if least > trials else float(betaincinv(least, trials - least + 1, confidence))
 
 
@@ -363,18 +357,9 @@ def _events(counted: Counted, error: float) -> Iterator[Event]:
                 values = counted.seen_values[list(pair)], counted.fresh_values[list(pair)]
                 yield event(POOLED, pair, best_bound(*values, counted.cells.bits, 1, error), share)
     for (pair, learned), scores in zip(counted.learned, counted.scores, strict=True):
-        best = _best_cut(scores, error)
-        yield event(learned.name([field.name for field in source.fields]), pair, best, learned.window * source.claimed)
-
-
-def _best_cut(scores: Array, error: float) -> Bound:
-    """Return the best bound of the events of a score: at or above a cut, or below it."""
-    sums = scores.sum(axis=1)
-    if not sums.all():
-        return NOTHING
-    below = scores.cumsum(axis=1)[:, :-1].T.tolist()
-    (one, two), found = sums.tolist(), [NOTHING]
-    for low_one, low_two in below:
-        found.append(bound(one - low_one, one, two - low_two, two, error))
-        found.append(bound(low_two, two, low_one, one, error))
-    return max(found)
+        (one, two), found = scores.sum(axis=1).tolist(), [NOTHING]
+        for low_one, low_two in scores.cumsum(axis=1)[:, :-1].T.tolist() if one and two else ():
+            found.append(bound(one - low_one, one, two - low_two, two, error))  # at or above the cut
+            found.append(bound(low_two, two, low_one, one, error))  # below it
+        name = learned.name([field.name for field in source.fields])
+        yield event(name, pair, max(found), learned.window * source.claimed)

@@ -26,23 +26,18 @@ class Release(Mechanism):
     title = "release, all features"
     about = "one certified release of every feature, drawn once per record; everything after it is post-processing"
     style = Style("-", "D", "#009e73")
-    aliases: ClassVar[tuple[str, ...]] = ("exact",)
-    forms: ClassVar[tuple[Form, ...]] = (
-        Form("release", "release, all features, one bit", LEAN, "rows_bit.release_rows_bit", sends=lambda n: n),
-        Form(
-            *("release-rows", "release, rows by thresholds", LEAN, "rows_search.release_rows_search"),
-            lengths=SIZE,
-            sends=lambda n: 3 * n,
-        ),
-        Form(
-            *("release-lookup", "release, rows by one load", LEAN, "rows_lookup.release_rows_lookup"),
-            lengths={"knot_bits": 2},
-            sends=lambda n: 3 * n,
-        ),
-        Form("release-stairs", "release, stairs", LEAN, "stairs.release_stairs", sends=lambda n: 24 * n),
+    aliases = ("exact",)
+    forms = tuple(
+        Form(name, f"release, {how}", LEAN, f"{module}.release_{module}", lengths=lengths, sends=sends)
+        for name, how, module, lengths, sends in (
+            ("release", "all features, one bit", "rows_bit", {}, lambda n: n),
+            ("release-rows", "rows by thresholds", "rows_search", SIZE, lambda n: 3 * n),
+            ("release-lookup", "rows by one load", "rows_lookup", {"knot_bits": 2}, lambda n: 3 * n),
+            ("release-stairs", "stairs", "stairs", {}, lambda n: 24 * n),
+        )
     )
     as_shipped = "release-rows"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
+    options = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
     releases = True
     audited = True
     reads = "released"

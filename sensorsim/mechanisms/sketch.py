@@ -4,7 +4,7 @@ The first part teaches means, the second covariance. Every record is in one part
 that goes through a certified table: what it spends is what `sampled` spends.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim.mechanisms.base import Style
@@ -26,7 +26,7 @@ class Sketch(Sampled):
     title = "sketch, means then covariance"
     about = "part of the records release one feature; the others one noisy square along a public direction (covariance)"
     style = Style("-", "h", "#332288")
-    aliases: ClassVar[tuple[str, ...]] = ()
+    aliases = ()
     forms = (
         Form(
             *("sketch", "1 square along a direction", LEAN, "sketch.sketch_rows_search"),

@@ -4,7 +4,7 @@
 alpha3 = 0.5x - 0.25; what holds is 1/8 for every x, and `release` uses that.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.accounting.composition import Part, Use, laplace
@@ -27,13 +27,13 @@ class Spof(LaplaceMechanism):
     title = "spof as printed"
     about = "Algorithm 1 as printed: Laplace noise on both coefficients, a stabilization constant c"
     style = Style("--", "s", "#d55e00")
-    forms: ClassVar[tuple[Form, ...]] = (
+    forms = (
         Form("spof", "SPOF (Algorithm 1)", PAPER, "spof.spof", random="stride", sends=lambda n: 64 * n),
         Form("spof-lean", "SPOF, one draw per feature", LEAN, "spof_lean.spof_lean", sends=lambda n: 32 * n),
     )
     as_printed = "spof"
     as_shipped = "spof-lean"
-    options: ClassVar[tuple[str, ...]] = ("epsilon", "c", "decode_c", "redraw", "forward")
+    options = ("epsilon", "c", "decode_c", "redraw", "forward")
     on_noisy_inputs = True
     audited = True
 

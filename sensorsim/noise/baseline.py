@@ -76,8 +76,7 @@ def best_known_sd(epsilon: float) -> float | None:
 
 def baseline_sds(epsilon: float) -> dict[str, Any]:
     """Return the standard deviations of all baselines at one epsilon, by name."""
-    found = (best_known_sd, hybrid_sd, piecewise_sd, one_bit_sd, laplace_sd)
-    return {baseline.__name__: baseline(epsilon) for baseline in found}
+    return {f.__name__: f(epsilon) for f in (best_known_sd, hybrid_sd, piecewise_sd, one_bit_sd, laplace_sd)}
 
 
 @functools.lru_cache(maxsize=1)
@@ -113,10 +112,8 @@ def fine_sd(epsilon: float) -> float:
 
 def table_text() -> str:
     """Compute the text of best_sd.csv; about ten minutes."""
-    command = """python -c "from sensorsim.noise.baseline import table_text as t; print(t(), end='')" """.strip()
-    head = (
-        f"# Worst standard deviation of the best unbiased epsilon-private estimate found, range 1. Made by: {command}"
-    )
+    head = "# Worst standard deviation of the best unbiased epsilon-private estimate found, range 1. Made by: "
+    head += """python -c "from sensorsim.noise.baseline import table_text as t; print(t(), end='')\""""
     return "\n".join([head, "epsilon,sd", *(f"{e:g},{fine_sd(e):.7g}" for e in EPSILONS)]) + "\n"
 
 

@@ -61,7 +61,6 @@ class Words(Single):
         self.private = seed is None
         self._seed = seed
         self._fill = generator_fill("chacha20")
-        self._block = np.empty(BLOCK, np.uint64)
         self._number = 0
         self._key()
 
@@ -69,19 +68,19 @@ class Words(Single):
         """Return the next words of the stream: 3 and then 5 are the same words as 8."""
         if count < 0:
             raise InputError(f"{count} words were requested; request 0 or more.")
-        taken = np.empty(count, np.uint64)
         with self.one_at_a_time:
             if self.private and self._process != process():
                 self._key()  # a forked process has the key of its parent, and would give the same noise
-            done = 0
-            while done < count:
-                if self._used == BLOCK:
-                    self._refill()
-                some = min(count - done, BLOCK - self._used)
-                taken[done : done + some] = self._block[self._used : self._used + some]
-                self._used += some
-                done += some
-        return taken
+            parts, left = [self._block[:0]], count
+            while left:
+                if not self._block.size:
+                    self._block = np.empty(BLOCK, np.uint64)
+                    self._fill(self._block.view(np.uint32), self._state, self._number)
+                    self._number += 1
+                parts.append(self._block[:left])
+                self._block = self._block[left:]
+                left -= parts[-1].size
+            return np.concatenate(parts)
 
     def uniform(self, shape: Shape) -> npt.NDArray[np.float64]:
         """Return numbers in (0, 1): 53 bits of a word over 2^53. A 0 is drawn again, so logarithms are finite."""
@@ -102,12 +101,7 @@ class Words(Single):
 
         self._state = generator_state(self._seed)
         self._process = process()
-        self._used = BLOCK  # of the block: it is filled when the first word is taken
-
-    def _refill(self) -> None:
-        self._fill(self._block.view(np.uint32), self._state, self._number)
-        self._number += 1
-        self._used = 0
+        self._block = np.empty(0, np.uint64)  # the words that are left; filled when the first one is taken
 
 
 def _size(shape: Shape) -> int:

@@ -2,15 +2,12 @@
 
 Local: the sensor adds the noise, and nobody has to be trusted. Basic composition adds certified epsilons, with delta 0;
 it holds also for a server that asks adaptively. By privacy-loss distributions less is spent at a small delta, for
-releases that are fixed in advance.
+releases that are fixed in advance. A span of days may begin with any record, and so contain the end of one budget
+period and the start of another; an aligned span begins with a period and may contain fewer releases.
 
-A span of days may begin with any record, and so contain the end of one budget period and the start of another. An
-aligned span begins with a budget period and may contain fewer releases.
-
-Shuffled: the epsilon of a person among the packets of one estimate, apart from the local one. It assumes that packets
-reach the analyst without identity, in a random order, and that losses are independent of the person. It takes as many
-packets as almost every estimate has: those expected less four standard deviations of a Poisson distribution, which is
-wider than the schedule's. A person with a few packets is covered by group privacy.
+Shuffled: the epsilon of a person among the packets of one estimate. It assumes that packets reach the analyst without
+identity, in a random order, and that losses are independent of the person. It takes as many packets as almost every
+estimate has: those expected less four standard deviations of a Poisson distribution.
 """
 
 import math

@@ -6,17 +6,15 @@
                     with the whole epsilon, and that release is sent again for as long as the level lasts (as RAPPOR's
                     permanent answers, Erlingsson, Pihur and Korolova 2014)
 
-All are simulated through the kernels of the releases and of the schedule. Of n features each release is of one, picked
-by a random word; a device that memoises picks once.
+All are simulated through the kernels. Each release is of one feature, picked at random; a memoising device picks once.
 
-Accuracy. The people change once, in the middle of the period: x is a before and b after, both uniform in 0 … 1. The
-estimand is the mean of x over these people and records. A device adds n·(value - m) for the feature that it released,
-less its own mean: the spread of that over devices, over the root of their number, is the standard error.
+Accuracy. The people change once, in the middle of the period, from x = a to x = b, both uniform in 0 … 1. The estimand
+is the mean of x over people and records. A device adds n·(value - m) for the feature that it released, less its own
+mean: the spread of that over devices, over the root of their number, is the standard error.
 
-The observer sees all packets of one device, knows the table and the schedule, and decides whether its person went from
-x = 0 to x = 1 in the middle of the period or stayed at 0, in every feature. The likelihood-ratio test is optimal
-(Neyman and Pearson); the advantage is its true less its false positive rate. A proved epsilon bounds it by
-(e^epsilon - 1)/(e^epsilon + 1).
+The observer sees all packets of one device, knows the table and the schedule, and decides by the likelihood ratio,
+which is optimal, whether its person went from x = 0 to x = 1 or stayed at 0, in every feature. The advantage is the
+true less the false positive rate. A proved epsilon bounds it by (e^epsilon - 1)/(e^epsilon + 1).
 """
 
 import math

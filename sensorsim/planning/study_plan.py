@@ -1,9 +1,8 @@
 """`plan(asked)`: the whole answer as one value, for the command line, JSON and notebooks.
 
-The costs are the whole record of `sensorsim cost`, per release and day. The sensor's line there is of one feature by a
-rows table. Here it sends the packet of this table; a release of more features has the arithmetic of one for each of
-them, and as many blocks of the generator as its words take. Records that are not released cost nothing that is counted.
-Sensing, sleep and the upkeep of a link are not included.
+Costs are those of the sensor in `sensorsim cost`, with the packet of this table: a release of more features has the
+arithmetic of one for each of them, and as many blocks of the generator as its words take. Sensing, sleep, records that
+are not released and the upkeep of a link are not included.
 """
 
 from collections.abc import Callable

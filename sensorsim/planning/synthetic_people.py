@@ -3,13 +3,9 @@
 The people are the same for everyone: columns with means from 0.15 to 0.6, a third of their variance by one factor that
 all share and a third by factors of three neighbours. Real people differ, and so will the figures.
 
-Clipping. A sketch is u = min(1, (s·(x - c))²/R²). A small R clips: the covariance that is learnt is then too small, and
-by more along directions on which columns vary together, so correlations come out too small as well, however many
-packets there are. A large R lets more noise in, which goes with R². The simulation has neither noise nor sampling:
-every public direction meets all people, and the hospital's regression is solved for what it would learn from endless
-packets. For people with longer tails, or all columns alike, clipping takes more.
-
-A model. The packets are the kernels' own; only their sums are kept, and the linear map is the hospital's.
+A sketch is u = min(1, (s·(x - c))²/R²). A small R clips, which makes correlations too small for any number of packets;
+a large R lets more noise in. Clipping is simulated without noise and sampling: every public direction meets all people.
+A model is learnt from packets of the kernels; only their sums are kept, and the linear map is the hospital's.
 """
 
 import math
@@ -21,16 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensorsim.device.sketches import LEAST_ROOT, Sketch, sketch_records
-from sensorsim.hospital.learning import (
-    Map,
-    direction_bits,
-    known_columns,
-    learn,
-    linear_map,
-    nothing_known,
-    share_of,
-    sketch_of,
-)
+from sensorsim.hospital import learning
+from sensorsim.hospital.learning import Map, direction_bits, learn, linear_map
 from sensorsim.noise.batch_release import sampled_records
 from sensorsim.noise.noise_table import NoiseTable
 
@@ -68,6 +56,10 @@ class Reach:
     bias: float  # largest error of a correlation that no number of packets removes
     spread: float  # variance of u itself, of one direction, on average
     error: float  # largest standard error of a correlation from one sketch whose u had the variance 1
+
+    def sketch_sd(self, noise: float) -> float:
+        """Return the standard error of a correlation from one sketch."""
+        return self.error * math.sqrt(noise + self.spread)
 
 
 class Regression:
@@ -137,7 +129,7 @@ def _unit_error(regression: Regression, variance: Any, truth: Any) -> float:
 
 def _variance_factor(n: int) -> float:
     """Return the factor on the variance of an entry for a finite number of directions: D/(D - entries)."""
-    directions = float(2 ** direction_bits(n))
+    directions = 2.0 ** direction_bits(n)
     return directions / (directions - n * (n + 1) // 2)
 
 
@@ -172,7 +164,7 @@ def simulate_model(table: NoiseTable, packets: int) -> SimulatedModel:
         return np.clip(found.d + (x @ found.W + found.b) @ found.V, 0, 1)
 
     means, accuracy = percent(x.mean(axis=0)), percent(answer(_learn_map(table, people, count, hidden)))
-    without = percent(answer(linear_map(nothing_known(np.arange(n)), hidden)))
+    without = percent(answer(linear_map(learning.nothing_known(np.arange(n)), hidden)))
     r2 = 1 - (100 - accuracy) / (100 - means)
     return SimulatedModel(hidden, count, accuracy, r2, percent(0.5), means, without)
 
@@ -181,7 +173,7 @@ def _learn_map(table: NoiseTable, people: Any, packets: int, hidden: int) -> Map
     """Learn from features first, then from sketches about their means, in the proportion of `share_of`."""
     n, rng = table.features, np.random.default_rng(SEED + 1)
     column_of = np.arange(n)
-    sketches = round(packets * share_of(packets, n, table))
+    sketches = round(packets * learning.share_of(packets, n, table))
     sums = np.zeros((n, table.symbols or 2))
     for part, size in enumerate(_batches(packets - sketches)):
         chosen, y = (
@@ -194,7 +186,7 @@ def _learn_map(table: NoiseTable, people: Any, packets: int, hidden: int) -> Map
             sums += np.stack([np.bincount(chosen, minlength=n), np.bincount(chosen, table.estimate(y), n)], axis=1)
     if not sketches:
         return linear_map(learn(table, sums, column_of), hidden)
-    sketch = sketch_of(known_columns(table, sums, column_of), column_of)
+    sketch = learning.sketch_of(learning.known_columns(table, sums, column_of), column_of)
     count, total = np.zeros(sketch.directions), np.zeros(sketch.directions)
     for part, size in enumerate(_batches(sketches)):
         number, y = sketch_records(people[rng.integers(0, PEOPLE, size)], table, sketch, [SEED + 2, part])

