@@ -341,8 +341,7 @@ def of_releases(table: Any, releases: int, delta: float) -> tuple[float, float]:
 def gaussian(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
     """Account for Gaussian noise of multiplier·C on clipped sums: replacing a record moves one sum of a draw by 2C.
 
-    The records of one person may meet in one sum, which they then move by 2C each: Gaussian losses add in squares over
-    sums, and in full within one. Under Poisson sampling any of them may meet in any sum.
+    Losses add in squares over sums, and in full within one. Under Poisson sampling any records may meet in any sum.
     """
     from sensorsim.accounting import amplification
 

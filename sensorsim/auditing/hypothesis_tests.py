@@ -56,8 +56,7 @@ def at_most(hits: int, trials: int, error: float) -> float:
 def best_bound(choose: Array, test: Array, scales: int, step: int, error: float) -> Bound:
     """Return the largest bound over sets of cells: rows are the two inputs, columns the cells.
 
-    It measures 2·scales events: at each scale the cells are merged in runs, 1, 2^step, 4^step … long. `error` is that
-    of each bound.
+    It measures 2·scales events, each with this error: at each scale cells are merged in runs, 1, 2^step, 4^step … long.
     """
     best = NOTHING
     places = np.flatnonzero(choose.any(axis=0) | test.any(axis=0))

@@ -103,7 +103,12 @@ class Audit(Result):
         """Return one row for each look, for CSV."""
         made = []
         for look in self.looks:
-            row = {"file": self.name, "mechanism": self.mechanism, "draws": look.draws, "packets": look.packets}
+            row: dict[str, Any] = {
+                "file": self.name,
+                "mechanism": self.mechanism,
+                "draws": look.draws,
+                "packets": look.packets,
+            }
             row |= {f"p_{test}": found and found.p_value for test, found in look.tests.items()}
             row |= {"event": look.event.of} | look.event.numbers()
             made.append(row | {"passed": look.passed, "verdict": self.verdict if look is self.last else ""})

@@ -15,6 +15,7 @@ from sensorsim._util.hints import did_you_mean
 from sensorsim.accounting.composition import Spent, Use
 from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style
 from sensorsim.mechanisms.form import Form
+from sensorsim.noise.noise_table import NoiseTable
 
 __all__ = ["Form", "Mechanism", "Sensitivity", "Style", "every", "find", "known", "names", "nominal_scale", "register",
            "resolve", "spent"]  # fmt: skip
@@ -95,8 +96,6 @@ def spent(mechanism: str, epsilon: float | None = None, **use: Any) -> Spent:
 
     The forward pass reads what the mechanism usually does, unless `forward` says otherwise.
     """
-    from sensorsim.noise.noise_table import NoiseTable
-
     found = find(mechanism)
     if use.get("table") is not None and not (found.releases and isinstance(use["table"], NoiseTable)):
         raise InputError(f"{found.name} takes no such table; give a noise table to release, sampled or sketch.")

@@ -9,15 +9,13 @@ covers; `draw` and `step`, its part of the training loop; colour, line and marke
 methods.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import Spent, Use
+from sensorsim.language.kernel import Kernel
 from sensorsim.mechanisms.form import PAPER, Form
-
-if TYPE_CHECKING:
-    from sensorsim.language.kernel import Kernel
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 Tensor = Any  # torch is not imported for a type
 LOOP = ("optimiser", "lr", "batch", "epochs", "start", "schedule")  # of a configuration: the plain training loop
@@ -87,7 +85,7 @@ class Mechanism:
 
     # ---- on the body
 
-    def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
+    def kernel(self, variant: str, table: NoiseTable | None = None) -> Kernel:
         """Return the kernel to export, as printed or lean."""
         wanted = self.as_printed if variant == PAPER and self.as_printed else self.as_shipped
         kernels = [form.kernel for form in self.forms if form.name == wanted]
@@ -100,7 +98,7 @@ class Mechanism:
         wanted = self.as_printed or self.as_shipped
         return next((form for form in self.forms if form.name == wanted), None)
 
-    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+    def observed(self, sources: Any, table: NoiseTable, words: Any = None) -> Any:
         """Return what an observer of a sensor sees, as a packet source of an audit.
 
         `sources` is the module that makes them (sensorsim.auditing.table_sources); `words` replace the generator's.

@@ -1,13 +1,11 @@
 """`sampled`: k features of a record, picked at random, each through a certified table with its share of the epsilon."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from sensorsim.mechanisms.base import Style
 from sensorsim.mechanisms.form import LEAN, Form, which
 from sensorsim.mechanisms.release import SIZE, Release
-
-if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 ONE_MORE_EVERY = 8  # of epsilon: with less for each, the noise of what is released outweighs what is left out
 
@@ -19,7 +17,7 @@ class Sampled(Release):
     title = "sampled, few features"
     about = "the same on k of the n features, picked at random, with the whole epsilon on them (k = 1 below epsilon 12)"
     style = Style("-", "*", "#117733")
-    aliases = ("release_sampled",)
+    aliases: ClassVar[tuple[str, ...]] = ("release_sampled",)
     forms = tuple(
         Form(name, f"1 feature, {how}", LEAN, f"{module}.sampled_{module}_one", lengths=lengths, sends=sends)
         for name, how, module, lengths, sends in (
@@ -30,13 +28,22 @@ class Sampled(Release):
         )
     )
     as_shipped = "sampled"
-    options = ("epsilon", "estimator", "k", "redraw", "forward", "kind", "map", "release_sees")
+    options: ClassVar[tuple[str, ...]] = (
+        "epsilon",
+        "estimator",
+        "k",
+        "redraw",
+        "forward",
+        "kind",
+        "map",
+        "release_sees",
+    )
 
     def features_per_record(self, config: Any, n: int) -> int:
         """Return one while the noise dominates, about one for every 8 of epsilon after that."""
         return int(config.k or min(n, max(1, round(config.epsilon / ONE_MORE_EVERY))))
 
-    def records(self, x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
+    def records(self, x: Any, table: NoiseTable, seed: Any) -> tuple[Any, Any]:
         import numpy as np
 
         from sensorsim.noise.batch_release import sampled_records

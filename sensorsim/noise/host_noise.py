@@ -1,8 +1,7 @@
 """Noise drawn on the host: uniform words, floats, normals, and exact discrete Laplace noise.
 
-Words come from the ChaCha20 of the kernels, with a key of the operating system or a seed. With a key of the operating
-system they are computationally indistinguishable from uniform, so noise made from them may protect a record. A seed
-reproduces the same words for a replication; anyone who knows it can remove the noise.
+Words come from the ChaCha20 of the kernels. With a key of the operating system noise made from them may protect a
+record. A seed reproduces the same words for a replication; anyone who knows it can remove the noise.
 
 Discrete Laplace noise is P(z) = (1 - p)/(1 + p)·p^|z| with p = exp(-1/t), t a whole number. For whole numbers y and y'
 with |y - y'| <= d, the likelihood ratio of every output of y + z and y' + z is at most exp(d/t): pure epsilon d/t,
@@ -54,6 +53,7 @@ class Words(Single):
     """A stream of words, shared by threads; each word is given once. `private` is True only without a seed."""
 
     instead = "make a stream of its own instead"
+    _block: npt.NDArray[np.uint64]  # words that are left
 
     def __init__(self, seed: "Seed" = None) -> None:
         from sensorsim.language.numba_backend.generators import generator_fill
@@ -101,7 +101,7 @@ class Words(Single):
 
         self._state = generator_state(self._seed)
         self._process = process()
-        self._block = np.empty(0, np.uint64)  # the words that are left; filled when the first one is taken
+        self._block: npt.NDArray[np.uint64] = np.empty(0, np.uint64)  # words that are left
 
 
 def _size(shape: Shape) -> int:

@@ -16,6 +16,8 @@ from sensorsim._util.hints import did_you_mean
 from sensorsim._util.results import Shown
 from sensorsim._util.terminal import counted
 from sensorsim.kernels.formats import FRAC, N
+from sensorsim.language.arguments import array_length
+from sensorsim.language.kernel import Kernel, reachable
 from sensorsim.noise.baseline import baseline_sds
 from sensorsim.noise.certificate import Certificate, certify
 from sensorsim.noise.kinds import DEFAULT, KINDS, kind_of
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from sensorsim.language.kernel import Kernel
 
 READY_EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1", "1.6", "3.2", "6.4")
 MOST_FEATURES = N.hi
@@ -106,7 +106,7 @@ class NoiseTable(Shown):
         """Return what proofs/KIND.v needs of the table, by name and type; nothing for a kind without a pure epsilon."""
         return {}
 
-    def extremes(self) -> "Sequence[Sequence[int]]":
+    def extremes(self) -> Sequence[Sequence[int]]:
         """Return counts over the outputs at some inputs; a release of any other input can be computed from these.
 
         It is a mixture of some of them, with probabilities that do not depend on the input, or post-processing.
@@ -118,7 +118,7 @@ class NoiseTable(Shown):
         """Return the module of the kernels that draw from this table."""
         raise InputError(f"a release needs a rows or stairs table, not a {self.kind} one; make it with --kind rows.")
 
-    def kernel(self, mechanism: str) -> "Kernel":
+    def kernel(self, mechanism: str) -> Kernel:
         """Return the kernel by which a mechanism, `release` or `sampled`, draws from this table."""
         module, one = self.kernels, "_one" if mechanism == "sampled" and self.release == 1 else ""
         found: Kernel = getattr(import_module(f"sensorsim.kernels.{module}"), f"{mechanism}_{module}{one}")
@@ -159,8 +159,6 @@ class NoiseTable(Shown):
 
     def check_kernels(self) -> None:
         """Check that the arguments of the table are in the ranges for which its kernels are proved."""
-        from sensorsim.language.arguments import array_length
-
         given = self.arguments()
         for kernel in (self.kernel("release"), self.kernel("sampled")):
             lengths = {name: value for name, value in given.items() if name in kernel.lengths}
@@ -177,10 +175,8 @@ class NoiseTable(Shown):
         """Return what a receiver of the released values must know, as lines of a comment."""
         return []
 
-    def takes(self, kernel: "Kernel") -> bool:
+    def takes(self, kernel: Kernel) -> bool:
         """Return whether a kernel draws from such a table."""
-        from sensorsim.language.kernel import reachable
-
         name, values = self.c_array()
         needed = {name} if values else set(self.bound_constants())
         ours = reachable([self.kernel("release"), self.kernel("sampled")])
@@ -197,7 +193,7 @@ class NoiseTable(Shown):
         """
         raise NotImplementedError
 
-    def worst_inputs(self) -> "Sequence[int]":
+    def worst_inputs(self) -> Sequence[int]:
         """Return the x_q among which two have the certified likelihood ratio; none where it is an upper bound."""
         return ()
 

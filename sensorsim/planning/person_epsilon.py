@@ -166,18 +166,16 @@ def privacy_lines(settled: Settled, found: Protects) -> list[Line]:
         f"sensorsim.device.schedule.Schedule({settled.schedule.slots}, {settled.schedule.allowed}), "
         f"{settled.asked.budget_days}"
     )
-    made = []
-    for one in found.spent:
-        if one.days is None:
-            made.append(Line(f"epsilon of a {one.name}", one.basic, "epsilon, delta 0", f"float({CERTIFIED})"))
-            continue
-        any_start = one.releases, one.basic, one.at_delta
+    record, *spans = found.spent
+    made = [Line(f"epsilon of a {record.name}", record.basic, "epsilon, delta 0", f"float({CERTIFIED})")]
+    for one in spans:
+        any_start = "", "sensorsim.planning.most_anywhere", one.releases, one.basic, one.at_delta
         aligned = one.aligned_releases, one.aligned_basic, one.aligned_at_delta
-        for words, most, (releases, basic, at_delta) in (
-            ("", "sensorsim.planning.most_anywhere", any_start),
-            (", aligned", "sensorsim.planning.most_releases", aligned),
+        for words, most, releases, basic, at_delta in (
+            any_start,
+            (", aligned", "sensorsim.planning.most_releases", *aligned),
         ):
-            of, within = f"of a person in a {one.name}{words}", f"in {counted(one.days, 'day')}"
+            of, within = f"of a person in a {one.name}{words}", f"in {counted(given(one.days), 'day')}"
             how = f"sensorsim.accounting.composition.of_releases(table, {releases}, {found.delta!r})"
             made.append(Line(f"releases {of}", releases, within, f"{most}({schedule}, {one.days})"))
             made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))

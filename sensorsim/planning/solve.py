@@ -213,7 +213,7 @@ def _arriving(asked: Asked, allowed: int) -> Fraction:
 def _search_linear(asked: Asked, name: str) -> int:
     """Return how many devices, or days of packets, give as many values as the accuracy needs."""
     one = settle(asked.with_(**{name: 1}))
-    least = ceil(one.estimand.count_for(one.table, one.asked) / one.count_exact)
+    least: int = ceil(one.estimand.count_for(one.table, one.asked) / one.count_exact)
     wanted = one.estimand.format_short(given(asked.accuracy))
     if name == "devices" and least > MOST_DEVICES:
         raise InputError(f"±{wanted} would take {least:,} devices; ask for less, or give a larger budget.")

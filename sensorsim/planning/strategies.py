@@ -31,14 +31,8 @@ from sensorsim.hospital.confidence import law_of
 from sensorsim.kernels import schedule
 from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.certificate import certify
-from sensorsim.noise.noise_table import (
-    READY_EPSILONS,
-    NoiseTable,
-    budget_of,
-    certified,
-    make_table,
-    ready_table,
-)
+from sensorsim.noise.noise_table import READY_EPSILONS, NoiseTable, budget_of, certified, make_table, ready_table
+from sensorsim.planning.deployment import given
 
 ONE = 1 << 15  # x of 1
 LEAST_SIMULATED, MOST_SIMULATED, MOST_CELLS = 1_000, 20_000, 1 << 21  # devices; values of all their records
@@ -125,8 +119,8 @@ def compare(
 
     `table` may be a ready rows table of the whole epsilon that releases one feature.
     """
-    given = {"features": (features, 1), "records": (records, 2), "devices": (devices, 2), "levels": (levels, 2)}
-    for name, (value, least) in given.items():
+    known = {"features": (features, 1), "records": (records, 2), "devices": (devices, 2), "levels": (levels, 2)}
+    for name, (value, least) in known.items():
         if type(value) is not int or value < least:
             raise InputError(f"{name} is {value} for a comparison; give a whole number of {least} or more.")
     if levels > MOST_LEVELS or features * records > MOST_OF_A_DEVICE:
@@ -230,8 +224,7 @@ def _measure(
 ) -> Strategy:
     """Measure one strategy; `shape` is its releases, its packets and the releases that a person's epsilon composes."""
     releases, packets, composed = shape
-    proved = certify(table).epsilon_record
-    assert proved is not None
+    proved = given(certify(table).epsilon_record)
     person = float(proved * composed)
     errors = added - (setting.device_means - setting.mean)
     rates = [float((score(changed) > 0).mean()) for changed in (0, 1)]
@@ -250,11 +243,9 @@ def due(setting: Setting, period: int) -> Any:
     """Return the record of a period that each device releases."""
     from sensorsim.language.numba_backend.compile import outer
 
-    run, records = outer(schedule.due), range(setting.records)
-    found = [
-        next(s for s in records if run(serial, period, s, setting.records, 1)) for serial in range(setting.simulated)
-    ]
-    return np.array(found)
+    run, slots = outer(schedule.due), setting.records
+    devices = range(setting.simulated)
+    return np.array([next(s for s in range(slots) if run(serial, period, s, slots, 1)) for serial in devices])
 
 
 def release_one(x: Any, table: NoiseTable, seed: Any) -> tuple[Any, Any]:

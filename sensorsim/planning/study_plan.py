@@ -24,6 +24,7 @@ from sensorsim.costing.record_energy import (
     resolve_choices,
 )
 from sensorsim.noise.certificate import format_epsilon as epsilon
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MODEL, Asked, Line, given, span
 from sensorsim.planning.person_epsilon import ADAPTIVE, ANY_START, WITHOUT_IDENTITY, Protects, privacy_lines, protects
 from sensorsim.planning.solve import Settled, solve
@@ -39,8 +40,6 @@ from sensorsim.planning.synthetic_people import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from sensorsim.noise.noise_table import NoiseTable
 
 SCHEMA_VERSION = 1
 SHOWN_LINES, SHOWN_CHARACTERS = 16, 60  # of a repr
@@ -115,7 +114,7 @@ class Plan(Result):
         return self.settled.asked
 
     @property
-    def table(self) -> "NoiseTable":
+    def table(self) -> NoiseTable:
         return self.settled.table
 
     @property
@@ -233,11 +232,11 @@ def release_cost(n: int, k: int, blocks: int, size: int, chip: str | None, radio
     sensor = record.costs["sensor"]
     arithmetic, words = sensor.parts["arithmetic"], sensor.parts["random words"]
     cycles = sensor.cycles + (k - 1) * arithmetic.cycles + (blocks - 1) * words.cycles
-    known = [part.nJ for part in sensor.parts.values() if part.nJ is not None]
-    if len(known) < len(sensor.parts) or arithmetic.nJ is None or words.nJ is None:
+    known: list[Any] = [part.nJ for part in sensor.parts.values()]
+    if None in known:
         return Part(cycles, None)
     air = record.radio.nanojoule(size) - record.radio.nanojoule(sensor.bytes_sent)
-    return Part(cycles, sum(known) + (k - 1) * arithmetic.nJ + (blocks - 1) * words.nJ + air)
+    return Part(cycles, sum(known) + (k - 1) * given(arithmetic.nJ) + (blocks - 1) * given(words.nJ) + air)
 
 
 def _shape(settled: Settled) -> tuple[int, int, int]:

@@ -114,8 +114,7 @@ class Rows:
     def values(self) -> tuple[Fraction, ...]:
         """Return the value of each symbol, for the range 0..1: the estimate is unbiased for every x.
 
-        If the rows leave freedom, take the values with the smallest mean variance over the range: a linear problem
-        with a single rational solution, symmetric where the counts are.
+        If the rows leave freedom, take the values with the smallest mean variance over the range.
         """
         return _values(self.all_counts(), self.bits)[0]
 
@@ -160,8 +159,7 @@ class Rows:
     def one_bit(self) -> tuple[int, int] | None:
         """Return (base, slope) of `symbol = (word >> 1) < base + slope*x_q`, x_q in Q15, for two rows and two symbols.
 
-        The probability of symbol 1, (c + (d-c)*x_q/2^15)/2^16, is (base + slope*x_q)/2^31: no table is needed. The
-        comparison is for a slope that rises, and fits 16 bits; thresholds take any.
+        The probability of symbol 1 is (base + slope*x_q)/2^31: no table is needed. The slope must rise and fit 16 bits.
         """
         at_0, at_1 = self.counts[0][-1], self.counts[-1][-1]
         if self.knots != 2 or self.symbols != 2 or not 0 < at_1 - at_0 < 1 << self.bits:
@@ -173,9 +171,8 @@ class Rows:
 def _values(counts: Counts, bits: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
     """Return the values of the symbols, and E[(value - 1/2)²] on every knot.
 
-    The values are solved for about the middle of the range: then a symmetric table has antisymmetric values. They solve
-    counts·a = wanted with the smallest sum of weight·a²: the mean over x of the second moment weighs the two end rows
-    half, for they have one neighbour.
+    About the middle of the range the values a solve counts·a = wanted with the smallest sum of weight·a²: the mean over
+    x of the second moment, which weighs the two end rows half.
     """
     half, last, total = Fraction(1, 2), len(counts) - 1, 1 << bits
     equations = [[*map(Fraction, row), total * (Fraction(r, last) - half)] for r, row in enumerate(counts)]
@@ -236,10 +233,7 @@ class RowsTable(NoiseTable):
 
     @classmethod
     def make(cls, epsilon: Decimal, features: int, release: int, frac_bits: int, **options: Any) -> Self:
-        """Design a table; `symbols` and `knots` (2^j + 1) fix the size, else the smallest that loses next to nothing.
-
-        `count_bits` is 16 for a table of thresholds, 8 for one that is looked up with one load.
-        """
+        """Design a table of this size, or the smallest that loses little; with 8 `count_bits` it is looked up."""
         from sensorsim.noise.rows_design import design
 
         bits = COUNT_BITS[THRESHOLDS] if options["count_bits"] is None else options["count_bits"]
@@ -366,8 +360,7 @@ class RowsTable(NoiseTable):
     def draw(self, x_q: int, top: Any, low: Any, low_bits: int) -> Any:
         """Round x to a row by the low part; count how many sums of that row's counts the top part reaches.
 
-        A mirrored table is read at 1 - x where x is above 1/2, and its symbols backwards. One bit is 1 for the lowest
-        words, as many as its count at x.
+        A mirrored table is read backwards at 1 - x where x is above 1/2. One bit is 1 for the lowest words.
         """
         if self.form == BIT:
             counts = self.rows.distribution(x_q, self.frac_bits)

@@ -10,17 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import FRAC
+from sensorsim.language.kernel import Kernel
 from sensorsim.noise.certificate import Certificate, certify_samples
 from sensorsim.noise.noise_table import WORD_BITS, NoiseTable
-
-if TYPE_CHECKING:
-    from sensorsim.language.kernel import Kernel
 
 Counts = tuple[tuple[int, int], ...]
 MOST_ENTRIES_BITS = 24
@@ -251,7 +249,7 @@ class SampleTable(CountedTable):
             raise ValueError(f"{len(values)} values are not the {constants['size']} that mask and size speak of")
         return replace(self, counts=counted(values), certificate=None)
 
-    def takes(self, kernel: "Kernel") -> bool:
+    def takes(self, kernel: Kernel) -> bool:
         return "noise" in kernel.arrays
 
     def details(self) -> dict[str, Any]:

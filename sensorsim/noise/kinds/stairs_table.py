@@ -175,8 +175,7 @@ class StairsTable(CountedTable):
         """Return the counts of the stair that y stands on, for every x on a stair.
 
         For x = a*S + b the place V of y on its stair is uniform and says nothing of x; given V, the stair is A + a, or
-        A + a + 1 where V < b, and clamped. So each x is for each V one of 0 … r stairs, and the clamp leaves all that
-        is above stair K or below stair r - K one output, or merges one more.
+        A + a + 1 where V < b. The clamp leaves all above stair K or below stair r - K one output, or merges one more.
         """
         per_range, top, _ = self._shape()
         found = []
