@@ -118,10 +118,7 @@ def best_releases(form: str, spread: float, budget: float, slots: int) -> int:
     firsts = sorted(start for start in starts if start <= slots)
     found = []
     for low, high in zip(firsts, [*(later - 1 for later in firsts[1:]), slots], strict=True):
-        stretch = range(low, high)
-        found.append(
-            low + bisect_left(stretch, True, key=lambda count: mean_variance(count + 1) >= mean_variance(count))
-        )
+        found.append(low + bisect_left(range(low, high), True, key=no_longer_falls))
     return min(found, key=mean_variance)
 
 
