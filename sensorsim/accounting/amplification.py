@@ -49,14 +49,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaincc, betaln, logsumexp, ndtr
+from scipy.special import logsumexp, ndtr
 from scipy.stats import binom, norm
 
 from sensorsim._util.errors import InputError
-from sensorsim.accounting.composition import CELLS, ReleaseTable, compose, from_cells, prove
+from sensorsim.accounting.composition import CELLS, compose, from_cells, prove
 
 REPLACED = ((1, -1),)  # direction of the sums under P and under Q
 REMOVED = ((1, 0), (0, -1))  # removing a record, and adding one
@@ -72,7 +72,7 @@ LEAST_DELTA = 1e-15
 PMF_ERROR = 1e-9  # relative error of a binomial probability
 TAIL_SDS = 11.0  # standard deviations of C on either side that are summed; the tails count too
 RUNS = 1500  # number of runs of c
-FEW_TOSSES = 1100  # 2^-FEW_TOSSES is no float
+
 TOLERANCE = 1e-6  # of epsilon, relative to epsilon0; rounded up
 
 
@@ -155,18 +155,18 @@ def poisson_multiplier(wanted: float, delta: float, steps: int, rate: float) -> 
     return high
 
 
-class _Pair:
+class _Pair(NamedTuple):
     """The mixtures P and Q of one sum: normals around 0, 1, 2 … times the sign, with these weights."""
 
-    def __init__(self, multiplier: float, weights: Any, signs: tuple[int, int]) -> None:
-        self.multiplier, self.weights, self.signs = multiplier, weights, signs
-        self.joined = np.arange(len(weights))
+    multiplier: float
+    weights: Any
+    signs: tuple[int, int]
 
     def loss(self, x: Any) -> Any:
         """Return log(P/Q) at x. It grows with x, since the normals of P are to the right of those of Q."""
 
         def log_density(sign: int) -> Any:  # against a normal at zero
-            moved = sign * self.joined / self.multiplier
+            moved = sign * np.arange(len(self.weights)) / self.multiplier
             exponent = np.asarray(x)[..., None] / self.multiplier * moved - moved**2 / 2
             return logsumexp(exponent, axis=-1, b=self.weights)
 
@@ -184,7 +184,7 @@ class _Pair:
         edges[0], edges[-1] = low, high
         cells = []
         for sign in self.signs:  # the masses between edges, each computed from the nearer tail
-            z = (edges[:, None] - sign * self.joined) / self.multiplier
+            z = (edges[:, None] - sign * np.arange(len(self.weights))) / self.multiplier
             a, b = z[:-1], z[1:]
             cells.append(np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)) @ self.weights)
         # What rounding may take from each cell is added to the mass that counts as infinite.
@@ -230,7 +230,7 @@ def shuffled_epsilon(epsilon0: float, n: int, delta: float, clone: float | None 
     return high
 
 
-def clone_probability(table: ReleaseTable) -> float:
+def clone_probability(table: Any) -> float:
     """Return the probability that a packet through this table is a clone, for `shuffled_epsilon`.
 
     For two symbols of one feature, from the table's counts: let A and B be the releases at the knots where symbol 1 is
@@ -257,32 +257,11 @@ def _divergence(epsilon0: float, epsilon: float, starts: Any, masses: Any) -> fl
     top = 1 / (1 + math.exp(-epsilon0))  # probability of D = 1
     u = -math.expm1(epsilon - epsilon0) * top
     v = u + math.expm1(epsilon)
-    threshold = np.floor((starts + 1) * (v / (u + v))) + 1  # 1 … c + 1
-    one = u * _heads(starts, threshold - 1) * (1 + PMF_ERROR)
-    inside = threshold <= starts
-    from_there = betainc(np.where(inside, threshold, 1.0), np.where(inside, starts - threshold + 1, 1.0), 0.5)
-    tail = np.where(inside, from_there, 0.0)
-    each = np.maximum(0.0, one - math.expm1(epsilon) * tail * (1 - PMF_ERROR))
+    threshold = np.minimum(np.floor((starts + 1) * (v / (u + v))), starts) + 1  # 1 … c + 1, where v/(u + v) is 1 too
+    one = u * binom.pmf(threshold - 1, starts, 0.5) * (1 + PMF_ERROR)
+    tail = binom.sf(threshold - 1, starts, 0.5) * (1 - PMF_ERROR)
+    each = np.maximum(0.0, one - math.expm1(epsilon) * tail)
     return min(1.0, float((masses * each).sum()) * (1 + PMF_ERROR))
-
-
-def _heads(c: Any, k: Any) -> Any:
-    """Return the probability of k heads among c tosses; in the form of Loader (2000) where c is large."""
-
-    def stirling(k: Any) -> Any:
-        """Return log(k!) less Stirling's formula, to 10^-12 from 15 on; below, next to FEW_TOSSES, all is 0 anyway."""
-        square = 1.0 / (k * k)
-        return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / k
-
-    few = np.minimum(c, FEW_TOSSES)
-    exact = np.exp(-betaln(np.minimum(k, few) + 1, np.maximum(few - k, 0) + 1) - np.log1p(few) - few * math.log(2))
-    many = np.maximum(c, FEW_TOSSES)
-    inner = np.clip(k, 1, many - 1)  # beyond, the probability is below 2^-FEW_TOSSES·FEW_TOSSES
-    d = (2 * inner - many) / many
-    exponent = many / 2 * ((1 + d) * np.log1p(d) + (1 - d) * np.log1p(-d))
-    beyond = stirling(many) - stirling(inner) - stirling(many - inner) - exponent
-    large = np.exp(beyond) * np.sqrt(many / (2 * math.pi * inner * (many - inner)))
-    return np.where(c < FEW_TOSSES, exact, large)
 
 
 def _clones(others: int, clone: float) -> tuple[Any, Any]:
@@ -293,19 +272,17 @@ def _clones(others: int, clone: float) -> tuple[Any, Any]:
     width = -(-(high - low + 1) // RUNS)
     starts = np.arange(low, high + 1, width, dtype=np.float64)
     # From below up to the mean and from above down to it: a difference of two small numbers loses nothing.
-    some = np.maximum(starts, 1)
-    under = np.where(starts > 0, betaincc(some, others - some + 1, clone), 0.0)
-    over = np.where(starts > 0, betainc(some, others - some + 1, clone), 1.0)
-    rising, falling = np.diff(under, append=1.0), -np.diff(over, append=0.0)
-    masses = np.where(
-        starts + width <= mean, rising + PMF_ERROR * np.append(under[1:], 1.0), falling + PMF_ERROR * over
-    )
+    under, over = binom.cdf(starts - 1, others, clone), binom.sf(starts - 1, others, clone)
+    rising = np.diff(under, append=1.0) + PMF_ERROR * np.append(under[1:], 1.0)
+    falling = PMF_ERROR * over - np.diff(over, append=0.0)
+    masses = np.where(starts + width <= mean, rising, falling)
     if low > 0:  # the tail below the first run counts as no clone at all
         starts, masses = np.append(0.0, starts), np.append(under[0] * (1 + PMF_ERROR), masses)
     return starts, masses
 
 
 def _checked(epsilon0: float, n: int, clone: float | None) -> float:
+    """Return the probability of a clone."""
     if not 0 < epsilon0 < math.inf:
         raise InputError(f"epsilon0 is {epsilon0}; give what one packet costs, a number above 0.")
     if type(n) is not int or not 1 <= n <= MOST_PACKETS:

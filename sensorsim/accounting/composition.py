@@ -24,7 +24,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
-from typing import Any, Protocol
+from typing import Any
 
 from sensorsim._util.errors import InputError
 
@@ -230,33 +230,16 @@ class Covers(Enum):
 
 
 _RAW = "the forward pass reads raw records, so the weights are not covered"
+_STEPS = "the weights and every step towards them"
+_FLOATS = "as far as noise that is added in floats is that of real numbers: no proof covers the last bits"
 _SENTENCES = {
     "NOTHING": "nothing",
     "COEFFICIENTS": f"the perturbed coefficients alone: {_RAW}",
     "GRADIENTS": f"the perturbed z-gradients alone: {_RAW}",
     "RELEASE": "everything computed from the release, the weights included",
-    "STEPS": "the weights and every step towards them, where the noise is added before anyone sees them",
-    "REAL_STEPS": "the weights and every step towards them, as far as noise that is added in floats is that of real "
-    "numbers: no proof covers the last bits",
+    "STEPS": f"{_STEPS}, where the noise is added before anyone sees them",
+    "REAL_STEPS": f"{_STEPS}, {_FLOATS}",
 }
-
-
-class ReleaseTable(Protocol):
-    """What accounting asks of a noise table (`sensorsim.noise.noise_table.NoiseTable`)."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def for_releases(self) -> bool: ...
-    @property
-    def features(self) -> int: ...
-    @property
-    def release(self) -> int: ...
-    @property
-    def symbols(self) -> int | None: ...
-    def __hash__(self) -> int: ...
-    def certify(self) -> Any: ...
-    def extremes(self) -> Sequence[Sequence[int]]: ...
 
 
 @dataclass(frozen=True)
@@ -264,7 +247,7 @@ class Use:
     """How a mechanism is used. A mechanism reads the fields that matter to it."""
 
     epsilon: float | None = None  # nominal, per record
-    table: Any = None  # the noise table that a release draws from, instead of an epsilon
+    table: Any = None  # the NoiseTable that a release draws from, instead of an epsilon
     scale: float | None = None  # of Laplace noise, instead of the one of the nominal epsilon
     noise_multiplier: float | None = None  # standard deviation of Gaussian noise over C
     draws: int = 1  # of fresh noise per record: 1 if drawn once and reused, else the epochs
@@ -304,10 +287,8 @@ def composed(parts: Sequence[Part], use: Use, covers: Covers, why: str, proved: 
 
     `proved` is the epsilon of one draw if a certificate gives it.
     """
-    losses = sum(loss * times for loss, _, times in parts)
-    once = losses if proved is None else float(proved)
-    total = use.draws * use.records
-    basic = once * total if proved is None else float(proved * total)
+    losses, total = sum(loss * times for loss, _, times in parts), use.draws * use.records
+    once, basic = (losses, losses * total) if proved is None else (float(proved), float(proved * total))
     reached = math.inf
     if total > 1 and once <= MOST_LOSS:
         span, finest = losses * total, min(loss for loss, _, _ in parts)
@@ -338,18 +319,18 @@ def released(use: Use, covers: Covers, why: str) -> Spent:
 
 
 @lru_cache(maxsize=64)
-def prove(table: ReleaseTable) -> Any:
+def prove(table: Any) -> Any:
     """Return the certificate that the counts of a table prove; once for each table."""
     return table.certify()
 
 
 @lru_cache(maxsize=64)
-def worst_pair(table: ReleaseTable) -> tuple[Any, Any]:
+def worst_pair(table: Any) -> tuple[Any, Any]:
     """Return counts of two releases of one value that dominate those of any two inputs."""
     return dominating(permutations(table.extremes(), 2))
 
 
-def of_releases(table: ReleaseTable, releases: int, delta: float) -> tuple[float, float]:
+def of_releases(table: Any, releases: int, delta: float) -> tuple[float, float]:
     """Return the epsilon of `releases` releases of one person: basic, and at delta by distributions, never more."""
     if releases < 1:
         return 0.0, 0.0
@@ -360,8 +341,7 @@ def of_releases(table: ReleaseTable, releases: int, delta: float) -> tuple[float
 def gaussian(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
     """Account for Gaussian noise of multiplier·C on clipped sums: replacing a record moves one sum of a draw by 2C.
 
-    The records of one person may meet in one sum, which they then move by 2C each: Gaussian losses add in squares over
-    sums, and in full within one. Under Poisson sampling any of them may meet in any sum.
+    Losses add in squares over sums, and in full within one. Under Poisson sampling any records may meet in any sum.
     """
     from sensorsim.accounting import amplification
 
@@ -385,15 +365,15 @@ def gaussian(multiplier: float, use: Use, covers: Covers, why: str) -> Spent:
 
 def multiplier_of(use: Use) -> float:
     """Return the noise multiplier that is given, or the one with which a record spends its nominal epsilon."""
-    from sensorsim.accounting.amplification import noise_multiplier_for, poisson_multiplier
+    from sensorsim.accounting import amplification
 
     if use.noise_multiplier is not None:
         return use.noise_multiplier
     if use.epsilon is None:
         raise InputError("there is neither an epsilon nor a noise_multiplier; give one of the two.")
     if use.rate == 1:
-        return noise_multiplier_for(use.epsilon, use.delta, use.draws)
-    return poisson_multiplier(use.epsilon, use.delta, use.draws, use.rate)
+        return amplification.noise_multiplier_for(use.epsilon, use.delta, use.draws)
+    return amplification.poisson_multiplier(use.epsilon, use.delta, use.draws, use.rate)
 
 
 def shared_sums(records: int, batch: int) -> list[int]:
@@ -413,9 +393,10 @@ def check(name: str, use: Use, gaussian_noise: bool, needs_budget: bool) -> None
     if not gaussian_noise and use.rate < 1:
         raise InputError("Poisson sampling is counted with Gaussian noise alone; leave the rate at 1.")
     for what in ("epsilon", "scale", "noise_multiplier", "C", "c", "sigma"):
-        value, least = getattr(use, what), "at least 0" if what in ("c", "sigma") else "above 0"
+        value, zero = getattr(use, what), what in ("c", "sigma")
         number = isinstance(value, int | float) and math.isfinite(value)
-        if value is not None and not (number and (value > 0 or (value == 0 and least == "at least 0"))):
+        if value is not None and not (number and (value > 0 or (zero and value == 0))):
+            least = "at least 0" if zero else "above 0"
             raise InputError(f"{what.replace('_', ' ')} is {value}; give a number {least}.")
     for what in ("draws", "records", "batch", "features", "release", "hidden"):
         count = getattr(use, what)

@@ -48,20 +48,18 @@ def spof_term(a: float) -> float:
 
 
 def spof_term_distance(a: float) -> float:
-    """Return the largest L1 distance of the six derivatives of two records.
+    """Return the largest L1 distance of the six derivatives of two records, each x or 1 - x times a number.
 
-    Each is x or 1 - x times a number, so they move by |x - x'| times the sum of the numbers. The bound takes twice the
-    larger of the two halves of that sum, this takes both: the same at a = 0 alone.
+    They move by |x - x'| times the sum of the numbers; the bound takes twice the larger half of that sum.
     """
     s = sigmoid(a)
     return softplus(a) + softplus(-a) + 1 + 2 * s * (1 - s)
 
 
 def coefficients_distance(a: float) -> float:
-    """Return the distance of the three printed coefficients of (z - a)^r.
+    """Return the distance of the three printed coefficients of (z - a)^r: 3/2 at a = 0.
 
-    They are softplus(a) - a·x, sigma(a) - x and (2x - 1)·sigma'(a). Each is the sum of two of the six derivatives, so
-    it moves by less than they do: 3/2 at a = 0.
+    They are softplus(a) - a·x, sigma(a) - x and (2x - 1)·sigma'(a), each the sum of two of the six derivatives.
     """
     s = sigmoid(a)
     return abs(a) + 1 + 2 * s * (1 - s)
@@ -138,7 +136,7 @@ def dpsgd(C: float, n: int = 14, a: float = 0.0) -> float:
 def _largest_norm(k: int, n: int, C: float, a: float) -> float:
     """Return the largest sum of n numbers with a sum of squares up to C², k of them up to sigma(a), n - k to sigma(-a).
 
-    They are equal if that is allowed; otherwise the lower limit is reached, and the rest of C² goes to the others.
+    They are equal if allowed; otherwise the lower limit is reached, and the rest of C² goes to the others.
     """
     (low, lows), (high, highs) = sorted([(sigmoid(a), k), (sigmoid(-a), n - k)])
     if low * math.sqrt(n) >= C:
@@ -153,10 +151,7 @@ def largest_gradient_norm(a: float = 0.0, n: int = 14) -> float:
 
 
 def never_clips(n: int, C: float, a: float = 0.0, anywhere: bool = False) -> bool:
-    """Return whether no gradient is longer than C: at the expansion point a, or `anywhere`, as at the prediction z.
-
-    sigma(z) comes arbitrarily near to 0 and 1, so anywhere the norm comes near sqrt(n).
-    """
+    """Return whether no gradient is longer than C: at the expansion point a, or `anywhere`, where sigma nears 1."""
     return (math.sqrt(n) if anywhere else largest_gradient_norm(a, n)) <= C
 
 

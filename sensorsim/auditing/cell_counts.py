@@ -1,19 +1,15 @@
 """Count packets into cells, alone and in pairs of columns, and learn events; compiled, no packet is stored.
 
-Cells map every value of a column to a small number, so that counts of it, and of two columns at once, stay small. They
-are made from the first draws, which no verdict uses. A column of few values has a cell for each. Another is cut at its
-quantiles and keeps its three lowest bits: a wrong size of the noise shows in the one, bad low bits of the words in the
-other.
+Cells map every value of a column to a small number. They are made from the first draws, which no verdict uses. A column
+of few values has a cell for each; another is cut at its quantiles and keeps its three lowest bits.
 
 Two columns are counted together within a packet, and in consecutive packets; a column also with itself up to LAGS
 packets later. Packets 0 and 1, 2 and 3 … are one count, 1 and 2, 3 and 4 … another, and so at every distance: within a
 count no packet is used twice, so its pairs are independent if packets are.
 
-An event is learnt by boosting (Schapire and Singer 1999, weak hypotheses that partition the domain): a small classifier
-separates the packets of two inputs by thresholds of a score. Each round takes the statistic of a packet whose bins
+An event is learnt by boosting (Schapire and Singer 1999): each round takes the statistic of a packet whose bins
 separate the two inputs best, adds half the log odds of the bin to the score, and increases the weight of misclassified
-packets. A statistic is a value, four bits of one, or the sum, the difference or the xor of two neighbours: in a packet,
-or in one and the next.
+packets. A statistic is a value, four bits of one, or the sum, the difference or the xor of two neighbours.
 """
 
 from collections.abc import Callable, Sequence
@@ -99,30 +95,27 @@ def make_cells(source: Source, pilot: Sequence[Array]) -> Cells:
     return Cells(base, scale, shift, exact.astype(bool), quantile, group, pooled, bits)
 
 
-class Expected:
-    """The expected probabilities of the cells, cached; None where they are unknown."""
+def expected_cells(source: Source, cells: Cells) -> list[list[Any]]:
+    """Return the expected probabilities of the cells, by input and column; None where they are unknown."""
+    columns = range(len(source.fields))
+    known = [[source.expected(one.record, column) for column in columns] for one in source.inputs]
+    return [
+        [law and np.bincount(cells.of(np.asarray(law[0], np.int64), c), law[1], CELLS) for c, law in enumerate(laws)]
+        for laws in known
+    ]
 
-    def __init__(self, source: Source, cells: Cells) -> None:
-        self.source, self.layout = source, cells
-        self.cells = cache(self._cells)  # of a column at an input
-        self.values = cache(self._values)  # of all values of the pooled columns together at an input
 
-    def _cells(self, number: int, column: int) -> Any:
-        expected = self.source.expected(self.source.inputs[number].record, column)
-        if expected is None:
-            return None
-        return np.bincount(self.layout.of(np.asarray(expected[0], np.int64), column), expected[1], CELLS)
-
-    def _values(self, number: int) -> Any:
-        pooled, record = self.layout.pooled, self.source.inputs[number].record
-        total = np.zeros(1 << self.layout.bits)
-        for column in pooled:
-            expected = self.source.expected(record, int(column))
-            if expected is None:
-                return None
-            values = np.asarray(expected[0], np.int64) >> self.layout.shift[pooled].min()
-            total += np.bincount(values & (len(total) - 1), expected[1] / len(pooled), len(total))
-        return total
+def expected_values(source: Source, cells: Cells) -> list[Any]:
+    """Return the expected probabilities of all values of the pooled columns together, by input; None if unknown."""
+    found: list[Any] = []
+    for one in source.inputs:
+        laws = [source.expected(one.record, int(column)) for column in cells.pooled]
+        total = np.zeros(1 << cells.bits)
+        for law in filter(None, laws):
+            values = np.asarray(law[0], np.int64) >> cells.shift[cells.pooled].min()
+            total += np.bincount(values & (len(total) - 1), law[1] / len(laws), len(total))
+        found.append(total if laws and None not in laws else None)
+    return found
 
 
 def _support(source: Source, column: int) -> Array:
@@ -205,62 +198,59 @@ def count_packets(packets: Array, cells: Cells, number: int, pairs: Pairs) -> Co
     """Count a block of packets of one input."""
     counts = empty_counts(packets.shape[1], pairs, 32)
     layout = cells.base, cells.scale, cells.shift, cells.exact, cells.quantile, cells.group[number]
-    _count_packets()(packets, *layout, pairs.within, pairs.across, *counts)
+    _compiled(_count_packets)(packets, *layout, pairs.within, pairs.across, *counts)
     return counts
 
 
 def count_values(packets: Array, cells: Cells, counts: Array) -> None:
     """Count the values of the pooled columns, one by one."""
-    _count_values()(packets, cells.pooled, cells.shift[cells.pooled].min(), counts)
+    _compiled(_count_values)(packets, cells.pooled, cells.shift[cells.pooled].min(), counts)
 
 
 @cache
-def _count_values() -> Callable[..., None]:
-    def values(packets, columns, shift, counts):  # type: ignore[no-untyped-def]
-        mask = counts.shape[0] - 1
-        for t in range(packets.shape[0]):
-            for c in columns:
-                counts[(packets[t, c] >> shift) & mask] += 1
-
-    return jit(values, kept=True, nogil=True, error_model="numpy")
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = jit(function, kept=True, nogil=True, error_model="numpy")
+    return compiled
 
 
-@cache
-def _count_packets() -> Callable[..., None]:
+def _count_values(packets, columns, shift, counts):  # type: ignore[no-untyped-def]
+    mask = counts.shape[0] - 1
+    for t in range(packets.shape[0]):
+        for c in columns:
+            counts[(packets[t, c] >> shift) & mask] += 1
 
-    def packets_(y, base, scale, shift, exact, quantile, group, within, across, cells, joint, ends):  # type: ignore[no-untyped-def]
-        width = y.shape[1]
-        groups = np.zeros((RING, width), np.int64)
-        lows = np.zeros((RING, width), np.int64)
-        inside, between = within.shape[0], across.shape[0]
-        first = np.zeros(LAGS + 1, np.int64)  # where the counts of a distance begin, for this packet
-        for t in range(y.shape[0]):
-            now = t & (RING - 1)
-            for lag in range(1, LAGS + 1):
-                first[lag] = inside + (((t - lag) // lag) & 1) * between
-            for c in range(width):
-                value = np.int64(y[t, c])
-                if value < ends[c, 0]:
-                    ends[c, 0] = value
-                if value > ends[c, 1]:
-                    ends[c, 1] = value
-                place = min(max((value - base[c]) >> scale[c], 0), PLACES - 1)
-                low = (value >> shift[c]) & (LOW - 1)
-                cells[c, place if exact[c] else quantile[c, place] * LOW + low] += 1
-                groups[now, c] = group[c, place]
-                lows[now, c] = low
-            for p in range(inside):
-                a, b = within[p, 0], within[p, 1]
-                joint[0, p, groups[now, a] * GROUPS + groups[now, b]] += 1
-                joint[1, p, lows[now, a] * GROUPS + lows[now, b]] += 1
-            for p in range(between):
-                a, b, lag = across[p, 0], across[p, 1], across[p, 2]
-                if t >= lag:
-                    before = (t - lag) & (RING - 1)
-                    joint[0, first[lag] + p, groups[before, a] * GROUPS + groups[now, b]] += 1
-                    joint[1, first[lag] + p, lows[before, a] * GROUPS + lows[now, b]] += 1
 
-    return jit(packets_, kept=True, nogil=True, error_model="numpy")
+def _count_packets(y, base, scale, shift, exact, quantile, group, within, across, cells, joint, ends):  # type: ignore[no-untyped-def]
+    width = y.shape[1]
+    groups = np.zeros((RING, width), np.int64)
+    lows = np.zeros((RING, width), np.int64)
+    inside, between = within.shape[0], across.shape[0]
+    first = np.zeros(LAGS + 1, np.int64)  # where the counts of a distance begin, for this packet
+    for t in range(y.shape[0]):
+        now = t & (RING - 1)
+        for lag in range(1, LAGS + 1):
+            first[lag] = inside + (((t - lag) // lag) & 1) * between
+        for c in range(width):
+            value = np.int64(y[t, c])
+            if value < ends[c, 0]:
+                ends[c, 0] = value
+            if value > ends[c, 1]:
+                ends[c, 1] = value
+            place = min(max((value - base[c]) >> scale[c], 0), PLACES - 1)
+            low = (value >> shift[c]) & (LOW - 1)
+            cells[c, place if exact[c] else quantile[c, place] * LOW + low] += 1
+            groups[now, c] = group[c, place]
+            lows[now, c] = low
+        for p in range(inside):
+            a, b = within[p, 0], within[p, 1]
+            joint[0, p, groups[now, a] * GROUPS + groups[now, b]] += 1
+            joint[1, p, lows[now, a] * GROUPS + lows[now, b]] += 1
+        for p in range(between):
+            a, b, lag = across[p, 0], across[p, 1], across[p, 2]
+            if t >= lag:
+                before = (t - lag) & (RING - 1)
+                joint[0, first[lag] + p, groups[before, a] * GROUPS + groups[now, b]] += 1
+                joint[1, first[lag] + p, lows[before, a] * GROUPS + lows[now, b]] += 1
 
 
 # ---- learned events
@@ -302,8 +292,8 @@ class LearnedEvent(NamedTuple):
         """Name the statistics that the event uses first."""
         fields = [*names, *(f"{name} of the next" for name in names)]
         used = dict.fromkeys(one.what.format(fields[one.a], fields[one.b]) for one in self.statistics)
-        of = "two packets that follow each other" if self.window == 2 else "a whole packet"
-        return f"learnt from {of}, by {' and by '.join(list(used)[:2])}"
+        what = "two packets that follow each other" if self.window == 2 else "a whole packet"
+        return f"learnt from {what}, by {' and by '.join(list(used)[:2])}"
 
     def tally(self, packets: Array) -> Array:
         """Count the windows of a block between the cuts."""
@@ -349,7 +339,7 @@ def learn(first: Array, second: Array, window: int) -> LearnedEvent | None:
     weight = np.repeat([0.5 / sizes[0], 0.5 / sizes[1]], sizes)
     odds: dict[int, Array] = {}  # of the bins of each statistic taken, in order of its first round
     for _ in range(ROUNDS):
-        sums = _weights()(bins, weight * of_first), _weights()(bins, weight * ~of_first)
+        sums = [_compiled(_sum_weights)(bins, weight * side) for side in (of_first, ~of_first)]
         best = int(np.argmin(np.sqrt(sums[0] * sums[1]).sum(axis=1)))
         given = SMOOTHING / len(both)
         gained = np.log((sums[0][best] + given) / (sums[1][best] + given)) / 2
@@ -370,15 +360,10 @@ def _edges(values: Array) -> Array:
     return np.unique(np.concatenate([cuts, often + 1]))
 
 
-@cache
-def _weights() -> Callable[..., Any]:
-    """Compile a function that sums the weights in each bin of each statistic."""
-
-    def weights(bins, weight):  # type: ignore[no-untyped-def]
-        made = np.zeros((bins.shape[0], 2 * BINS))
-        for row in range(bins.shape[0]):
-            for i in range(bins.shape[1]):
-                made[row, bins[row, i]] += weight[i]
-        return made
-
-    return jit(weights, kept=True, nogil=True, error_model="numpy")
+def _sum_weights(bins, weight):  # type: ignore[no-untyped-def]
+    """Sum the weights in each bin of each statistic."""
+    made = np.zeros((bins.shape[0], 2 * BINS))
+    for row in range(bins.shape[0]):
+        for i in range(bins.shape[1]):
+            made[row, bins[row, i]] += weight[i]
+    return made

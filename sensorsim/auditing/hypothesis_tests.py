@@ -7,15 +7,16 @@ known distribution, and whether two columns are independent.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, chdtrc, chndtr
 
-from sensorsim.auditing.cell_counts import GROUPS, LOW, Cells, Counts, Expected, LearnedEvent, Pairs
-from sensorsim.auditing.packet_source import Source
+from sensorsim.auditing.cell_counts import GROUPS, LOW, Cells, Counts, LearnedEvent, Pairs
+from sensorsim.auditing.packet_source import Source, input_pairs
 
 Array = np.ndarray[Any, Any]
 EXPECTED = 50.0  # draws that a group of cells should have in a chi-square test
@@ -55,8 +56,7 @@ def at_most(hits: int, trials: int, error: float) -> float:
 def best_bound(choose: Array, test: Array, scales: int, step: int, error: float) -> Bound:
     """Return the largest bound over sets of cells: rows are the two inputs, columns the cells.
 
-    It measures 2·scales events: at each scale the cells are merged in runs, 1, 2^step, 4^step … long. `error` is that
-    of each bound.
+    It measures 2·scales events, each with this error: at each scale cells are merged in runs, 1, 2^step, 4^step … long.
     """
     best = NOTHING
     places = np.flatnonzero(choose.any(axis=0) | test.any(axis=0))
@@ -91,20 +91,13 @@ def _best_event(p: Array, q: Array) -> Array:
 def rarest(trials: int, claimed: float, error: float, confidence: float) -> float:
     """Return the smallest probability of an event that `trials` packets of each input can show with that confidence.
 
-    At best the event reveals x, so it never happens under the other input, whose rate is then bounded by
-    1 - error^(1/trials). To show more than the claim it must happen so often, h times, that Clopper–Pearson puts its
-    own rate above exp(claimed) times that. An event of probability p happens h times or more, with that confidence,
-    only if p is at least the h-th smallest root of the binomial: betaincinv(h, trials - h + 1, confidence). A rarer
-    event is beyond these draws; others may still be missed, if the audit did not learn which event to look at.
+    At best the event never happens under the other input, whose rate is then at most 1 - error^(1/trials). It must
+    happen so often, h times, that Clopper–Pearson puts its own rate above exp(claimed) times that; it does, with that
+    confidence, only if its probability is betaincinv(h, trials - h + 1, confidence). A rarer event is beyond these
+    draws; others may still be missed, if the audit did not learn which event to look at.
     """
     high = math.exp(min(claimed, 700.0)) * at_most(0, trials, error)
-    least, most = 1, trials + 1
-    while least < most:
-        middle = (least + most) // 2
-        if at_least(middle, trials, error) > high:
-            most = middle
-        else:
-            least = middle + 1
+    least = 1 + bisect_left(range(1, trials + 1), True, key=lambda hits: at_least(hits, trials, error) > high)
     return 1.0 if least > trials else float(betaincinv(least, trials - least + 1, confidence))
 
 
@@ -183,15 +176,12 @@ class Event(NamedTuple):
     def leaks(self) -> bool:
         return self.bound > self.claimed
 
+    def numbers(self) -> dict[str, float]:
+        rates = {"rate_likelier": self.rates[0], "rate_other": self.rates[1]}
+        return {"epsilon_claimed": self.claimed, "epsilon_bound": self.bound, **rates}
+
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "of": self.of,
-            "inputs": list(self.inputs),
-            "epsilon_claimed": self.claimed,
-            "epsilon_bound": self.bound,
-            "rate_likelier": self.rates[0],
-            "rate_other": self.rates[1],
-        }
+        return {"of": self.of, "inputs": list(self.inputs), **self.numbers()}
 
 
 class Check(NamedTuple):
@@ -229,38 +219,37 @@ class Look:
         return self.dependence is None or self.dependence.p_value >= self.allowed
 
     @property
-    def leaks(self) -> bool:
-        return self.event.leaks
+    def passed(self) -> bool:
+        return self.matches and self.independent and not self.event.leaks
 
     @property
-    def passed(self) -> bool:
-        return self.matches and self.independent and not self.leaks
+    def tests(self) -> dict[str, Check | None]:
+        return {"distribution": self.distribution, "dependence": self.dependence}
+
+    def verdicts(self) -> dict[str, bool]:
+        found = {"matches": self.matches, "independent": self.independent, "leaks": self.event.leaks}
+        return found | {"passed": self.passed}
 
     def to_dict(self) -> dict[str, Any]:
-        tests = {name: getattr(self, name) for name in ("distribution", "dependence", "event")}
-        return {
-            "draws": self.draws,
-            "packets": self.packets,
-            "p_allowed": self.allowed,
-            **{name: test and test.to_dict() for name, test in tests.items()},
-            **{name: getattr(self, name) for name in ("matches", "independent", "leaks", "passed")},
-        }
+        found = {name: test and test.to_dict() for name, test in self.tests.items()}
+        counts = {"draws": self.draws, "packets": self.packets, "p_allowed": self.allowed}
+        return counts | found | {"event": self.event.to_dict()} | self.verdicts()
 
 
-class Counted(NamedTuple):
+class Counted:
     """All counts by input: `seen` in the batches before, `fresh` in the last one."""
 
     source: Source
     cells: Cells
     pairs: Pairs
-    input_pairs: Sequence[tuple[int, int]]
-    seen: Sequence[Counts]
-    fresh: Sequence[Counts]
+    seen: list[Counts]
+    fresh: list[Counts]
     seen_values: Array  # inputs × values, of all pooled columns together
     fresh_values: Array
-    expected: Expected
-    learned: Sequence[tuple[tuple[int, int], LearnedEvent]]
-    scores: "Sequence[Array]"  # for each learned event, its two inputs × the intervals between cuts
+    expected: list[list[Any]]  # probabilities of the cells by input and column; None if unknown
+    expected_values: list[Any]  # and of the pooled values by input
+    learned: list[tuple[tuple[int, int], LearnedEvent]]
+    scores: "list[Array]"  # for each learned event, its two inputs × the intervals between cuts
     packets: int
 
     @property
@@ -297,10 +286,10 @@ def _distributions(counted: Counted) -> Iterator[tuple[int, Check]]:
     for number, one in enumerate(source.inputs):
         found = counted.seen[number].cells + counted.fresh[number].cells
         for column, field in enumerate(source.fields):
-            wanted = counted.expected.cells(number, column)
+            wanted = counted.expected[number][column]
             if wanted is not None:
                 yield 1, _compare(found[column], wanted, EXPECTED, field.slack, field.name, one.name)
-        wanted = counted.expected.values(number) if counted.pooled else None
+        wanted = counted.expected_values[number]
         if wanted is not None:
             values = counted.seen_values[number].astype(float) + counted.fresh_values[number]
             slack = max(source.fields[c].slack for c in cells.pooled)
@@ -341,7 +330,8 @@ def _dependences(counted: Counted) -> Iterator[tuple[int, Check]]:
 def count_events(counted: Counted) -> int:
     """Return the number of events that a look measures."""
     of_cells = len(counted.source.fields) + counted.pooled
-    fixed = len(counted.input_pairs) * 2 * SCALES * of_cells + (2 * counted.cells.bits if counted.pooled else 0)
+    pairs = len(input_pairs(counted.source.inputs))
+    fixed = pairs * 2 * SCALES * of_cells + (2 * counted.cells.bits if counted.pooled else 0)
     return fixed + sum(2 * len(event.cuts) for _, event in counted.learned)
 
 
@@ -353,7 +343,7 @@ def _events(counted: Counted, error: float) -> Iterator[Event]:
         names = source.inputs[pair[0]].name, source.inputs[pair[1]].name
         return Event(of, names, best.epsilon, claimed, best.rates)
 
-    for pair in counted.input_pairs:
+    for pair in input_pairs(source.inputs):
         seen, fresh = (np.stack([counts[i].cells for i in pair]) for counts in (counted.seen, counted.fresh))
         for column, field in enumerate(source.fields):
             best = best_bound(seen[:, column], fresh[:, column], SCALES, STEP, error)
@@ -362,23 +352,13 @@ def _events(counted: Counted, error: float) -> Iterator[Event]:
             share = max(source.fields[c].cost for c in pooled)
             best = best_bound(seen[:, pooled].sum(axis=1), fresh[:, pooled].sum(axis=1), SCALES, STEP, error)
             yield event(POOLED, pair, best, share)
-            if pair == counted.input_pairs[0]:  # value by value only for the ends: slow, and the others have cells
+            if pair == (0, 1):  # value by value only for the ends: slow, and the others have cells
                 values = counted.seen_values[list(pair)], counted.fresh_values[list(pair)]
                 yield event(POOLED, pair, best_bound(*values, counted.cells.bits, 1, error), share)
     for (pair, learned), scores in zip(counted.learned, counted.scores, strict=True):
-        best = _best_cut(scores, error)
-        yield event(learned.name([field.name for field in source.fields]), pair, best, learned.window * source.claimed)
-
-
-def _best_cut(scores: Array, error: float) -> Bound:
-    """Return the best bound of the events of a score: at or above a cut, or below it."""
-    sums = scores.sum(axis=1)
-    if not sums.all():
-        return NOTHING
-    best = NOTHING
-    for cut in range(1, scores.shape[1]):
-        above, below = scores[:, cut:].sum(axis=1), scores[:, :cut].sum(axis=1)
-        for counts, likelier in ((above, 0), (below, 1)):
-            hits, misses = int(counts[likelier]), int(counts[1 - likelier])
-            best = max(best, bound(hits, int(sums[likelier]), misses, int(sums[1 - likelier]), error))
-    return best
+        (one, two), found = scores.sum(axis=1).tolist(), [NOTHING]
+        for low_one, low_two in scores.cumsum(axis=1)[:, :-1].T.tolist() if one and two else ():
+            found.append(bound(one - low_one, one, two - low_two, two, error))  # at or above the cut
+            found.append(bound(low_two, two, low_one, one, error))  # below it
+        name = learned.name([field.name for field in source.fields])
+        yield event(name, pair, max(found), learned.window * source.claimed)

@@ -65,20 +65,14 @@ def usual_inputs(features: int) -> tuple[Input, ...]:
     picked at random.
     """
 
-    def alike(value: int) -> Record:
-        return np.full(features, value, np.uint16)
-
     odd = (np.arange(1, features + 1) * 10923 % ONE | 1).astype(np.uint16)
     step = ONE // (PARTS * VALUES)
     values = np.arange(PARTS * VALUES) * step + np.random.default_rng(0).integers(0, step, PARTS * VALUES)
     parts = np.repeat(values.astype(np.uint16), features).reshape(PARTS, VALUES, features)
+    alike = (("0", 0, 8), ("1", ONE, 8), ("1/4", ONE // 4, 2), ("1/2", ONE // 2, 2), ("above 1", 2 * ONE - 1, 2))
+    *below, above = (Input(name, np.full(features, value, np.uint16), weight) for name, value, weight in alike)
     return (
-        Input("0", alike(0), 8),
-        Input("1", alike(ONE), 8),
-        Input("1/4", alike(ONE // 4), 2),
-        Input("1/2", alike(ONE // 2), 2),
-        Input("odd values", odd, 2),
-        Input("above 1", alike(2 * ONE - 1), 2),
+        *(*below, Input("odd values", odd, 2), above),
         *(Input(f"{part}/{PARTS} … {part + 1}/{PARTS}", parts[part]) for part in range(PARTS)),
     )
 

@@ -19,7 +19,7 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.results import Result, bars
 from sensorsim.auditing import cell_counts
 from sensorsim.auditing.hypothesis_tests import Counted, Look, count_events, interim_look, rarest
-from sensorsim.auditing.packet_source import Source, input_pairs
+from sensorsim.auditing.packet_source import Source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,13 +79,11 @@ class Audit(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
+        known = {name: getattr(self, name) for name in ("mechanism", "sees", "words", "seed")}
         return {
             "schema_version": SCHEMA,
             "file": self.name,
-            "mechanism": self.mechanism,
-            "sees": self.sees,
-            "words": self.words,
-            "seed": self.seed,
+            **known,
             "words_are_secret": False,
             "inputs": list(self.inputs),
             "confidence": self.confidence,
@@ -97,27 +95,24 @@ class Audit(Result):
             "looks": [look.to_dict() for look in self.looks],
             "recovered": self.recovered,
             "rarest_leak_seen": self.rarest,
-            **{name: getattr(self, name) for name in ("matches", "independent", "leaks", "passed")},
+            **self.last.verdicts(),
             "verdict": self.verdict,
         }
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each look, for CSV."""
-        return [
-            {
+        made = []
+        for look in self.looks:
+            row: dict[str, Any] = {
                 "file": self.name,
                 "mechanism": self.mechanism,
                 "draws": look.draws,
                 "packets": look.packets,
-                "p_distribution": look.distribution and look.distribution.p_value,
-                "p_dependence": look.dependence and look.dependence.p_value,
-                "event": look.event.of,
-                **{key: value for key, value in look.event.to_dict().items() if key not in ("of", "inputs")},
-                "passed": look.passed,
-                "verdict": self.verdict if look is self.last else "",
             }
-            for look in self.looks
-        ]
+            row |= {f"p_{test}": found and found.p_value for test, found in look.tests.items()}
+            row |= {"event": look.event.of} | look.event.numbers()
+            made.append(row | {"passed": look.passed, "verdict": self.verdict if look is self.last else ""})
+        return made
 
     def figure(self) -> "Figure":
         """Draw the lower bound after each look, and the claim."""
@@ -144,7 +139,7 @@ class Audit(Result):
 
     @property
     def leaks(self) -> bool:
-        return self.last.leaks
+        return self.last.event.leaks
 
     @property
     def passed(self) -> bool:
@@ -180,47 +175,36 @@ def examine(
     share = (1 - confidence) / (len(batches) - 1)
     for batch in batches[1:]:
         work.draw(batch)
-        looks.append(interim_look(work.counted(), share))
+        looks.append(interim_look(work, share))
         if not looks[-1].passed:
             break
         work.merge()
-    error = share / 3 / (2 * count_events(work.counted()))
+    error = share / 3 / (2 * count_events(work))
     trials = (batch[1] - batch[0]) * source.inputs[0].weight
-    return Audit(
-        source.mechanism,
-        source.sees,
-        source.words,
-        seed,
-        confidence,
-        draws,
-        source.per_record,
-        source.claimed,
-        tuple(one.name for one in source.inputs),
-        tuple(looks),
-        work.recovered(),
-        rarest(trials, min(field.cost for field in source.fields), error, confidence),
-    )
+    seen = rarest(trials, min(field.cost for field in source.fields), error, confidence)
+    names = tuple(one.name for one in source.inputs)
+    about = source.mechanism, source.sees, source.words, seed, confidence, draws, source.per_record, source.claimed
+    return Audit(*about, names, tuple(looks), work.recovered(), seen)
 
 
-class _Work:
-    """The state of an audit: counts of earlier batches (`seen`) and of the batch just drawn (`fresh`)."""
+class _Work(Counted):
+    """Draw and count the batches of an audit."""
 
     def __init__(self, source: Source, seed: int, threads: int, progress: Progress) -> None:
         self.source, self.seed, self.threads, self.progress = source, seed, max(1, threads), progress
         self.pairs = cell_counts.column_pairs(len(source.fields))
         self.lock = threading.Lock()
         self.samples: list[list[Any]] = [[] for _ in source.inputs]
-        self.learned: list[tuple[tuple[int, int], cell_counts.LearnedEvent]] = []
-        self.scores: list[Any] = []
-        self.learned_from = 0
-        self.packets = 0
+        self.learned, self.scores = [], []
+        self.learned_from = self.packets = 0
 
     def pilot(self, batch: Batch) -> None:
         """Make the cells from the first packets, and count these."""
         numbers = range(len(self.source.inputs))
         first = [np.concatenate([self.packets_of(*block[:3]) for block in self.blocks(batch, k)]) for k in numbers]
         self.cells = cell_counts.make_cells(self.source, first)
-        self.expected = cell_counts.Expected(self.source, self.cells)
+        self.expected = cell_counts.expected_cells(self.source, self.cells)
+        self.expected_values = cell_counts.expected_values(self.source, self.cells)
         width = len(self.source.fields)
         self.seen, self.fresh = ([cell_counts.empty_counts(width, self.pairs) for _ in first] for _ in range(2))
         size = 1 << self.cells.bits if len(self.cells.pooled) else 1
@@ -276,12 +260,9 @@ class _Work:
             return
         self.learned_from = ready if ready < most else 1 << 62
         known = [np.concatenate(blocks[::-1])[:most] for blocks in self.samples]
-        self.learned = []
-        for a, b in [(0, 1), (2, 4)] if len(known) > 4 else [(0, 1)]:
-            for window in (1, 2):
-                event = cell_counts.learn(known[a], known[b], window)
-                if event is not None:
-                    self.learned.append(((a, b), event))
+        tried = [(pair, window) for pair in ([(0, 1), (2, 4)] if len(known) > 4 else [(0, 1)]) for window in (1, 2)]
+        found = [((a, b), cell_counts.learn(known[a], known[b], window)) for (a, b), window in tried]
+        self.learned = [(pair, event) for pair, event in found if event is not None]
 
     def packets_of(self, which: int, start: int, size: int) -> Any:
         """Draw a block of packets of an input."""
@@ -295,13 +276,6 @@ class _Work:
         first, last = (end * self.source.inputs[which].weight for end in batch)
         for start in range(first, last, rows):
             yield which, start, min(rows, last - start), start == first
-
-    def counted(self) -> Counted:
-        """Return what a look tests."""
-        return Counted(
-            self.source, self.cells, self.pairs, input_pairs(self.source.inputs), self.seen, self.fresh,
-            self.seen_values, self.fresh_values, self.expected, self.learned, self.scores, self.packets,
-        )  # fmt: skip
 
     def recovered(self) -> bool:
         """Return whether some field has one value for each of the two ends, and these differ."""

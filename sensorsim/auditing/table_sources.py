@@ -8,7 +8,7 @@ correct: `prefetch` reads the table in a fixed order, `shared` reuses a draw.
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,19 +19,17 @@ from sensorsim.kernels.spof_lean import spof_lean
 from sensorsim.mechanisms import find
 from sensorsim.mechanisms.spof import AUDITED_VARIANTS
 from sensorsim.noise.batch_release import release_records, sampled_records
-
-if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 CHOICE_SLACK = 2.0**-20  # times the features: see the kernel `choose`
 GENERATOR, NUMPY = "chacha20", "NumPy's generator"
 MOST_FEATURES = 16  # of a simulated record
 
 
-def make_source(table: "NoiseTable", mechanism: str | None = None, words: Words | None = None) -> Source:
+def make_source(table: NoiseTable, mechanism: str | None = None, words: Words | None = None) -> Source:
     """Return the source of a mechanism that draws from this table; by default the one that the table is for."""
-    if mechanism is None:
-        mechanism = "lean" if not table.for_releases else "sampled" if table.sampled else "release"
+    releases = "sampled" if table.sampled else "release"
+    mechanism = mechanism or (releases if table.for_releases else "lean")
     if mechanism in SPOF_VARIANTS:
         return SPOF_VARIANTS[mechanism](table, words)
     source: Source = find(mechanism).observed(sys.modules[__name__], table, words)
@@ -51,7 +49,7 @@ class Certified(NamedTuple):
     distribution: Callable[[int], Any] | None  # exact, of a released value by x; None if unknown
 
 
-def certified(table: "NoiseTable", sampled: bool) -> Certified:
+def certified(table: NoiseTable, sampled: bool) -> Certified:
     """Return what the certificate of a table claims of one draw, at most its share of the budget."""
     proved = table.certificate and table.certificate.epsilon_release
     share = float(table.epsilon) / table.release
@@ -67,7 +65,7 @@ def certified(table: "NoiseTable", sampled: bool) -> Certified:
     return Certified(features, table.release, sampled, share, distribution)
 
 
-def certified_source(table: "NoiseTable", sampled: bool, words: Words | None) -> Source:
+def certified_source(table: NoiseTable, sampled: bool, words: Words | None) -> Source:
     """Return the source of the certified kernel: every feature of a record, or some that are picked at random."""
     table.arguments()  # refuses a table that the kernels cannot draw from
 
@@ -134,7 +132,7 @@ def interleaved(chosen: Any, y: Any) -> Any:
 # ---- SPOF's kernels, which no certificate covers
 
 
-def _lean(table: "NoiseTable", words: Words | None) -> Source:
+def _lean(table: NoiseTable, words: Words | None) -> Source:
     if table.for_releases:
         raise InputError(
             f"lean reads whole samples and this is a {table.kind} table; audit it with release or sampled."
@@ -157,7 +155,7 @@ def _lean(table: "NoiseTable", words: Words | None) -> Source:
     )  # fmt: skip
 
 
-def spof(table: "NoiseTable", words: Words | None) -> Source:
+def spof(table: NoiseTable, words: Words | None) -> Source:
     """Return the source of both coefficients as printed. Only the budget of the record bounds their joint cost."""
     noise = table.samples()
 
@@ -171,7 +169,7 @@ def spof(table: "NoiseTable", words: Words | None) -> Source:
     return _one_feature_source(table, "spof", "alpha2 and alpha3 of a feature", "alpha3", draw)
 
 
-def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
+def _prefetch(table: NoiseTable, words: Words | None) -> Source:
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -182,7 +180,7 @@ def _prefetch(table: "NoiseTable", words: Words | None) -> Source:
     return _one_feature_source(table, "prefetch", sees, "alpha2 less the noise that a fixed order gives away", draw)
 
 
-def _shared(table: "NoiseTable", words: Words | None) -> Source:
+def _shared(table: NoiseTable, words: Words | None) -> Source:
     noise = table.samples()
 
     def draw(x: Any, count: int, seed: Seed) -> Any:
@@ -194,12 +192,12 @@ def _shared(table: "NoiseTable", words: Words | None) -> Source:
     return _one_feature_source(table, "shared", sees, "alpha2 - alpha3, where one draw served both", draw)
 
 
-SPOF_VARIANTS: dict[str, Callable[["NoiseTable", Words | None], Source]] = dict(
+SPOF_VARIANTS: dict[str, Callable[[NoiseTable, Words | None], Source]] = dict(
     zip(AUDITED_VARIANTS, (_lean, _prefetch, _shared), strict=True)
 )
 
 
-def _one_feature_source(table: "NoiseTable", mechanism: str, sees: str, second: str, draw: Any) -> Source:
+def _one_feature_source(table: NoiseTable, mechanism: str, sees: str, second: str, draw: Any) -> Source:
     """Return a source of SPOF's: records of one feature, alpha2 and a second column."""
     claimed, expected = float(table.epsilon) / table.release, _alpha2_distribution(table.samples())
     return Source(

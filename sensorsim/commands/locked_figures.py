@@ -254,10 +254,9 @@ def _sensor(n: int) -> dict[str, Any]:
 
     from sensorsim.codegen.sensor_package import default_table
     from sensorsim.device.firmware import Firmware
-    from sensorsim.noise.table_report import delivered
 
     firmware = Firmware(replace(default_table(), features=n))
-    table, proved, gives = firmware.table, firmware.certificate, delivered(firmware.table)
+    table, proved, gives = firmware.table, firmware.certificate, firmware.table.delivered()
     name, values = table.c_array()
     return {
         "kind": table.kind,

@@ -14,8 +14,7 @@ from sensorsim._util.terminal import columns, counted, hung, table
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.kernels.formats import FRAC
 from sensorsim.noise.kinds import DEFAULT, KINDS
-from sensorsim.noise.noise_table import NoiseTable
-from sensorsim.noise.table_report import SCHEMA_VERSION, delivered, table_row
+from sensorsim.noise.noise_table import SCHEMA_VERSION, NoiseTable
 
 if TYPE_CHECKING:
     import os
@@ -135,7 +134,7 @@ class NamedTable(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return parameters, proof and accuracy side by side; exact numbers as text."""
-        return [{"file": self.file, **table_row(self.table)}]
+        return [{"file": self.file, **self.table.row()}]
 
     def figure(self) -> "Figure":
         return self.table.figure()
@@ -144,7 +143,7 @@ class NamedTable(Result):
         """Return a few lines for a terminal: size, proof, and standard deviations beside those of other mechanisms."""
         from sensorsim.noise.certificate import certify
 
-        noise, about, proof = self.table, delivered(self.table), certify(self.table)
+        noise, about, proof = self.table, self.table.delivered(), certify(self.table)
         one, whole, ratio = (
             "unbounded" if v is None else str(v) for v in (proof.epsilon_release, proof.epsilon_record, proof.ratio)
         )

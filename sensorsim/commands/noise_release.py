@@ -10,8 +10,7 @@ from sensorsim._util.results import Result, whiskers
 from sensorsim._util.terminal import counted
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
-from sensorsim.noise.noise_table import NoiseTable
-from sensorsim.noise.table_report import LOCAL
+from sensorsim.noise.noise_table import LOCAL, NoiseTable
 
 if TYPE_CHECKING:
     from decimal import Decimal

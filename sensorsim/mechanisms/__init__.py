@@ -15,6 +15,7 @@ from sensorsim._util.hints import did_you_mean
 from sensorsim.accounting.composition import Spent, Use
 from sensorsim.mechanisms.base import Mechanism, Sensitivity, Style
 from sensorsim.mechanisms.form import Form
+from sensorsim.noise.noise_table import NoiseTable
 
 __all__ = ["Form", "Mechanism", "Sensitivity", "Style", "every", "find", "known", "names", "nominal_scale", "register",
            "resolve", "spent"]  # fmt: skip
@@ -26,15 +27,19 @@ _known: dict[str, Mechanism] = {}
 
 def register(mechanism: Mechanism) -> Mechanism:
     """Make a mechanism known under its name; its name and older names must be free."""
-    every()
-    return _add(mechanism)
+    taken = {word for known in every() for word in (known.name, *known.aliases)}
+    for word in (mechanism.name, *mechanism.aliases):
+        if word in taken:
+            raise InputError(f"there is a mechanism {word} already; give yours another name.")
+    _known[mechanism.name] = mechanism
+    return mechanism
 
 
 def every() -> tuple[Mechanism, ...]:
     """Return all known mechanisms, in the order in which tables and figures show them."""
     if not _known:
-        for module in OURS:
-            _add(import_module(f"sensorsim.mechanisms.{module}").MECHANISM)
+        ours = (import_module(f"sensorsim.mechanisms.{module}").MECHANISM for module in OURS)
+        _known.update({mechanism.name: mechanism for mechanism in ours})
     return tuple(_known.values())
 
 
@@ -66,7 +71,7 @@ def resolve(name: str) -> tuple[Mechanism, str]:
         for entry in entry_points(group=GROUP):
             mechanism = entry.load()
             if mechanism.name not in _known:
-                _add(mechanism)
+                register(mechanism)
     if name in _known:
         return _known[name], ""
     for mechanism in _known.values():
@@ -80,15 +85,6 @@ def names(mechanisms: Iterable[Mechanism] | None = None) -> str:
     return ", ".join(mechanism.name for mechanism in (every() if mechanisms is None else mechanisms))
 
 
-def _add(mechanism: Mechanism) -> Mechanism:
-    taken = {word for known in _known.values() for word in (known.name, *known.aliases)}
-    for word in (mechanism.name, *mechanism.aliases):
-        if word in taken:
-            raise InputError(f"there is a mechanism {word} already; give yours another name.")
-    _known[mechanism.name] = mechanism
-    return mechanism
-
-
 # ---- accounting by name
 
 
@@ -100,8 +96,6 @@ def spent(mechanism: str, epsilon: float | None = None, **use: Any) -> Spent:
 
     The forward pass reads what the mechanism usually does, unless `forward` says otherwise.
     """
-    from sensorsim.noise.noise_table import NoiseTable
-
     found = find(mechanism)
     if use.get("table") is not None and not (found.releases and isinstance(use["table"], NoiseTable)):
         raise InputError(f"{found.name} takes no such table; give a noise table to release, sampled or sketch.")

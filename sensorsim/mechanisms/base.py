@@ -9,29 +9,19 @@ covers; `draw` and `step`, its part of the training loop; colour, line and marke
 methods.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import Spent, Use
+from sensorsim.language.kernel import Kernel
 from sensorsim.mechanisms.form import PAPER, Form
-
-if TYPE_CHECKING:
-    from sensorsim.language.kernel import Kernel
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 Tensor = Any  # torch is not imported for a type
 LOOP = ("optimiser", "lr", "batch", "epochs", "start", "schedule")  # of a configuration: the plain training loop
 # The settings of the paper's experiment; a mechanism that was tuned has others (`own`).
-AUTHORS: dict[str, Any] = {
-    "optimiser": "adam",
-    "lr": 1e-3,
-    "batch": 1,
-    "epochs": 10,
-    "start": "random",
-    "schedule": "constant",
-    "loss": "cross-entropy",
-    "C": 4.0,
-}
+AUTHORS: dict[str, Any] = dict(zip(LOOP, ("adam", 1e-3, 1, 10, "random", "constant"), strict=True))
+AUTHORS |= {"loss": "cross-entropy", "C": 4.0}
 
 LINEAR, SIGMOID = "linear", "sigmoid"  # what is learnt: a linear map in closed form, or the paper's net
 
@@ -95,20 +85,20 @@ class Mechanism:
 
     # ---- on the body
 
-    def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
+    def kernel(self, variant: str, table: NoiseTable | None = None) -> Kernel:
         """Return the kernel to export, as printed or lean."""
         wanted = self.as_printed if variant == PAPER and self.as_printed else self.as_shipped
-        for form in self.forms:
-            if form.name == wanted:
-                return form.kernel
-        raise InputError(f"{self.name} has no kernel of its own for a sensor; it runs where the weights are.")
+        kernels = [form.kernel for form in self.forms if form.name == wanted]
+        if not kernels:
+            raise InputError(f"{self.name} has no kernel of its own for a sensor; it runs where the weights are.")
+        return kernels[0]
 
     def cost_form(self) -> Form | None:
         """Return the form whose cost stands for the mechanism in figures: as printed where there is one."""
         wanted = self.as_printed or self.as_shipped
         return next((form for form in self.forms if form.name == wanted), None)
 
-    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+    def observed(self, sources: Any, table: NoiseTable, words: Any = None) -> Any:
         """Return what an observer of a sensor sees, as a packet source of an audit.
 
         `sources` is the module that makes them (sensorsim.auditing.table_sources); `words` replace the generator's.
@@ -131,18 +121,14 @@ class Mechanism:
 
     def idle(self, config: Any) -> dict[str, str]:
         """Return the options that have no effect beside these settings, and why."""
-        found = {}
-        if not config.sigma:
-            found["release_sees"] = "it is about noisy inputs, and sigma is 0"
-        if config.noise != "gaussian":
-            found["delta"] = "Laplace noise has none"
-        if not config.c:
-            found["decode_c"] = "c is 0"
-        if config.map == LINEAR:
-            found["bias"] = "a linear map has its constant anyway"
-        if config.redraw and self.draws_each_epoch:
-            found["redraw"] = "its noise is fresh at each step anyway"
-        return found
+        known = (
+            ("release_sees", not config.sigma, "it is about noisy inputs, and sigma is 0"),
+            ("delta", config.noise != "gaussian", "Laplace noise has none"),
+            ("decode_c", not config.c, "c is 0"),
+            ("bias", config.map == LINEAR, "a linear map has its constant anyway"),
+            ("redraw", config.redraw and self.draws_each_epoch, "its noise is fresh at each step anyway"),
+        )
+        return {option: why for option, idle, why in known if idle}
 
     def adjusted(self, config: Any, n: int) -> dict[str, Any]:
         """Return changes of the configuration, or raise InputError; called after all other checks."""

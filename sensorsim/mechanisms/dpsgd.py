@@ -14,6 +14,10 @@ NEVER_CLIPS = {"clip": CLIP.hi, "sigma": HALF}
 ALWAYS_CLIPS = {"clip": CLIP.lo, "sigma": HALF}
 
 
+def _sends(n: int) -> int:
+    return 32 * n
+
+
 class Dpsgd(LaplaceMechanism):
     """One noisy gradient for every feature."""
 
@@ -22,16 +26,9 @@ class Dpsgd(LaplaceMechanism):
     about = "Algorithm 2 as printed: Laplace noise on the clipped z-gradient"
     style = Style("-.", "o", "#0072b2")
     forms = (
-        Form(
-            *("dpsgd", "DP-SGD (Algorithm 2)", PAPER, "dpsgd.dpsgd", PAPER_C), random="stride", sends=lambda n: 32 * n
-        ),
-        Form(
-            *("dpsgd-lean", "DP-SGD, not clipped", LEAN, "dpsgd_lean.dpsgd_lean", NEVER_CLIPS), sends=lambda n: 32 * n
-        ),
-        Form(
-            *("dpsgd-lean-clipped", "DP-SGD, clipped", LEAN, "dpsgd_lean.dpsgd_lean", ALWAYS_CLIPS, True),
-            sends=lambda n: 32 * n,
-        ),
+        Form("dpsgd", "DP-SGD (Algorithm 2)", PAPER, "dpsgd.dpsgd", PAPER_C, random="stride", sends=_sends),
+        Form("dpsgd-lean", "DP-SGD, not clipped", LEAN, "dpsgd_lean.dpsgd_lean", NEVER_CLIPS, sends=_sends),
+        Form("dpsgd-lean-clipped", "DP-SGD, clipped", LEAN, "dpsgd_lean.dpsgd_lean", ALWAYS_CLIPS, True, sends=_sends),
     )
     as_printed = "dpsgd"
     as_shipped = "dpsgd-lean"

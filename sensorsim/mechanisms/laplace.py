@@ -1,8 +1,7 @@
 """Mechanisms with Laplace noise: how their spend adds up, and noise on the lattice of the kernels.
 
-Noise is drawn as whole numbers, exactly (noise/host_noise.py), and added to whole numbers; only then is the sum
-made a float. So what is released has the likelihood ratios that the epsilon promises, to the last bit, with delta = 0:
-noise that is drawn and added in floats has not, since most of its sums cannot come from another record at all.
+Noise is drawn as whole numbers, exactly (noise/host_noise.py), and added to whole numbers; only then is the sum made a
+float. So what is released keeps its epsilon to the last bit, with delta = 0; noise that is added in floats does not.
 """
 
 import math

@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sensorsim._util.errors import InputError
 from sensorsim.accounting.composition import Covers, Spent, Use, check, released
+from sensorsim.language.kernel import Kernel
 from sensorsim.mechanisms.base import LINEAR, Mechanism, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.laplace import on_lattice
-
-if TYPE_CHECKING:
-    from sensorsim.language.kernel import Kernel
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.noise.kinds import kind_of
+from sensorsim.noise.noise_table import NoiseTable, budget_of, certified, ready_table
 
 # The forms are counted with the sizes of the ready tables at epsilon 1.6: one bit where every feature is released,
 # 5 knots and 5 symbols where one is.
@@ -27,19 +26,14 @@ class Release(Mechanism):
     about = "one certified release of every feature, drawn once per record; everything after it is post-processing"
     style = Style("-", "D", "#009e73")
     aliases: ClassVar[tuple[str, ...]] = ("exact",)
-    forms: ClassVar[tuple[Form, ...]] = (
-        Form("release", "release, all features, one bit", LEAN, "rows_bit.release_rows_bit", sends=lambda n: n),
-        Form(
-            *("release-rows", "release, rows by thresholds", LEAN, "rows_search.release_rows_search"),
-            lengths=SIZE,
-            sends=lambda n: 3 * n,
-        ),
-        Form(
-            *("release-lookup", "release, rows by one load", LEAN, "rows_lookup.release_rows_lookup"),
-            lengths={"knot_bits": 2},
-            sends=lambda n: 3 * n,
-        ),
-        Form("release-stairs", "release, stairs", LEAN, "stairs.release_stairs", sends=lambda n: 24 * n),
+    forms = tuple(
+        Form(name, f"release, {how}", LEAN, f"{module}.release_{module}", lengths=lengths, sends=sends)
+        for name, how, module, lengths, sends in (
+            ("release", "all features, one bit", "rows_bit", {}, lambda n: n),
+            ("release-rows", "rows by thresholds", "rows_search", SIZE, lambda n: 3 * n),
+            ("release-lookup", "rows by one load", "rows_lookup", {"knot_bits": 2}, lambda n: 3 * n),
+            ("release-stairs", "stairs", "stairs", {}, lambda n: 24 * n),
+        )
     )
     as_shipped = "release-rows"
     options: ClassVar[tuple[str, ...]] = ("epsilon", "estimator", "redraw", "forward", "kind", "map", "release_sees")
@@ -57,17 +51,17 @@ class Release(Mechanism):
         covers = Covers.RELEASE if use.forward == "released" else Covers.COEFFICIENTS
         return released(use, covers, f"the forward pass reads {use.forward} values")
 
-    def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
+    def kernel(self, variant: str, table: NoiseTable | None = None) -> Kernel:
         """Return the kernel that draws from this table; without one, rows by thresholds."""
         return table.kernel(self.name) if table and table.for_releases else super().kernel(variant)
 
-    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+    def observed(self, sources: Any, table: NoiseTable, words: Any = None) -> Any:
         return sources.certified_source(table, self.name == "sampled", words)
 
     def features_per_record(self, config: Any, n: int) -> int:
         return n
 
-    def table(self, config: Any, n: int) -> "NoiseTable":
+    def table(self, config: Any, n: int) -> NoiseTable:
         """Return the table of a training configuration."""
         return table_for(config.kind, config.epsilon, n, self.features_per_record(config, n))
 
@@ -106,7 +100,7 @@ class Release(Mechanism):
             drawn["weight"] = torch.from_numpy(weight).reshape(x.shape)
         return drawn
 
-    def records(self, x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
+    def records(self, x: Any, table: NoiseTable, seed: Any) -> tuple[Any, Any]:
         """Return unbiased estimates, and which features they are of."""
         import numpy as np
 
@@ -133,14 +127,11 @@ class Release(Mechanism):
 
 
 @lru_cache(maxsize=64)
-def table_for(kind: str, epsilon: float, n: int, k: int) -> "NoiseTable":
+def table_for(kind: str, epsilon: float, n: int, k: int) -> NoiseTable:
     """Return the table of a record that releases k of n features: the one that ships, or one made for it.
 
     A table for one feature of a record is the same for any number of features.
     """
-    from sensorsim.noise.kinds import kind_of
-    from sensorsim.noise.noise_table import budget_of, certified, ready_table
-
     if k == 1 or k == n == 14:
         try:
             return replace(ready_table(epsilon, "all" if k > 1 else 1, kind), features=n)

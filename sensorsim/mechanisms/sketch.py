@@ -4,17 +4,15 @@ The first part teaches means, the second covariance. Every record is in one part
 that goes through a certified table: what it spends is what `sampled` spends.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from sensorsim._util.errors import InputError
+from sensorsim.language.kernel import Kernel
 from sensorsim.mechanisms.base import Style
 from sensorsim.mechanisms.form import LEAN, Form
 from sensorsim.mechanisms.release import SIZE
 from sensorsim.mechanisms.sampled import Sampled
-
-if TYPE_CHECKING:
-    from sensorsim.language.kernel import Kernel
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.noise.noise_table import NoiseTable
 
 DIRECTION_BITS = 10  # of a wearable's 14 features
 
@@ -26,7 +24,7 @@ class Sketch(Sampled):
     title = "sketch, means then covariance"
     about = "part of the records release one feature; the others one noisy square along a public direction (covariance)"
     style = Style("-", "h", "#332288")
-    aliases: ClassVar[tuple[str, ...]] = ()
+    aliases = ()
     forms = (
         Form(
             *("sketch", "1 square along a direction", LEAN, "sketch.sketch_rows_search"),
@@ -39,11 +37,11 @@ class Sketch(Sampled):
     audited = False
     options = ("epsilon", "estimator", "kind", "map", "release_sees", "share")
 
-    def kernel(self, variant: str, table: "NoiseTable | None" = None) -> "Kernel":
+    def kernel(self, variant: str, table: NoiseTable | None = None) -> Kernel:
         """Return the sketch with the draw of thresholds; a sensor package takes any certified table."""
         return self.forms[0].kernel
 
-    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+    def observed(self, sources: Any, table: NoiseTable, words: Any = None) -> Any:
         """Refuse: an observer sees one release of one number, as of a record of one feature."""
         raise InputError("a sketch is released as one feature is; audit sampled with the same table.")
 

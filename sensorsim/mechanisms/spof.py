@@ -4,7 +4,7 @@
 alpha3 = 0.5x - 0.25; what holds is 1/8 for every x, and `release` uses that.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sensorsim.accounting import sensitivities as sensitivity
 from sensorsim.accounting.composition import Part, Use, laplace
@@ -12,10 +12,7 @@ from sensorsim.kernels.formats import FRAC
 from sensorsim.mechanisms.base import Sensitivity, Style, Tensor
 from sensorsim.mechanisms.form import LEAN, PAPER, Form
 from sensorsim.mechanisms.laplace import FINE, LaplaceMechanism, lattice_scale, on_lattice
-
-if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
-
+from sensorsim.noise.noise_table import NoiseTable
 
 AUDITED_VARIANTS = ("lean", "prefetch", "shared")  # that an audit can watch beside the printed mechanism
 
@@ -56,7 +53,7 @@ class Spof(LaplaceMechanism):
     def parts(self, use: Use, scale: float) -> list[Part]:
         return [(1 / scale, laplace, use.features), (0.5 / scale, laplace, use.features)]
 
-    def observed(self, sources: Any, table: "NoiseTable", words: Any = None) -> Any:
+    def observed(self, sources: Any, table: NoiseTable, words: Any = None) -> Any:
         return sources.spof(table, words)
 
     def draw(self, x: Tensor, config: Any, source: Any) -> dict[str, Tensor]:

@@ -60,9 +60,8 @@ def hybrid_sd(epsilon: float) -> float:
 def best_known_sd(epsilon: float) -> float | None:
     """Return the sd of the best mechanism that a fine linear program found, up to epsilon 8; None above.
 
-    Below 0.05 it is one bit, which the program improves by 2 in 10,000 at 0.05 and less towards 0. Between the points
-    of best_sd.csv the logarithm is interpolated along epsilon. It is convex there, so the result is above what the
-    program finds, by 0.13 % at most.
+    Below 0.05 it is one bit, which the program improves by 2 in 10,000 at most. Between the points of best_sd.csv its
+    logarithm, which is convex, is interpolated: at most 0.13 % above what the program finds.
     """
     points = _points()
     if epsilon < points[0][0]:
@@ -76,8 +75,7 @@ def best_known_sd(epsilon: float) -> float | None:
 
 def baseline_sds(epsilon: float) -> dict[str, Any]:
     """Return the standard deviations of all baselines at one epsilon, by name."""
-    found = (best_known_sd, hybrid_sd, piecewise_sd, one_bit_sd, laplace_sd)
-    return {baseline.__name__: baseline(epsilon) for baseline in found}
+    return {f.__name__: f(epsilon) for f in (best_known_sd, hybrid_sd, piecewise_sd, one_bit_sd, laplace_sd)}
 
 
 @functools.lru_cache(maxsize=1)
@@ -88,10 +86,7 @@ def _points() -> list[tuple[float, float]]:
 
 
 def fine_sd(epsilon: float) -> float:
-    """Solve the fine linear program: knots and values so dense that more of them gain little. Seconds to a minute.
-
-    The result is what its counts reach, at the worst x between the knots too: a mechanism, not a bound.
-    """
+    """Solve the fine linear program: the sd of a mechanism at its worst x, which more knots and values hardly lower."""
     import numpy as np
 
     from sensorsim.noise.rows_design import Program
@@ -113,10 +108,8 @@ def fine_sd(epsilon: float) -> float:
 
 def table_text() -> str:
     """Compute the text of best_sd.csv; about ten minutes."""
-    command = """python -c "from sensorsim.noise.baseline import table_text as t; print(t(), end='')" """.strip()
-    head = (
-        f"# Worst standard deviation of the best unbiased epsilon-private estimate found, range 1. Made by: {command}"
-    )
+    head = "# Worst standard deviation of the best unbiased epsilon-private estimate found, range 1. Made by: "
+    head += """python -c "from sensorsim.noise.baseline import table_text as t; print(t(), end='')\""""
     return "\n".join([head, "epsilon,sd", *(f"{e:g},{fine_sd(e):.7g}" for e in EPSILONS)]) + "\n"
 
 

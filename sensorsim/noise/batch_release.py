@@ -12,10 +12,10 @@ import numpy.typing as npt
 from sensorsim._util.errors import InputError
 from sensorsim.datasets.public_ranges import as_numbers, quantised
 from sensorsim.noise.certificate import certify
+from sensorsim.noise.noise_table import NoiseTable
 
 if TYPE_CHECKING:
     from sensorsim.language.numba_backend.generators import Seed
-    from sensorsim.noise.noise_table import NoiseTable
 
 Records = npt.NDArray[np.uint16]
 Values = npt.NDArray[Any]  # symbols of a rows table, numbers in Q15 of a stairs table
@@ -24,7 +24,7 @@ Picks = npt.NDArray[np.uint32]
 
 def release_records(
     x: Records,
-    table: "NoiseTable",
+    table: NoiseTable,
     seed: "Seed" = None,
     threads: int = 1,
     generator: str = "chacha20",
@@ -34,11 +34,9 @@ def release_records(
 ) -> Values:
     """Release every feature of every row of x, whole numbers in Q15 or floats in 0 … 1.
 
-    `table.estimate` gives unbiased estimates of x. A 16-bit number above 32768 counts as 1, as on the sensor: it stays
-    within the certificate. `ss.release` refuses it, since its estimate would be wrong.
-
-    The table is proved first, for any file; `unproved` is for audits of tables that are not private. `word` gives the
-    random words instead of a generator, for tests and audits.
+    A 16-bit number above 32768 counts as 1, as on the sensor: it stays within the certificate. The table is proved
+    first; `unproved` is for audits of tables that are not private. `word` gives the random words instead of a
+    generator, for tests and audits.
     """
     x = _records(x)
     n = x.shape[1]
@@ -48,15 +46,14 @@ def release_records(
             f"--release {n}, or release fewer."
         )
     given = {"x": x} if word is None else {"x": x, "word": word}
-    y: Values = _run(table, "release", unproved, given, {"y": out}, generator=generator, seed=seed, threads=threads)[
-        "y"
-    ]
-    return y
+    made = _run(table, "release", unproved, given, {"y": out}, generator=generator, seed=seed, threads=threads)
+    released: Values = made["y"]
+    return released
 
 
 def sampled_records(
     x: Records,
-    table: "NoiseTable",
+    table: NoiseTable,
     seed: "Seed" = None,
     threads: int = 1,
     generator: str = "chacha20",
@@ -78,7 +75,7 @@ def sampled_records(
 
 
 def _run(
-    table: "NoiseTable", mechanism: str, unproved: bool, given: dict[str, Any], buffers: dict[str, Any], **how: Any
+    table: NoiseTable, mechanism: str, unproved: bool, given: dict[str, Any], buffers: dict[str, Any], **how: Any
 ) -> dict[str, Any]:
     """Prove a table and run its kernel; a table without a kernel is refused by `arguments`."""
     if not unproved and table.for_releases and not certify(table).holds(table.epsilon):

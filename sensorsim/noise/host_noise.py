@@ -1,8 +1,7 @@
 """Noise drawn on the host: uniform words, floats, normals, and exact discrete Laplace noise.
 
-Words come from the ChaCha20 of the kernels, with a key of the operating system or a seed. With a key of the operating
-system they are computationally indistinguishable from uniform, so noise made from them may protect a record. A seed
-reproduces the same words for a replication; anyone who knows it can remove the noise.
+Words come from the ChaCha20 of the kernels. With a key of the operating system noise made from them may protect a
+record. A seed reproduces the same words for a replication; anyone who knows it can remove the noise.
 
 Discrete Laplace noise is P(z) = (1 - p)/(1 + p)·p^|z| with p = exp(-1/t), t a whole number. For whole numbers y and y'
 with |y - y'| <= d, the likelihood ratio of every output of y + z and y' + z is at most exp(d/t): pure epsilon d/t,
@@ -54,6 +53,7 @@ class Words(Single):
     """A stream of words, shared by threads; each word is given once. `private` is True only without a seed."""
 
     instead = "make a stream of its own instead"
+    _block: npt.NDArray[np.uint64]  # words that are left
 
     def __init__(self, seed: "Seed" = None) -> None:
         from sensorsim.language.numba_backend.generators import generator_fill
@@ -61,7 +61,6 @@ class Words(Single):
         self.private = seed is None
         self._seed = seed
         self._fill = generator_fill("chacha20")
-        self._block = np.empty(BLOCK, np.uint64)
         self._number = 0
         self._key()
 
@@ -69,19 +68,19 @@ class Words(Single):
         """Return the next words of the stream: 3 and then 5 are the same words as 8."""
         if count < 0:
             raise InputError(f"{count} words were requested; request 0 or more.")
-        taken = np.empty(count, np.uint64)
         with self.one_at_a_time:
             if self.private and self._process != process():
                 self._key()  # a forked process has the key of its parent, and would give the same noise
-            done = 0
-            while done < count:
-                if self._used == BLOCK:
-                    self._refill()
-                some = min(count - done, BLOCK - self._used)
-                taken[done : done + some] = self._block[self._used : self._used + some]
-                self._used += some
-                done += some
-        return taken
+            parts, left = [self._block[:0]], count
+            while left:
+                if not self._block.size:
+                    self._block = np.empty(BLOCK, np.uint64)
+                    self._fill(self._block.view(np.uint32), self._state, self._number)
+                    self._number += 1
+                parts.append(self._block[:left])
+                self._block = self._block[left:]
+                left -= parts[-1].size
+            return np.concatenate(parts)
 
     def uniform(self, shape: Shape) -> npt.NDArray[np.float64]:
         """Return numbers in (0, 1): 53 bits of a word over 2^53. A 0 is drawn again, so logarithms are finite."""
@@ -102,12 +101,7 @@ class Words(Single):
 
         self._state = generator_state(self._seed)
         self._process = process()
-        self._used = BLOCK  # of the block: it is filled when the first word is taken
-
-    def _refill(self) -> None:
-        self._fill(self._block.view(np.uint32), self._state, self._number)
-        self._number += 1
-        self._used = 0
+        self._block: npt.NDArray[np.uint64] = np.empty(0, np.uint64)  # words that are left
 
 
 def _size(shape: Shape) -> int:

@@ -1,27 +1,21 @@
 """Figures of noise tables. matplotlib is imported when one is drawn."""
 
+import io
 import os
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sensorsim.noise.baseline import Peers
-    from sensorsim.noise.kinds.rows_table import RowsTable
-    from sensorsim.noise.kinds.sample_table import CountedTable, SampleTable
-    from sensorsim.noise.kinds.stairs_table import StairsTable
+from sensorsim.noise.baseline import Peers, baseline_sds, error_of_mean, error_of_mean_laplace, mostly_unclamped
+from sensorsim.noise.noise_table import ready_table
 
 BLUE, RED, GREY, LIGHT = "#1f5fa8", "#c0392b", "#888888", "#d0d0d0"
-PAPER = {
-    "boxstyle": "round,pad=0.15",
-    "facecolor": "white",
-    "edgecolor": "none",
-}  # behind text
+PAPER = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}  # behind text
 MOST_NEEDED = 3.2  # upper limit of the axis of records
 
 
-def stairs_figure(table: "StairsTable") -> Any:
+def stairs_figure(table: Any) -> Any:
     """Draw three panels: the noise against Laplace, the privacy loss of every output, the atoms at the ends."""
     figure, axes = canvas(3, width=12)
     outputs, from_0, from_1 = _pair(table.on_coarse_lattice())
@@ -37,7 +31,7 @@ def stairs_figure(table: "StairsTable") -> Any:
     return figure
 
 
-def samples_figure(table: "SampleTable") -> Any:
+def samples_figure(table: Any) -> Any:
     """Draw three panels: the noise against Laplace, the privacy loss of every output, the support mismatch."""
     figure, axes = canvas(3, width=12)
     outputs, from_0, from_1 = _pair(table)
@@ -56,7 +50,7 @@ def samples_figure(table: "SampleTable") -> Any:
     return figure
 
 
-def rows_figure(table: "RowsTable") -> Any:
+def rows_figure(table: Any) -> Any:
     """Draw three panels: probability of each symbol against x, its largest privacy loss, sd of the estimate."""
     from matplotlib import colormaps
 
@@ -80,8 +74,11 @@ def rows_figure(table: "RowsTable") -> Any:
     axes[1].set_ylim(0, 1.2 * float(table.share))
     _legend(axes[1])
     fine = [Fraction(k, 256) for k in range(257)]
-    for name, line, value in _levels(float(table.share)):
-        axes[2].axhline(value, color="black", linewidth=1, linestyle=line, label=name)
+    known = (("hybrid_sd", "hybrid", "-."), ("laplace_sd", "Laplace", ":"), ("best_known_sd", "best known", "--"))
+    sds = baseline_sds(float(table.share))
+    for key, name, line in sorted(known, key=lambda level: -(sds[level[0]] or 0.0)):
+        if sds[key] is not None:
+            axes[2].axhline(sds[key], color="black", linewidth=1, linestyle=line, label=name)
     axes[2].plot([float(v) for v in fine], [float(rows.variance(v)) ** 0.5 for v in fine], color=BLUE, label="rows")
     axes[2].set(title="standard deviation of the estimate", xlabel="x", ylabel="in ranges of x", xlim=(0, 1))
     axes[2].set_ylim(bottom=0)
@@ -91,17 +88,7 @@ def rows_figure(table: "RowsTable") -> Any:
     return figure
 
 
-def _levels(share: float) -> list[tuple[str, str, float]]:
-    """Return the baselines of a rows table: name, line style, standard deviation; the largest first."""
-    from sensorsim.noise import baseline
-
-    best = baseline.best_known_sd(share)
-    found = [("hybrid", "-.", baseline.hybrid_sd(share)), ("Laplace", ":", baseline.laplace_sd(share))]
-    known = [("best known", "--", best)] if best is not None else []
-    return sorted([*found, *known], key=lambda level: -level[2])
-
-
-def records_figure(found: "list[Peers]", runs: int = 2000) -> Any:
+def records_figure(found: list[Peers], runs: int = 2000) -> Any:
     """Draw two panels: measured error of a mean against records, and records for the same error against epsilon."""
     figure, axes = canvas(2, width=12)
     _error_panel(axes[0], runs=runs)
@@ -134,9 +121,6 @@ def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 20
     """Draw the error that the kernels deliver at one epsilon: rows need half the records of stairs."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    from sensorsim.noise.baseline import error_of_mean, error_of_mean_laplace, mostly_unclamped
-    from sensorsim.noise.noise_table import ready_table
-
     records = [2**k for k in range(3, 10)]
     tables = (
         ("stairs, 1 in 10 clamped", mostly_unclamped(epsilon), ":", "."),
@@ -163,7 +147,7 @@ def _error_panel(axis: Any, epsilon: str = "1.6", x: float = 0.5, runs: int = 20
     _legend(axis)
 
 
-def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
+def _pair(table: Any) -> tuple[Any, Any, Any]:
     """Return outputs in units of the range, and the number of draws that give each at x = 0 and at x = 1."""
     D = 1 << table.frac_bits
     (values0, counts0), (values1, counts1) = table.distribution(0), table.distribution(D)
@@ -174,7 +158,7 @@ def _pair(table: "CountedTable") -> tuple[Any, Any, Any]:
     return values / D, both[0], both[1]
 
 
-def _shares(table: "CountedTable", width: float) -> tuple[Any, Any]:
+def _shares(table: Any, width: float) -> tuple[Any, Any]:
     """Return the noise values in ranges of x, and their density."""
     values = np.array([v for v, _ in table.counts]) * width
     return values, np.array([c for _, c in table.counts]) / table.entries / width
@@ -196,14 +180,8 @@ def _loss_panel(axis: Any, allowed: float, outputs: Any, from_0: Any, from_1: An
     axis.plot(outputs[both], loss, line, color=BLUE, markersize=2, label="loss of an output")
     one_only = seen & ~both
     if one_only.any():
-        axis.plot(
-            outputs[one_only],
-            np.where(from_0[one_only] > 0, top, -top),
-            "|",
-            color=RED,
-            markersize=6,
-            label="gives x away",
-        )
+        heights = np.where(from_0[one_only] > 0, top, -top)
+        axis.plot(outputs[one_only], heights, "|", color=RED, markersize=6, label="gives x away")
     for sign in (1, -1):
         axis.axhline(sign * allowed, color="black", linewidth=1, linestyle="--", label="allowed" if sign > 0 else None)
     axis.set(title="privacy loss, x = 0 against x = 1", xlabel="output, in ranges of x", ylabel="log likelihood ratio")
@@ -256,20 +234,15 @@ def canvas(panels: int, width: float) -> tuple[Any, Any]:
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure; a .png in 64 colours."""
+    from PIL import Image
+
     from sensorsim._util.drawing import picture
     from sensorsim._util.files import suffix_of, write_whole
 
     form = suffix_of(path, ".svg")[1:]
     drawn = picture(figure, form, 120)
-    write_whole(path, _few_colours(drawn) if form == "png" else drawn)
-
-
-def _few_colours(png: bytes) -> bytes:
-    """Reduce a picture to 64 colours, enough for lines and text, in a third of the bytes."""
-    import io
-
-    from PIL import Image
-
-    smaller = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(64).save(smaller, "png", optimize=True)
-    return smaller.getvalue()
+    if form == "png":  # 64 colours are enough for lines and text, in a third of the bytes
+        smaller = io.BytesIO()
+        Image.open(io.BytesIO(drawn)).convert("RGB").quantize(64).save(smaller, "png", optimize=True)
+        drawn = smaller.getvalue()
+    write_whole(path, drawn)

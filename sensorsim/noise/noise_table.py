@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from importlib import import_module
@@ -16,7 +16,10 @@ from sensorsim._util.hints import did_you_mean
 from sensorsim._util.results import Shown
 from sensorsim._util.terminal import counted
 from sensorsim.kernels.formats import FRAC, N
-from sensorsim.noise.certificate import Certificate
+from sensorsim.language.arguments import array_length
+from sensorsim.language.kernel import Kernel, reachable
+from sensorsim.noise.baseline import baseline_sds
+from sensorsim.noise.certificate import Certificate, certify
 from sensorsim.noise.kinds import DEFAULT, KINDS, kind_of
 
 if TYPE_CHECKING:
@@ -24,12 +27,31 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from sensorsim.language.kernel import Kernel
-
 READY_EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1", "1.6", "3.2", "6.4")
 MOST_FEATURES = N.hi
 OPTIONS = {"most_clamped": "clamped", "limit_scales": "limit"}  # names on the command line
 WORD_BITS = 31  # sums of a release must fit a signed 32-bit word
+
+
+SCHEMA_VERSION = 2
+LOCAL = "local, per record"
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """Standard deviations of an unbiased estimate of one released feature, in ranges of x; None where unknown."""
+
+    secret_bits: int  # per value
+    value_bits: int  # of one value on the air
+    bits_on_air: int  # of a record: its values, and which features they are of
+    table_bytes: int
+    estimate_sd: float | None  # at the x where it is largest
+    estimate_sd_mean: float | None  # root of the mean variance over all x
+    best_known_sd: float | None  # the best that a linear program found for this epsilon
+    hybrid_sd: float
+    piecewise_sd: float
+    one_bit_sd: float
+    laplace_sd: float
 
 
 class StoredCounts(NamedTuple):
@@ -84,7 +106,7 @@ class NoiseTable(Shown):
         """Return what proofs/KIND.v needs of the table, by name and type; nothing for a kind without a pure epsilon."""
         return {}
 
-    def extremes(self) -> "Sequence[Sequence[int]]":
+    def extremes(self) -> Sequence[Sequence[int]]:
         """Return counts over the outputs at some inputs; a release of any other input can be computed from these.
 
         It is a mixture of some of them, with probabilities that do not depend on the input, or post-processing.
@@ -96,7 +118,7 @@ class NoiseTable(Shown):
         """Return the module of the kernels that draw from this table."""
         raise InputError(f"a release needs a rows or stairs table, not a {self.kind} one; make it with --kind rows.")
 
-    def kernel(self, mechanism: str) -> "Kernel":
+    def kernel(self, mechanism: str) -> Kernel:
         """Return the kernel by which a mechanism, `release` or `sampled`, draws from this table."""
         module, one = self.kernels, "_one" if mechanism == "sampled" and self.release == 1 else ""
         found: Kernel = getattr(import_module(f"sensorsim.kernels.{module}"), f"{mechanism}_{module}{one}")
@@ -137,8 +159,6 @@ class NoiseTable(Shown):
 
     def check_kernels(self) -> None:
         """Check that the arguments of the table are in the ranges for which its kernels are proved."""
-        from sensorsim.language.arguments import array_length
-
         given = self.arguments()
         for kernel in (self.kernel("release"), self.kernel("sampled")):
             lengths = {name: value for name, value in given.items() if name in kernel.lengths}
@@ -155,10 +175,8 @@ class NoiseTable(Shown):
         """Return what a receiver of the released values must know, as lines of a comment."""
         return []
 
-    def takes(self, kernel: "Kernel") -> bool:
+    def takes(self, kernel: Kernel) -> bool:
         """Return whether a kernel draws from such a table."""
-        from sensorsim.language.kernel import reachable
-
         name, values = self.c_array()
         needed = {name} if values else set(self.bound_constants())
         ours = reachable([self.kernel("release"), self.kernel("sampled")])
@@ -175,7 +193,7 @@ class NoiseTable(Shown):
         """
         raise NotImplementedError
 
-    def worst_inputs(self) -> "Sequence[int]":
+    def worst_inputs(self) -> Sequence[int]:
         """Return the x_q among which two have the certified likelihood ratio; none where it is an upper bound."""
         return ()
 
@@ -240,27 +258,52 @@ class NoiseTable(Shown):
         return f"{self.kind} table: {self.release} of {counted(self.features, 'feature')} of a record"
 
     def facts(self) -> dict[str, str]:
-        from sensorsim.noise.table_report import table_facts
-
-        return table_facts(self)
+        about = self.delivered()
+        facts = {"protects": f"{self.promise()}; {LOCAL}"}
+        if about.estimate_sd is not None:
+            beside = f", {about.estimate_sd / about.best_known_sd:.3f} of the best known" if about.best_known_sd else ""
+            facts["sd of an estimate"] = f"{about.estimate_sd:.4g} ranges of x at the worst x{beside}"
+        facts["firmware stores"] = f"{about.table_bytes} bytes; {about.secret_bits} secret bits a draw"
+        facts["on the air"] = f"{about.bits_on_air} bits a record"
+        return facts
 
     def promise(self) -> str:
         """Prove the table and say what it protects."""
-        from sensorsim.noise.table_report import promise
+        try:
+            proof = certify(self)
+        except InputError as error:
+            return f"NOTHING IS PROVED: {error}"
+        if proof.holds(self.epsilon):
+            return f"epsilon {proof.epsilon_record} per record, proved now"
+        return f"NOT PRIVATE: it does not keep its nominal epsilon {self.epsilon}"
 
-        return promise(self)
+    def delivered(self) -> Delivered:
+        """Return sizes and accuracy, and the baselines at the epsilon of one released feature."""
+        names = ("secret_bits", "value_bits", "bits_on_air", "table_bytes", "estimate_sd", "estimate_sd_mean")
+        own: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Delivered(**own, **baseline_sds(float(self.share)))
+
+    def row(self) -> dict[str, Any]:
+        """Return parameters, the certificate computed now with exact numbers as text, and accuracy, as one row."""
+        known = {name: getattr(self, name) for name in ("kind", "features", "release", "frac_bits")}
+        proof = {name: None if value is None else str(value) for name, value in asdict(certify(self)).items()}
+        return {"epsilon": str(self.epsilon)} | known | proof | asdict(self.delivered()) | self.details()
 
     def to_dict(self) -> dict[str, Any]:
         """Return parameters, certificate and accuracy, as `sensorsim noise check --format json` prints them."""
-        from sensorsim.noise.table_report import table_dict
-
-        return table_dict(self)
+        return {"schema_version": SCHEMA_VERSION, **self.row()}
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return every symbol or value that can be released, with its probability at x = 0, 1/2 and 1."""
-        from sensorsim.noise.table_report import table_frame
+        """Return every value that can be released, and its probability at x = 0, 1/2 and 1."""
+        import pandas as pd
 
-        return table_frame(self)
+        shares = {}
+        for x in (0.0, 0.5, 1.0):
+            values, counts = self.distribution(round(x * (1 << self.frac_bits)))
+            shares[x] = dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
+        every = sorted(set().union(*shares.values()))
+        columns = {f"probability_at_{x:g}": [share.get(value, 0.0) for value in every] for x, share in shares.items()}
+        return pd.DataFrame({"value": every, **columns})
 
     @property
     def share(self) -> Fraction:

@@ -7,14 +7,11 @@ particular to a table is checked there by computation. `coqc FILE.v` (8.16 or la
 
 import hashlib
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from sensorsim._util.errors import InputError
 from sensorsim.noise.certificate import EVERY_PAIR, certify
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.noise.table_file import table_bytes
-
-if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
 
 HEAD = """(* {title}
    Theorem `certificate` at the end: a record is {epsilon}-DP with delta = 0, for any two records.
@@ -27,7 +24,7 @@ Open Scope Z_scope.
 """
 
 
-def rocq_text(table: "NoiseTable") -> str:
+def rocq_text(table: NoiseTable) -> str:
     """Return the certificate of a table as a Rocq file; raise InputError where it has no pure epsilon."""
     certificate = certify(table)
     definitions = table.rocq_definitions()

@@ -53,10 +53,9 @@ def design(
     bits: int = 16,
     most_bytes: int | None = None,
 ) -> Rows:
-    """Design rows with ratio() <= exp(epsilon), proved in integers, as small as the goals allow.
+    """Design rows with ratio() <= exp(epsilon), proved in integers, as small as the goals allow; above 8 those for 8.
 
-    `most_bytes` limits Rows.table_bytes: 600 unless given, 2304 for a look-up (bits = 8). The table for an epsilon
-    above 8 is that for 8.
+    `most_bytes` limits Rows.table_bytes: 600 unless given, 2304 for a look-up (bits = 8).
     """
     if epsilon <= 0:
         raise InputError(f"epsilon must be above 0, got {float(epsilon):g}; 0.1 to 8 is usual.")
@@ -113,8 +112,7 @@ def one_bit(epsilon: Fraction, bits: int = 16) -> Rows:
 def _groups(symbols: int | None, knots: int | None, bits: int, most: int) -> list[list[tuple[int, int]]]:
     """Return sizes (knots, symbols) that fit, smallest first, in one group for each number of knots.
 
-    Three symbols are tried only on request: where they are good, one bit is as good. Only the finest tables are
-    mirrored: they are worth two instructions on the device.
+    Three symbols are tried only on request, for one bit is as good. Only the finest tables are mirrored.
     """
     groups = []
     for k in (3, 5, 9, 17, 33) if knots is None else (knots,):
@@ -142,15 +140,12 @@ def _candidates(epsilon: Fraction, goal: float, groups: list[list[tuple[int, int
 
 @lru_cache(maxsize=256)
 def _settled(epsilon: Fraction, knots: int, symbols: int) -> tuple[float, tuple[float, ...]]:
-    """Return the worst standard deviation, range 1, and the positive values, range -1..1, before rounding.
-
-    Starts are evenly spread values, and denser ones outside, to the end of the piecewise mechanism.
-    """
+    """Return the worst standard deviation, range 1, and the positive values, range -1..1, before rounding."""
     program = Program(float(exp_bounds(epsilon)[0]), knots, symbols, 1 << 16)
     s = math.exp(float(epsilon) / 2)
     end = (s + 1) / (s - 1)
     even = np.arange(1 + symbols % 2, symbols, 2) / (symbols - 1)  # the positive ones of -1 .. 1
-    found = []
+    found = []  # from evenly spread values, and from denser ones outside, to the end of the piecewise mechanism
     for power, beyond in ((1.0, 1.1), (0.85, 0.9), (0.85, 1.2), (0.5, 0.8)):
         variance, half = _descend(program, (1 + (end - 1) * beyond) * even**power)
         found.append((math.sqrt(variance) / 2, tuple(half.tolist())))
@@ -296,11 +291,9 @@ class Program:
 def whole_table(program: Program, half: Sequence[float], e: Fraction, mirrored: bool) -> Rows | None:
     """Return the best table of whole counts near these positive values, of ratio at most e; None if none was found.
 
-    Either the values are put on a lattice and every row is rounded with its mean exact; or the counts are rounded
-    and the values follow. The first needs slack in the end rows, the second about as many symbols as knots.
+    Either the values are put on a lattice and every row is rounded with its mean exact, or the counts are rounded and
+    the values follow, which takes about as many symbols as knots.
     """
-    if not half:
-        return None
     values = np.array(half)
     tables = [] if program.symbols < 2 * program.rows - 2 else _near(program, values, None, e, mirrored)
     for lattice in _LATTICES[program.total]:
@@ -330,11 +323,7 @@ def _near(program: Program, half: Any, lattice: int | None, e: Fraction, mirrore
 
 
 def _minima(program: Program, half: Any, e: Fraction) -> Iterator[list[int]]:
-    """Yield smallest counts of half the columns, the middle included, to try in order.
-
-    Small ones are rounded one by one. If the end rows leave no choice, the real counts keep a margin from the limits:
-    from e + 1 on, the limits of minima rounded down still enclose them.
-    """
+    """Yield smallest counts of half the columns to try: rounded one by one, then with a margin from the limits."""
     if minima := program.whole_minima(half):
         yield minima
     for margin in (1, 2, int(e) + 2, 2 * int(e) + 8):

@@ -1,15 +1,22 @@
 """Plan a study before anything is built: design, interval, epsilon and energy of a fleet of sensors.
 
-The functions below `Plan` are those that the lines of a plan name to compute a number again.
+The lines of a plan name functions of this package to compute a number again. They are imported on use.
 """
 
-from sensorsim.planning.deployment import Asked
-from sensorsim.planning.estimands import correlation, mean_half, packets, value_sd
-from sensorsim.planning.person_epsilon import group_epsilon, most_anywhere, most_releases
-from sensorsim.planning.study_plan import Plan, plan, record_of, release_cost
-from sensorsim.planning.synthetic_people import column_variance, simulate_model
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "Asked", "Plan", "column_variance", "correlation", "group_epsilon", "mean_half", "most_anywhere", "most_releases",
-    "packets", "plan", "record_of", "release_cost", "simulate_model", "value_sd",
-]  # fmt: skip
+PLACES = {
+    "deployment": ("Asked",),
+    "estimands": ("correlation", "mean_half", "packets", "value_sd"),
+    "person_epsilon": ("group_epsilon", "most_anywhere", "most_releases"),
+    "study_plan": ("Plan", "plan", "record_of", "release_cost"),
+    "synthetic_people": ("column_variance", "simulate_model"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in PLACES.items():
+        if name in names:
+            return getattr(import_module(f"sensorsim.planning.{module}"), name)
+    raise AttributeError(f"module {__name__} has no attribute {name}")

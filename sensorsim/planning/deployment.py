@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import CHIP, RADIO, Budget, Choice, Number, Open, Whole, check_declared, option
 from sensorsim.accounting.composition import LEAST_DELTA
 from sensorsim.costing.chips import DEFAULT_RADIO
-
-if TYPE_CHECKING:
-    from sensorsim.datasets.public_ranges import Range
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.datasets.public_ranges import Range, ranges_for
+from sensorsim.noise.noise_table import MOST_FEATURES, NoiseTable, budget_of
 
 MEAN, COVARIANCE, MODEL = "mean", "covariance", "model"
 GOALS = (MEAN, COVARIANCE, MODEL)
@@ -59,7 +57,7 @@ class Asked:
         0.5, Number(0, 1), "Mean that is planned for, as a share of the range; at 0.5 the interval is widest."
     )
     loss: float = option(0.0, Number(0, below=1), "Share of the packets that are lost.")
-    noise: "NoiseTable | None" = field(default=None, repr=False)  # a given table, in place of the best one
+    noise: NoiseTable | None = field(default=None, repr=False)  # a given table, in place of the best one
     delta: float = option(1e-6, Number(LEAST_DELTA, below=1), "Delta of the epsilon by privacy-loss distributions.")
     chip: str | None = option(None, CHIP, "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
     radio: str = option(DEFAULT_RADIO, RADIO, "What sends: ble-2m, 802154, lora-sf7 …")
@@ -73,8 +71,6 @@ class Asked:
                 "or more --days."
             )
         if self.budget_epsilon is not None:
-            from sensorsim.noise.noise_table import budget_of
-
             object.__setattr__(self, "budget_epsilon", budget_of(self.budget_epsilon, "budget epsilon"))
         if self.goal != MEAN and self.expect != type(self).expect:
             raise InputError(f"--expect is the mean that is planned for, and a {self.goal} has none; leave it out.")
@@ -96,9 +92,6 @@ class Asked:
             )
 
     def _check_features(self) -> None:
-        from sensorsim.datasets.public_ranges import ranges_for
-        from sensorsim.noise.noise_table import MOST_FEATURES
-
         known = {"--features": self.features, "the columns": len(self.columns) or None}
         known["the noise table"] = None if self.noise is None else self.noise.features
         numbers = {name: count for name, count in known.items() if count is not None}

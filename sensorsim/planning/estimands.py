@@ -1,31 +1,29 @@
 """Estimands of a plan: a mean over people, a correlation, or a linear model, each as one object.
 
-A correlation takes two kinds of packets: half of them release features, half of them sketches of the covariance.
-R²·u = s'Σs + noise, and Σ is the regression on the products of the directions' entries (hospital/learning.py). Its
-error has two parts, and more packets reduce only one of them:
-
-    clipping   its bias at this R, simulated on synthetic people (planning/synthetic_people.py)
-    noise      1.96 standard errors, which go with R²·sd(u)/sqrt(sketches)
-
-The R of a plan is the one, of a few, with which their sum is least. About 95 of 100 correlations are within that sum on
-those people: a forecast, not a proved interval. sd(u)² is the table's largest noise and the spread of the squares
-themselves. The hospital's prior is left out: where noise is as small as a plan asks for, it moves little.
+A correlation takes two kinds of packets: half of them release features, half of them sketches of the covariance. Its
+error has two parts, and more packets reduce only the second: the bias by clipping at the sketch's R, simulated on
+synthetic people (planning/synthetic_people.py), and 1.96 standard errors of the noise, which go with R²/sqrt(sketches).
+A plan takes the R, of a few, with which their sum is least. About 95 of 100 correlations are within that sum on those
+people: a forecast, not a proved interval. The hospital's prior is left out.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sensorsim._util.errors import InputError
+from sensorsim.hospital.confidence import law_of, mean_interval, spread_of_people
+from sensorsim.hospital.learning import SQUARES_SPREAD
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MODEL, Asked, given
+from sensorsim.planning.synthetic_people import PEOPLE_CLIPPED, reaches
 
 if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.planning.solve import Design
-    from sensorsim.planning.synthetic_people import Reach
 
 NORMAL_95 = 1.959964  # standard normal quantile of 97.5 %
 MOST_PACKETS = 10**15
@@ -62,50 +60,25 @@ class Correlation:
 
 
 class Estimand:
-    """Something that packets estimate. This base serves a model, whose accuracy is simulated and not solved for."""
+    """Something that packets estimate. This base serves a model, whose accuracy is simulated and not solved for.
+
+    The others also say: `count_for`, the fewest values that reach the accuracy; `design_noise` and `table_noise`, the
+    variance of one value of a design or a table; `predict`, the half width in closed form from packets of k features.
+    """
 
     goal: ClassVar[str] = MODEL
     forms: ClassVar[tuple[str, ...]] = (ROWS,)  # of tables that may serve
+    spread: ClassVar[float] = SQUARES_SPREAD  # variance that people, or squares of a sketch, add to that of one value
+    per_feature: ClassVar[bool] = False  # each feature has its own estimate, so a record may release several
     table_is_quick: ClassVar[bool] = False  # whether a search may make the table of every candidate
     percent: ClassVar[bool] = True  # whether a half width is shown as a percentage
-
-    @property
-    def spread(self) -> float:
-        """Variance that people, or squares of a sketch, add to the noise of one value."""
-        from sensorsim.hospital.learning import SQUARES_SPREAD
-
-        return SQUARES_SPREAD
-
-    def most_released(self, n: int) -> int:
-        """Return how many of n features a record may release."""
-        return 1
-
-    def share(self, table: "NoiseTable") -> Fraction:
-        """Return the share of the packets that one estimated number has."""
-        return Fraction(1)
 
     def check(self, asked: Asked) -> None:
         """Refuse what cannot be planned, or an accuracy that no number of packets reaches."""
 
-    def estimate(self, table: "NoiseTable", asked: Asked, count: int) -> Estimate | Correlation:
+    def estimate(self, table: NoiseTable, asked: Asked, count: int) -> Estimate | Correlation:
         """Return the half width from `count` values."""
         return Estimate(1.0)
-
-    def count_for(self, table: "NoiseTable", asked: Asked) -> int:
-        """Return the fewest values that reach the accuracy."""
-        raise NotImplementedError
-
-    def design_noise(self, design: "Design", asked: Asked) -> float:
-        """Return the variance of one value of a design, for `predict`."""
-        raise NotImplementedError
-
-    def table_noise(self, table: "NoiseTable", asked: Asked) -> float:
-        """Return the variance of one value of a table, for `predict`."""
-        raise NotImplementedError
-
-    def predict(self, noise: float, asked: Asked, packets: float, k: int) -> float:
-        """Predict the half width in closed form, from packets of k features each."""
-        raise NotImplementedError
 
     def format_half(self, half: float) -> str:
         """Format a half width with its unit."""
@@ -131,29 +104,21 @@ class MeanEstimand(Estimand):
 
     goal = MEAN
     forms = (ONE_BIT, ROWS)
+    spread = 0.25  # largest variance of x in 0 … 1
+    per_feature = True
     table_is_quick = True
 
-    @property
-    def spread(self) -> float:
-        return 0.25  # largest variance of x in 0 … 1
-
-    def most_released(self, n: int) -> int:
-        return n
-
-    def share(self, table: "NoiseTable") -> Fraction:
-        return Fraction(table.release, table.features)
-
-    def estimate(self, table: "NoiseTable", asked: Asked, count: int) -> Estimate:
+    def estimate(self, table: NoiseTable, asked: Asked, count: int) -> Estimate:
         sd = float(value_sd(table, asked.expect) / count**0.5) if count else None
         return Estimate(mean_half(table, count, asked.expect), sd)
 
-    def count_for(self, table: "NoiseTable", asked: Asked) -> int:
+    def count_for(self, table: NoiseTable, asked: Asked) -> int:
         return mean_count(table, given(asked.accuracy), asked.expect)
 
     def design_noise(self, design: "Design", asked: Asked) -> float:
         return design.variance - (asked.expect - 0.5) ** 2  # a design predicts about one half
 
-    def table_noise(self, table: "NoiseTable", asked: Asked) -> float:
+    def table_noise(self, table: NoiseTable, asked: Asked) -> float:
         return value_sd(table, asked.expect) ** 2
 
     def predict(self, noise: float, asked: Asked, packets: float, k: int) -> float:
@@ -176,23 +141,23 @@ class CorrelationEstimand(Estimand):
         if asked.accuracy is not None:
             _check_reachable(asked.n, asked.accuracy)
 
-    def estimate(self, table: "NoiseTable", asked: Asked, count: int) -> Estimate | Correlation:
+    def estimate(self, table: NoiseTable, asked: Asked, count: int) -> Estimate | Correlation:
         return correlation(table, asked.n, count) if count else Estimate(1.0)
 
-    def count_for(self, table: "NoiseTable", asked: Asked) -> int:
+    def count_for(self, table: NoiseTable, asked: Asked) -> int:
         return correlation_count(table, asked.n, given(asked.accuracy))
 
     def design_noise(self, design: "Design", asked: Asked) -> float:
         return design.variance - self.spread
 
-    def table_noise(self, table: "NoiseTable", asked: Asked) -> float:
+    def table_noise(self, table: NoiseTable, asked: Asked) -> float:
         return float(given(table.estimate_sd) ** 2)
 
     def predict(self, noise: float, asked: Asked, packets: float, k: int) -> float:
         return predicted_correlation(noise, asked.n, packets).half
 
 
-ESTIMANDS: dict[str, Estimand] = {each.goal: each() for each in (MeanEstimand, CorrelationEstimand, Estimand)}
+ESTIMANDS: dict[str, Any] = {each.goal: each() for each in (MeanEstimand, CorrelationEstimand, Estimand)}
 
 
 def packets(devices: int, every: int, budget_days: int, allowed: int, loss: float = 0.0) -> Fraction:
@@ -208,22 +173,17 @@ def fewest(enough: Callable[[int], bool], low: int, most: int) -> int:
         if high >= most:
             raise NoneEnoughError(f"not even {most} would do; ask for less.")
         low, high = high + 1, min(2 * high, most)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return high
+    return low + bisect_left(range(low, high), True, key=enough)
 
 
 # ── a mean ──
 
 
-def mean_half(table: "NoiseTable", count: int, expect: float = 0.5) -> float:
+def mean_half(table: NoiseTable, count: int, expect: float = 0.5) -> float:
     """Return the half width of a mean over people from `count` values of one feature, as a share of the range.
 
     A one-bit table gives an integer number of ones: interpolate between the two next to the expected mean.
     """
-    from sensorsim.hospital.confidence import law_of, mean_interval
-
     law = law_of(table)
 
     def half(mean: float) -> float:
@@ -238,60 +198,46 @@ def mean_half(table: "NoiseTable", count: int, expect: float = 0.5) -> float:
     return beside[0] + (ones - below) * (beside[1] - beside[0])
 
 
-def mean_count(table: "NoiseTable", half: float, expect: float = 0.5) -> int:
+def mean_count(table: NoiseTable, half: float, expect: float = 0.5) -> int:
     """Return the fewest values of a feature whose mean has an interval of this half width."""
     return fewest(lambda count: mean_half(table, count, expect) <= half, 1, MOST_PACKETS)
 
 
-def value_sd(table: "NoiseTable", expect: float = 0.5) -> float:
+def value_sd(table: NoiseTable, expect: float = 0.5) -> float:
     """Return the standard deviation of one value about the mean, for the worst people of that mean."""
-    from sensorsim.hospital.confidence import law_of, spread_of_people
-
     return spread_of_people(law_of(table), expect)
 
 
 # ── a correlation ──
 
 
-def correlation(table: "NoiseTable", n: int, count: int) -> Correlation:
+def correlation(table: NoiseTable, n: int, count: int) -> Correlation:
     """Predict the error of a correlation of n columns from `count` packets, with the best R."""
     return predicted_correlation(given(table.estimate_sd) ** 2, n, count)
 
 
 def predicted_correlation(noise: float, n: int, count: float) -> Correlation:
     """Predict it for a table whose values have this variance."""
-    from sensorsim.planning.synthetic_people import reaches
-
     sketches = count * float(SKETCHED)
-    each = [Correlation(at.reach, at.root, at.bias, _sketch_sd(at, noise) / math.sqrt(sketches)) for at in reaches(n)]
+    each = [Correlation(at.reach, at.root, at.bias, at.sketch_sd(noise) / math.sqrt(sketches)) for at in reaches(n)]
     return min(each, key=lambda one: one.half)
 
 
-def correlation_count(table: "NoiseTable", n: int, half: float) -> int:
+def correlation_count(table: NoiseTable, n: int, half: float) -> int:
     """Return the fewest packets with which a correlation has about this half width."""
-    from sensorsim.planning.synthetic_people import reaches
-
     _check_reachable(n, half)
-    able = [at for at in reaches(n) if at.bias < half]
-    noise = given(table.estimate_sd) ** 2
-    sketches = min((NORMAL_95 * _sketch_sd(at, noise) / (half - at.bias)) ** 2 for at in able)
+    able, noise = [at for at in reaches(n) if at.bias < half], given(table.estimate_sd) ** 2
+    sketches = min((NORMAL_95 * at.sketch_sd(noise) / (half - at.bias)) ** 2 for at in able)
     return math.ceil(sketches / SKETCHED)
 
 
 def _check_reachable(n: int, half: float) -> None:
-    from sensorsim.planning.synthetic_people import PEOPLE_CLIPPED, reaches
-
     least = min(at.bias for at in reaches(n))
     if half <= least:
         raise InputError(
             f"clipping alone takes {least:.2g} of a correlation on {PEOPLE_CLIPPED}, however many packets there are; "
             f"ask for more than that, not {half:g}."
         )
-
-
-def _sketch_sd(at: "Reach", noise: float) -> float:
-    """Return the standard error of a correlation from one sketch."""
-    return at.error * math.sqrt(noise + at.spread)
 
 
 def _digits(value: float) -> str:

@@ -2,30 +2,30 @@
 
 Local: the sensor adds the noise, and nobody has to be trusted. Basic composition adds certified epsilons, with delta 0;
 it holds also for a server that asks adaptively. By privacy-loss distributions less is spent at a small delta, for
-releases that are fixed in advance.
+releases that are fixed in advance. A span of days may begin with any record, and so contain the end of one budget
+period and the start of another; an aligned span begins with a period and may contain fewer releases.
 
-A span of days may begin with any record, and so contain the end of one budget period and the start of another. An
-aligned span begins with a budget period and may contain fewer releases.
-
-Shuffled: the epsilon of a person among the packets of one estimate, apart from the local one. It assumes that packets
-reach the analyst without identity, in a random order, and that losses are independent of the person. It takes as many
-packets as almost every estimate has: those expected less four standard deviations of a Poisson distribution, which is
-wider than the schedule's. A person with a few packets is covered by group privacy.
+Shuffled: the epsilon of a person among the packets of one estimate. It assumes that packets reach the analyst without
+identity, in a random order, and that losses are independent of the person. It takes as many packets as almost every
+estimate has: those expected less four standard deviations of a Poisson distribution.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.terminal import counted
+from sensorsim.accounting.amplification import MOST_PACKETS, shuffled_delta, shuffled_epsilon
+from sensorsim.accounting.composition import of_releases
+from sensorsim.device.schedule import Schedule
+from sensorsim.noise.certificate import certify
 from sensorsim.planning.deployment import Line, given
-
-if TYPE_CHECKING:
-    from sensorsim.device.schedule import Schedule
-    from sensorsim.planning.solve import Settled
+from sensorsim.planning.solve import Settled
 
 MONTH, YEAR = 30, 365
 FEWER = 4  # standard deviations
@@ -73,11 +73,8 @@ class Protects:
     delta: float
 
 
-def protects(settled: "Settled") -> Protects:
+def protects(settled: Settled) -> Protects:
     """Compute the local and the shuffled epsilons of a deployment."""
-    from sensorsim.accounting.composition import of_releases
-    from sensorsim.noise.certificate import certify
-
     asked, schedule = settled.asked, settled.schedule
     period = given(asked.budget_days)
     spans = {"budget period": period, "month": MONTH, "year": YEAR}
@@ -103,27 +100,25 @@ def protects(settled: "Settled") -> Protects:
     return Protects(tuple(found), Shuffled(*shuffled), asked.delta)
 
 
-def most_releases(schedule: "Schedule", period: int, days: int) -> int:
+def most_releases(schedule: Schedule, period: int, days: int) -> int:
     """Return the most releases within days that begin with a budget period."""
     return int(_from_start(schedule, schedule.slots // period * days))
 
 
-def most_anywhere(schedule: "Schedule", period: int, days: int) -> int:
+def most_anywhere(schedule: Schedule, period: int, days: int) -> int:
     """Return the most releases within days that begin with any record; `first` records of them end a period."""
-    import numpy as np
-
     records = schedule.slots // period * days
     first = np.arange(min(schedule.slots, records + 1))
     return int((_within_period(schedule, first) + _from_start(schedule, records - first)).max())
 
 
-def _from_start(schedule: "Schedule", records: Any) -> Any:
+def _from_start(schedule: Schedule, records: Any) -> Any:
     """Return the most releases in `records` records of which the first begins a period."""
     whole, rest = records // schedule.slots, records % schedule.slots
     return whole * min(schedule.allowed, schedule.slots) + _within_period(schedule, rest)
 
 
-def _within_period(schedule: "Schedule", records: Any) -> Any:
+def _within_period(schedule: Schedule, records: Any) -> Any:
     """Return the most releases in `records` consecutive records of one period.
 
     Each stratum has one release, so k releases take k strata. All but the two at the ends are within the records, and
@@ -131,8 +126,6 @@ def _within_period(schedule: "Schedule", records: Any) -> Any:
     at the ends a slot each is enough. So the most is the largest k, up to `allowed`, with
     floor((k-2)·slots/allowed) <= records - 2, which is ceil((records-1)·allowed/slots) + 1.
     """
-    import numpy as np
-
     allowed = min(schedule.allowed, schedule.slots)
     most = -(-(records - 1) * allowed // schedule.slots) + 1
     return np.maximum(0, np.minimum(np.minimum(records, allowed), most))
@@ -140,8 +133,6 @@ def _within_period(schedule: "Schedule", records: Any) -> Any:
 
 def fewest_packets(expected: Fraction) -> int:
     """Return as many packets as almost every estimate has, at least 1; 0 where less than one is expected."""
-    from sensorsim.accounting.amplification import MOST_PACKETS
-
     if expected < 1:
         return 0
     return min(MOST_PACKETS, max(1, math.floor(float(expected) - FEWER * math.sqrt(expected))))
@@ -153,8 +144,6 @@ def group_epsilon(epsilon0: float, n: int, delta: float, packets: int = 1) -> fl
     Group privacy: if one packet changed is (e, d), then P <= exp(e)·P' + d <= exp(e)·(exp(e)·P'' + d) + d for two, and
     so on: k packets are (k·e, d·(1 + exp(e) + … + exp((k-1)·e))). Take the smallest e whose delta is small enough.
     """
-    from sensorsim.accounting.amplification import shuffled_delta, shuffled_epsilon
-
     if type(packets) is not int or packets < 1:
         raise InputError(f"a person has {packets} packets; give a whole number of 1 or more.")
     if packets == 1:
@@ -171,24 +160,22 @@ def group_epsilon(epsilon0: float, n: int, delta: float, packets: int = 1) -> fl
     return packets * high
 
 
-def privacy_lines(settled: "Settled", found: Protects) -> list[Line]:
+def privacy_lines(settled: Settled, found: Protects) -> list[Line]:
     """Return the lines of a plan about privacy."""
     schedule = (
         f"sensorsim.device.schedule.Schedule({settled.schedule.slots}, {settled.schedule.allowed}), "
         f"{settled.asked.budget_days}"
     )
-    made = []
-    for one in found.spent:
-        if one.days is None:
-            made.append(Line(f"epsilon of a {one.name}", one.basic, "epsilon, delta 0", f"float({CERTIFIED})"))
-            continue
-        any_start = one.releases, one.basic, one.at_delta
+    record, *spans = found.spent
+    made = [Line(f"epsilon of a {record.name}", record.basic, "epsilon, delta 0", f"float({CERTIFIED})")]
+    for one in spans:
+        any_start = "", "sensorsim.planning.most_anywhere", one.releases, one.basic, one.at_delta
         aligned = one.aligned_releases, one.aligned_basic, one.aligned_at_delta
-        for words, most, (releases, basic, at_delta) in (
-            ("", "sensorsim.planning.most_anywhere", any_start),
-            (", aligned", "sensorsim.planning.most_releases", aligned),
+        for words, most, releases, basic, at_delta in (
+            any_start,
+            (", aligned", "sensorsim.planning.most_releases", *aligned),
         ):
-            of, within = f"of a person in a {one.name}{words}", f"in {counted(one.days, 'day')}"
+            of, within = f"of a person in a {one.name}{words}", f"in {counted(given(one.days), 'day')}"
             how = f"sensorsim.accounting.composition.of_releases(table, {releases}, {found.delta!r})"
             made.append(Line(f"releases {of}", releases, within, f"{most}({schedule}, {one.days})"))
             made.append(Line(f"epsilon {of}, basic", basic, "epsilon, delta 0", f"{how}[0]"))

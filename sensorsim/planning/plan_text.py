@@ -63,7 +63,7 @@ def _accuracy(plan: Plan) -> list[str]:
         line = f"  in its unit   {', '.join(units[:fitting])}{more}"
         lines.append(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…")
     each = f", {_number(settled.count)} of a feature" if settled.table.sampled else ""
-    error = "" if settled.sd is None else f"; standard error {100 * settled.sd:.3g} %"
+    error = "" if settled.estimate.sd is None else f"; standard error {100 * settled.estimate.sd:.3g} %"
     return [*lines, f"{packets}{each}{error}", HOLDS]
 
 

@@ -4,21 +4,18 @@ The design is how many releases a period has, of how many features, by which tab
 
 For a mean over people the search ranks by the interval for the worst people. The variance of one value about their mean
 is that of its noise plus that of their spread; a period has p = releases · features of them, each with a share budget/p
-of the epsilon, and the interval goes with sqrt(variance(budget/p)/p). Up to a share of about 3 one value is best (time
-sampling: one cell of all slots and features, with the whole budget on it); beyond, more of them, each with about 2.2.
-For a covariance the search takes the spread of squares that `learn` assumes.
+of the epsilon, and the interval goes with sqrt(variance(budget/p)/p). Whether a period has r releases of one feature or
+one release of r does not change that: the search takes one feature, which costs a record less epsilon, until every
+record is released. For a covariance it takes the spread of squares that `learn` assumes.
 
-one bit   coth(share/2)²/4 about one half, for any people. Nothing private does better for people whose records are 0 or
-          1: there it is randomised response, from which every other release of the same epsilon can be simulated
-          (Kairouz, Oh and Viswanath 2015).
-rows      less noise, sd², but then people who differ by the whole range add 1/4. Better for the mean of the records
-          that were received, for sketches and for models; for a mean over people the worst case counts.
-
-Whether a period has r releases of one feature or one release of r does not change the interval. The search takes one
-feature, which costs a record less epsilon, until every record is released.
+one bit   coth(share/2)²/4 about one half, for any people. For people whose records are 0 or 1 it is randomised
+          response, from which every other release of that epsilon can be simulated (Kairouz, Oh and Viswanath 2015).
+rows      less noise, sd², but people who differ by the whole range add 1/4. Better for the mean of the records that
+          were received, for sketches and for models.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
@@ -26,25 +23,18 @@ from fractions import Fraction
 from functools import cached_property, partial
 from itertools import count
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sensorsim._util.errors import InputError
+from sensorsim.device.firmware import Firmware
+from sensorsim.device.schedule import Schedule
+from sensorsim.mechanisms.release import table_for as rows_for
+from sensorsim.noise.baseline import best_known_sd, one_bit_sd
+from sensorsim.noise.certificate import certify
+from sensorsim.noise.noise_table import NoiseTable, certified, make_table
+from sensorsim.noise.rows_design import GOALS
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MOST_DAYS, MOST_DEVICES, MOST_RECORDS, Asked, given, span
-from sensorsim.planning.estimands import (
-    ESTIMANDS,
-    ONE_BIT,
-    Correlation,
-    Estimand,
-    Estimate,
-    NoneEnoughError,
-    fewest,
-    packets,
-)
-
-if TYPE_CHECKING:
-    from sensorsim.device.firmware import Firmware
-    from sensorsim.device.schedule import Schedule
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.planning.estimands import ESTIMANDS, ONE_BIT, Correlation, Estimate, NoneEnoughError, fewest, packets
 
 DIGITS = 6  # of an epsilon that a budget is divided into
 LARGEST_SHARE = 8.0  # finer tables are not made
@@ -75,7 +65,7 @@ def choose_design(asked: Asked) -> Design:
     found = []
     for form in estimand.forms:
         best = float("inf")
-        for k in range(1, estimand.most_released(asked.n) + 1):
+        for k in range(1, asked.n + 1 if estimand.per_feature else 2):
             releases = best_releases(form, estimand.spread, float(budget) / k, slots)
             variance = value_variance(form, float(budget) / (k * releases), estimand.spread)
             found.append(Design(releases, k, divide_budget(budget, releases), form, variance))
@@ -97,9 +87,6 @@ def value_variance(form: str, share: float, spread: float) -> float:
 
     For rows it is the design's guarantee, so that no table that is made later has more.
     """
-    from sensorsim.noise.baseline import best_known_sd, one_bit_sd
-    from sensorsim.noise.rows_design import GOALS
-
     share = min(share, LARGEST_SHARE)
     if form == ONE_BIT:
         return one_bit_sd(share) ** 2
@@ -107,11 +94,8 @@ def value_variance(form: str, share: float, spread: float) -> float:
     return float(rows_sd**2 + spread)
 
 
-def table_for(design: Design, n: int) -> "NoiseTable":
+def table_for(design: Design, n: int) -> NoiseTable:
     """Return the certified table of a design: a ready one, or one made for it. Takes seconds for some rows."""
-    from sensorsim.mechanisms.release import table_for as rows_for
-    from sensorsim.noise.noise_table import certified, make_table
-
     if design.form == ONE_BIT:
         return make_table("rows", design.epsilon, n, design.k, symbols=2)
     return certified(rows_for("rows", design.epsilon, n, design.k))
@@ -123,20 +107,18 @@ def best_releases(form: str, spread: float, budget: float, slots: int) -> int:
     That variance falls, then rises, while the design's guarantee is the same, and jumps where a tighter guarantee
     begins. So search each stretch between two jumps, and take the best.
     """
-    from sensorsim.noise.rows_design import GOALS
 
     def mean_variance(count: int) -> float:
         return value_variance(form, budget / count, spread) / count
+
+    def no_longer_falls(count: int) -> bool:
+        return mean_variance(count + 1) >= mean_variance(count)
 
     starts = {1} if form == ONE_BIT else {1, *(max(1, math.ceil(budget / float(limit))) for limit, _ in GOALS)}
     firsts = sorted(start for start in starts if start <= slots)
     found = []
     for low, high in zip(firsts, [*(later - 1 for later in firsts[1:]), slots], strict=True):
-        while low < high:
-            middle = (low + high) // 2
-            falls = mean_variance(middle + 1) < mean_variance(middle)
-            low, high = (middle + 1, high) if falls else (low, middle)
-        found.append(low)
+        found.append(low + bisect_left(range(low, high), True, key=no_longer_falls))
     return min(found, key=mean_variance)
 
 
@@ -145,15 +127,15 @@ class Settled:
     """A deployment with its real table, as the firmware runs it."""
 
     asked: Asked
-    firmware: "Firmware"
-    schedule: "Schedule"
+    firmware: Firmware
+    schedule: Schedule
 
     @property
-    def table(self) -> "NoiseTable":
+    def table(self) -> NoiseTable:
         return self.firmware.table
 
     @property
-    def estimand(self) -> Estimand:
+    def estimand(self) -> Any:
         return ESTIMANDS[self.asked.goal]
 
     @property
@@ -163,7 +145,8 @@ class Settled:
 
     @property
     def count_exact(self) -> Fraction:
-        return self.packets * self.estimand.share(self.table)
+        of_a_feature = Fraction(self.table.release, self.table.features)
+        return self.packets * of_a_feature if self.estimand.per_feature else self.packets
 
     @property
     def count(self) -> int:
@@ -172,7 +155,8 @@ class Settled:
 
     @cached_property
     def estimate(self) -> Estimate | Correlation:
-        return self.estimand.estimate(self.table, self.asked, self.count)
+        found: Estimate | Correlation = self.estimand.estimate(self.table, self.asked, self.count)
+        return found
 
     @property
     def correlation(self) -> Correlation | None:
@@ -184,17 +168,9 @@ class Settled:
         """Return half the width of the 95 % interval of a mean; about that of a correlation."""
         return self.estimate.half
 
-    @property
-    def sd(self) -> float | None:
-        """Return the standard error of the estimate; None where nothing arrives."""
-        return self.estimate.sd
-
 
 def settle(asked: Asked) -> Settled:
     """Choose the design, make and certify its table, build the firmware; all but the accuracy must be given."""
-    from sensorsim.device.firmware import Firmware
-    from sensorsim.device.schedule import Schedule
-
     table = asked.noise if asked.noise is not None else table_for(choose_design(asked), asked.n)
     firmware = Firmware(table, budget_epsilon=asked.budget, budget_days=given(asked.budget_days))
     return Settled(asked, firmware, Schedule.of(firmware, given(asked.records_per_day)))
@@ -234,7 +210,7 @@ def _arriving(asked: Asked, allowed: int) -> Fraction:
 def _search_linear(asked: Asked, name: str) -> int:
     """Return how many devices, or days of packets, give as many values as the accuracy needs."""
     one = settle(asked.with_(**{name: 1}))
-    least = ceil(one.estimand.count_for(one.table, one.asked) / one.count_exact)
+    least: int = ceil(one.estimand.count_for(one.table, one.asked) / one.count_exact)
     wanted = one.estimand.format_short(given(asked.accuracy))
     if name == "devices" and least > MOST_DEVICES:
         raise InputError(f"±{wanted} would take {least:,} devices; ask for less, or give a larger budget.")
@@ -250,14 +226,12 @@ def _search_linear(asked: Asked, name: str) -> int:
 def _search_budget_epsilon(asked: Asked) -> Decimal:
     least = 1
     if asked.noise is not None:  # the cost of one release of this table, rounded up
-        from sensorsim.noise.certificate import certify
-
         least = ceil(Fraction(given(certify(asked.noise).epsilon_record)) * THOUSANDTHS)
 
-    def of(thousandths: int) -> Asked:
+    def with_budget(thousandths: int) -> Asked:
         return asked.with_(budget_epsilon=Decimal(thousandths) / THOUSANDTHS)
 
-    return of(fewest(lambda i: _reaches(of(i)), least, MOST_EPSILON * THOUSANDTHS)).budget
+    return with_budget(fewest(lambda i: _reaches(with_budget(i)), least, MOST_EPSILON * THOUSANDTHS)).budget
 
 
 def _search_budget_days(asked: Asked) -> int:
@@ -292,7 +266,7 @@ def _reaches(asked: Asked) -> bool:
     arrive = floor(_arriving(asked, design.releases))
     if arrive < 1:
         return False
-    half = estimand.predict(estimand.design_noise(design, asked), asked, arrive, design.k)
+    half: float = estimand.predict(estimand.design_noise(design, asked), asked, arrive, design.k)
     return half <= float(given(asked.accuracy))
 
 

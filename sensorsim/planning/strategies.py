@@ -6,17 +6,15 @@
                     with the whole epsilon, and that release is sent again for as long as the level lasts (as RAPPOR's
                     permanent answers, Erlingsson, Pihur and Korolova 2014)
 
-All are simulated through the kernels of the releases and of the schedule. Of n features each release is of one, picked
-by a random word; a device that memoises picks once.
+All are simulated through the kernels. Each release is of one feature, picked at random; a memoising device picks once.
 
-Accuracy. The people change once, in the middle of the period: x is a before and b after, both uniform in 0 … 1. The
-estimand is the mean of x over these people and records. A device adds n·(value - m) for the feature that it released,
-less its own mean: the spread of that over devices, over the root of their number, is the standard error.
+Accuracy. The people change once, in the middle of the period, from x = a to x = b, both uniform in 0 … 1. The estimand
+is the mean of x over people and records. A device adds n·(value - m) for the feature that it released, less its own
+mean: the spread of that over devices, over the root of their number, is the standard error.
 
-The observer sees all packets of one device, knows the table and the schedule, and decides whether its person went from
-x = 0 to x = 1 in the middle of the period or stayed at 0, in every feature. The likelihood-ratio test is optimal
-(Neyman and Pearson); the advantage is its true less its false positive rate. A proved epsilon bounds it by
-(e^epsilon - 1)/(e^epsilon + 1).
+The observer sees all packets of one device, knows the table and the schedule, and decides by the likelihood ratio,
+which is optimal, whether its person went from x = 0 to x = 1 or stayed at 0, in every feature. The advantage is the
+true less the false positive rate. A proved epsilon bounds it by (e^epsilon - 1)/(e^epsilon + 1).
 """
 
 import math
@@ -24,14 +22,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from sensorsim._util.errors import InputError
+from sensorsim.hospital.confidence import law_of
+from sensorsim.kernels import schedule
+from sensorsim.noise.batch_release import release_records, sampled_records
 from sensorsim.noise.certificate import certify
-from sensorsim.noise.noise_table import budget_of
-
-if TYPE_CHECKING:
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.noise.noise_table import READY_EPSILONS, NoiseTable, budget_of, certified, make_table, ready_table
+from sensorsim.planning.deployment import given
 
 ONE = 1 << 15  # x of 1
 LEAST_SIMULATED, MOST_SIMULATED, MOST_CELLS = 1_000, 20_000, 1 << 21  # devices; values of all their records
@@ -99,7 +100,6 @@ class Setting:
 
     def contributions(self, picked: Any, values: Any) -> Any:
         """Return what each device adds to each feature: n·(value - m) for the one that it released."""
-        import numpy as np
 
         added = np.zeros((self.simulated, self.features))
         added[np.arange(self.simulated), picked] = self.features * (values - self.mean[picked])
@@ -113,16 +113,14 @@ def compare(
     devices: int = 5_000,
     levels: int = 4,
     seed: int = 1,
-    table: "NoiseTable | None" = None,
+    table: NoiseTable | None = None,
 ) -> tuple[Strategy, ...]:
     """Compare the three for a budget of `epsilon` per person and period of `records` records.
 
     `table` may be a ready rows table of the whole epsilon that releases one feature.
     """
-    import numpy as np
-
-    given = {"features": (features, 1), "records": (records, 2), "devices": (devices, 2), "levels": (levels, 2)}
-    for name, (value, least) in given.items():
+    known = {"features": (features, 1), "records": (records, 2), "devices": (devices, 2), "levels": (levels, 2)}
+    for name, (value, least) in known.items():
         if type(value) is not int or value < least:
             raise InputError(f"{name} is {value} for a comparison; give a whole number of {least} or more.")
     if levels > MOST_LEVELS or features * records > MOST_OF_A_DEVICE:
@@ -145,10 +143,8 @@ def compare(
 
 
 @lru_cache(maxsize=16)
-def table_of(epsilon: Decimal, features: int) -> "NoiseTable":
+def table_of(epsilon: Decimal, features: int) -> NoiseTable:
     """Return a table for one feature of a record: a ready one where there is one, as its counts serve every n."""
-    from sensorsim.noise.noise_table import READY_EPSILONS, certified, make_table, ready_table
-
     if str(epsilon.normalize()) in READY_EPSILONS:
         return certified(replace(ready_table(str(epsilon.normalize()), 1), features=features))
     return make_table("rows", epsilon, features, 1)
@@ -157,9 +153,7 @@ def table_of(epsilon: Decimal, features: int) -> "NoiseTable":
 # ── the three ──
 
 
-def _time_sampling(setting: Setting, table: "NoiseTable") -> Strategy:
-    import numpy as np
-
+def _time_sampling(setting: Setting, table: NoiseTable) -> Strategy:
     after = due(setting, 0) >= setting.records // 2
     picked, values = release_one(np.where(after[:, None], setting.b, setting.a), table, setting.seed)
     noise, spread, between = _variances(setting, table)
@@ -173,9 +167,7 @@ def _time_sampling(setting: Setting, table: "NoiseTable") -> Strategy:
     return _measure(setting, table, SAMPLED, (1, 1, 1), setting.contributions(picked, values), expected, score)
 
 
-def _every_record(setting: Setting, table: "NoiseTable") -> Strategy:
-    import numpy as np
-
+def _every_record(setting: Setting, table: NoiseTable) -> Strategy:
     total = np.zeros((setting.simulated, setting.features))
     late = setting.records - setting.records // 2
     for x, often, seed in ((setting.a, setting.records - late, 11), (setting.b, late, 12)):
@@ -193,10 +185,8 @@ def _every_record(setting: Setting, table: "NoiseTable") -> Strategy:
     return _measure(setting, table, EVERY, (setting.records,) * 3, added, expected, score)
 
 
-def _memoised(setting: Setting, table: "NoiseTable") -> Strategy:
+def _memoised(setting: Setting, table: NoiseTable) -> Strategy:
     """Release both levels of every device; where they are one level, the second release is the first."""
-    import numpy as np
-
     rows, last = np.arange(setting.simulated), setting.levels - 1
     feature = np.random.default_rng([setting.seed, 21]).integers(0, setting.features, setting.simulated)
     levels = [np.rint(x.astype(float) * last / ONE).astype(int) for x in (setting.a, setting.b)]
@@ -225,7 +215,7 @@ def _memoised(setting: Setting, table: "NoiseTable") -> Strategy:
 
 def _measure(
     setting: Setting,
-    table: "NoiseTable",
+    table: NoiseTable,
     name: str,
     shape: tuple[int, int, int],
     added: Any,
@@ -234,8 +224,7 @@ def _measure(
 ) -> Strategy:
     """Measure one strategy; `shape` is its releases, its packets and the releases that a person's epsilon composes."""
     releases, packets, composed = shape
-    proved = certify(table).epsilon_record
-    assert proved is not None
+    proved = given(certify(table).epsilon_record)
     person = float(proved * composed)
     errors = added - (setting.device_means - setting.mean)
     rates = [float((score(changed) > 0).mean()) for changed in (0, 1)]
@@ -252,23 +241,15 @@ def _measure(
 
 def due(setting: Setting, period: int) -> Any:
     """Return the record of a period that each device releases."""
-    import numpy as np
-
-    from sensorsim.kernels import schedule
     from sensorsim.language.numba_backend.compile import outer
 
-    run, records = outer(schedule.due), range(setting.records)
-    found = [
-        next(s for s in records if run(serial, period, s, setting.records, 1)) for serial in range(setting.simulated)
-    ]
-    return np.array(found)
+    run, slots = outer(schedule.due), setting.records
+    devices = range(setting.simulated)
+    return np.array([next(s for s in range(slots) if run(serial, period, s, slots, 1)) for serial in devices])
 
 
-def release_one(x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
+def release_one(x: Any, table: NoiseTable, seed: Any) -> tuple[Any, Any]:
     """Release one feature of each row; return which, and its unbiased value."""
-    import numpy as np
-
-    from sensorsim.noise.batch_release import release_records, sampled_records
 
     if x.shape[1] == 1:
         return np.zeros(len(x), int), table.estimate(release_records(x, table, seed)[:, 0])
@@ -276,11 +257,8 @@ def release_one(x: Any, table: "NoiseTable", seed: Any) -> tuple[Any, Any]:
     return picked[:, 0].astype(int), table.estimate(y[:, 0])
 
 
-def _symbols(x: Any, table: "NoiseTable", setting: Setting, call: int) -> Any:
+def _symbols(x: Any, table: NoiseTable, setting: Setting, call: int) -> Any:
     """Release each x once, as records of one feature."""
-    import numpy as np
-
-    from sensorsim.noise.batch_release import release_records
 
     return release_records(x.astype(np.uint16)[:, None], table, [setting.seed, call])[:, 0]
 
@@ -288,26 +266,21 @@ def _symbols(x: Any, table: "NoiseTable", setting: Setting, call: int) -> Any:
 # ── closed forms ──
 
 
-def _log_ratio(table: "NoiseTable") -> Any:
+def _log_ratio(table: NoiseTable) -> Any:
     """Return the log-likelihood ratio of every symbol at x = 1 against x = 0."""
-    import numpy as np
-
     least, most = (table.distribution(x)[1].astype(float) for x in (0, ONE))
     return np.log(most / least)
 
 
-def _noise_at(table: "NoiseTable", x: Any) -> Any:
+def _noise_at(table: NoiseTable, x: Any) -> Any:
     """Return the variance of the unbiased value at x; its second moment is linear between the knots of a rows table."""
-    import numpy as np
-
-    from sensorsim.hospital.confidence import law_of
 
     law = law_of(table)
     share = np.asarray(x, float) / ONE
     return np.interp(share, law.x, law.chance @ law.values**2) - share**2
 
 
-def _variances(setting: Setting, table: "NoiseTable") -> tuple[float, float, float]:
+def _variances(setting: Setting, table: NoiseTable) -> tuple[float, float, float]:
     """Return the variance of the noise, of x over devices and records, and of the devices' means; over all features."""
     own, m = setting.device_means, setting.mean
     parts = ((1 - setting.later, setting.a), (setting.later, setting.b))

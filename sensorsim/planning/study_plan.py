@@ -1,9 +1,8 @@
 """`plan(asked)`: the whole answer as one value, for the command line, JSON and notebooks.
 
-The costs are the whole record of `sensorsim cost`, per release and day. The sensor's line there is of one feature by a
-rows table. Here it sends the packet of this table; a release of more features has the arithmetic of one for each of
-them, and as many blocks of the generator as its words take. Records that are not released cost nothing that is counted.
-Sensing, sleep and the upkeep of a link are not included.
+Costs are those of the sensor in `sensorsim cost`, with the packet of this table: a release of more features has the
+arithmetic of one for each of them, and as many blocks of the generator as its words take. Sensing, sleep, records that
+are not released and the upkeep of a link are not included.
 """
 
 from collections.abc import Callable
@@ -25,9 +24,12 @@ from sensorsim.costing.record_energy import (
     resolve_choices,
 )
 from sensorsim.noise.certificate import format_epsilon as epsilon
+from sensorsim.noise.noise_table import NoiseTable
 from sensorsim.planning.deployment import COVARIANCE, MEAN, MODEL, Asked, Line, given, span
 from sensorsim.planning.person_epsilon import ADAPTIVE, ANY_START, WITHOUT_IDENTITY, Protects, privacy_lines, protects
 from sensorsim.planning.solve import Settled, solve
+from sensorsim.planning.strategies import Strategy
+from sensorsim.planning.strategies import compare as compare_strategies
 from sensorsim.planning.synthetic_people import (
     ON_OTHERS,
     PEOPLE_CLIPPED,
@@ -38,9 +40,6 @@ from sensorsim.planning.synthetic_people import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from sensorsim.noise.noise_table import NoiseTable
-    from sensorsim.planning.strategies import Strategy
 
 SCHEMA_VERSION = 1
 SHOWN_LINES, SHOWN_CHARACTERS = 16, 60  # of a repr
@@ -85,8 +84,8 @@ class Plan(Result):
     solved_for: str | None  # what was open
     protects: Protects
     costs: Costs
-    model: "SimulatedModel | None" = None
-    strategies: "tuple[Strategy, ...]" = ()
+    model: SimulatedModel | None = None
+    strategies: tuple[Strategy, ...] = ()
 
     def title(self) -> str:
         reached = "" if self.asked.goal == MODEL else f": ±{self.settled.estimand.format_half(self.half)}"
@@ -115,7 +114,7 @@ class Plan(Result):
         return self.settled.asked
 
     @property
-    def table(self) -> "NoiseTable":
+    def table(self) -> NoiseTable:
         return self.settled.table
 
     @property
@@ -191,8 +190,6 @@ def plan(asked: Asked | None = None, *, compare: bool = False, told: Callable[[s
         model = simulate_model(settled.table, int(settled.packets))
     strategies: tuple[Any, ...] = ()
     if compare:
-        from sensorsim.planning.strategies import compare as compare_strategies
-
         told("simulating other ways to spend the budget")
         table, schedule = settled.table, settled.schedule
         if schedule.slots < 2:
@@ -235,11 +232,11 @@ def release_cost(n: int, k: int, blocks: int, size: int, chip: str | None, radio
     sensor = record.costs["sensor"]
     arithmetic, words = sensor.parts["arithmetic"], sensor.parts["random words"]
     cycles = sensor.cycles + (k - 1) * arithmetic.cycles + (blocks - 1) * words.cycles
-    known = [part.nJ for part in sensor.parts.values() if part.nJ is not None]
-    if len(known) < len(sensor.parts) or arithmetic.nJ is None or words.nJ is None:
+    known: list[Any] = [part.nJ for part in sensor.parts.values()]
+    if None in known:
         return Part(cycles, None)
     air = record.radio.nanojoule(size) - record.radio.nanojoule(sensor.bytes_sent)
-    return Part(cycles, sum(known) + (k - 1) * arithmetic.nJ + (blocks - 1) * words.nJ + air)
+    return Part(cycles, sum(known) + (k - 1) * given(arithmetic.nJ) + (blocks - 1) * given(words.nJ) + air)
 
 
 def _shape(settled: Settled) -> tuple[int, int, int]:
@@ -254,26 +251,21 @@ def _design_lines(settled: Settled) -> list[Line]:
     schedule = f"sensorsim.device.schedule.Schedule.of({firmware}, {asked.records_per_day})"
     proof = "sensorsim.noise.certificate.certify(table)"
     within = f"in {counted(given(asked.budget_days), 'day')}"
-
-    def features(count: int) -> str:
-        return "feature" if count == 1 else "features"
-
+    of_record, of_release = (counted(count, "feature").split()[1] for count in (table.features, table.release))
+    epsilon_how = f"float({proof}.epsilon_record)"
     return [
-        Line("features of a record", table.features, features(table.features), "table.features"),
-        Line("features released of a record", table.release, features(table.release), "table.release"),
-        Line("epsilon of a release, proved", float(settled.firmware.epsilon), "epsilon, delta 0",
-             f"float({proof}.epsilon_record)"),
-        Line("releases that the budget pays for", settled.firmware.releases, within,
-             f"{firmware}.releases"),
+        Line("features of a record", table.features, of_record, "table.features"),
+        Line("features released of a record", table.release, of_release, "table.release"),
+        Line("epsilon of a release, proved", float(settled.firmware.epsilon), "epsilon, delta 0", epsilon_how),
+        Line("releases that the budget pays for", settled.firmware.releases, within, f"{firmware}.releases"),
         Line("records of a budget period", settled.schedule.slots, within, f"{schedule}.slots"),
-        Line("records released of them", settled.schedule.allowed, within,
-             f"{schedule}.allowed"),
+        Line("records released of them", settled.schedule.allowed, within, f"{schedule}.allowed"),
         Line("noise of a value, at the worst x", table.estimate_sd, "ranges, sd", "table.estimate_sd"),
-    ]  # fmt: skip
+    ]
 
 
 def _accuracy_lines(plan: Plan) -> list[Line]:
-    settled, asked = plan.settled, plan.asked
+    settled, asked, reached = plan.settled, plan.asked, plan.settled.estimate
     numbers = (asked.devices, asked.every, asked.budget_days, settled.schedule.allowed, asked.loss)
     arriving = f"sensorsim.planning.packets({', '.join(map(repr, numbers))})"
     within = f"in {counted(given(asked.every), 'day')}"
@@ -288,7 +280,7 @@ def _accuracy_lines(plan: Plan) -> list[Line]:
         variance = f"sensorsim.planning.column_variance({n})"
         made.append(Line("variance of a column", column_variance(n), f"ranges², of {PEOPLE_CLIPPED}", variance))
         if found is None:
-            return [*made, Line("half width, about", settled.half, "of a correlation", "1.0")]
+            return [*made, Line("half width, about", reached.half, "of a correlation", "1.0")]
         how = f"sensorsim.planning.correlation(table, {n}, {settled.count})"
         unit = f"of a correlation, on {PEOPLE_CLIPPED}; {ON_OTHERS}"
         return [
@@ -302,7 +294,7 @@ def _accuracy_lines(plan: Plan) -> list[Line]:
     share = f"{arriving} * table.release / table.features"
     made.append(Line("values of a feature", settled.count, within, f"int({share})"))
     sd = f"sensorsim.planning.value_sd(table, {asked.expect!r}) / {settled.count} ** 0.5"
-    made.append(Line("standard error", settled.sd, "ranges", sd if settled.sd is not None else "None"))
+    made.append(Line("standard error", reached.sd, "ranges", sd if reached.sd is not None else "None"))
     half = f"sensorsim.planning.mean_half(table, {settled.count}, {asked.expect!r})"
     made.append(Line("95 % interval, half width", plan.half, "ranges", half))
     for known, (name, value, unit) in zip(asked.ranges or (), plan.in_units, strict=True):

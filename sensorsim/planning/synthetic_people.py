@@ -3,26 +3,24 @@
 The people are the same for everyone: columns with means from 0.15 to 0.6, a third of their variance by one factor that
 all share and a third by factors of three neighbours. Real people differ, and so will the figures.
 
-Clipping. A sketch is u = min(1, (s·(x - c))²/R²). A small R clips: the covariance that is learnt is then too small, and
-by more along directions on which columns vary together, so correlations come out too small as well, however many
-packets there are. A large R lets more noise in, which goes with R². The simulation has neither noise nor sampling:
-every public direction meets all people, and the hospital's regression is solved for what it would learn from endless
-packets. For people with longer tails, or all columns alike, clipping takes more.
-
-A model. The packets are the kernels' own; only their sums are kept, and the linear map is the hospital's.
+A sketch is u = min(1, (s·(x - c))²/R²). A small R clips, which makes correlations too small for any number of packets;
+a large R lets more noise in. Clipping is simulated without noise and sampling: every public direction meets all people.
+A model is learnt from packets of the kernels; only their sums are kept, and the linear map is the hospital's.
 """
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+import numpy as np
+import numpy.typing as npt
 
-    from sensorsim.hospital.learning import Map
-    from sensorsim.noise.noise_table import NoiseTable
+from sensorsim.device.sketches import LEAST_ROOT, Sketch, sketch_records
+from sensorsim.hospital import learning
+from sensorsim.hospital.learning import Map, direction_bits, learn, linear_map
+from sensorsim.noise.batch_release import sampled_records
+from sensorsim.noise.noise_table import NoiseTable
 
 PEOPLE = 20_000
 MOST_PACKETS = 2_000_000  # more count as this many
@@ -36,10 +34,8 @@ REACHES = (1.7, 2.2, 2.8, 3.5, 4.5, 6.0, 8.0)  # R in standard deviations of a s
 ON_OTHERS = "on others clipping may take more"
 
 
-def made_people(n: int) -> "npt.NDArray[np.uint16]":
+def made_people(n: int) -> npt.NDArray[np.uint16]:
     """Return records of n features in Q15."""
-    import numpy as np
-
     rng = np.random.default_rng(SEED)
     common = rng.standard_normal((PEOPLE, 1))
     near = np.repeat(rng.standard_normal((PEOPLE, -(-n // 3))), 3, axis=1)[:, :n]
@@ -61,21 +57,26 @@ class Reach:
     spread: float  # variance of u itself, of one direction, on average
     error: float  # largest standard error of a correlation from one sketch whose u had the variance 1
 
+    def sketch_sd(self, noise: float) -> float:
+        """Return the standard error of a correlation from one sketch."""
+        return self.error * math.sqrt(noise + self.spread)
 
-@dataclass(frozen=True)
+
 class Regression:
-    """Least squares for the entries (i, j), i <= j, of a covariance, on the products of all directions' entries."""
+    """Least squares for the entries (i, j), i <= j, of a covariance, on the products of all directions' entries.
 
-    vectors: Any  # (directions, n)
-    i: Any
-    j: Any
-    products: Any  # (directions, entries)
-    inverse: Any  # of products'·products
+    The directions are those of the hospital's sketch of n features.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.vectors = Sketch.of([0.5] * n, 1.0, direction_bits(n)).vectors().astype(np.float64)  # (directions, n)
+        self.i, self.j = np.triu_indices(n)
+        twice = np.where(self.i == self.j, 1, 2)  # an entry off the diagonal occurs twice
+        self.products = self.vectors[:, self.i] * self.vectors[:, self.j] * twice  # (directions, entries)
+        self.inverse = np.linalg.inv(self.products.T @ self.products)
 
     def solve(self, squares: Any) -> Any:
         """Return the covariance, (n, n), from mean squares along the directions."""
-        import numpy as np
-
         n = self.vectors.shape[1]
         found = np.zeros((n, n))
         found[self.i, self.j] = found[self.j, self.i] = self.inverse @ (self.products.T @ squares)
@@ -90,13 +91,9 @@ def column_variance(n: int) -> float:
 @lru_cache(maxsize=4)
 def reaches(n: int) -> tuple[Reach, ...]:
     """Return the effect of each of REACHES for n columns, smallest R first."""
-    import numpy as np
-
-    from sensorsim.device.sketches import LEAST_ROOT
-
     few = min(n, MOST_SIMULATED)
     x = made_people(few)[:CLIPPED] / 2**15
-    regression, truth = _regression(few), np.corrcoef(x.T)
+    regression, truth = Regression(few), np.corrcoef(x.T)
     squares = ((x - x.mean(axis=0)) @ regression.vectors.T) ** 2
     once = _unit_error(regression, x.var(axis=0), truth) * math.sqrt(_variance_factor(n) / _variance_factor(few))
     unit = math.sqrt(float(x.var(axis=0).sum()) / 2)  # half of a direction's entries are not zero
@@ -113,26 +110,11 @@ def reaches(n: int) -> tuple[Reach, ...]:
     return tuple(found)
 
 
-def _regression(n: int) -> Regression:
-    """Return the regression on the directions of the hospital's sketch of n features."""
-    import numpy as np
-
-    from sensorsim.device.sketches import Sketch
-    from sensorsim.hospital.learning import direction_bits
-
-    vectors = Sketch.of([0.5] * n, 1.0, direction_bits(n)).vectors().astype(np.float64)
-    i, j = np.triu_indices(n)
-    products = vectors[:, i] * vectors[:, j] * np.where(i == j, 1, 2)  # an entry off the diagonal occurs twice
-    return Regression(vectors, i, j, products, np.linalg.inv(products.T @ products))
-
-
 def _unit_error(regression: Regression, variance: Any, truth: Any) -> float:
     """Return the standard error of the worst correlation from one square of variance 1, directions evenly met.
 
     r = Σ_ij/sqrt(Σ_ii·Σ_jj) moves with all three: by dΣ_ij/sqrt(v_i·v_j) - r/2·(dΣ_ii/v_i + dΣ_jj/v_j).
     """
-    import numpy as np
-
     i, j = regression.i, regression.j
     covariance = regression.inverse * len(regression.vectors)
     own = np.flatnonzero(i == j)  # index of the diagonal's entries, column by column
@@ -147,9 +129,7 @@ def _unit_error(regression: Regression, variance: Any, truth: Any) -> float:
 
 def _variance_factor(n: int) -> float:
     """Return the factor on the variance of an entry for a finite number of directions: D/(D - entries)."""
-    from sensorsim.hospital.learning import direction_bits
-
-    directions = float(2 ** direction_bits(n))
+    directions = 2.0 ** direction_bits(n)
     return directions / (directions - n * (n + 1) // 2)
 
 
@@ -170,12 +150,8 @@ class SimulatedModel:
     data: str = DATA
 
 
-def simulate_model(table: "NoiseTable", packets: int) -> SimulatedModel:
+def simulate_model(table: NoiseTable, packets: int) -> SimulatedModel:
     """Simulate a linear map through half as many numbers as there are features."""
-    import numpy as np
-
-    from sensorsim.hospital.learning import linear_map, nothing_known
-
     n, count = table.features, min(packets, MOST_PACKETS)
     people = made_people(n)
     hidden = max(1, n // 2)
@@ -184,26 +160,20 @@ def simulate_model(table: "NoiseTable", packets: int) -> SimulatedModel:
     def percent(answer: Any) -> float:
         return 100 * (1 - float(((answer - x) ** 2).mean()))
 
-    def answer(found: "Map") -> Any:
+    def answer(found: Map) -> Any:
         return np.clip(found.d + (x @ found.W + found.b) @ found.V, 0, 1)
 
     means, accuracy = percent(x.mean(axis=0)), percent(answer(_learn_map(table, people, count, hidden)))
-    without = percent(answer(linear_map(nothing_known(np.arange(n)), hidden)))
+    without = percent(answer(linear_map(learning.nothing_known(np.arange(n)), hidden)))
     r2 = 1 - (100 - accuracy) / (100 - means)
     return SimulatedModel(hidden, count, accuracy, r2, percent(0.5), means, without)
 
 
-def _learn_map(table: "NoiseTable", people: Any, packets: int, hidden: int) -> "Map":
+def _learn_map(table: NoiseTable, people: Any, packets: int, hidden: int) -> Map:
     """Learn from features first, then from sketches about their means, in the proportion of `share_of`."""
-    import numpy as np
-
-    from sensorsim.device.sketches import sketch_records
-    from sensorsim.hospital.learning import known_columns, learn, linear_map, share_of, sketch_of
-    from sensorsim.noise.batch_release import sampled_records
-
     n, rng = table.features, np.random.default_rng(SEED + 1)
     column_of = np.arange(n)
-    sketches = round(packets * share_of(packets, n, table))
+    sketches = round(packets * learning.share_of(packets, n, table))
     sums = np.zeros((n, table.symbols or 2))
     for part, size in enumerate(_batches(packets - sketches)):
         chosen, y = (
@@ -216,7 +186,7 @@ def _learn_map(table: "NoiseTable", people: Any, packets: int, hidden: int) -> "
             sums += np.stack([np.bincount(chosen, minlength=n), np.bincount(chosen, table.estimate(y), n)], axis=1)
     if not sketches:
         return linear_map(learn(table, sums, column_of), hidden)
-    sketch = sketch_of(known_columns(table, sums, column_of), column_of)
+    sketch = learning.sketch_of(learning.known_columns(table, sums, column_of), column_of)
     count, total = np.zeros(sketch.directions), np.zeros(sketch.directions)
     for part, size in enumerate(_batches(sketches)):
         number, y = sketch_records(people[rng.integers(0, PEOPLE, size)], table, sketch, [SEED + 2, part])

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from sensorsim.noise.certificate import Certificate
     from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.paper.recompute import Claim
-    from sensorsim.planning import Plan
     from sensorsim.planning.person_epsilon import Spent
+    from sensorsim.planning.study_plan import Plan
     from sensorsim.training.results_file import StoredSweep
 
 Progress = Callable[[str], None]
@@ -191,7 +191,7 @@ def compute_findings(request: ReportRequest, progress: Progress = lambda text: N
     from sensorsim.costing.record_energy import Choices, price_whole_record
     from sensorsim.noise.certificate import certify
     from sensorsim.paper.recompute import claims
-    from sensorsim.planning import plan
+    from sensorsim.planning.study_plan import plan
 
     reader = InputReader()
     sweep, package = reader.sweep(request.sweep), reader.package(request.package)

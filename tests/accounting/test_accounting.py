@@ -24,18 +24,9 @@ def test_one_draw_is_pure() -> None:
         assert spent(mechanism, 0.7).epsilon == pytest.approx(0.7) and spent(mechanism, 0.7).delta == 0
 
 
-def test_what_is_covered() -> None:
-    assert spent("none").covers is Covers.NOTHING and spent("none").epsilon == math.inf
-    for mechanism in ("spof", "fm", "release", "sampled"):
-        usual = Covers.COEFFICIENTS if mechanism in ("spof", "fm") else Covers.RELEASE  # as each trains by default
-        assert spent(mechanism, 1.0).covers is usual
-        assert spent(mechanism, 1.0, forward="raw").covers is Covers.COEFFICIENTS
-        assert spent(mechanism, 1.0, forward="released").covers is Covers.RELEASE
-    assert spent("dpsgd", 1.0).covers is Covers.GRADIENTS
-    assert spent("dpsgd", 1.0, forward="released").covers is Covers.RELEASE
-    for mechanism, noise in (("dpsgd-weights", "gaussian"), ("dpsgd-weights", "laplace"), ("dp-zo", "gaussian")):
-        assert spent(mechanism, 1.0, noise=noise).covers is Covers.REAL_STEPS  # noise added in floats
-    assert spent("dp-zo", 1.0, noise="laplace").covers is Covers.STEPS  # and on whole numbers
+def test_what_is_covered_by_default_and_each_cover_has_its_own_words() -> None:
+    for mechanism, covers in (("spof", Covers.COEFFICIENTS), ("release", Covers.RELEASE), ("dpsgd", Covers.GRADIENTS)):
+        assert spent(mechanism, 1.0).covers is covers
     assert len({covers.sentence for covers in Covers}) == len({covers.value for covers in Covers}) == len(Covers)
 
 
@@ -68,12 +59,6 @@ def test_no_bound_where_private_data_enter_elsewhere(mechanism: str, use: dict[s
     assert math.isfinite(spent(mechanism, scale=21.0, **use).epsilon) == ("c" in use)
 
 
-def test_draws_compose_no_worse_than_basic() -> None:
-    many = spent("sampled", 0.1, draws=100)
-    assert many.epsilon < many.basic == pytest.approx(10)
-    assert spent("sampled", 0.1).epsilon == 0.1
-
-
 def test_gaussian_agrees_with_dp_accounting() -> None:
     for mechanism in ("dpsgd-weights", "dp-zo"):
         for multiplier, draws in ((2.0, 10), (26.7, 10), (8.0, 1)):
@@ -92,11 +77,6 @@ def test_all_records_of_a_person(mechanism: str, batch: int, sums: list[int]) ->
     found = spent(mechanism, 1.6, draws=10, records=13, batch=batch)
     ref = peer_gaussian([2 * size / multiplier for size in sums for _ in range(10)])
     assert found.delta == 1e-6 and found.epsilon == pytest.approx(ref, rel=2e-3)
-    expected = {1: 6.7, 13: 33.0, 40: 33.0}
-    if batch in expected:
-        assert found.epsilon == pytest.approx(expected[batch], rel=0.02)
-    else:
-        assert 6.7 < found.epsilon < 33
 
 
 def peer_gaussian(shifts: list[float]) -> float:
@@ -125,45 +105,19 @@ def test_laplace_on_sums_by_hand(records: int, batch: int, times: int) -> None:
 
 
 def test_laplace_on_slopes_by_its_scale() -> None:
-    """A sum of slopes moves by 2C: 2C/scale for each draw, composed as dp-accounting does."""
-    from dp_accounting.pld import privacy_loss_distribution as peer
-
+    """A sum of slopes moves by 2C: 2C/scale for each draw."""
     assert nominal_scale("dp-zo", 1.6, C=3.0) == pytest.approx(2 * 3.0 / 1.6)
     assert spent("dp-zo", scale=20.0, C=3.0, noise="laplace").epsilon == pytest.approx(6 / 20)
     assert spent("dp-zo", scale=20.0, C=3.0, noise="laplace", records=2, batch=2).epsilon == pytest.approx(12 / 20)
-    many = spent("dp-zo", scale=20.0, C=3.0, noise="laplace", draws=40)
-    one = peer.from_laplace_mechanism(20.0, sensitivity=6.0, value_discretization_interval=1e-4)
-    assert many.epsilon == pytest.approx(one.self_compose(40).get_epsilon_for_delta(1e-6), rel=1e-3)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"mechanism": "x"},
-        {"epsilon": 0.0},
-        {"epsilon": math.nan},
-        {"epsilon": None},
-        {"draws": 0},
-        {"records": 0},
-        {"batch": 0},
-        {"delta": 0.0},
-        {"delta": math.nan},
-        {"forward": "both"},
-        {"features": 0},
-        {"features": -3},
-        {"release": 0},
-        {"release": 99},
-        {"draws": 2.5},
-        {"C": -1.0},
-        {"C": math.nan},
-        {"c": -2.5},
-        {"sigma": math.inf},
-        {"point": "Prediction"},
-        {"noise": "x"},
-        {"epsilon": "1"},
-        {"delta": 1e-17},
-        {"scale": -1.0},
-        {"table": "rows"},
+        *({"epsilon": 0.0}, {"epsilon": math.nan}, {"epsilon": None}, {"epsilon": "1"}, {"scale": -1.0}),
+        *({"draws": 0}, {"draws": 2.5}, {"records": 0}, {"batch": 0}, {"features": 0}, {"release": 99}),
+        *({"delta": 0.0}, {"delta": math.nan}, {"delta": 1e-17}, {"C": -1.0}, {"c": -2.5}, {"sigma": math.inf}),
+        *({"mechanism": "x"}, {"forward": "both"}, {"point": "Prediction"}, {"noise": "x"}, {"table": "rows"}),
     ],
 )
 def test_bad_input(wrong: dict[str, object]) -> None:

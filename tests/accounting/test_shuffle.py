@@ -98,9 +98,7 @@ def test_larger_batches_by_plain_sums(epsilon0: float, epsilon: float) -> None:
 @pytest.mark.parametrize(
     "epsilon0, n, epsilon", [(0.5, 10**6, 0.002), (1, 10**6, 0.004), (4, 10**7, 0.01), (1, 10**7, 0.0015)]
 )
-def test_runs_cost_less_than_a_hundredth(
-    epsilon0: float, n: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_cost_less_than_a_hundredth(epsilon0, n, epsilon, monkeypatch):
     in_runs = shuffled_delta(epsilon0, n, epsilon)
     monkeypatch.setattr(shuffle, "RUNS", 10**9)
     one_by_one = shuffled_delta(epsilon0, n, epsilon)
@@ -110,7 +108,7 @@ def test_runs_cost_less_than_a_hundredth(
 def test_binomial_probabilities_to_one_part_in_1e10() -> None:
     """The half of the proof that rests on a library: what it is taken to be wrong by is ten times that."""
     import mpmath as mp
-    from scipy.special import betainc, betaincc
+    from scipy.stats import binom
 
     worst = 0.0
     with mp.workdps(50):
@@ -119,12 +117,12 @@ def test_binomial_probabilities_to_one_part_in_1e10() -> None:
             if k > c:
                 continue
             exact = mp.exp(mp.loggamma(c + 1) - mp.loggamma(k + 1) - mp.loggamma(c - k + 1) - c * mp.log(2))
-            worst = max(worst, abs(float(shuffle._heads(np.float64(c), np.float64(k)) / exact - 1)))
+            worst = max(worst, abs(float(binom.pmf(k, c, 0.5) / exact - 1)))
             if k > 0 and c <= 10**6:
-                worst = max(worst, abs(float(betainc(k, c - k + 1, 0.5) / _tail(mp, exact, c, k) - 1)))
+                worst = max(worst, abs(float(binom.sf(k - 1, c, 0.5) / _tail(mp, exact, c, k) - 1)))
         for n, p, below in product((10**4, 10**7), (0.02, 0.4), (4, 8)):
             k = int(n * p - below * math.sqrt(n * p * (1 - p)))
-            worst = max(worst, abs(float(betaincc(k + 1, n - k, p) / _below(mp, n, mp.mpf(p), k) - 1)))
+            worst = max(worst, abs(float(binom.cdf(k, n, p) / _below(mp, n, mp.mpf(p), k) - 1)))
     assert worst <= shuffle.PMF_ERROR / 10
 
 
@@ -199,12 +197,6 @@ def test_randomised_response_enumerated(epsilon0: float, others: list[int]) -> N
     assert near <= nearer <= 1 + 1e-6
 
 
-@pytest.mark.parametrize("others", [[2] * 6, [0, 1, 2, 2, 2], [0] * 5])
-def test_more_symbols_enumerated(others: list[int]) -> None:
-    for epsilon0 in (0.5, 2.0):
-        never_above(randomised_response(3, epsilon0), others, epsilon0)
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=3, max_size=3),
@@ -224,7 +216,7 @@ def test_any_release_enumerated(raw: list[list[float]], spread: float, others: l
 
 def test_alone_nothing_is_hidden() -> None:
     """One packet: randomised response itself, whose delta is (e^eps0 - e^eps)/(e^eps0 + 1)."""
-    for epsilon0, delta in ((0.3, 1e-3), (1.0, 1e-6), (4.0, 0.1)):
+    for epsilon0, delta in ((0.3, 1e-3), (1.0, 1e-6), (4.0, 0.1), (30.0, 1e-3)):
         e = math.exp(epsilon0)
         exact = math.log(e - delta * (e + 1))
         assert exact <= shuffled_epsilon(epsilon0, 1, delta) <= min(epsilon0, exact + 2e-6 * epsilon0)
@@ -260,26 +252,6 @@ def test_two_symbols_of_one_feature_hide_better() -> None:
     ]
     never_above(channel, [0, 1, 2, 2, 0], proved, clone)
     assert shuffled_epsilon(proved, 10**4, 1e-6, clone) < shuffled_epsilon(proved, 10**4, 1e-6)
-
-
-CURVED = RowsTable(Decimal("2.5"), 1, 1, 15, 16, ((40000, 25536), (60000, 5536), (25536, 40000)), False)
-
-
-def test_two_symbols_whose_ends_are_not_the_worst() -> None:
-    """The middle is the rarest: others there, and a person there or at 1, in a batch of 1000, summed exactly."""
-    from scipy.stats import binom
-
-    clone, proved = clone_probability(CURVED), float(certify(CURVED).epsilon_record or 0)
-    middle, end = 5536 / 65536, 40000 / 65536
-    ones = np.arange(1001)
-    one, other = binom.pmf(ones - 1, 999, middle), binom.pmf(ones, 999, middle)
-    p, q = (chance * one + (1 - chance) * other for chance in (end, middle))
-    for epsilon in (0.1, 0.2, 0.3, 0.5):
-        exact = max(np.maximum(0, a - math.exp(epsilon) * b).sum() for a, b in ((p, q), (q, p)))
-        assert exact <= shuffled_delta(proved, 1000, epsilon, clone)
-    channel = [[count / 65536 for count in row] for row in CURVED.counts]
-    for others in ([], [1] * 4, [1] * 12, [0, 1, 2]):
-        never_above(channel, others, proved, clone)
 
 
 @settings(max_examples=30, deadline=None)

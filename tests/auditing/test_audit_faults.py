@@ -99,9 +99,7 @@ def test_a_leak_between_the_ends(tables: dict[str, NoiseTable]) -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0.55, 0.6), (0.01, 0.02), (0.985, 0.995)])
 @pytest.mark.parametrize("name", ["stairs one", "rows", "rows one", "rows some"])
-def test_a_leak_in_a_narrow_part_of_the_range(
-    name: str, low: float, high: float, tables: dict[str, NoiseTable]
-) -> None:
+def test_a_leak_in_a_narrow_part_of_the_range(name, low, high, tables):
     """A feature within it is sent as one symbol; every other value is released as it should be."""
     table = tables[name]
     picked = range(table.release) if table.sampled else ()

@@ -45,13 +45,6 @@ def test_no_false_alarm_in_a_hundred_seeds() -> None:
     assert 0.8 < max(bounds) <= 1
 
 
-@pytest.mark.slow
-def test_false_alarms_in_a_thousand_seeds() -> None:
-    """A tenth of one is what may be expected. (One there is: the streams of seed 46 happen to be 5.4 sigma off.)"""
-    found = [examine(randomised_response(), draws=24_000, seed=seed) for seed in range(1000)]
-    assert sum(not one.passed for one in found) <= 1
-
-
 def test_a_lie_too_few_is_found() -> None:
     """The same with four true answers for each false one: log 4 where log 3 is claimed, as a leak and as a mismatch."""
 

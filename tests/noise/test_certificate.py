@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections import Counter
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -48,18 +47,12 @@ def test_rational_bounds_enclose_exp(x: str) -> None:
     ("epsilon", "release", "entries", "frac_bits"),
     [
         ("1", "all", 2**12, 4),
-        ("1.6", 1, 2**8, 6),
         ("1.6", 1, 2**8, 8),
-        ("3.2", 1, 2**8, 8),
         ("6.4", 1, 2**12, 6),
-        ("6.4", 1, 2**10, 8),
         ("8", "all", 2**10, 6),
-        ("0.8", 1, 2**8, 8),
     ],
 )
-def test_brute_force_over_all_inputs_equals_the_certificate(
-    epsilon: str, release: int | str, entries: int, frac_bits: int
-) -> None:
+def test_brute_force_over_all_inputs_equals_the_certificate(epsilon, release, entries, frac_bits):
     table = make_table("stairs", epsilon, release=release, entries=entries, frac_bits=frac_bits)
     assert table.certificate is not None
     assert brute(table) == table.certificate.ratio
@@ -109,19 +102,6 @@ def test_every_move_of_counts_is_judged_as_brute_force_judges_it(epsilon: str, r
     assert verdicts == {True, False}
 
 
-@pytest.mark.parametrize(("epsilon", "release"), READY)
-def test_neighbouring_moves_that_break_the_bound_are_rejected(epsilon: str, release: int | str) -> None:
-    table = ready_table(epsilon, release, "stairs").on_coarse_lattice(1)
-    broken = 0
-    for (source, count), (target, _) in list(itertools.pairwise(table.counts))[:: max(1, len(table.counts) // 8)]:
-        for amount in {1, 2, (count + 1) // 2, count}:
-            changed = moved(table, source, target, min(amount, count))
-            private = naive.is_private(brute(changed), table.epsilon, table.release)
-            assert certify(changed).holds(table.epsilon) == private
-            broken += not private
-    assert broken > 0
-
-
 @pytest.mark.parametrize(
     ("kind", "frac_bits", "delta", "digits"),
     [("naive", 8, 0.999, 3), ("quantile", 8, 0.93, 2), ("naive", 16, 1.0, 9), ("quantile", 16, 1.0, 9)],
@@ -133,13 +113,6 @@ def test_obvious_tables_fail(kind: str, frac_bits: int, delta: float, digits: in
     assert round(float(proof.delta_record), digits) == delta
     assert float(proof.delta_record) - float(proof.delta_record_below) < 1e-4
     assert not proof.holds(table.epsilon, Decimal("0.5"))
-
-
-@pytest.mark.slow
-def test_no_size_helps_at_sixteen_fraction_bits() -> None:
-    for kind in ("naive", "quantile"):
-        proof = make_table(kind, 1, frac_bits=16, entries=2**20).certificate
-        assert proof is not None and proof.delta_record_below > Decimal("0.999999")
 
 
 def test_clamping_makes_quantile_tables_usable_at_small_f_only() -> None:
@@ -169,18 +142,6 @@ def test_delta_of_a_small_table_equals_brute_force(limit_scales: float | None) -
     assert float(proof.delta_record_below) <= worst
     ends = naive.composed_delta([(outputs[0], outputs[-1])] * 2, 6.0)
     assert abs(float(proof.delta_record_below) - ends) < 0.02
-
-
-def test_the_dominating_curve_lies_above_that_of_every_pair() -> None:
-    rng = np.random.default_rng(3)
-    runs = [rng.multinomial(1000, rng.dirichlet(np.ones(6)) * 0.9 + 0.1 / 6) for _ in range(4)]
-    pairs = [*itertools.permutations(runs, 2), (runs[0], runs[0])]
-    above = pld.from_counts(*pld.dominating(pairs), 0.01)
-    for k in range(-100, 200):
-        curves = [
-            naive.hockey_stick(Counter(dict(enumerate(p))), Counter(dict(enumerate(q))), k / 100) for p, q in pairs
-        ]
-        assert above.delta(k / 100) == pytest.approx(max(curves), abs=1e-12)
 
 
 def test_outputs_are_those_of_the_naive_draws() -> None:
@@ -215,18 +176,6 @@ def test_composition_agrees_with_dp_accounting() -> None:
     assert 0.1 < comp.delta(1.0) < 1
 
 
-@pytest.mark.parametrize("scale", [21.0, 21 / math.sqrt(2)])
-def test_laplace_composition_agrees_with_dp_accounting(scale: float) -> None:
-    from dp_accounting.pld import privacy_loss_distribution as peer
-
-    step = 1e-3
-    comp = pld.compose([(pld.laplace(1 / scale, step), 140), (pld.laplace(0.5 / scale, step), 140)])
-    parts = [peer.from_laplace_mechanism(b, value_discretization_interval=step) for b in (scale, 2 * scale)]
-    ref = parts[0].self_compose(140).compose(parts[1].self_compose(140))
-    for epsilon in (0.0, 1.0, 2.9, 4.2):
-        assert abs(comp.delta(epsilon) - ref.get_delta_for_epsilon(epsilon)) < 1e-9
-
-
 @given(st.decimals("1e-6", "1e6", places=12), st.integers(1, 8))
 def test_a_printed_epsilon_is_never_less(value: Decimal, digits: int) -> None:
     assert Decimal(format_epsilon(value, digits)) >= value
@@ -242,12 +191,7 @@ def test_a_float_is_what_its_certain_digits_say(value: float) -> None:
 
 def test_epsilons_printed_by_hand() -> None:
     shown = {Decimal("0.999949"): "1", 1.6: "1.6", 13.99929: "14", 1.23401: "1.235", 0.1 + 0.2: "0.3"}
-    shown |= {Fraction(1, 3): "0.3334", 123456.0: "123500", math.inf: "no bound"}
+    shown |= {Fraction(1, 3): "0.3334", 123456.0: "123500", math.inf: "no bound", 0.5: "0.5", 2.0: "2"}
     assert {value: format_epsilon(value) for value in shown} == shown
     columns = {1.599958: "1.60", 1.601: "1.61", 1.6 + 4e-13: "1.60", None: "–", math.inf: "–"}
     assert {value: format_epsilon_column(value, 2) for value in columns} == columns
-
-
-@pytest.mark.parametrize("value", [0.5, 2.0, Decimal("1.6")])
-def test_a_short_epsilon_stays(value: float | Decimal) -> None:
-    assert Decimal(format_epsilon(value)) == Decimal(str(value))

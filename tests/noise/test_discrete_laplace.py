@@ -85,20 +85,6 @@ def test_the_distribution(t: int) -> None:
     assert abs(np.corrcoef(z[1:], z[:-1])[0, 1]) < 4 / math.sqrt(z.size)
 
 
-def test_the_test_would_see_a_bias() -> None:
-    """Draws of a scale 1 % off, and draws that give 0 twice as often as they should."""
-    assert chi_square(discrete_laplace(400_000, 101, Words(seed=11)), 100) < 1e-3
-    z = discrete_laplace(400_000, 3, Words(seed=11))
-    assert chi_square(np.concatenate([z, z[z == 0]]), 3) < 1e-3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("t", [*SCALES, 2**40 - 1])
-def test_the_distribution_closely(t: int) -> None:
-    z = discrete_laplace(20_000_000, t, Words(seed=5))
-    assert chi_square(z, t) > 1e-3
-
-
 @pytest.mark.parametrize("t", [*SCALES, 2**39 + 1, 2**40 - 1, 2**40])
 def test_word_for_word_as_in_unbounded_numbers(t: int) -> None:
     ref = naive_draws(Words(seed=t).take(40_000).tolist(), t, 3000)

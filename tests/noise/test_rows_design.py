@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from sensorsim._util.errors import InputError
-from sensorsim.noise import baseline, rows_design
+from sensorsim.noise import baseline
 from sensorsim.noise.kinds.rows_table import Rows
 from sensorsim.noise.rows_design import Program, design
 
@@ -24,45 +24,6 @@ FULL = Rows((*FOUND, FOUND[1][::-1], FOUND[0][::-1]), 16)
 HALF = Rows(FOUND, 16, mirrored=True)
 # What a linear program of others found: the worst standard deviation for range 1.
 BEST = {"0.1": 10.00, "0.4": 2.50, "0.8": 1.251, "1": 0.999, "1.6": 0.6047, "2.3": 0.3907, "3.2": 0.2513, "6.4": 0.0706}
-
-SMALLEST = [
-    "0.007",
-    "0.0071",
-    "0.00714",
-    "0.0113",
-    "0.0171",
-    "0.029",
-    "0.0571",
-    "0.083",
-    "0.117",
-    "0.229",
-    "0.241",
-    "0.265",
-    "0.31",
-    "0.34",
-]
-SLOW_FRESH = ["0.37", "0.55", "0.71", "0.93", "1.81", "2.71", "3.33", "5.1", "7.9"]
-FRESH = ["0.43", "1.37", "2.13", "4.1", *(pytest.param(epsilon, marks=pytest.mark.slow) for epsilon in SLOW_FRESH)]
-SWEEP = [
-    "0.05",
-    "0.07",
-    "0.2",
-    "0.3",
-    "0.35",
-    "0.6",
-    "1.2",
-    "1.4",
-    "1.7",
-    "1.9",
-    "2.7",
-    "2.9",
-    "3.6",
-    "4",
-    "5",
-    "5.7",
-    "6.7",
-    "7",
-]
 
 
 @functools.cache
@@ -172,7 +133,7 @@ def certified(rows: Rows, epsilon: str) -> float:
         return float(logarithm / Decimal(epsilon))
 
 
-@pytest.mark.parametrize("epsilon", SMALLEST)
+@pytest.mark.parametrize("epsilon", ["0.007", "0.0071", "0.0171", "0.083", "0.241", "0.34"])
 def test_one_bit_uses_its_budget(epsilon):
     rows = made(epsilon)
     assert rows.table_bytes == 4
@@ -181,7 +142,7 @@ def test_one_bit_uses_its_budget(epsilon):
     assert rows.worst_sd() < baseline.one_bit_sd(float(epsilon)) * (1 + 1.5 / (float(epsilon) * 2**15))
 
 
-@pytest.mark.parametrize("epsilon", FRESH)
+@pytest.mark.parametrize("epsilon", ["0.43", "1.37", "2.13", "4.1", pytest.param("7.9", marks=pytest.mark.slow)])
 def test_the_certificate_stays_within_epsilon_and_near_it(epsilon):
     size = (4, 3) if float(epsilon) < 5 else (9, 9)  # four symbols have no use for more
     assert certified(made(epsilon, *size), epsilon) > 0.998
@@ -195,27 +156,17 @@ def within(epsilon: str, best: float) -> None:
     assert rows.table_bytes <= 600
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "0.4", "1.6"])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(one, marks=[] if one in ("0.1", "0.4", "1.6") else pytest.mark.slow) for one in BEST]
+)
 def test_goals(epsilon):
     within(epsilon, BEST[epsilon])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.8", "1", "2.3", "3.2", "6.4"])
-def test_goals_of_larger_tables(epsilon):
-    within(epsilon, BEST[epsilon])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", SWEEP)
+@pytest.mark.parametrize("epsilon", ["0.05", "0.2", "0.6", "1.4", "1.9", "2.9", "4", "5.7"])
 def test_goals_against_the_fine_program(epsilon):
     within(epsilon, baseline.fine_sd(float(epsilon)))
-
-
-def test_the_same_again():
-    first = made("1.6", 5, 5, 8)
-    rows_design._settled.cache_clear()
-    assert design(Fraction("1.6"), 5, 5, 8) == first
 
 
 def test_the_linear_program_is_the_one_written_down():
@@ -335,14 +286,9 @@ def test_the_table_of_the_best_known():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.0675, 0.31, 0.775, 1.05, 1.95, 2.95, 4.1, 5.5, 7.9])
-def test_between_its_points_the_best_known_is_above_and_near(epsilon):
+@pytest.mark.parametrize("epsilon", [0.05, 0.0675, 0.4, 0.775, 1.6, 1.95, 2.5, 3.2, 4.1, 5.5, 6.4, 8.0])
+def test_the_best_known_is_above_and_near(epsilon):
     known, solved = baseline.best_known_sd(epsilon), baseline.fine_sd(epsilon)
     assert known is not None
     assert solved * (1 - 2e-4) <= known <= solved * 1.002
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.6, 2.5, 3.2, 4.0, 6.4, 8.0])
-def test_the_table_of_the_best_known_is_made_here(epsilon):
-    assert baseline.fine_sd(epsilon) == pytest.approx(dict(baseline._points())[epsilon], rel=1e-4)
+    assert epsilon not in dict(baseline._points()) or known == pytest.approx(solved, rel=1e-4)

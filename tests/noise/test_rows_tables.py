@@ -119,16 +119,6 @@ def drawn(table: RowsTable, x: int, word: "np.ndarray") -> "np.ndarray":
     return release_records(records, table, word=padded).reshape(-1)[:words]
 
 
-def test_the_estimate_is_unbiased_through_the_kernels() -> None:
-    for epsilon, x in (("0.4", 0.3), ("1.6", 0.77), ("6.4", 0.5)):
-        table = ready_table(epsilon, 1)
-        records = np.full((400_000, 14), round(x * 2**15), np.uint16)
-        values = table.estimate(sampled_records(records, table, seed=1)[1])
-        assert table.estimate_sd is not None
-        assert abs(values.mean() - round(x * 2**15) / 2**15) < 5 * table.estimate_sd / 400_000**0.5
-        assert values.std() < 1.01 * table.estimate_sd
-
-
 @pytest.mark.parametrize(
     "lines",
     [
@@ -199,15 +189,6 @@ def test_nothing_is_released_with_a_table_that_is_not_proved(run: object) -> Non
     with pytest.raises(InputError):
         run(np.zeros((2, 1), np.uint16), lying)
     run(np.zeros((2, 1), np.uint16), lying, unproved=True)
-
-
-def test_a_column_that_is_empty_in_one_row_protects_nothing() -> None:
-    table = ready_table("1.6", 1)
-    assert isinstance(table, RowsTable)
-    first = list(table.counts[0])
-    first[0], first[-1] = first[0] + first[-1], 0
-    broken = replace(table, counts=(tuple(first), *table.counts[1:]))
-    assert broken.certify().ratio is None and not broken.certify().holds(table.epsilon)
 
 
 def test_one_load_in_place_of_thresholds() -> None:

@@ -95,10 +95,7 @@ class Rows:
 
     @property
     def table_bytes(self) -> int:
-        """Return the bytes on the device: u16 thresholds, or 256 symbols a row if bits = 8; for one bit two constants.
-
-        The values are not counted: only the receiver needs them.
-        """
+        """Return the bytes on the device: u16 thresholds, 256 symbols a row if bits = 8, two constants for one bit."""
         if self.one_bit() is not None:
             return 4
         return len(self.counts) * (256 if self.bits == 8 else 2 * (self.symbols - 1))
@@ -117,17 +114,15 @@ class Rows:
     def values(self) -> tuple[Fraction, ...]:
         """Return the value of each symbol, for the range 0..1: the estimate is unbiased for every x.
 
-        If the rows leave freedom, take the values with the smallest mean variance over the range: a linear problem
-        with a single rational solution, symmetric where the counts are.
+        If the rows leave freedom, take the values with the smallest mean variance over the range.
         """
         return _values(self.all_counts(), self.bits)[0]
 
     def variance(self, x: Fraction) -> Fraction:
         """Return the exact variance of the estimate at x, 0..1."""
-        last = self.knots - 1
+        last, second = self.knots - 1, _values(self.all_counts(), self.bits)[1]
         row = min(int(x * last), last - 1)
         t = x * last - row
-        second = _values(self.all_counts(), self.bits)[1]
         return (1 - t) * second[row] + t * second[row + 1] - (x - Fraction(1, 2)) ** 2
 
     def worst_sd(self) -> float:
@@ -164,13 +159,10 @@ class Rows:
     def one_bit(self) -> tuple[int, int] | None:
         """Return (base, slope) of `symbol = (word >> 1) < base + slope*x_q`, x_q in Q15, for two rows and two symbols.
 
-        The probability of symbol 1, (c + (d-c)*x_q/2^15)/2^16, is (base + slope*x_q)/2^31: no table is needed. The
-        comparison is for a slope that rises, and fits 16 bits; thresholds take any.
+        The probability of symbol 1 is (base + slope*x_q)/2^31: no table is needed. The slope must rise and fit 16 bits.
         """
-        if self.knots != 2 or self.symbols != 2:
-            return None
-        (_, at_0), (_, at_1) = self.counts
-        if not 0 < at_1 - at_0 < 1 << self.bits:
+        at_0, at_1 = self.counts[0][-1], self.counts[-1][-1]
+        if self.knots != 2 or self.symbols != 2 or not 0 < at_1 - at_0 < 1 << self.bits:
             return None
         return at_0 << (31 - self.bits), (at_1 - at_0) << (16 - self.bits)
 
@@ -179,9 +171,8 @@ class Rows:
 def _values(counts: Counts, bits: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
     """Return the values of the symbols, and E[(value - 1/2)²] on every knot.
 
-    The values are solved for about the middle of the range: then a symmetric table has antisymmetric values. They solve
-    counts·a = wanted with the smallest sum of weight·a²: the mean over x of the second moment weighs the two end rows
-    half, for they have one neighbour.
+    About the middle of the range the values a solve counts·a = wanted with the smallest sum of weight·a²: the mean over
+    x of the second moment, which weighs the two end rows half.
     """
     half, last, total = Fraction(1, 2), len(counts) - 1, 1 << bits
     equations = [[*map(Fraction, row), total * (Fraction(r, last) - half)] for r, row in enumerate(counts)]
@@ -242,10 +233,7 @@ class RowsTable(NoiseTable):
 
     @classmethod
     def make(cls, epsilon: Decimal, features: int, release: int, frac_bits: int, **options: Any) -> Self:
-        """Design a table; `symbols` and `knots` (2^j + 1) fix the size, else the smallest that loses next to nothing.
-
-        `count_bits` is 16 for a table of thresholds, 8 for one that is looked up with one load.
-        """
+        """Design a table of this size, or the smallest that loses little; with 8 `count_bits` it is looked up."""
         from sensorsim.noise.rows_design import design
 
         bits = COUNT_BITS[THRESHOLDS] if options["count_bits"] is None else options["count_bits"]
@@ -299,14 +287,10 @@ class RowsTable(NoiseTable):
 
     @property
     def form(self) -> str:
-        """How firmware draws: by thresholds (a search for those of 5 to 8 symbols), by one load, or without a table."""
-        if self.rows.one_bit() is not None:
-            return BIT
-        if self.count_bits == COUNT_BITS[LOOKUP]:
-            return LOOKUP
-        if self.mirrored:
-            return MIRRORED
-        return SEARCH if 5 <= self.rows.symbols <= 8 else THRESHOLDS
+        """Return how firmware draws: by thresholds (5 to 8 symbols by a search), by one load, or without a table."""
+        thresholds = MIRRORED if self.mirrored else SEARCH if 5 <= self.rows.symbols <= 8 else THRESHOLDS
+        tabulated = LOOKUP if self.count_bits == COUNT_BITS[LOOKUP] else thresholds
+        return BIT if self.rows.one_bit() else tabulated
 
     @property
     def kernels(self) -> str:
@@ -330,17 +314,14 @@ class RowsTable(NoiseTable):
         return "table", tuple(value for row in rows for value in row)
 
     def c_constants(self) -> dict[str, int]:
-        bit = self.rows.one_bit()
-        if bit is not None:
+        if bit := self.rows.one_bit():
             return {"base": bit[0], "slope": bit[1]}
         knots = {"knot_bits": self.rows.knot_bits}
         return knots if self.form == LOOKUP else {"cuts": self.rows.symbols - 1, **knots}
 
     def bound_constants(self) -> dict[str, int]:
-        known = self.c_constants()
-        if "base" not in known:
-            return known
-        return {"top": known["base"] + (known["slope"] << FRAC), "slope": known["slope"]}
+        bit = self.rows.one_bit()
+        return {"top": bit[0] + (bit[1] << FRAC), "slope": bit[1]} if bit else self.c_constants()
 
     def from_c(self, values: Sequence[int], constants: Mapping[str, int]) -> Self:
         known: dict[str, Any] = {"features": constants["n"], "release": constants["k"], "certificate": None}
@@ -379,8 +360,7 @@ class RowsTable(NoiseTable):
     def draw(self, x_q: int, top: Any, low: Any, low_bits: int) -> Any:
         """Round x to a row by the low part; count how many sums of that row's counts the top part reaches.
 
-        A mirrored table is read at 1 - x where x is above 1/2, and its symbols backwards. One bit is 1 for the lowest
-        words, as many as its count at x.
+        A mirrored table is read backwards at 1 - x where x is above 1/2. One bit is 1 for the lowest words.
         """
         if self.form == BIT:
             counts = self.rows.distribution(x_q, self.frac_bits)

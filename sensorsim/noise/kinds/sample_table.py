@@ -6,21 +6,19 @@ Naive and quantile tables are Laplace noise as samples. They are built to be ref
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sensorsim._util.errors import InputError
 from sensorsim.kernels.formats import FRAC
+from sensorsim.language.kernel import Kernel
 from sensorsim.noise.certificate import Certificate, certify_samples
 from sensorsim.noise.noise_table import WORD_BITS, NoiseTable
-
-if TYPE_CHECKING:
-    from sensorsim.language.kernel import Kernel
 
 Counts = tuple[tuple[int, int], ...]
 MOST_ENTRIES_BITS = 24
@@ -50,17 +48,14 @@ class CountedTable(NoiseTable):
 
     @classmethod
     def parse(cls, found: dict[str, Any], lines: list[str]) -> Self:
-        pairs = [line.split() for line in lines[1:]]
-        counts = tuple((int(value), int(count)) for value, count in pairs)
+        counts = tuple((int(value), int(count)) for value, count in map(str.split, lines[1:]))
         values = [value for value, _ in counts]
-        if not counts or max(len(word) for pair in pairs for word in pair) > 12:
-            raise ValueError("counts")
-        if lines[0] != f"counts {len(counts)}" or values != sorted(set(values)):
-            raise ValueError("counts")
         table = cls(**found, counts=counts)
         entries = table.entries
         sound = (
-            table.coefficients in (1, 2)
+            lines[0] == f"counts {len(counts)}"
+            and values == sorted(set(values))
+            and table.coefficients in (1, 2)
             and 0 <= table.stair_bits <= table.frac_bits
             and min(count for _, count in counts) >= 0
             and 2 <= entries <= 1 << MOST_ENTRIES_BITS
@@ -121,8 +116,7 @@ class CountedTable(NoiseTable):
         return self.entries * int(self.values.dtype.itemsize)
 
     def distribution(self, x_q: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        drawn = [(value, count) for value, count in self.counts if count]
-        stair = 1 << self.stair_bits
+        drawn, stair = [(value, count) for value, count in self.counts if count], 1 << self.stair_bits
         if len(drawn) * stair > MOST_OUTPUTS:
             raise InputError(
                 f"this table has {len(drawn) * stair} outputs, and at most {MOST_OUTPUTS} are listed; make it with "
@@ -171,7 +165,7 @@ def noise_scale(epsilon: Decimal, release: int, coefficients: int) -> Fraction:
     return sensitivity / Fraction(epsilon)
 
 
-def counted(values: Sequence[int]) -> Counts:
+def counted(values: Iterable[int]) -> Counts:
     """Return the entries of a table as runs."""
     return tuple(sorted(Counter(map(int, values)).items()))
 
@@ -204,6 +198,7 @@ class SampleTable(CountedTable):
 
     options = ("entries", "seed", "coefficients", "limit_scales")
     for_releases = False
+    seeded: ClassVar[bool] = False  # whether the values depend on a seed
     figure_function = "samples_figure"
 
     @classmethod
@@ -218,7 +213,7 @@ class SampleTable(CountedTable):
             raise InputError(f"coefficients is {coefficients}; a feature has 1 or 2 noisy coefficients.")
         scale = noise_scale(epsilon, release, coefficients) * 2**frac_bits
         limit = None if limit_scales is None else round(float(scale) * limit_scales)
-        counts, seeded = cls.fill(scale, entries, seed)
+        counts, seeded = counted(cls.fill(float(scale), entries, seed)), seed if cls.seeded else None
         made = cls(epsilon, features, release, frac_bits, coefficients, 0, limit, seeded, counts)
         check_word(made)
         return made
@@ -231,8 +226,8 @@ class SampleTable(CountedTable):
         return table
 
     @staticmethod
-    def fill(scale: Fraction, entries: int, seed: int) -> tuple[Counts, int | None]:
-        """Return the values with their counts, and the seed if it was used."""
+    def fill(scale: float, entries: int, seed: int) -> Iterator[int]:
+        """Yield the values; `scale` is in lattice steps."""
         raise NotImplementedError
 
     def certify(self) -> Certificate:
@@ -254,7 +249,7 @@ class SampleTable(CountedTable):
             raise ValueError(f"{len(values)} values are not the {constants['size']} that mask and size speak of")
         return replace(self, counts=counted(values), certificate=None)
 
-    def takes(self, kernel: "Kernel") -> bool:
+    def takes(self, kernel: Kernel) -> bool:
         return "noise" in kernel.arrays
 
     def details(self) -> dict[str, Any]:
@@ -271,13 +266,12 @@ class SampleTable(CountedTable):
     def lines(self) -> list[str]:
         about, proof = self.details(), self.certificate
         assert proof is not None
-        deltas = (float(proof.delta_record), float(proof.delta_record_below), float(proof.delta_release))
         noisy = "" if self.coefficients == 1 else f", {self.coefficients} noisy coefficients for each feature"
         return [
             f"  entries       {self.entries} of {about['bytes_per_entry']} B{noisy}; "
             f"noise sd {about['noise_sd']:.4g} ranges of x as drawn",
-            f"  delta         {deltas[0]:.6g} at epsilon {self.epsilon} (at least {deltas[1]:.6g}); "
-            f"one draw {deltas[2]:.6g}",
+            f"  delta         {float(proof.delta_record):.6g} at epsilon {self.epsilon} (at least "
+            f"{float(proof.delta_record_below):.6g}); one draw {float(proof.delta_release):.6g}",
         ]
 
 
@@ -285,17 +279,15 @@ class NaiveTable(SampleTable):
     """Laplace samples rounded to the lattice."""
 
     kind = "naive"
+    seeded = True
 
     @staticmethod
-    def fill(scale: Fraction, entries: int, seed: int) -> tuple[Counts, int | None]:
+    def fill(scale: float, entries: int, seed: int) -> Iterator[int]:
         """Draw as the obvious script does. random.Random gives the same numbers in every version of Python."""
         rng = random.Random(seed)
-        width = float(scale)
-        samples = Counter[int]()
         for _ in range(entries):
             u = rng.random() - 0.5
-            samples[round(-width * math.copysign(math.log1p(-2 * abs(u)), u))] += 1
-        return tuple(sorted(samples.items())), seed
+            yield round(-scale * math.copysign(math.log1p(-2 * abs(u)), u))
 
 
 class QuantileTable(SampleTable):
@@ -304,15 +296,11 @@ class QuantileTable(SampleTable):
     kind = "quantile"
 
     @staticmethod
-    def fill(scale: Fraction, entries: int, seed: int) -> tuple[Counts, int | None]:
-        width = float(scale)
-        once_more = math.log1p(math.exp(-1 / width))  # log(1 + p): P(Z <= -k) = p^k/(1 + p)
-        samples = Counter[int]()
+    def fill(scale: float, entries: int, seed: int) -> Iterator[int]:
+        once_more = math.log1p(math.exp(-1 / scale))  # log(1 + p): P(Z <= -k) = p^k/(1 + p)
         for i in range(entries // 2):
-            k = max(0, math.floor(-width * (math.log((i + 0.5) / entries) + once_more)))
-            samples[-k] += 1
-            samples[k] += 1
-        return tuple(sorted(samples.items())), None
+            k = max(0, math.floor(-scale * (math.log((i + 0.5) / entries) + once_more)))
+            yield from (-k, k)
 
 
 KINDS = {"naive": NaiveTable, "quantile": QuantileTable}

@@ -175,15 +175,13 @@ class StairsTable(CountedTable):
         """Return the counts of the stair that y stands on, for every x on a stair.
 
         For x = a*S + b the place V of y on its stair is uniform and says nothing of x; given V, the stair is A + a, or
-        A + a + 1 where V < b, and clamped. So each x is for each V one of 0 … r stairs, and the clamp leaves all that
-        is above stair K or below stair r - K one output, or merges one more.
+        A + a + 1 where V < b. The clamp leaves all above stair K or below stair r - K one output, or merges one more.
         """
         per_range, top, _ = self._shape()
-        by_value = dict(self.counts)
         found = []
         for start in range(per_range + 1):
             row = [0] * (2 * top - per_range + 1)
-            for value, count in by_value.items():
+            for value, count in self.counts:
                 row[min(max(value + start, per_range - top), top) - (per_range - top)] += count
             found.append(row)
         return found
@@ -196,9 +194,9 @@ class StairsTable(CountedTable):
     @property
     def stairs(self) -> Stairs:
         """Return the counts c_0 … c_K."""
-        top = self.counts[-1][0]
         by_value = dict(self.counts)
-        return Stairs(tuple(by_value.get(j, 0) for j in range(top + 1)), 1 << (self.frac_bits - self.stair_bits))
+        counts = tuple(by_value.get(j, 0) for j in range(self.counts[-1][0] + 1))
+        return Stairs(counts, 1 << (self.frac_bits - self.stair_bits))
 
     @property
     def gain(self) -> float:
@@ -256,9 +254,8 @@ class StairsTable(CountedTable):
         return replace(self, **known, counts=counted(values), certificate=None)
 
     def stored_counts(self) -> StoredCounts:
-        least, most = self.counts[0][0], self.counts[-1][0]
-        known = dict(self.counts)
-        return StoredCounts([[known.get(value, 0) for value in range(least, most + 1)]], least)
+        least, known = self.counts[0][0], dict(self.counts)
+        return StoredCounts([[known.get(value, 0) for value in range(least, self.counts[-1][0] + 1)]], least)
 
     def c_remark(self) -> list[str]:
         middle = ((1 << self.frac_bits) + 1) / 2
@@ -288,7 +285,7 @@ class StairsTable(CountedTable):
         fewer = self.stair_bits - stair_bits
         if fewer <= 0:
             return self
-        limit = None if self.limit is None else self.limit >> fewer
+        limit = (self.limit or 0) >> fewer
         return replace(self, frac_bits=self.frac_bits - fewer, stair_bits=stair_bits, limit=limit)
 
 
