@@ -119,7 +119,9 @@ class MachineCost(Result):
         from sensorsim.costing.cost_text import LEFT_OUT, fold_all, record_panel
 
         width = columns()
-        panel = ["", *record_panel(self.record, self.saving, width), *fold_all([LEFT_OUT], width)] if self.record else []
+        panel = (
+            ["", *record_panel(self.record, self.saving, width), *fold_all([LEFT_OUT], width)] if self.record else []
+        )
         return "\n".join([machine_text(self.report, width), *panel])
 
 

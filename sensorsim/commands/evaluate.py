@@ -142,9 +142,6 @@ class EvaluateModel(RecordOptions, Command[Evaluation]):
         head |= {name: model.about[name] for name in ("mechanism", "form", "n", "l", "m", "columns", "trust", "covers")}
         return Evaluation(head | {"made_for_sigma": model.about["sigma"]} | found)
 
-    def text(self, answer: Evaluation) -> str:
-        return answer.text()
-
 
 def _persons(spent: dict[str, Any]) -> Iterator[str]:
     """Yield the epsilon of a record and of a person, or why there is none."""

@@ -2,8 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from pathlib import Path as FilePath
@@ -125,16 +123,16 @@ class SimulateFleet(WorkerOptions, Faults, BudgetOptions, RecordOptions, Command
         faults = Faults(**{each.name: getattr(self, each.name) for each in fields(Faults)})
         chosen = self.days, self.records_per_day, self.chip, self.radio, self.battery_mah, faults, self.schedule
         board = board_of(firmware, *chosen)  # before data is read, which may take long
-        sizes: dict[str, Any] = {"devices": self.devices, "days": self.days, "records_per_day": self.records_per_day}
-        sizes |= {"schedule": self.schedule, "faults": faults, "seed": self.seed, "prices": board.prices}
-        return Settings(firmware, people_of(self, self.seed), **sizes), board
+        sizes = {name: getattr(self, name) for name in ("devices", "days", "records_per_day", "schedule", "seed")}
+        return Settings(firmware, people_of(self, self.seed), **sizes, faults=faults, prices=board.prices), board
 
     def simulate(self, settings: Settings, path: FilePath) -> Any:
         """Simulate behind a bar with the device-days per second; after Ctrl-C report how many devices are stored."""
+        from sensorsim.commands.outputs import progress_bar
         from sensorsim.fleets.simulation import COMPILES, finished_devices, simulate
 
         began: tuple[float, int] | None = None  # start time, and devices that were finished then
-        with _bar("fleet", "devices", settings.devices) as update:
+        with progress_bar("fleet", "devices", settings.devices) as update:
 
             def show(doing: str, devices: int) -> None:
                 nonlocal began
@@ -188,27 +186,14 @@ def people_of(chosen: RecordOptions, seed: int) -> "People":
 
 def _estimate(result: FleetResult) -> None:
     """Compute the estimates, behind a bar if they take long."""
+    from sensorsim.commands.outputs import progress_bar
     from sensorsim.fleets.estimates import number_of
 
     began = time.monotonic()
-    with _bar("means", "intervals", number_of(result.settings, result.every), SOON + began) as update:
-        result.reckon(lambda made: update(made, "each takes some milliseconds"))
+    with progress_bar("means", "intervals", number_of(result.settings, result.every)) as update:
 
+        def show(made: int) -> None:
+            if time.monotonic() > began + SOON:
+                update(made, "each takes some milliseconds")
 
-@contextmanager
-def _bar(name: str, unit: str, total: int, earliest: float = 0.0) -> Iterator[Callable[[int, str], None]]:
-    """Yield a function that updates a bar; it starts with the work, so that errors before come without one."""
-    from sensorsim.commands.outputs import progress_bar
-
-    bar = progress_bar(name, unit)
-    task = bar.add_task("starting", total=total)
-
-    def update(done: int, description: str) -> None:
-        if time.monotonic() > earliest:
-            bar.start()
-        bar.update(task, completed=done, description=description)
-
-    try:
-        yield update
-    finally:
-        bar.stop()
+        result.reckon(show)

@@ -127,7 +127,9 @@ def _parse(found: Any) -> Lock:
         raise ValueError(f"its schema_version is not {SCHEMA_VERSION}")
     choices, toolchain, entries = (found[part] for part in PARTS)
     texts = [found["command"], *toolchain.values()]
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(v, Value | None) for v in choices.values()):
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(v, Value | None) for v in choices.values()
+    ):
         raise ValueError("its command, a choice or a part of the toolchain is neither number nor text")
     for name, entry in entries.items():
         sound = isinstance(entry, dict) and {"value"} <= entry.keys() <= {"value", "unit"}

@@ -220,9 +220,7 @@ def accuracy_parameters(n: int) -> Figures:
         name: {"entries": len(table), "sha256": _sha256(",".join(map(str, table)).encode("ascii"))}
         for name, table in tables.items()
     }
-    return figures_of(
-        {"parameters": {"formats": shown, "tables": sized, "encoder": _encoder(), "sensor": _sensor(n)}}
-    )
+    return figures_of({"parameters": {"formats": shown, "tables": sized, "encoder": _encoder(), "sensor": _sensor(n)}})
 
 
 def _encoder() -> dict[str, Any]:

@@ -150,9 +150,6 @@ class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[
         about = {"source": dataset.source, "rows": len(dataset.x), "n": dataset.n, "normalise": dataset.normalise}
         return Sweep(about, rows, trivial)
 
-    def text(self, answer: Sweep) -> str:
-        return answer.text()
-
 
 def run_cells(
     dataset: "Dataset", cells: list[Config], store: "ResultsFile", workers: WorkerOptions
@@ -162,16 +159,15 @@ def run_cells(
     from sensorsim.training import sweeps
 
     done = 0
-    bar = progress_bar("sweep", "cells")
+    with progress_bar("sweep", "cells", len(cells)) as update:
 
-    def finished(config: Config) -> None:
-        nonlocal done
-        done += 1
-        epsilon = "" if config.epsilon is None else f" eps {config.epsilon:g}"
-        bar.update(task, completed=done, description=f"{config.mechanism}{epsilon} sigma {config.sigma:g}")
+        def finished(config: Config) -> None:
+            nonlocal done
+            done += 1
+            epsilon = "" if config.epsilon is None else f" eps {config.epsilon:g}"
+            update(done, f"{config.mechanism}{epsilon} sigma {config.sigma:g}")
 
-    with bar:
-        task = bar.add_task("starting", total=len(cells))
+        update(done, "starting")
         try:
             jobs = workers.jobs or os.cpu_count() or 1
             return sweeps.run(dataset, cells, store, jobs=jobs, dask=workers.dask, finished=finished)
