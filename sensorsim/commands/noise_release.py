@@ -99,8 +99,7 @@ class Released(Result):
         found = [(row["mean"], row["low"], row["high"]) for row in self._rows]
         places = [f"feature {row['feature']}, {row['count']:,}" for row in self._rows]
         axis = "mean of x, 0 … 1, and its 95 % interval, after the number of values released"
-        made: Figure = whiskers(f"{self.title()}: {self.protects}", places, found, axis)
-        return made
+        return whiskers(f"{self.title()}: {self.protects}", places, found, axis)
 
 
 class Pairs(Free):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
-from sensorsim._util.option_kinds import COLUMNS, FILE, Flag, Function, Output, option_of
+from sensorsim._util.option_kinds import COLUMNS, FILE, Flag, Function, Output, option_of, split_names
 from sensorsim.commands.declare import Command, option, values_of
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
 from sensorsim.planning.deployment import Asked
@@ -67,9 +67,7 @@ sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt"""
         from sensorsim.datasets.public_ranges import ranges_for
         from sensorsim.planning.study_plan import plan
 
-        if self.columns is not None and not (
-            self.columns.strip(" ,") if isinstance(self.columns, str) else self.columns
-        ):
+        if self.columns is not None and not split_names(self.columns):
             raise InputError("--columns names none; give some, with commas, or --features.")
         names = column_names(self.columns) or ()
         if self.ranges and not names:

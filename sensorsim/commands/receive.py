@@ -73,6 +73,8 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
         >>> ss.receive(packet, table).accepted
         1
     """
+    holds = "accepted"
+
     packets: Packets | Iterable[Packets] = option(
         REQUIRED, PacketSources(Path("PACKETS", "bytes")), "Packets: files, or bytes in Python.", argument=True
     )
@@ -174,6 +176,3 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
                 mean = "–" if row.mean is None else f"{row.mean:.5f}"
                 lines.append(f"  {row.feature:>11}  {row.count:>12,}  {mean:>10}   {row.low:.5f} … {row.high:.5f}")
         return hung("\n".join(lines), columns())
-
-    def exit_code(self, answer: "Received") -> int:
-        return 0 if answer.accepted else 1

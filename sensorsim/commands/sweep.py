@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import DATABASE, MECHANISMS, split_names
 from sensorsim._util.results import Listing, bars
 from sensorsim._util.terminal import columns, fold, table
-from sensorsim.commands.declare import Command, option, options_of
+from sensorsim.commands.declare import Command, option
 from sensorsim.commands.training_options import (
     MAXIMUM_NOTE,
     Axis,
@@ -18,6 +18,7 @@ from sensorsim.commands.training_options import (
     Numbers,
     WorkerOptions,
     known_mechanism,
+    settings_of,
 )
 from sensorsim.mechanisms import every, names
 from sensorsim.noise.certificate import format_epsilon_column
@@ -104,15 +105,11 @@ class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[
     @property
     def base(self) -> Config:
         """Return what all cells have in common."""
-        known = options_of(type(self)).keys()
-        given = {each.name: getattr(self, each.name) for each in fields(Config) if each.name in known}
-        return Config(**{name: value for name, value in given.items() if name not in SWEPT}, mechanism="none")
+        return Config(**settings_of(self, *SWEPT), mechanism="none")
 
     def without_effect(self) -> dict[str, str]:
         largest = replace(self.base, sigma=max(self.sigma), c=max(self.c))  # options that any cell reads count
-        known = options_of(type(self)).keys()
-        found = idle_settings(self.mechanisms, largest) if self.mechanisms else {}
-        return {name: why for name, why in found.items() if name in known}
+        return idle_settings(self.mechanisms, largest) if self.mechanisms else {}
 
     def run(self) -> Listing:
         mechanisms = self.mechanisms
