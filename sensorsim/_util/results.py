@@ -83,7 +83,7 @@ class Listing(Result):
     found: Sequence[Mapping[str, Any]]
     data: Mapping[str, Any]
     draw: "Callable[[str], Figure]"  # by the title
-    said: Mapping[str, str] | None = None  # else the first cell of each row, and the others
+    said: Mapping[str, str] | None = None  # facts; else the first cell of each row, and the others
     text: Callable[[], str] | None = None  # the table for a terminal
 
     def title(self) -> str:

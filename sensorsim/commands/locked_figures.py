@@ -186,10 +186,9 @@ def cost_cores(cpu: str | None, chip: str | None) -> str:
 
 def _has_machine_code(name: str) -> bool:
     from sensorsim.machine.machine_cost import find_target
-    from sensorsim.machine.targets import need_firmware_tools
 
     try:
-        need_firmware_tools()
+        _need_tools()
         find_target(name)
     except InputError:
         return False
