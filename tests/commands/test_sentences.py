@@ -24,33 +24,6 @@ def sealed(body: str) -> bytes:
     return f"{body}sha256 {hashlib.sha256(body.encode()).hexdigest()}\n".encode()
 
 
-LINES: dict[str, tuple[Callable[[str], str], str]] = {
-    "kind": (lambda body: body.replace("kind rows", "kind rose"), "line 2: `kind` and one of rows, stairs"),
-    "version": (lambda body: body.replace("table 2", "table 1"), "line 1: a rows table has version 2, not 1"),
-    "epsilon": (lambda body: body.replace("epsilon 1.6", "epsilon -1"), "line 3: an epsilon above 0"),
-    "word": (lambda body: body.replace("features 14", "features x"), "line 4: `features` and a whole number"),
-    "many": (lambda body: body.replace("features 14", "features 9999"), "line 4: features is 9999, outside 1"),
-    "none": (lambda body: body.replace("features 14", "features none"), "line 4: features is none, outside 1"),
-    "order": (lambda body: body.replace("release 1", "released 1"), "line 5: `release` and a whole number"),
-    "release": (lambda body: body.replace("release 1\n", "release 99\n"), "line 5: release is larger than features"),
-    "short": (lambda body: "".join(body.splitlines(True)[:5]), "line 6: `frac_bits` and a whole number is expected"),
-    "ratio": (lambda body: body.replace("ratio ", "ratio 1/0 "), "line 8: `ratio` and a number is expected"),
-    "counts": (lambda body: body[:-1] + " x\n", "line 20: whole numbers with spaces between them are expected"),
-    "last": (lambda body: "".join(body.splitlines(True)[:-1]), "line 15: what begins here does not fit itself"),
-    "letter": (lambda body: body.replace("release 1", "release é"), "line 5: a character is not ASCII"),
-}
-
-
-@pytest.mark.parametrize("what", LINES)
-def test_a_table_names_its_line(what: str) -> None:
-    text = (NOISE / "rows-eps1.6-1.txt").read_text()
-    change, reason = LINES[what]
-    body = change(text[: text.index("sha256")])
-    with pytest.raises(InputError) as caught:
-        parse_table(sealed(body), "t.txt")
-    assert f"t.txt {reason}" in str(caught.value) and str(caught.value).endswith("make the table again.")
-
-
 @pytest.mark.parametrize("place", range(20))
 def test_every_line_of_a_table(place: int) -> None:
     """A word in place of any line is told with its number, or with that of the counts it belongs to."""

@@ -360,29 +360,6 @@ def test_a_bad_file_is_one_sentence_and_nothing_is_touched(option, what, tmp_pat
     assert before is None or place.read_bytes() == before
 
 
-BAD_NUMBERS = (
-    *("--n 0", "--n 5000", "--l 20", "--devices 0", "--budget-epsilon x", "--chip x", "--radio x", "--every 0"),
-    *("--battery-mah -1", "--battery-mah nan", "--records-per-day 99999", "--sweep="),
-)
-
-
-@pytest.mark.parametrize("words", BAD_NUMBERS)
-def test_bad_numbers(words, tmp_path, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["report", "--no-claims", "--out", str(tmp_path / "report.html"), *words.split()])
-    said = capsys.readouterr()
-    sentence = said.err.splitlines()[-1]
-    assert end.value.code == 2 and sentence.startswith("Error: ") and len(sentence) < 300
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_place_is_checked_before_anything_is_read(tmp_path, capsys):
-    for out in (tmp_path, tmp_path / "none" / "report.html", "/dev/null"):
-        with pytest.raises(SystemExit) as end:
-            main(["report", "--out", str(out), "--sweep", str(tmp_path / "missing")])
-        assert end.value.code == 2 and "cannot write" in capsys.readouterr().err
-
-
 def firmware_of(made, package):
     """Return the text of the firmware section for a package."""
     html = render_page(replace(made.findings, package=package))
