@@ -61,7 +61,7 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
         default_text="what the table is for",
     )
     epsilon: Decimal | float | str | None = option(
-        None, Budget(), "Audit the ready table of this budget in place of a file.", default_text="1"
+        None, Budget(), "Audit the ready table of this budget.", default_text="1"
     )
     samples: tuple[str, str] | None = option(
         None,
@@ -74,7 +74,7 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
     threads: int = option(2, Whole(1, MOST_JOBS), "Threads; the result does not depend on them.")
     seed: int = option(0, Whole(0), "Seed of the random words. Not secret.")
     progress: Callable[[int], None] | None = option(
-        None, Function(), "Is called with the number of new draws.", shell=False
+        None, Function(), "Called with the number of new draws.", shell=False
     )
 
     def without_effect(self) -> dict[str, str]:

@@ -148,30 +148,20 @@ class Cost(Command[Any]):
     )
     width: int | None = option(None, Choice(8, 16, 32), "Operand width in bits.", default_text="8 on k7, else 32")
     signed: bool = option(False, Flag("unsigned"), "Signedness of the operands.")
-    accounting: str = option(
-        "paper", Choice(*ACCOUNTINGS), "paper: price what the paper prices; full: price every operation."
-    )
+    accounting: str = option("paper", Choice(*ACCOUNTINGS), "paper: what the paper prices; full: every operation.")
     variant: str = option(
-        "all", Choice("paper", "lean", "all"), "paper: as printed; lean: what a firmware engineer would ship."
+        "all", Choice("paper", "lean", "all"), "paper: as printed; lean: as a firmware engineer would ship."
     )
     metric: str | None = option(None, Choice(*METRICS), "What to count.", default_text="the processor table's unit")
     chip: str | None = option(None, CHIP, "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
     radio: str = option("ble-1m", RADIO, "What sends it: ble-2m, ble-coded-s8, 802154, lora-sf7 …")
     random: str = option(
-        "chacha20",
-        Choice(*SOURCES),
-        "Where a record's random words come from, in whole blocks; trng: the chip's own generator.",
+        "chacha20", Choice(*SOURCES), "Source of random words, in whole blocks; trng: the chip's own generator."
     )
     records_per_day: float = option(1.0, Number(), "For the energy of a day.")
     battery_mah: float | None = option(None, Number(), "Also whole records that a battery pays for.")
-    most: int = option(
-        MOST_EXECUTED, Whole(0), "Operations up to which kernels are run, beside derived from.", shell=False, lock="ask"
-    )
-    level: str = option(
-        "kernel",
-        Choice("kernel", "machine"),
-        "machine: compile the kernels, run the machine code and set it beside the other levels.",
-    )
+    most: int = option(MOST_EXECUTED, Whole(0), "Operations up to which kernels are run.", shell=False, lock="ask")
+    level: str = option("kernel", Choice("kernel", "machine"), "machine: count compiled code beside the other levels.")
     sweep: str | None = option(None, Range(), "A range of n or l: one row for each value.", lock="refuse")
 
     def without_effect(self) -> Mapping[str, str]:

@@ -91,10 +91,7 @@ class EvaluateModel(RecordOptions, Command[Listing]):
     """
     model: "Model | str" = option(REQUIRED, Path("file", "Model"), "A model of `sensorsim train --out`.")
     sigma: Axis | None = option(
-        None,
-        Numbers(SIGMA),
-        "Environmental noise on the inputs: one or several.",
-        default_text="what the model is for",
+        None, Numbers(SIGMA), "Environmental noise: one or several.", default_text="what the model is for"
     )
     columns: str | Sequence[str] | None = option_of(
         RecordOptions, "columns", help="Names that the model's columns have here.", default_text="the model's"

@@ -126,7 +126,7 @@ class Export(Command[Exported]):
     budget_days: int | None = option(None, Whole(), "Days of a period; else 1.")
     reserve: int | None = option(None, Whole(), "Releases that one write of the journal counts ahead; else 1.")
     packet_numbers: str | Sequence[str] = option(
-        "", PACKET_NUMBERS, "Numbers that a packet carries: epoch, sequence, or both, by commas."
+        "", PACKET_NUMBERS, "Numbers in a packet: epoch, sequence, or both, by commas."
     )
     kernels: str | Sequence[str] | None = option(
         None,
@@ -134,9 +134,7 @@ class Export(Command[Exported]):
         "Single kernels instead of the sensor, by commas; FILE.py:name for your own.",
     )
     variant: str = option(
-        Options.variant,
-        Choice("paper", "lean"),
-        "Of single kernels: as printed, or what a firmware engineer would ship.",
+        Options.variant, Choice("paper", "lean"), "Of single kernels: as printed, or as an engineer would ship."
     )
     prefix: str = option(Options.prefix, Kind(), "What every C name begins with.")
     spdx: str = option(Options.spdx, Kind(), "Licence identifier for the head of every file.")

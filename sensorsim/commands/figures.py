@@ -69,9 +69,7 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[Listing]):
     records: Axis = option("1000,10000,100000", Numbers(), "accuracy_records: sizes of the released sets.")
     records_epsilon: float = option(1.6, Number(above=0), "accuracy_records: epsilon per record.")
     records_runs: int = option_of(Config, "runs", default=5, help="accuracy_records: runs of each cell.")
-    results: str | None = option(
-        None, DATABASE, "Where finished cells are kept.", default_text="results.sqlite in the folder"
-    )
+    results: str | None = option(None, DATABASE, "Where finished cells are kept.", default_text="FOLDER/results.sqlite")
 
     @property
     def wanted(self) -> list[str]:

@@ -70,19 +70,13 @@ class SimulateFleet(WorkerOptions, Faults, BudgetOptions, RecordOptions, Command
     devices: int = option_of(Settings, "devices")
     days: int = option_of(Settings, "days")
     noise: "NoiseTable | str" = option(REQUIRED, NOISE_TABLE, "Noise table, as `sensorsim noise make` writes it.")
-    sketch: "Sketch | str | None" = option(
-        None, SKETCH, "A sketch of the record is released, in place of its features."
-    )
+    sketch: "Sketch | str | None" = option(None, SKETCH, "A sketch of the record is released, not its features.")
     records_per_day: int = option_of(Settings, "records_per_day")
     schedule: str = option_of(Settings, "schedule")
     every: int = option(FleetResult.every, Whole(1), "Days of an estimate.")
     seed: int = option_of(Settings, "seed")
-    out: str | None = option(
-        None, DATABASE, "Where finished batches are kept, as in fleet.sqlite; without it nothing is kept."
-    )
-    statistics: str | None = option(
-        None, SUMS, "What the hospital received, for `receive`: .parquet or .csv by day, or .json."
-    )
+    out: str | None = option(None, DATABASE, "Keep finished batches in this file, as fleet.sqlite.")
+    statistics: str | None = option(None, SUMS, "What the hospital received: .parquet or .csv by day, or .json.")
 
     def run(self) -> FleetResult:
         from sensorsim.fleets.estimates import number_of

@@ -110,19 +110,11 @@ class InspectKernel(Command[KernelReports]):
         REQUIRED, OwnKernel(KERNEL.names, files=True, metavar=KERNEL_FILE), "The kernel.", argument=True, lock="ask"
     )
     at: str | Mapping[str, int] = option("", Lengths(), "Lengths to count at; the others take their typical value.")
-    cpu: str | Sequence[str] = option(
-        "k7", CPUS, "Processors, with commas; `sensorsim cpus` lists them, or FILE.csv of your own."
-    )
-    accounting: str = option(
-        "full", Choice("paper", "full"), "full: price every operation; paper: what the SPOF paper prices."
-    )
-    level: str = option(
-        "kernel",
-        Choice("kernel", "machine"),
-        "machine: also compile it, run the machine code and count what it executes.",
-    )
+    cpu: str | Sequence[str] = option("k7", CPUS, "Processors, with commas; see `sensorsim cpus`, or FILE.csv.")
+    accounting: str = option("full", Choice("paper", "full"), "full: price every operation; paper: as the SPOF paper.")
+    level: str = option("kernel", Choice("kernel", "machine"), "machine: also compile it and count what it executes.")
     c: str | os.PathLike[str] | None = option(
-        None, NEW_FOLDER, "Write a C package into this folder, as `export` does.", lock="refuse"
+        None, NEW_FOLDER, "Write a C package here, as `export` does.", lock="refuse"
     )
     verify: str | Sequence[str] = option("", TARGETS, "Prove its C there, bit for bit: host, cortex-m0plus …")
 

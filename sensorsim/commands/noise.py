@@ -81,19 +81,17 @@ class DesignTable(Command[NoiseTable]):
     kind: str = option(DEFAULT, TABLE_KIND, f"{', '.join(KINDS)}; only rows and stairs are private.")
     frac_bits: int = option(FRAC, Whole(), "Fraction bits of x.")
     symbols: int | None = option(
-        None, Whole(spelled=True), "rows: how many symbols.", default_text="the fewest that lose little"
+        None, Whole(spelled=True), "rows: symbols.", default_text="the fewest that lose little"
     )
     knots: int | None = option(
-        None, Whole(spelled=True), "rows: how many knots, 2^j+1.", default_text="the fewest that lose little"
+        None, Whole(spelled=True), "rows: knots, 2^j+1.", default_text="the fewest that lose little"
     )
     count_bits: int | None = option(
         None, Choice(16, 8), "rows: 16, drawn by thresholds, or 8, by one load.", default_text="16"
     )
-    entries: int | None = option(
-        None, Whole(spelled=True), "stairs, naive, quantile: size, a power of two.", default_text="2^14"
-    )
+    entries: int | None = option(None, Whole(spelled=True), "stairs, naive, quantile: size, 2^k.", default_text="2^14")
     clamped: float | None = option(
-        None, Number(), "stairs: largest share of draws that may be clamped.", default_text="what loses least"
+        None, Number(), "stairs: most draws that may be clamped.", default_text="what loses least"
     )
     limit: float | None = option(None, Number(), "naive, quantile: clamp outputs to this many noise scales.")
     seed: int | None = option(None, Whole(0), "naive: seed of its samples.", default_text="0")

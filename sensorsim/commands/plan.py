@@ -47,7 +47,7 @@ sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt"""
     goal: str = option_of(Asked, "goal")
     features: int | None = option_of(Asked, "features")
     columns: str | Sequence[str] | None = option(
-        None, COLUMNS, "Names of the features, with commas: intervals are printed in their units too."
+        None, COLUMNS, "Names of the features, with commas, to print their units."
     )
     ranges: str | None = option(None, FILE, "Public ranges of the columns.", default_text="those that are ready")
     days: int = option_of(Asked, "days")

@@ -104,10 +104,7 @@ class RecordOptions:
 
     data: str | None = option(None, FILE, "CSV or Parquet of records, a row each.", default_text="the synthetic set")
     person: str | None = option(
-        None,
-        COLUMN,
-        "Column that names whose record it is.",
-        default_text="Id; without it, every row is a person",
+        None, COLUMN, "Column that names whose record it is.", default_text="Id; without it, every row is a person"
     )
     columns: str | Sequence[str] | None = option(
         None,
@@ -116,10 +113,7 @@ class RecordOptions:
         default_text="Fitbit's 13 numeric ones, Calories twice",
     )
     ranges: str | None = option(
-        None,
-        FILE,
-        "CSV of name,low,high,unit: public ranges of columns.",
-        default_text="`sensorsim data ranges`",
+        None, FILE, "CSV of name,low,high,unit: public ranges.", default_text="`sensorsim data ranges`"
     )
     drop_missing: bool = option(False, Flag(), "Leave out rows with an empty cell; which these are is taken as public.")
 
@@ -146,9 +140,7 @@ class DataOptions(RecordOptions):
 class WorkerOptions:
     """Where the work is done."""
 
-    jobs: int | None = option(
-        None, Whole(1, MOST_JOBS), "Processes or threads.", default_text="the processors of this machine"
-    )
+    jobs: int | None = option(None, Whole(1, MOST_JOBS), "Processes or threads.", default_text="all processors")
     dask: str | None = option(None, Address(), "Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
 
 
@@ -159,8 +151,4 @@ class GridOptions:
     epsilon: Axis = option("0.1,0.2,0.4,0.8,1.6,3.2,6.4", Numbers(), "Nominal budgets per record.")
     sigma: Axis = option("0,5", Numbers(), "Environmental noise on the inputs.")
     runs: int = option_of(Config, "runs")
-    seed: int = option(
-        0,
-        Whole(0, MOST_SEED),
-        "Seed of the split and of every draw, so that a run can go on: reproducible, so not private.",
-    )
+    seed: int = option(0, Whole(0, MOST_SEED), "Seed of the split and of every draw: reproducible, so not private.")

@@ -92,9 +92,7 @@ class Verify(Command["Verification | BinaryReport"]):
     random_host: int = option(1_000_000, Whole(1, MOST_ON_HOST), "Random vectors for each kernel on the host.")
     random_core: int = option(10_000, Whole(1, MOST_ON_CORE), "Random vectors for each kernel on each core.")
     seed: int = option(0, Whole(0), "Of the random vectors.")
-    trust: bool = option(
-        False, Flag(), "Run Python of the package where a kernel uses a primitive that it declares.", lock="ask"
-    )
+    trust: bool = option(False, Flag(), "Run Python of the package where a kernel's primitive needs it.", lock="ask")
     jobs: int | None = option(
         None,
         Whole(0, 64),
@@ -106,7 +104,7 @@ class Verify(Command["Verification | BinaryReport"]):
     )
     elf: Path_ | None = option(None, FILE, "A linked image of yours, proved as it is.", lock="ask")
     manifest: Path_ | None = option(
-        None, FILE, "Of the package that the image was built from: its MANIFEST.json.", lock="ask"
+        None, FILE, "MANIFEST.json of the package that the image was built from.", lock="ask"
     )
     symbol: Sequence[str] = option(
         (),

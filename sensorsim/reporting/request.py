@@ -46,15 +46,11 @@ class ReportRequest:
     chip: str | None = option_of(Asked, "chip")
     radio: str = option_of(Asked, "radio")
     battery_mah: float = option_of(
-        Asked, "battery_mah", default=COIN_CELL_MAH, help="A battery that the records are paid from."
+        Asked, "battery_mah", default=COIN_CELL_MAH, help="A battery that records are paid from."
     )
     sweep: PathName | None = option(None, FILE, "Results of `sensorsim sweep`: accuracies beside trivial predictors.")
-    package: PathName | None = option(
-        None, FOLDER, "A package of `sensorsim export`: its sizes, its table proved again."
-    )
-    fleet: PathName | None = option(
-        None, FILE, "What `sensorsim fleet --out` wrote: estimates, and how many intervals hold."
-    )
+    package: PathName | None = option(None, FOLDER, "A package of `sensorsim export`: sizes, its table proved again.")
+    fleet: PathName | None = option(None, FILE, "What `sensorsim fleet --out` wrote: estimates and coverage.")
     noise: PathName | None = option(None, TABLE, "Take this noise table in place of the best one.")
     claims: bool = option(True, Flag("no-claims"), "Recompute the claims too.")
 
