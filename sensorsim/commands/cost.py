@@ -1,6 +1,6 @@
 """`sensorsim cost`: what a private record costs, for one size, over a range of sizes, or as machine code."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import CHIP, CPUS, RADIO, Choice, Flag, Kind, Number, Whole, split_names
-from sensorsim._util.results import Listing, Result
+from sensorsim._util.results import Listing
 from sensorsim._util.terminal import columns, widest
 from sensorsim.commands.declare import Also, Command, option, values_of
 from sensorsim.costing.cost_report import ACCOUNTINGS, METRICS, CostReport, cost
@@ -89,40 +89,28 @@ def sweep_text(report: CostReport, name: str, rows: list[dict[str, Any]]) -> str
     return "\n".join([*lines, *more, *fold_all(notes(report), columns())])
 
 
-@dataclass(frozen=True, repr=False)
-class MachineCost(Result):
-    """The cost of a record at three levels, and the whole record on a chip from the cycles of compiled code."""
+def machine_listing(report: "MachineReport", record: "WholeRecord | None", saving: float | None) -> Listing:
+    """Return the cost of a record at three levels, and the whole record on a chip from cycles of compiled code."""
 
-    report: "MachineReport"
-    record: "WholeRecord | None" = None
-    saving: float | None = None  # of the kernel level, in per cent
-
-    def title(self) -> str:
-        return f"cost of a record as machine code, n = {self.report.n}, l = {self.report.l}"
-
-    def facts(self) -> dict[str, str]:
-        return {f"{case.cpu}, {case.title}": f"{case.machine.total:.0f} {case.unit}" for case in self.report.cases}
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        return self.report.rows()
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.report.to_dict() | ({"record": self.record.to_dict()} if self.record else {})
-
-    def figure(self) -> "Figure":
+    def draw(_: str) -> "Figure":
         from sensorsim.machine.machine_cost import levels_figure
 
-        return levels_figure(self.report)
+        return levels_figure(report)
 
-    def text(self) -> str:
+    def text() -> str:
         from sensorsim.commands.cost_machine import machine_text
         from sensorsim.costing.cost_text import LEFT_OUT, fold_all, record_panel
 
         width = columns()
-        panel = (
-            ["", *record_panel(self.record, self.saving, width), *fold_all([LEFT_OUT], width)] if self.record else []
-        )
-        return "\n".join([machine_text(self.report, width), *panel])
+        parts = [machine_text(report, width)]
+        if record:
+            parts += ["", *record_panel(record, saving, width), *fold_all([LEFT_OUT], width)]
+        return "\n".join(parts)
+
+    title = f"cost of a record as machine code, n = {report.n}, l = {report.l}"
+    said = {f"{case.cpu}, {case.title}": f"{case.machine.total:.0f} {case.unit}" for case in report.cases}
+    data = report.to_dict() | ({"record": record.to_dict()} if record else {})
+    return Listing(title, list(report.rows()), data, draw, said, text)
 
 
 @dataclass(frozen=True)
@@ -175,7 +163,7 @@ class Cost(Command[Any]):
             return dict.fromkeys((self.sweep[0], "m", "records_per_day", "battery_mah"), why)
         return {}
 
-    def run(self) -> CostReport | Listing | MachineCost:
+    def run(self) -> CostReport | Listing:
         if self.level == "machine":
             return self._run_machine()
         if self.sweep:
@@ -205,7 +193,7 @@ class Cost(Command[Any]):
                 told = monotonic()
         return sweep_listing(report, name, rows)
 
-    def _run_machine(self) -> MachineCost:
+    def _run_machine(self) -> Listing:
         from sensorsim.codegen.sensor_package import default_sensor_costs
         from sensorsim.costing.record_energy import SENSOR, Choices, price_whole_record, resolve_choices
         from sensorsim.machine.machine_cost import machine_cost
@@ -218,7 +206,7 @@ class Cost(Command[Any]):
         with progress.step("running machine code"):
             report = machine_cost(self.n, self.l, cpus, self.variant, self.chip, default_sensor_costs)
         if self.chip is None:
-            return MachineCost(report)
+            return machine_listing(report, None, None)
         kernel_level = cost(**values_of(self, "level", "sweep", "cpu"))
         whole = report  # words and sensor are compiled too, also where the report leaves them out
         if self.variant != "all":
@@ -228,7 +216,7 @@ class Cost(Command[Any]):
         for call in (call for sensor in whole.sensor for call in sensor.calls):
             if call.call == "release" and call.cost is not None:
                 cycles[SENSOR] = call.cost
-        return MachineCost(report, price_whole_record(kernel_level, cycles=cycles), kernel_level.saving())
+        return machine_listing(report, price_whole_record(kernel_level, cycles=cycles), kernel_level.saving())
 
     def text(self, answer: Any) -> str:
         from sensorsim.costing.cost_text import cost_text
