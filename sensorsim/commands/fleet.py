@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import temporary_folder
-from sensorsim._util.option_kinds import CHIP, DATABASE, RADIO, SUMS, Budget, Number, Path, Whole, option_of
+from sensorsim._util.option_kinds import DATABASE, SUMS, Budget, Path, Whole, option_of
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
 from sensorsim.commands.training_options import RecordOptions, WorkerOptions, tell
-from sensorsim.costing.chips import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.settings import Faults, Settings
+from sensorsim.planning.deployment import Asked
 
 if TYPE_CHECKING:
     from sensorsim.device.sketches import Sketch
@@ -37,14 +37,9 @@ class BudgetOptions:
     )
     budget_days: int = option(Firmware.budget_days, Whole(), "Days of a period.")
     reserve: int = option(Firmware.reserve, Whole(), "Releases that one store counts ahead.")
-    chip: str | None = option(
-        None,
-        CHIP,
-        "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.",
-        default_text="as `sensorsim cost`",
-    )
-    radio: str = option(DEFAULT_RADIO, RADIO, "What sends: ble-2m, lora-sf7 …")
-    battery_mah: float | None = option(None, Number(), "Also the share of a battery that the days use up.")
+    chip: str | None = option_of(Asked, "chip", default_text="as `sensorsim cost`")
+    radio: str = option_of(Asked, "radio")
+    battery_mah: float | None = option_of(Asked, "battery_mah", help="Also what the days use up of a battery.")
 
 
 @dataclass(frozen=True)
