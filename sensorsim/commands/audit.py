@@ -34,8 +34,8 @@ def _observed() -> list[str]:
 
 @dataclass(frozen=True)
 class AuditTable(Command["Audit"]):
-    """It looks at every field of a packet, at two fields together, at packets that follow each other and at which
-    features were picked, after growing numbers of draws, and stops as soon as a leak is certain. Exit code 1 if there
+    """Look at every field of a packet, at two fields together, at packets that follow each other and at which
+    features were picked, after growing numbers of draws, and stop as soon as a leak is certain. Exit code 1 if there
     is a leak; no leak found is no proof: that is the certificate.
 
     With --samples it judges what a board has sent: the claim then comes from TABLE, the board's table, or from

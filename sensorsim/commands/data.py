@@ -58,7 +58,7 @@ sensorsim data ranges mine.csv"""
 
 @dataclass(frozen=True)
 class MakeData(Command[None]):
-    """It has the columns of the Fitbit file."""
+    """Write the columns of the Fitbit file."""
 
     example = "sensorsim data make --seed 1 --out days.csv"
     formats = ()
@@ -80,7 +80,7 @@ class MakeData(Command[None]):
 
 @dataclass(frozen=True)
 class CompareData(Command[Listing]):
-    """It compares marginals and rank correlations. The figures are measured on raw records, so they are not private."""
+    """Compare marginals and rank correlations. The figures are measured on raw records, so they are not private."""
 
     example = "sensorsim data compare dailyActivity.csv"
 

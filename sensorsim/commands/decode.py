@@ -82,7 +82,7 @@ class DecodedRecords(Result):
 
 @dataclass(frozen=True)
 class DecodePackets(Command[Listing | DecodedRecords]):
-    """It is the mean record behind the packets, in the units of the ranges; or one for every packet.
+    """Estimate the mean record behind the packets, in the units of the ranges; or a record for every packet.
 
     Sensors are made with `sensorsim train --encoder` and `sensorsim export --encoder`. Packets of another table or
     encoder are refused and counted. A single private code says little of its record: read means over many. Exit code 1

@@ -79,7 +79,7 @@ def _text(made: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class EvaluateModel(RecordOptions, Command[Listing]):
-    """It prints accuracy and R² over the column mean, beside predictors that need no training.
+    """Print accuracy and R² over the column mean, beside predictors that need no training.
 
     Persons are held out as in training, so held-out figures are of persons that the model has not met.
     """

@@ -24,11 +24,12 @@ from sensorsim._util.option_kinds import (
     Whole,
     split_names,
 )
-from sensorsim._util.progress import note, step
+from sensorsim._util.progress import step
 from sensorsim._util.results import Result, bars
 from sensorsim._util.terminal import columns, counted, fold
 from sensorsim.codegen.package_options import Options
 from sensorsim.commands.declare import REQUIRED, Command, option, values_of
+from sensorsim.commands.training_options import known_mechanism
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,17 +144,12 @@ class Export(Command[Exported]):
     def run(self) -> Exported:
         from sensorsim.codegen.kernels_package import make_package
         from sensorsim.codegen.write import check_folder, write_folder
-        from sensorsim.mechanisms import known, resolve
+        from sensorsim.mechanisms import known
 
         names = split_names(self.kernels or ())
         if self.kernels is not None and not names:
             raise InputError("no kernel is named; give some to --kernels, or leave it out for the sensor.")
-        for place, name in enumerate(names):
-            if known(name):
-                mechanism, hint = resolve(name)
-                names[place] = mechanism.name
-                if hint:
-                    note(hint)
+        names = [known_mechanism(name) if known(name) else name for name in names]
         numbers = split_names(self.packet_numbers)
         if self.packet_numbers and not numbers:
             raise InputError("--packet-numbers names nothing; give epoch, sequence or both, or leave it out.")

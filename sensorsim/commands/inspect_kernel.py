@@ -95,8 +95,8 @@ class OwnKernel(Known):
 
 @dataclass(frozen=True)
 class InspectKernel(Command[KernelReports]):
-    """Of a kernel in a file of your own, or of one that ships, by name: formula and counts, price on each processor,
-    the proved interval of every line, what an observer of its timing learns of its secrets, and its C.
+    """Take a kernel in a file of your own, or one that ships, by name. The report has formula and counts, price on each
+    processor, the proved interval of every line, what an observer of its timing learns of its secrets, and its C.
 
     Exit code 0: all of it holds. 1: something is not proved, or a bit differs. 2: the file is not in the kernel
     language, or the question cannot be answered.

@@ -278,7 +278,7 @@ class ShowTable(Command[Listing]):
 
 @dataclass(frozen=True)
 class ComparePeers(Command[Listing]):
-    """It compares noise, size and bits on the air."""
+    """Compare noise, size and bits on the air."""
 
     example = "sensorsim noise peers --plot records.png"
     plots = "Draw how many records each needs for the same accuracy into an .svg, .png or .pdf file."

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanStudy(Command["Plan"]):
-    """One of --devices, --records-per-day, --budget-epsilon, --budget-days, --every and --accuracy may be '?', quoted
-    for the shell, or solve, and the plan solves for it; an accuracy that is not given is solved for. Exit code 2 where
+    """Solve for the one of --devices, --records-per-day, --budget-epsilon, --budget-days, --every and --accuracy that
+    is given as '?', quoted for the shell, or as solve; an accuracy that is not given is solved for. Exit code 2 where
     an accuracy is not reached, with what would reach it.
 
     The interval is of the mean of these devices' records, for people who do not know the day that is released and for

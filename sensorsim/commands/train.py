@@ -31,7 +31,7 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
 
 @dataclass(frozen=True)
 class TrainModel(ModelSettings, DataOptions, Command["Model"]):
-    """It says what its epsilon is and what that covers. Mechanisms that release (sketch, sampled, release) see no
+    """State what its epsilon is and what that covers. Mechanisms that release (sketch, sampled, release) see no
     record: a model of the sensor releases each one once, and the model is made of that. With --packets it is made of
     what real sensors have sent, in the same way.
     """
