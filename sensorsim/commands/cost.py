@@ -52,7 +52,8 @@ def sweep_listing(report: CostReport, name: str, rows: list[dict[str, Any]]) -> 
     def draw(title: str) -> "Figure":
         from sensorsim.costing.plot import sweep_figure
 
-        return sweep_figure(rows, name, report)
+        figure: Figure = sweep_figure(rows, name, report)
+        return figure
 
     record = report.record.to_dict()
     left_out = OF_ONE_CASE | {key for key in report.to_dict() if key.startswith("saving_")}
@@ -95,7 +96,8 @@ def machine_listing(report: "MachineReport", record: "WholeRecord | None", savin
     def draw(_: str) -> "Figure":
         from sensorsim.machine.machine_cost import levels_figure
 
-        return levels_figure(report)
+        figure: Figure = levels_figure(report)
+        return figure
 
     def text() -> str:
         from sensorsim.commands.cost_machine import machine_text
