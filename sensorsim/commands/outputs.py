@@ -66,7 +66,7 @@ def checked_outputs(
         if isinstance(one.kind, Output) and isinstance(value, str):
             outputs[f"--{flag_of(name, one)}"] = value, one.kind
     outputs |= {f"--{name}": (extras[name], kind) for name, kind in EXTRA_OUTPUTS.items() if name in extras}
-    inputs = [*_inputs(command, given), *(FilePath(extras[name]) for name in ("check",) if name in extras)]
+    inputs = [*_inputs(command, given), *([FilePath(extras["check"])] if "check" in extras else [])]
     shown = [option for option, (path, _) in outputs.items() if path == STANDARD_STREAM]
     if not shown:
         _check(outputs, inputs)
@@ -95,9 +95,8 @@ def _check(outputs: Outputs, inputs: Iterable[FilePath]) -> None:
             check_folder_target(path)
         ending = FilePath(path).suffix
         if kind.endings and path != STANDARD_STREAM and ending.lower() not in kind.endings:
-            allowed = " or ".join([", ".join(kind.endings[:-1]), kind.endings[-1]][len(kind.endings) == 1 :])
             found = f"{option} {brief_path(path)} ends in {ending or 'nothing'}"
-            raise InputError(f"{found}; give a name that ends in {allowed}.")
+            raise InputError(f"{found}; give a name that ends in {' or '.join(kind.endings)}.")
 
 
 def _inputs(command: type[Command[Any]], given: Mapping[str, Any]) -> Iterator[FilePath]:
