@@ -17,6 +17,7 @@ from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.sweep import run_cells
 from sensorsim.commands.training_options import Axis, DataOptions, GridOptions, Numbers, WorkerOptions, known_mechanism
 from sensorsim.mechanisms import every
+from sensorsim.paper.printed_sensitivities import sensitivity_figure
 from sensorsim.training.config import Config, check_axes
 
 if TYPE_CHECKING:
@@ -25,23 +26,30 @@ if TYPE_CHECKING:
 MOST_RECORDS = 10**7
 C_RANGE = [round(0.25 * place, 2) for place in range(11)]
 C_EPSILON = 1.6  # the paper names no epsilon for its sweep of c
-# The options that a figure reads, beside --out and --only.
+# Options of figures, beside --out and --only.
 RUN = {"normalise", "m", "seed", "results", "jobs", "dask"}
 RECORDS = {"records", "records_epsilon", "records_runs"}
 OF_C = {"data", "person", "columns", "ranges", "drop_missing", "sigma", "runs"}
 OVER_EPSILON = {"mechanism", "epsilon"}
 GRID = RUN | OF_C | OVER_EPSILON
-FIGURES = {
-    "accuracy_records": RUN | RECORDS,
-    "accuracy_epsilon": GRID,
-    "accuracy_spent": GRID,
-    "accuracy_person": GRID,
-    "r2_epsilon": GRID,
-    "accuracy_cost": GRID,
-    "accuracy_c": RUN | OF_C,
-    "bmax_density": set(),
-    "bmax_probability": set(),
-    "sensitivity": set(),
+# By name: the options that a figure reads, and how it is drawn by training.run_figures of the cells.
+FIGURES: dict[str, tuple[set[str], Callable[[Any, "Cells"], Any]]] = {
+    "accuracy_records": (
+        RUN | RECORDS,
+        lambda runs, work: runs.accuracy_against_records(*work.over_records, work.chosen.records_epsilon),
+    ),
+    "accuracy_epsilon": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon)),
+    "accuracy_spent": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon, "spent")),
+    "accuracy_person": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon, "person")),
+    "r2_epsilon": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon, measure=runs.R2)),
+    "accuracy_cost": (
+        GRID,
+        lambda runs, work: runs.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
+    ),
+    "accuracy_c": (RUN | OF_C, lambda runs, work: runs.accuracy_against_c(*work.over_c)),
+    "bmax_density": (set(), lambda runs, work: runs.density_of_b_max()),
+    "bmax_probability": (set(), lambda runs, work: runs.probability_of_b_max()),
+    "sensitivity": (set(), lambda runs, work: sensitivity_figure()),
 }
 Row = dict[str, Any]
 
@@ -86,7 +94,7 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[Listing]):
     @property
     def read(self) -> set[str]:
         """Return the options that the figures read."""
-        return set[str]().union(*(FIGURES[name] for name in self.wanted))
+        return set[str]().union(*(FIGURES[name][0] for name in self.wanted))
 
     def without_effect(self) -> dict[str, str]:
         return dict.fromkeys(GRID - self.read | RECORDS - self.read, f"{', '.join(self.wanted)} would not read it")
@@ -94,9 +102,13 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[Listing]):
     def run(self) -> Listing:
         work = Cells(self)
         work.check()
+        from sensorsim._util.drawing import save_both
+        from sensorsim.training import run_figures  # what cannot be drawn is refused without its imports
+
         folder = Path(self.out)
         with new_folder(folder):
-            files = [str(path) for name in self.wanted for path in draw(name, work, folder / name)]
+            drawn = ((name, FIGURES[name][1](run_figures, work)) for name in self.wanted)
+            files = [str(path) for name, figure in drawn for path in save_both(figure, folder / name)]
         sizes: dict[str, float | None] = {Path(path).name: Path(path).stat().st_size for path in files}
         return Listing(
             f"{len(files)} files",
@@ -203,31 +215,6 @@ class Cells:
             trivial = sweeps.trivial(dataset, cells, store)
         more = [{"decode_c": result["config"]["decode_c"], "data": dataset.source} for result in found]
         return [sweeps.row(result) | also for result, also in zip(found, more, strict=True)], trivial
-
-
-def draw(name: str, work: Cells, stem: Path) -> list[Path]:
-    """Draw one figure into two files."""
-    from sensorsim._util.drawing import save_both
-    from sensorsim.paper.printed_sensitivities import sensitivity_figure
-    from sensorsim.training import run_figures
-    from sensorsim.training.curves import R2
-
-    against_epsilon = run_figures.accuracy_against_epsilon
-    made: dict[str, Callable[[], Any]] = {
-        "accuracy_records": lambda: run_figures.accuracy_against_records(
-            *work.over_records, work.chosen.records_epsilon
-        ),
-        "accuracy_epsilon": lambda: against_epsilon(*work.over_epsilon),
-        "accuracy_spent": lambda: against_epsilon(*work.over_epsilon, "spent"),
-        "accuracy_person": lambda: against_epsilon(*work.over_epsilon, "person"),
-        "r2_epsilon": lambda: against_epsilon(*work.over_epsilon, measure=R2),
-        "accuracy_cost": lambda: run_figures.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
-        "accuracy_c": lambda: run_figures.accuracy_against_c(*work.over_c),
-        "bmax_density": run_figures.density_of_b_max,
-        "bmax_probability": run_figures.probability_of_b_max,
-        "sensitivity": sensitivity_figure,
-    }
-    return list(save_both(made[name](), stem))
 
 
 def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:

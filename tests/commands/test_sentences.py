@@ -116,19 +116,12 @@ def test_a_wrong_argument_is_a_sentence_that_names_the_function(what: str) -> No
 LONG = ("x" * 3000, "a b " * 800, "9" * 3000)
 CALLS: dict[str, Callable[[Any], object]] = {
     "epsilon": lambda value: ss.noise_table(epsilon=value),
-    "kind": lambda value: ss.noise_table(epsilon=1, kind=value),
     "cpu": lambda value: ss.cost(cpu=value),
-    "chip": lambda value: ss.cost(chip=value),
     "kernel": lambda value: ss.kernel(value),
-    "level": lambda value: ss.kernel("spof", level=value),
     "mechanism": lambda value: ss.train(mechanism=value),
-    "out": lambda value: ss.train(out=value),
     "data": lambda value: ss.train(data=value),
-    "budget": lambda value: ss.plan(budget_epsilon=value),
     "table": lambda value: ss.audit(value),
-    "encoder": lambda value: ss.export("p", encoder=value),
     "folder": lambda value: ss.export(value),
-    "package": lambda value: ss.verify(value),
 }
 
 

@@ -95,25 +95,3 @@ def test_any_encoding(name, encoding, furnished, monkeypatch):
     assert "\x1b" not in out + err and "\x1b" not in full
     if not any(letter not in LETTERS and ord(letter) > 127 for letter in full):
         assert out.count("?") == full.count("?")
-
-
-@pytest.mark.parametrize("name", ["data", "noise", "cpus"])
-def test_what_a_command_does_is_not_cut_off_in_a_list(name, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", str(NARROW))
-    main([name, "--help"])
-    listed = capsys.readouterr().out.split("Commands:")[1].strip().splitlines()
-    assert len(listed) >= 2 and all(line.endswith(".") and not line.endswith("..") for line in listed)
-
-
-def test_an_epsilon_and_its_delta_stand_on_one_line():
-    from sensorsim.commands.evaluate import _persons
-
-    year = {"records_median": 1, "epsilon_median_added": 1.6, "epsilon_median": 1.6, "records_most": 365,
-            "epsilon_most_added": 584.0, "epsilon_most": 486.99}  # fmt: skip
-    said = {"spent_epsilon": 1.6, "delta": 0.0, "covers_short": "weights too", "person_delta": 1e-6, **year}
-    lines = list(_persons(said))
-    assert lines[1:] == [
-        "  the median person, 1 record: epsilon 1.60 added up, 1.60 at delta 1e-06",
-        "  who has most, 365 records: epsilon 584.00 added up, 486.99 at delta 1e-06",
-    ]
-    assert max(map(len, lines)) <= NARROW
