@@ -124,7 +124,7 @@ class Cells:
     """The results that figures share; each part is run when the first figure asks for it."""
 
     def __init__(self, chosen: DrawFigures) -> None:
-        self.chosen = chosen
+        self.chosen: DrawFigures = chosen
         self.results = Path(chosen.out) / "results.sqlite" if chosen.results is None else Path(chosen.results)
         sizes = list(chosen.records)
         if max(sizes) > MOST_RECORDS or any(size != int(size) or size < 1 for size in sizes):
