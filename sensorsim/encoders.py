@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -102,39 +101,39 @@ def parse(content: bytes, name: str = "encoder") -> Encoder:
         found = strict_json(content.decode("utf-8"))
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or "weights" not in found:
-        raise InputError(f"it is no encoder of sensorsim; {AGAIN}.")
+    _require(isinstance(found, dict) and "weights" in found, "it is no encoder of sensorsim")
     version = found.get("schema_version")
-    if type(version) is not int or version not in (1, SCHEMA_VERSION):
-        raise InputError(f"its schema_version is {brief(version)}, not 1 or {SCHEMA_VERSION}; {AGAIN}.")
+    known = type(version) is int and version in (1, SCHEMA_VERSION)
+    _require(known, f"its schema_version is {brief(version)}, not 1 or {SCHEMA_VERSION}")
     keys = OWN_KEYS - {"ranges"} if version == 1 else OWN_KEYS
     missing, more = sorted(keys - found.keys()), sorted(found.keys() - keys - {"sigmoid_table_bits"})
-    if missing or (more and version != 1):  # the first version had more
-        what = f"it has no {missing[0]}" if missing else f"{brief(more[0])!r} is nothing that it has"
-        raise InputError(f"{what}; {AGAIN}.")
+    _require(not missing, f"it has no {', '.join(missing)}")
+    _require(not more or version == 1, f"{brief(', '.join(more))!r} is nothing that it has")  # version 1 had more
     formats, bits = found["formats"], found.get("sigmoid_table_bits", SIGMOID_BITS)
     wanted = _formats("weights", "bias", "hidden")
     same = isinstance(formats, dict) and {"weights", "bias"} <= formats.keys() <= wanted.keys()
-    if not same or any(_exact(formats[name]) != _exact(wanted[name]) for name in formats):
-        raise InputError(f"its numbers are in another number format than the kernel's; {AGAIN}.")
-    if _exact(bits) != _exact(SIGMOID_BITS):
-        raise InputError(f"its sigmoid_table_bits are {brief(bits)}, not {SIGMOID_BITS}; {AGAIN}.")
-    weights, bias = found["weights"], found["bias"]
-    rows = weights if _is_list(weights, list) else [None]
-    if not all(_is_list(numbers, int) for numbers in (bias, *rows)):
-        raise InputError(f"its weights and biases are no lists of whole numbers; {AGAIN}.")
+    same = same and all(_exact(formats[part]) == _exact(wanted[part]) for part in formats)
+    _require(same, "its numbers are in another number format than the kernel's")
+    _require(_exact(bits) == _exact(SIGMOID_BITS), f"its sigmoid_table_bits are {brief(bits)}, not {SIGMOID_BITS}")
+    weights, bias, columns = found["weights"], found["bias"], found["columns"]
+    lists = _is_list(weights, list) and all(_is_list(numbers, int) for numbers in (bias, *weights))
+    _require(lists, "its weights and biases are no lists of whole numbers")
     n = len(weights[0]) if weights else 0
-    if any(len(row) != n for row in weights) or not 1 <= len(bias) == len(weights) <= n:
-        raise InputError(f"its weights have another shape than l rows of n, with a bias for each; {AGAIN}.")
+    shape = all(len(row) == n for row in weights) and 1 <= len(bias) == len(weights) <= n
+    _require(shape, "its weights have another shape than l rows of n, with a bias for each")
     for part, numbers, q in (("weights", chain.from_iterable(weights), ENCODER_WEIGHT), ("bias", bias, ENCODER_BIAS)):
-        if not all(q.lo <= value <= q.hi for value in numbers):
-            raise InputError(f"its {part} has a number outside the kernel's range {q.lo} … {q.hi}; {AGAIN}.")
-    columns = found["columns"]
-    if columns is not None and not (_is_list(columns, str) and len(columns) == n and all(map(_is_name, columns))):
-        raise InputError(f"its columns are no list of a name for each feature; {AGAIN}.")
+        within = all(q.lo <= value <= q.hi for value in numbers)
+        _require(within, f"its {part} has a number outside the kernel's range {q.lo} … {q.hi}")
+    named = columns is None or (_is_list(columns, str) and len(columns) == n and all(map(_is_name, columns)))
+    _require(named, "its columns are no list of a name for each feature")
     columns = None if columns is None else tuple(columns)
     ranges, provenance = _ranges(found, columns), _provenance(found["provenance"])
     return Encoder(tuple(map(tuple, weights)), tuple(bias), columns, ranges, provenance, name)
+
+
+def _require(holds: bool, why: str) -> None:
+    if not holds:
+        raise InputError(f"{why}; {AGAIN}.")
 
 
 def _formats(*names: str) -> dict[str, dict[str, Any]]:
@@ -174,17 +173,16 @@ def _ranges(found: dict[str, Any], columns: tuple[str, ...] | None) -> tuple[Ran
         raise
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         raise InputError(f"its ranges are no list of name, low, high and unit; {AGAIN}.") from None
-    if columns is None or tuple(one.name for one in made) != columns:
-        raise InputError(f"an encoder has a range for each column, in their order; {AGAIN}.")
+    named = columns is not None and tuple(one.name for one in made) == columns
+    _require(named, "its ranges are not one for each column, in their order")
     return made
 
 
 def range_of(found: Any) -> Range:
     """Return a range from JSON; TypeError or KeyError where it is none."""
-    low, high = found["low"], found["high"]
-    if type(low) not in (int, float) or type(high) not in (int, float):
+    if not {type(found["low"]), type(found["high"])} <= {int, float}:
         raise TypeError("range")
-    return Range(name_of(found["name"]), float(low), float(high), name_of(found["unit"]))
+    return Range(name_of(found["name"]), float(found["low"]), float(found["high"]), name_of(found["unit"]))
 
 
 def name_of(found: Any) -> str:
@@ -204,23 +202,25 @@ def _told(provenance: dict[str, Any]) -> dict[str, Any]:
 
 def _provenance(found: Any) -> dict[str, Any]:
     """Return the provenance of a file, each value of its kind; a package has all of them as text."""
-    if not isinstance(found, dict):
-        raise InputError(f"its provenance is no object of names and values; {AGAIN}.")
+    _require(isinstance(found, dict), "its provenance is no object of names and values")
     told = _told(found)
     for name, value in told.items():
-        kind, sound = READ[name], value is None
-        if kind == "quantisation":
-            saturated = value.get("weights_saturated") if isinstance(value, dict) else None
-            sound = type(saturated) is int and saturated >= 0
-        elif kind == "user":
-            sound = value == "all" or (type(value) is int and value >= 0)
-        elif kind == "yes or no":
-            sound = type(value) is bool or value in ("True", "False")
-        elif kind == "text":
-            sound |= type(value) is str
-        elif type(value) in (int, float, str):
-            with suppress(ValueError, OverflowError):
-                sound = 0 <= float(value) < math.inf
-        if not sound:
-            raise InputError(f"its provenance says {brief(_exact(value))} for {name}; {AGAIN}.")
+        _require(_is_told(READ[name], value), f"its provenance says {brief(_exact(value))} for {name}")
     return told
+
+
+def _is_told(kind: str, value: Any) -> bool:
+    """Return whether a value is of this kind of READ; None where nothing is known."""
+    if kind == "quantisation":
+        saturated = value.get("weights_saturated") if isinstance(value, dict) else None
+        return type(saturated) is int and saturated >= 0
+    if kind == "user":
+        return value == "all" or (type(value) is int and value >= 0)
+    if kind == "yes or no":
+        return type(value) is bool or value in ("True", "False")
+    if value is None or kind == "text":
+        return value is None or type(value) is str
+    try:
+        return type(value) in (int, float, str) and 0 <= float(value) < math.inf
+    except (ValueError, OverflowError):
+        return False

@@ -1,4 +1,4 @@
-"""A figure as bytes: the same figure is the same bytes, whatever the day and the run. And labels that keep apart."""
+"""Write figures reproducibly: equal figures give equal files. Keep labels apart."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"Creation
 
 
 def picture(figure: Any, kind: str, dpi: int) -> bytes:
-    """The figure as a file of this kind: svg, png or pdf."""
+    """Return the figure as a file of this kind: svg, png or pdf."""
     import matplotlib
 
     buffer = io.BytesIO()
@@ -27,7 +27,7 @@ def picture(figure: Any, kind: str, dpi: int) -> bytes:
 
 
 def look(place: int) -> dict[str, str]:
-    """How the part at this place of a stack is filled: lightness and hatch tell it from every other in grey print."""
+    """Return the fill of a part of a stack: lightness and hatch differ from every other in grey print."""
     grey, hatch = GREYS[place % len(GREYS)], HATCHES[place // len(GREYS) % len(HATCHES)]
     return {"facecolor": grey, "hatch": hatch, "edgecolor": "black" if float(grey) > 0.4 or not hatch else "white"}
 
@@ -39,9 +39,9 @@ def stacked_bars(
     number: Callable[[float], str],
     looks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[str]:
-    """Horizontal bars from top to bottom, the parts of each in order, with their numbers; returns the parts drawn.
+    """Draw horizontal bars from the top, the parts of each in order, with their numbers; return the parts drawn.
 
-    What is zero everywhere is left out. `looks` keeps a part alike in several panels.
+    A part that is zero everywhere is left out. `looks` keeps a part alike in several panels.
     """
     shown = {name: values for name, values in parts.items() if any(values)}
     totals = [sum(values) for values in zip(*parts.values(), strict=True)]
@@ -80,7 +80,7 @@ def check_figure(path: str) -> None:
 
 
 def write_figure(figure: Any, path: str, dpi: int = 150) -> None:
-    """The figure in a file, in the form that its name says."""
+    """Write the figure in the form that the file name says."""
     from sensorsim._util.files import write_whole
 
     write_whole(path, picture(figure, _form(path), dpi))
@@ -93,7 +93,7 @@ def _form(path: str) -> str:
 
 
 def save_both(figure: Any, stem: Path, dpi: int = 160) -> list[Path]:
-    """The figure as SVG, to print at any size, and as PNG, to show; `stem` is the path without an ending."""
+    """Write the figure as SVG, to print at any size, and as PNG, to show; `stem` is the path without an ending."""
     from sensorsim._util.files import write_whole
 
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png")]
@@ -103,7 +103,7 @@ def save_both(figure: Any, stem: Path, dpi: int = 160) -> list[Path]:
 
 
 def apart(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Heights in ascending order, moved as little as possible (least squares) until they are `gap` apart.
+    """Move ascending heights as little as possible (least squares) until they are `gap` apart.
 
     They stay between low and high where there is room; where there is none, the gap becomes smaller. Without the
     steps of `gap`, the wanted heights only have to ascend: neighbours that do not are merged to their mean.

@@ -21,7 +21,6 @@ MOST_LETTERS = 290  # of a sentence on the command line, with what stands before
 MOST_IN_PYTHON = 400  # of one in Python, which names parameters: beyond it a value was repeated whole
 LONG = 120  # letters of a word in Python: a longer one is a value that was repeated whole
 SHORT = 60  # letters that are left of what was typed, at most, where the sentence is too long
-LEAST = 24  # letters that are left of any word
 
 
 def option_name(flag: str, parameter: str = "") -> str:
@@ -42,20 +41,13 @@ def on_the_command_line() -> Iterator[None]:
 def shortened(sentence: str, words: Iterable[str] = ()) -> str:
     """Return one printable line below 300 characters.
 
-    What was typed (`words`) is cut first, then the longest words, then the middle.
+    What was typed (`words`) is cut first, then other long words, then the middle.
     """
     text = one_line(sentence)
-    for word in sorted({one_line(word) for word in words}, key=len, reverse=True):
-        if len(text) <= MOST_LETTERS:
-            return text
-        if len(word) > SHORT:
+    for word in [*sorted({one_line(word) for word in words}, key=len, reverse=True), *text.split(" ")]:
+        if len(text) > MOST_LETTERS and len(word) > SHORT:
             text = text.replace(word, cut(word, SHORT))
-    while len(text) > MOST_LETTERS:
-        longest = max(text.split(" "), key=len)
-        if len(longest) <= LEAST:
-            return cut(text, MOST_LETTERS)
-        text = text.replace(longest, cut(longest, max(LEAST, len(longest) - len(text) + MOST_LETTERS)))
-    return text
+    return cut(text, MOST_LETTERS)
 
 
 def one_line(text: str) -> str:

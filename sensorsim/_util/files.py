@@ -35,10 +35,9 @@ def read_bounded(path: Name, most: int) -> bytes:
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         raise InputError(f"{brief_path(path)} is a device or a pipe; give an ordinary file.")
     with Path(path).open("rb") as file:
-        large = os.fstat(file.fileno()).st_size > most
-        content = b"" if large else file.read(most + 1)
-    if large or len(content) > most:
-        raise _too_large(path, most)
+        _check_size(path, os.fstat(file.fileno()).st_size, most)
+        content = file.read(most + 1)
+    _check_size(path, len(content), most)
     return content
 
 
@@ -46,28 +45,26 @@ def check_readable(path: Name, most: int) -> None:
     """Refuse what is no ordinary file of at most `most` bytes, before another program reads it."""
     if Path(path).exists() and not Path(path).is_file():
         raise InputError(f"{brief_path(path)} is no ordinary file; give one.")
-    if Path(path).stat().st_size > most:
-        raise _too_large(path, most)
+    _check_size(path, Path(path).stat().st_size, most)
 
 
-def _too_large(path: Name, most: int) -> InputError:
-    return InputError(f"{brief_path(path)} has more than {most} bytes; no file of its kind is so large.")
+def _check_size(path: Name, size: int, most: int) -> None:
+    if size > most:
+        raise InputError(f"{brief_path(path)} has more than {most} bytes; no file of its kind is so large.")
 
 
 def strict_json(text: str | bytes) -> Any:
     """Parse JSON; raise ValueError on duplicate keys, NaN and infinities, which readers treat differently."""
-    return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
 
+    def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError("a name is in it twice")
+        return dict(pairs)
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name is in it twice")
-    return found
+    def refuse(word: str) -> Any:
+        raise ValueError(f"{word} is no number")
 
-
-def _reject_constant(word: str) -> Any:
-    raise ValueError(f"{word} is no number")
+    return json.loads(text, object_pairs_hook=unique_keys, parse_constant=refuse)
 
 
 def of_version(found: Any, content: str, version: int, update: str) -> Any:
@@ -153,15 +150,10 @@ def check_takes_files(folder: Path, path: Name) -> None:
 def cannot_write(path: Name, error: OSError, folder: Path | None = None) -> InputError:
     """Return the error for a file that the system does not let us write."""
     if error.errno == errno.ENOSPC:
-        return no_space(path, folder)
+        where = brief_path(folder or Path(path).absolute().parent)
+        return _cannot(path, f"No space left on device in {where}", "make room, or give another folder")
     reason = f"its folder takes no files ({error.strerror})" if folder else str(error.strerror)
     return _cannot(path, reason, "give a path in a folder you can write to")
-
-
-def no_space(path: Name, folder: Path | None = None) -> InputError:
-    """Return the error for a file on a full disk."""
-    where = brief_path(folder or Path(path).absolute().parent)
-    return _cannot(path, f"No space left on device in {where}", "make room, or give another folder")
 
 
 def _cannot(path: Name, why: str, advice: str) -> InputError:
@@ -230,13 +222,15 @@ def new_folder(folder: Path) -> Iterator[None]:
 @contextmanager
 def temporary_folder(within: Name | None = None) -> Iterator[str]:
     """Yield a folder that is removed afterwards; raise UnableError if it cannot be made or its disk is full."""
+    made = False
     try:
         with tempfile.TemporaryDirectory(dir=within, ignore_cleanup_errors=True) as name:
+            made = True
             yield name
     except OSError as error:
-        if error.errno in FULL or _is_temporary(error.filename, within):
-            raise no_room(error) from None
-        raise
+        if made and error.errno not in FULL:
+            raise
+        raise no_room(error) from None
 
 
 def name_temporary(path: Name) -> None:
@@ -258,15 +252,6 @@ def no_room(error: OSError | None = None) -> UnableError:
 def is_full_message(text: str) -> bool:
     """Return whether the output of a program reports a full disk."""
     return any(sign in text for sign in FULL_SIGNS)
-
-
-def _is_temporary(path: object, within: Name | None) -> bool:
-    """Return whether an error is about a folder that could not be made in the place for temporary ones."""
-    try:
-        place = os.fspath(within) if within is not None else tempfile.gettempdir()
-    except OSError:
-        return True
-    return isinstance(path, str) and Path(path).parent == Path(place)
 
 
 # ---- write

@@ -1,5 +1,6 @@
 """Record Ctrl-C and SIGTERM as they arrive: what they interrupt may fail with any other error."""
 
+import _thread
 import signal
 import sys
 import threading
@@ -15,7 +16,7 @@ class SignalRecord:
     """Raise KeyboardInterrupt on a signal, and remember the first one."""
 
     signal: int | None = None
-    alarm_handler: Any = None  # that was replaced
+    timer: threading.Timer | None = None
 
     @property
     def code(self) -> int | None:
@@ -31,9 +32,9 @@ class SignalRecord:
         if self.signal is None or not issubclass(unraisable.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(unraisable)
             return
-        before = signal.signal(signal.SIGALRM, self)
-        self.alarm_handler = self.alarm_handler or before
-        signal.setitimer(signal.ITIMER_REAL, SECONDS_TO_REPEAT)
+        self.timer = threading.Timer(SECONDS_TO_REPEAT, _thread.interrupt_main, [self.signal])
+        self.timer.daemon = True
+        self.timer.start()
 
 
 @contextmanager
@@ -41,20 +42,18 @@ def record_signals() -> Iterator[SignalRecord]:
     """Let both signals interrupt the work inside as Ctrl-C does; handlers of others stay in place."""
     record = SignalRecord()
     before: dict[signal.Signals, Any] = {}
+    hook = sys.unraisablehook
     if threading.current_thread() is threading.main_thread():  # no other thread can set handlers
         defaults = (signal.SIG_DFL, signal.default_int_handler)
         replaced = [number for number in RECORDED if signal.getsignal(number) in defaults]
         before = {number: signal.signal(number, record) for number in replaced}
-    hook = sys.unraisablehook
-    if before and hook is sys.__unraisablehook__:
         sys.unraisablehook = record.repeat
     try:
         yield record
     finally:
         sys.unraisablehook = hook
-        if record.alarm_handler is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, record.alarm_handler)
+        if record.timer is not None:
+            record.timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -45,8 +45,6 @@ class Kind:
             raise InputError(f"{label} {fault}; give it a value, or leave it out.")
         if not self.accepts(value):
             raise InputError(f"{label} is of type {type(value).__name__}; give {self.words}.")
-        if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-            raise InputError(f"{label} has a number of more than {MOST_DIGITS} digits; give a shorter one.")
         return value
 
     def accepts(self, value: Any) -> bool:
@@ -68,17 +66,47 @@ class Flag(Kind):
         self.off = off
 
 
-class Whole(Kind):
+class Bounded(Kind):
+    """A number between ends, which `above` and `below` exclude."""
+
+    type_in_schema = "number"
+
+    def __init__(
+        self,
+        least: float | None = None,
+        most: float | None = None,
+        above: float | None = None,
+        below: float | None = None,
+    ) -> None:
+        self.least, self.most, self.above, self.below = least, most, above, below
+        ends = {"from": least, "above": above, "to": most, "below": below}
+        self.bounds = " ".join(f"{word} {end:g}" for word, end in ends.items() if end is not None)
+        named = {"minimum": least, "maximum": most, "exclusiveMinimum": above, "exclusiveMaximum": below}
+        self.schema = {"type": self.type_in_schema, **{name: end for name, end in named.items() if end is not None}}
+
+    def check_ends(self, label: str, number: float) -> None:
+        """Raise InputError where a number lies outside."""
+        if (self.above is not None and number <= self.above) or (self.below is not None and number >= self.below):
+            raise InputError(f"{label} is {number}; give a number {self.bounds}.")
+        if (self.least is None or number >= self.least) and (self.most is None or number <= self.most):
+            return
+        low, high = (f"{end:g}" if isinstance(end, float) else str(end) for end in (self.least, self.most))
+        allowed = f"a number from {low} to {high}"
+        if self.most is None:
+            allowed = f"{low} or more"
+        elif self.least is None:
+            allowed = f"{high} or less"
+        raise InputError(f"{label} is {number}; give {allowed}.")
+
+
+class Whole(Bounded):
     """A whole number; `spelled` also reads 2^14, 2^2+1 and 1e8."""
 
-    words, takes = "a whole number", (Integral,)
+    words, takes, type_in_schema = "a whole number", (Integral,), "integer"
 
     def __init__(self, least: int | None = None, most: int | None = None, spelled: bool = False) -> None:
-        self.least, self.most, self.spelled = least, most, spelled
-        self.metavar = "count" if spelled else "integer"
-        self.bounds = _interval(least, most)
-        ends = {"minimum": least, "maximum": most}
-        self.schema = {"type": "integer", **{name: end for name, end in ends.items() if end is not None}}
+        super().__init__(least, most)
+        self.spelled, self.metavar = spelled, "count" if spelled else "integer"
 
     def read(self, label: str, text: str) -> int:
         try:
@@ -89,26 +117,14 @@ class Whole(Kind):
 
     def check(self, label: str, value: Any) -> int:
         number = int(super().check(label, value))
-        _within(label, number, self.least, self.most)
+        self.check_ends(label, number)
         return number
 
 
-class Number(Kind):
-    """A real number; `above` and `below` exclude the ends."""
+class Number(Bounded):
+    """A real number."""
 
     words, takes, metavar = "a number", (Real,), "number"
-
-    def __init__(
-        self,
-        least: float | None = None,
-        most: float | None = None,
-        above: float | None = None,
-        below: float | None = None,
-    ) -> None:
-        self.least, self.most, self.above, self.below = least, most, above, below
-        self.bounds = _interval(least, most, above, below)
-        ends = {"minimum": least, "maximum": most, "exclusiveMinimum": above, "exclusiveMaximum": below}
-        self.schema = {"type": "number", **{name: end for name, end in ends.items() if end is not None}}
 
     def read(self, label: str, text: str) -> float:
         try:
@@ -123,10 +139,7 @@ class Number(Kind):
             raise InputError(f"{label} is too large a number; give a smaller one.") from None
         if number != number:
             raise InputError(f"{label} is not a number; give one.")
-        outside = (self.above is not None and number <= self.above) or (self.below is not None and number >= self.below)
-        if outside:
-            raise InputError(f"{label} is {value}; give a number {self.bounds}.")
-        _within(label, number, self.least, self.most)
+        self.check_ends(label, number)
         return number
 
 
@@ -168,8 +181,7 @@ class Known(Kind):
     """
 
     def __init__(self, names: Names, several: bool = False, files: bool = False, metavar: str = "name") -> None:
-        self.names, self.comma, self.files = names, several, files
-        self.metavar = metavar
+        self.names, self.comma, self.files, self.metavar = names, several, files, metavar
         self.takes = (str, os.PathLike) if files else (str,)
         self.words = "text or a list of texts" if several else "text"
 
@@ -376,31 +388,15 @@ def _spelled(text: str) -> int:
     return (int(base) ** int(power) if power_sign else int(base)) + (int(more) if more else 0)
 
 
-def _interval(least: float | None, most: float | None, above: float | None = None, below: float | None = None) -> str:
-    ends = {"from": least, "above": above, "to": most, "below": below}
-    return " ".join(f"{word} {end:g}" for word, end in ends.items() if end is not None)
-
-
-def _within(label: str, value: float, least: float | None, most: float | None) -> None:
-    if (least is None or value >= least) and (most is None or value <= most):
-        return
-    low, high = (f"{end:g}" if isinstance(end, float) else str(end) for end in (least, most))
-    allowed = (
-        f"{low} or more" if most is None else f"{high} or less" if least is None else f"a number from {low} to {high}"
-    )
-    raise InputError(f"{label} is {value}; give {allowed}.")
-
-
 def _read_header(path: str) -> list[str]:
     """Return the column names of a CSV file; none where it cannot be read."""
     import csv
     from pathlib import Path as FilePath
 
+    if not FilePath(path).is_file():  # reading a pipe would take data away from the command
+        return []
     try:
-        file = FilePath(path)
-        if not file.is_file():  # reading a pipe would take data away from the command
-            return []
-        with file.open("rb") as opened:
+        with FilePath(path).open("rb") as opened:
             line = opened.readline(MOST_HEADER).decode("utf-8-sig")
         names = next(csv.reader([line.rstrip("\r\n")], strict=True), [])
     except (OSError, ValueError, csv.Error):

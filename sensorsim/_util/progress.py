@@ -105,34 +105,24 @@ class StepDisplay:
                 self.timer.cancel()
                 self.worked += time.monotonic() - self.since
                 self.timer = None
-            self.current = text
-            if not text:
-                self._clear()
-                return
-            self.since = time.monotonic()
-            self.timer = Timer(max(0.0, SECONDS_OF_SILENCE - self.worked), self._show, [text])
-            self.timer.daemon = True
-            try:
-                self.timer.start()
-            except RuntimeError:  # no thread can be started: show late steps as they begin
-                if self.worked >= SECONDS_OF_SILENCE:
-                    self._show(text)
+            self.current, self.since = text, time.monotonic()
+            if text:
+                self.timer = Timer(max(0.0, SECONDS_OF_SILENCE - self.worked), self._show, [text])
+                self.timer.daemon = True
+                with suppress(RuntimeError):  # no thread can be started: nothing is shown
+                    self.timer.start()
+            elif self.has_line:
+                self.has_line = False
+                _write(CLEAR)
 
     def _show(self, text: str) -> None:
         with self.lock:
-            if text != self.current:
-                return
-            if sys.stderr.isatty():
+            if text == self.current and sys.stderr.isatty():
                 self.has_line = True
                 _write(f"{CLEAR}{text} …")
-            elif text not in self.written:
+            elif text == self.current and text not in self.written:
                 self.written.add(text)
                 _write(f"{text} …\n")
-
-    def _clear(self) -> None:
-        if self.has_line:
-            self.has_line = False
-            _write(CLEAR)
 
 
 def _write(text: str) -> None:

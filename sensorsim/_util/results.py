@@ -1,10 +1,11 @@
-"""Let every result of the public functions show itself in a line or a few, as HTML, as data, as a figure.
+"""Let every result of the public functions show itself in a few lines, as HTML, as data and as a figure.
 
-A result says its `title` and its `facts`, a few pairs of a name and a text; the rest follows from them. `to_dict` is
-what `--format json` prints and `rows` is what `--format csv` prints, so that a notebook and a shell see the same.
+A result has a `title` and `facts`, a few pairs of a name and a text; the rest follows from them. `to_dict` is what
+`--format json` prints and `rows` is what `--format csv` prints, so that a notebook and a shell see the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ class Shown:
     """A result that shows itself. Give `title`, `facts`, `to_dict`, `to_frame` and `figure`."""
 
     def title(self) -> str:
-        """Return what it is, in a few words."""
+        """Name the result in a few words."""
         raise NotImplementedError
 
     def facts(self) -> Mapping[str, str]:
@@ -31,19 +32,19 @@ class Shown:
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON holds it."""
+        """Return all of it, as JSON holds it."""
         raise NotImplementedError
 
     def to_frame(self) -> "pd.DataFrame":
-        """The same as a pandas frame."""
+        """Return it as a pandas frame."""
         raise NotImplementedError
 
     def figure(self) -> "Figure":
-        """The result drawn; `plot` writes it too."""
+        """Draw it; `plot` writes the figure too."""
         raise NotImplementedError
 
     def plot(self, path: str | None = None) -> "Figure":
-        """The result as a matplotlib figure; with a path it is also written, as .svg, .png or .pdf."""
+        """Return it as a matplotlib figure; with a path also write it, as .svg, .png or .pdf."""
         from sensorsim._util.drawing import check_figure, write_figure
 
         if path is not None:
@@ -64,18 +65,48 @@ class Result(Shown):
     """A result of several rows. Give `rows` in place of `to_frame`."""
 
     def rows(self) -> Iterable[Mapping[str, Any]]:
-        """The same as plain rows, all with the same names."""
+        """Return plain rows, all with the same names."""
         raise NotImplementedError
 
     def to_frame(self) -> "pd.DataFrame":
-        """The rows as a pandas frame."""
+        """Return the rows as a pandas frame."""
         import pandas as pd
 
         return pd.DataFrame([dict(row) for row in self.rows()])
 
 
+@dataclass(frozen=True, repr=False)
+class Listing(Result):
+    """Plain rows with their title, JSON and figure, for commands that answer with a list."""
+
+    head: str
+    found: Sequence[Mapping[str, Any]]
+    data: Mapping[str, Any]
+    draw: "Callable[[str], Figure]"  # by the title
+    said: Mapping[str, str] | None = None  # facts; else the first cell of each row, and the others
+    text: Callable[[], str] | None = None  # the table for a terminal
+
+    def title(self) -> str:
+        return self.head
+
+    def facts(self) -> Mapping[str, str]:
+        if self.said is not None:
+            return self.said
+        cells = [[str(cell) for cell in row.values()] for row in self.found]
+        return {first: ", ".join(others) for first, *others in cells}
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.found]
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.data)
+
+    def figure(self) -> "Figure":
+        return self.draw(self.head)
+
+
 def as_text(title: str, facts: Mapping[str, str]) -> str:
-    """A title, and a line for each fact."""
+    """Return a title and a line for each fact."""
     width = max(map(len, facts), default=0)
     lines = [title, *(f"  {name:<{width}}  {text}" for name, text in facts.items())]
     shown = "\n".join(line if len(line) <= MOST_LINE else line[: MOST_LINE - 2] + " …" for line in lines)
@@ -83,7 +114,7 @@ def as_text(title: str, facts: Mapping[str, str]) -> str:
 
 
 def as_html(title: str, facts: Mapping[str, str]) -> str:
-    """The same as a small table with a caption and row headers, which a screen reader tells apart."""
+    """Return a small table with a caption and row headers, which a screen reader tells apart."""
     rows = "".join(
         f'<tr><th scope="row" style="{CELL}">{escape(name)}</th><td style="{CELL}">{escape(text)}</td></tr>'
         for name, text in facts.items()
@@ -95,7 +126,7 @@ def bars(
     title: str, values: Mapping[str, float | None], axis: str, most: float | None = None,
     line: tuple[float, str] | None = None,
 ) -> "Figure":  # fmt: skip
-    """Horizontal bars with their numbers, in the order given from the top; what is None has no bar.
+    """Draw horizontal bars with their numbers from the top, none for None.
 
     `most` is where the axis ends, for what cannot be more; `line` is a place to compare with, and its name.
     """
@@ -123,14 +154,13 @@ def bars(
 
 def whiskers(
     title: str, places: Sequence[str], found: Sequence[tuple[float | None, float, float]], axis: str, most: float = 1.0
-) -> Any:
-    """A point with its interval for each place, from the top; the point is None where there is none.
+) -> "Figure":
+    """Draw an interval for each place from the top, with its point unless that is None.
 
     The axis stays within 0 and `most`, as the truth does; noise may put a point outside, which is then drawn hollow.
     """
     outside = any(point is not None and not 0 <= point <= most for point, _, _ in found)
-    hollow = "; hollow: the noise put it outside" if outside else ""
-    figure, axes = _page(title, places, axis + hollow, 0.28)
+    figure, axes = _page(title, places, axis + "; hollow: the noise put it outside" * outside, 0.28)
     for at, (point, low, high) in enumerate(found):
         axes.plot([low, high], [at, at], color="0.35", linewidth=2, solid_capstyle="butt")
         if point is not None:
@@ -144,7 +174,7 @@ def whiskers(
 
 
 def _page(title: str, places: Sequence[str], axis: str, tall: float) -> "tuple[Figure, Any]":
-    """An empty panel with a named row for each place, from the top, under a title that is never wider than the page."""
+    """Return a panel with a named row for each place, under a title that is never wider than the page."""
     from matplotlib.figure import Figure
 
     lines = wrap(title, TITLE)

@@ -77,26 +77,28 @@ def table(
     in order.
     """
     soft, fewest = folded
-    lines = [list(heads), *map(list, rows)]
-    kept = dict(zip(heads, zip(*lines, strict=True), strict=True))
+    kept = [list(column) for column in zip(heads, *rows, strict=True)]
     dropping = list(drop)
     while True:
-        wide = {head: widest(cells) for head, cells in kept.items()}
-        over = 1 + sum(wide.values()) + 2 * (len(wide) - 1) - width
-        if over > 0 and soft in wide:
-            least = min(wide[soft], fewest)
-            wide[soft], over = max(wide[soft] - over, least), over - (wide[soft] - least)
+        wide = [widest(column) for column in kept]
+        over = 1 + sum(wide) + 2 * (len(wide) - 1) - width
+        for place, (head, *_) in enumerate(kept):
+            if over > 0 and head == soft:
+                least = min(wide[place], fewest)
+                wide[place], over = max(wide[place] - over, least), over - (wide[place] - least)
         if over <= 0 or not dropping:
             break
-        kept.pop(dropping.pop(0), None)
+        dropped = dropping.pop(0)
+        kept = [column for column in kept if column[0] != dropped]
     made: list[str] = []
-    for cells in zip(*kept.values(), strict=True):
+    places = [">" if column[0] in right else "<" for column in kept]
+    for cells in zip(*kept, strict=True):
         parts = [
-            textwrap.wrap(cell, wide[head]) or [""] if head == soft else [cell]
-            for head, cell in zip(kept, cells, strict=True)
+            textwrap.wrap(cell, size) or [""] if column[0] == soft else [cell]
+            for column, cell, size in zip(kept, cells, wide, strict=True)
         ]
         for line in zip_longest(*parts, fillvalue=""):
-            placed = (f"{c:>{wide[h]}}" if h in right else f"{c:<{wide[h]}}" for h, c in zip(kept, line, strict=True))
+            placed = (f"{cell:{place}{size}}" for cell, place, size in zip(line, places, wide, strict=True))
             made.append((" " + "  ".join(placed)).rstrip())
     return made
 

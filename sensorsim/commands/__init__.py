@@ -7,20 +7,13 @@ Declare a command in a module of its own:
         \"\"\"Text of the help below the one line of COMMANDS.\"\"\"
 
         example = "sensorsim cost --n 14 --l 7"
-        plots = "Draw the costs into an .svg, .png or .pdf file."  # adds --plot
-        lockable = True                                            # adds --lock and --check
-
         n: int = option(14, Whole(1, 4096), "Features of a record.")
-        out: str = option(REQUIRED, Output("folder"), "Folder to write.")
-        progress: Progress | None = option(None, Function(), "Is called with each step.", shell=False)
 
-        def run(self) -> CostReport: ...           # compute; raise InputError for bad input
-        def text(self, answer) -> str: ...         # the table for a terminal; JSON and CSV are to_dict() and rows()
-        def without_effect(self): return {"m": "a sweep counts one user"} if self.sweep else {}
+        def run(self) -> CostReport: ...  # compute; raise InputError for bad input
 
-Fields stand in the order of the Python function's parameters; `argument=True` makes one a word without an option's
-name. A kind (_util/option_kinds.py) reads, checks, completes and describes a value: `run` checks only what options
-mean together. A command prints nothing in `run`: notes for a shell go through `_util.progress.note`, bars through
+Fields stand in the order of the Python function's parameters. A kind (_util/option_kinds.py) reads, checks, completes
+and describes a value: `run` checks only what options mean together. A result gives `to_dict` for JSON, `rows` for CSV
+and `text` for a terminal. `run` prints nothing: notes go through `_util.progress.note`, bars through
 `outputs.progress_bar`, which are silent in Python. Messages name options as `--budget-days`; in Python they are shown
 as `budget_days`. Add a line to COMMANDS; the function `sensorsim.NAME` and its type follow in sensorsim/__init__.py.
 

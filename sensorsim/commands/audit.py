@@ -34,8 +34,8 @@ def _observed() -> list[str]:
 
 @dataclass(frozen=True)
 class AuditTable(Command["Audit"]):
-    """It looks at every field of a packet, at two fields together, at packets that follow each other and at which
-    features were picked, after growing numbers of draws, and stops as soon as a leak is certain. Exit code 1 if there
+    """Look at every field of a packet, at two fields together, at packets that follow each other and at which
+    features were picked, after growing numbers of draws, and stop as soon as a leak is certain. Exit code 1 if there
     is a leak; no leak found is no proof: that is the certificate.
 
     With --samples it judges what a board has sent: the claim then comes from TABLE, the board's table, or from
@@ -50,6 +50,8 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
         >>> ss.audit(ss.noise_table(epsilon=1.6, release=1), draws=100_000).passed
         True
     """
+    holds = "passed"
+
     table: NoiseTable | str | None = option(None, NOISE_TABLE, "A noise table.", argument=True)
     mechanism: str | None = option(
         None,
@@ -59,7 +61,7 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
         default_text="what the table is for",
     )
     epsilon: Decimal | float | str | None = option(
-        None, Budget(), "Audit the ready table of this budget in place of a file.", default_text="1"
+        None, Budget(), "Audit the ready table of this budget.", default_text="1"
     )
     samples: tuple[str, str] | None = option(
         None,
@@ -72,7 +74,7 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
     threads: int = option(2, Whole(1, MOST_JOBS), "Threads; the result does not depend on them.")
     seed: int = option(0, Whole(0), "Seed of the random words. Not secret.")
     progress: Callable[[int], None] | None = option(
-        None, Function(), "Is called with the number of new draws.", shell=False
+        None, Function(), "Called with the number of new draws.", shell=False
     )
 
     def without_effect(self) -> dict[str, str]:
@@ -81,12 +83,21 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
 
     def run(self) -> "Audit":
         from sensorsim.auditing import examine
+        from sensorsim.commands.outputs import progress_bar
 
         source, name, draws = self._source()
-        with step("auditing"), _Bar(draws, self.progress) as advance:
+        done = 0
+        with step("auditing"), progress_bar("audit", "draws", draws, transient=True) as update:
+
+            def advance(drawn: int) -> None:
+                nonlocal done
+                done += drawn
+                update(done, "drawing")
+                if self.progress is not None:
+                    self.progress(drawn)
+
             threads = min(self.threads, os.cpu_count() or 1)
-            found = examine(source, draws, self.seed, self.confidence, threads, advance)
-        return replace(found, name=name)
+            return replace(examine(source, draws, self.seed, self.confidence, threads, advance), name=name)
 
     def _source(self) -> "tuple[Source, str, int]":
         """Return what is audited, its name, and how many values are drawn."""
@@ -137,52 +148,24 @@ sensorsim noise audit --samples x0.hex x1.hex --epsilon 1"""
             claimed = float(budget_of(str(self.epsilon)))
         else:
             raise InputError("packets alone claim nothing; give the table that the board draws from, or --epsilon.")
-        names = (str(samples[0]), str(samples[1]))
-        packets = [read_capture(path) for path in names]
-        return capture_source(packets, names, claimed), 2 * min(map(len, packets))
+        packets = [read_capture(path) for path in samples]
+        return capture_source(packets, samples, claimed), 2 * min(map(len, packets))
 
     def text(self, answer: "Audit") -> str:
         return hung(audit_text(answer), columns())
 
-    def exit_code(self, answer: "Audit") -> int:
-        return 0 if answer.passed else 1
-
-
-class _Bar:
-    """A bar on stderr, which starts with the first draws: errors before them leave no trace of it."""
-
-    def __init__(self, total: int, also: Callable[[int], None] | None) -> None:
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
-        from sensorsim.commands.outputs import bar
-
-        self.bar = bar(TextColumn("audit"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn())
-        self.task, self.also = self.bar.add_task("draw", total=total), also
-
-    def __enter__(self) -> Callable[[int], None]:
-        def advance(drawn: int) -> None:
-            self.bar.start()
-            self.bar.advance(self.task, drawn)
-            if self.also is not None:
-                self.also(drawn)
-
-        return advance
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
 
 def audit_text(found: "Audit") -> str:
-    """Return for a terminal what was observed, the tests, the largest leak, and the verdict."""
+    """Return what was observed, the tests, the largest leak and the verdict."""
     last, event = found.last, found.last.event
     values = "packets" if found.per_record == 1 else f"values in {last.packets:,} packets"
     looks = "1 look" if len(found.looks) == 1 else f"{len(found.looks)} looks"
-    words = f"{found.words}, seed {found.seed}: not secret, so that the audit can be repeated"
+    seed = "" if found.mechanism == "capture" else f", seed {found.seed}: not secret, so that the audit can be repeated"
     lines = [
         f"{found.name}: {found.mechanism}, {found.draws:,} {values}, {looks}{'' if found.passed else ', then certain'}",
         f"  observed      {found.sees}",
         f"  at x =        {', '.join(found.inputs)}",
-        f"  words         {found.words if found.mechanism == 'capture' else words}",
+        f"  words         {found.words}{seed}",
         *_test("distribution", last.distribution, "as the certificate says" if last.matches else "NOT as certified"),
         *_test("dependence", last.dependence, "none seen" if last.independent else "NOT independent"),
         f"  best event    {event.of}",
@@ -193,20 +176,18 @@ def audit_text(found: "Audit") -> str:
     ]
     if found.passed:
         fewest = int(1 / found.rarest)
-        leak = "even a leak that shows in one field of every packet"
-        if fewest > 1:
-            leak = f"a leak that shows in one field of fewer than one packet in {fewest:,}"
+        share = f"fewer than one packet in {fewest:,}" if fewest > 1 else "every packet"
+        leak = f"{'a' if fewest > 1 else 'even a'} leak that shows in one field of {share}"
         unless = ", unless as a value that cannot be" if last.distribution else ""
         lines.append(f"  not seen      {leak} is beyond {found.draws:,} draws{unless}")
     return "\n".join([*lines, "", found.verdict])
 
 
 def _test(label: str, test: "Check | None", verdict: str) -> list[str]:
-    head = f"  {label:<13} "
     if test is None:
-        return [f"{head}{UNKNOWN[label]}"]
+        return [f"  {label:<13} {UNKNOWN[label]}"]
     place = f"{'':16}{test.of}, x = {test.input}, the worst of {test.tests:,}"
-    if test.chi_square == float("inf"):
-        return [f"{head}a value that cannot be: {verdict}", place]
     figures = f"chi-square {test.chi_square:.0f} on {test.degrees} degrees of freedom, p = {test.p_value:.3g}"
-    return [f"{head}{figures}: {verdict}", place]
+    if test.chi_square == float("inf"):
+        figures = "a value that cannot be"
+    return [f"  {label:<13} {figures}: {verdict}", place]

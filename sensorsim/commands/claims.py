@@ -27,19 +27,11 @@ class RecomputeClaims(Command[Claims]):
     def run(self) -> Claims:
         from sensorsim.commands.outputs import progress_bar
 
-        bar = progress_bar("claims", "claims", transient=True)  # what is left of it would stand before the answer
-        task = bar.add_task("", total=None)
+        with progress_bar("claims", "claims", transient=True) as update:  # what is left of it would precede the answer
 
-        def show(what: str, done: int, total: int) -> None:
-            bar.start()  # not before: bad input leaves no bar
-            bar.update(task, completed=done, total=total, description=what)
-            if self.progress is not None:
-                self.progress(what, done, total)
+            def show(what: str, done: int, total: int) -> None:
+                update(done, what, total)
+                if self.progress is not None:
+                    self.progress(what, done, total)
 
-        try:
             return claims(self.full, self.data, self.only, show)
-        finally:
-            bar.stop()
-
-    def text(self, answer: Claims) -> str:
-        return answer.text()

@@ -1,6 +1,6 @@
 """`sensorsim cost`: what a private record costs, for one size, over a range of sizes, or as machine code."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import CHIP, CPUS, RADIO, Choice, Flag, Kind, Number, Whole, split_names
-from sensorsim._util.results import Result
-from sensorsim._util.terminal import columns
-from sensorsim.commands.declare import Command, option, values_of
+from sensorsim._util.results import Listing
+from sensorsim._util.terminal import columns, widest
+from sensorsim.commands.declare import Also, Command, option, values_of
 from sensorsim.costing.cost_report import ACCOUNTINGS, METRICS, CostReport, cost
 from sensorsim.costing.pricing import MOST_EXECUTED
 from sensorsim.costing.record_energy import SOURCES
@@ -19,7 +19,7 @@ from sensorsim.kernels.formats import N
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.commands.locks import Locks
+    from sensorsim.commands.lock_file import Taken
     from sensorsim.costing.record_energy import WholeRecord
     from sensorsim.machine.machine_cost import MachineReport
 
@@ -46,91 +46,73 @@ class Range(Kind):
         return text
 
 
-@dataclass(frozen=True, repr=False)
-class CostSweep(Result):
-    """The cost of a record over a range of n or l, one row for each value."""
+def sweep_listing(report: CostReport, name: str, rows: list[dict[str, Any]]) -> Listing:
+    """Return the costs of a record over a range of n or l, one row for each value; `report` is of the first."""
 
-    report: CostReport  # of the first value
-    name: str
-    found: list[dict[str, Any]]
-
-    def title(self) -> str:
-        return f"cost of a record over {self.name}, {len(self.found)} values; {self.report.pricing.cpu.title}"
-
-    def facts(self) -> dict[str, str]:
-        return {f"{self.name} = {row[self.name]}": f"{row['sensor_release']}" for row in self.found[:FITTING]}
-
-    def rows(self) -> list[dict[str, Any]]:
-        return self.found
-
-    def to_dict(self) -> dict[str, Any]:
-        whole, record = self.report.to_dict().items(), self.report.record.to_dict()
-        head = {key: value for key, value in whole if key not in OF_ONE_CASE and not key.startswith("saving_")}
-        of_records = {key: record[key] for key in ("chip", "radio", "radio_of", "random")}
-        return {**head, "whole_record": of_records, "rows": self.found}
-
-    def figure(self) -> "Figure":
+    def draw(title: str) -> "Figure":
         from sensorsim.costing.plot import sweep_figure
 
-        made: Figure = sweep_figure(self.found, self.name, self.report)
-        return made
+        figure: Figure = sweep_figure(rows, name, report)
+        return figure
 
-    def text(self) -> str:
-        """Show the paper's two mechanisms and whole records; of the lean ones alone, as many as fit."""
-        from sensorsim.costing.cost_text import describe_record, fold_all, format_number, format_short, heading, notes
-
-        rows, report, width = self.found, self.report, columns()
-
-        def cell(key: str, value: Any) -> str:
-            if key == "saving_percent":
-                return f"{value:.2f}"
-            return format_short(value) if key.endswith("_uJ") else format_number(value)
-
-        chosen = [key for key in rows[0] if key == self.name or key.startswith(SWEPT)]
-        chosen += [] if "spof_printed" in rows[0] else [key for key in rows[0] if key.endswith("_derived")][:FITTING]
-        heads = [key.replace("uJ", "µJ").rpartition("_") for key in chosen]  # a line above the other: they are long
-        shown = [[head for head, _, _ in heads], [end for _, _, end in heads]]
-        shown += [[cell(key, row[key]) for key in chosen] for row in rows]
-        widths = [max(len(line[i]) for line in shown) for i in range(len(chosen))]
-        lines = fold_all([heading(report)[1], f"µJ: a whole record on {describe_record(report.record)}"], width)
-        lines += ["  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in shown]
-        more = [" All other kernels: --format csv or json."] if len(chosen) < len(rows[0]) - 1 else []
-        return "\n".join([*lines, *more, *fold_all(notes(report), width)])
+    record = report.record.to_dict()
+    left_out = OF_ONE_CASE | {key for key in report.to_dict() if key.startswith("saving_")}
+    head = {key: value for key, value in report.to_dict().items() if key not in left_out}
+    of_records = {key: record[key] for key in ("chip", "radio", "radio_of", "random")}
+    return Listing(
+        f"cost of a record over {name}, {len(rows)} values; {report.pricing.cpu.title}",
+        rows,
+        {**head, "whole_record": of_records, "rows": rows},
+        draw,
+        {f"{name} = {row[name]}": f"{row['sensor_uJ']:.3g} µJ on the sensor" for row in rows[:FITTING]},
+        lambda: sweep_text(report, name, rows),
+    )
 
 
-@dataclass(frozen=True, repr=False)
-class MachineCost(Result):
-    """The cost of a record at three levels, and the whole record on a chip from the cycles of compiled code."""
+def sweep_text(report: CostReport, name: str, rows: list[dict[str, Any]]) -> str:
+    """Show the paper's two mechanisms and whole records; of the lean ones alone, as many as fit."""
+    from sensorsim.costing.cost_text import describe_record, fold_all, format_number, format_short, heading, notes
 
-    report: "MachineReport"
-    record: "WholeRecord | None" = None
-    saving: float | None = None  # of the kernel level, in per cent
+    def cell(key: str, value: Any) -> str:
+        if key == "saving_percent":
+            return f"{value:.2f}"
+        return format_short(value) if key.endswith("_uJ") else format_number(value)
 
-    def title(self) -> str:
-        return f"cost of a record as machine code, n = {self.report.n}, l = {self.report.l}"
+    chosen = [key for key in rows[0] if key == name or key.startswith(SWEPT)]
+    chosen += [] if "spof_printed" in rows[0] else [key for key in rows[0] if key.endswith("_derived")][:FITTING]
+    heads = [key.replace("uJ", "µJ").rpartition("_") for key in chosen]  # a line above the other: they are long
+    shown = [[head for head, _, _ in heads], [end for _, _, end in heads]]
+    shown += [[cell(key, row[key]) for key in chosen] for row in rows]
+    widths = [widest(column) for column in zip(*shown, strict=True)]
+    lines = fold_all([heading(report)[1], f"µJ: a whole record on {describe_record(report.record)}"], columns())
+    lines += ["  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in shown]
+    more = [" All other kernels: --format csv or json."] if len(chosen) < len(rows[0]) - 1 else []
+    return "\n".join([*lines, *more, *fold_all(notes(report), columns())])
 
-    def facts(self) -> dict[str, str]:
-        return {f"{case.cpu}, {case.title}": f"{case.machine.total:.0f} {case.unit}" for case in self.report.cases}
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        return self.report.rows()
+def machine_listing(report: "MachineReport", record: "WholeRecord | None", saving: float | None) -> Listing:
+    """Return the cost of a record at three levels, and the whole record on a chip from cycles of compiled code."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return self.report.to_dict() | ({"record": self.record.to_dict()} if self.record else {})
-
-    def figure(self) -> "Figure":
+    def draw(_: str) -> "Figure":
         from sensorsim.machine.machine_cost import levels_figure
 
-        made: Figure = levels_figure(self.report)
-        return made
+        figure: Figure = levels_figure(report)
+        return figure
 
-    def text(self) -> str:
+    def text() -> str:
         from sensorsim.commands.cost_machine import machine_text
         from sensorsim.costing.cost_text import LEFT_OUT, fold_all, record_panel
 
         width = columns()
-        panel = ["", *record_panel(self.record, self.saving, width)] if self.record else []
-        return "\n".join([machine_text(self.report, width), *panel, *(fold_all([LEFT_OUT], width) if panel else [])])
+        parts = [machine_text(report, width)]
+        if record:
+            parts += ["", *record_panel(record, saving, width), *fold_all([LEFT_OUT], width)]
+        return "\n".join(parts)
+
+    title = f"cost of a record as machine code, n = {report.n}, l = {report.l}"
+    said = {f"{case.cpu}, {case.title}": f"{case.machine.total:.0f} {case.unit}" for case in report.cases}
+    data = report.to_dict() | ({"record": record.to_dict()} if record else {})
+    return Listing(title, list(report.rows()), data, draw, said, text)
 
 
 @dataclass(frozen=True)
@@ -156,30 +138,20 @@ class Cost(Command[Any]):
     )
     width: int | None = option(None, Choice(8, 16, 32), "Operand width in bits.", default_text="8 on k7, else 32")
     signed: bool = option(False, Flag("unsigned"), "Signedness of the operands.")
-    accounting: str = option(
-        "paper", Choice(*ACCOUNTINGS), "paper: price what the paper prices; full: price every operation."
-    )
+    accounting: str = option("paper", Choice(*ACCOUNTINGS), "paper: what the paper prices; full: every operation.")
     variant: str = option(
-        "all", Choice("paper", "lean", "all"), "paper: as printed; lean: what a firmware engineer would ship."
+        "all", Choice("paper", "lean", "all"), "paper: as printed; lean: as a firmware engineer would ship."
     )
     metric: str | None = option(None, Choice(*METRICS), "What to count.", default_text="the processor table's unit")
     chip: str | None = option(None, CHIP, "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.")
     radio: str = option("ble-1m", RADIO, "What sends it: ble-2m, ble-coded-s8, 802154, lora-sf7 …")
     random: str = option(
-        "chacha20",
-        Choice(*SOURCES),
-        "Where a record's random words come from, in whole blocks; trng: the chip's own generator.",
+        "chacha20", Choice(*SOURCES), "Source of random words, in whole blocks; trng: the chip's own generator."
     )
     records_per_day: float = option(1.0, Number(), "For the energy of a day.")
     battery_mah: float | None = option(None, Number(), "Also whole records that a battery pays for.")
-    most: int = option(
-        MOST_EXECUTED, Whole(0), "Operations up to which kernels are run, beside derived from.", shell=False, lock="ask"
-    )
-    level: str = option(
-        "kernel",
-        Choice("kernel", "machine"),
-        "machine: compile the kernels, run the machine code and set it beside the other levels.",
-    )
+    most: int = option(MOST_EXECUTED, Whole(0), "Operations up to which kernels are run.", shell=False, lock="ask")
+    level: str = option("kernel", Choice("kernel", "machine"), "machine: count compiled code beside the other levels.")
     sweep: str | None = option(None, Range(), "A range of n or l: one row for each value.", lock="refuse")
 
     def without_effect(self) -> Mapping[str, str]:
@@ -193,19 +165,16 @@ class Cost(Command[Any]):
             return dict.fromkeys((self.sweep[0], "m", "records_per_day", "battery_mah"), why)
         return {}
 
-    def run(self) -> CostReport | CostSweep | MachineCost:
+    def run(self) -> CostReport | Listing:
         if self.level == "machine":
             return self._run_machine()
         if self.sweep:
             return self._run_sweep(self.sweep)
-        report = cost(**self._choices())
+        report = cost(**values_of(self, "level", "sweep"))
         assert report.record  # what no chip or radio can do is refused in every format
         return report
 
-    def _choices(self) -> dict[str, Any]:
-        return values_of(self, "level", "sweep")
-
-    def _run_sweep(self, text: str) -> CostSweep:
+    def _run_sweep(self, text: str) -> Listing:
         from sensorsim.costing.cost_report import sweep
 
         name, (first, last) = text[0], text[2:].split(":")
@@ -216,16 +185,17 @@ class Cost(Command[Any]):
             raise InputError(f"--sweep {text} leaves no case with l <= n; widen it or change --n or --l.")
         if len(cases) < len(values):
             progress.note(f"{len(values) - len(cases)} values left out: l would be larger than n.")
-        report = cost(**{**self._choices(), "n": cases[0][0], "l": cases[0][1], "most": 0})  # nothing of it is run
+        first_case = {"n": cases[0][0], "l": cases[0][1], "most": 0}  # nothing of it is run
+        report = cost(**values_of(self, "level", "sweep") | first_case)
         rows, told = [], monotonic()
         for row in sweep(report, cases):
             rows.append(row)
             if monotonic() - told > progress.SECONDS_OF_SILENCE:
                 progress.note(f"{len(rows)} of {len(cases)} values")
                 told = monotonic()
-        return CostSweep(report, name, rows)
+        return sweep_listing(report, name, rows)
 
-    def _run_machine(self) -> MachineCost:
+    def _run_machine(self) -> Listing:
         from sensorsim.codegen.sensor_package import default_sensor_costs
         from sensorsim.costing.record_energy import SENSOR, Choices, price_whole_record, resolve_choices
         from sensorsim.machine.machine_cost import machine_cost
@@ -238,8 +208,8 @@ class Cost(Command[Any]):
         with progress.step("running machine code"):
             report = machine_cost(self.n, self.l, cpus, self.variant, self.chip, default_sensor_costs)
         if self.chip is None:
-            return MachineCost(report)
-        kernel_level = cost(**{**self._choices(), "cpu": None})
+            return machine_listing(report, None, None)
+        kernel_level = cost(**values_of(self, "level", "sweep", "cpu"))
         whole = report  # words and sensor are compiled too, also where the report leaves them out
         if self.variant != "all":
             with progress.step("running machine code"):
@@ -248,22 +218,17 @@ class Cost(Command[Any]):
         for call in (call for sensor in whole.sensor for call in sensor.calls):
             if call.call == "release" and call.cost is not None:
                 cycles[SENSOR] = call.cost
-        return MachineCost(report, price_whole_record(kernel_level, cycles=cycles), kernel_level.saving())
+        return machine_listing(report, price_whole_record(kernel_level, cycles=cycles), kernel_level.saving())
 
-    def text(self, answer: CostReport | CostSweep | MachineCost) -> str:
+    def text(self, answer: Any) -> str:
         from sensorsim.costing.cost_text import cost_text
 
-        return cost_text(answer, columns()) if isinstance(answer, CostReport) else answer.text()
+        return cost_text(answer, columns()) if isinstance(answer, CostReport) else super().text(answer)
 
-    def settle(self, locks: "Locks", answer: CostReport | CostSweep | MachineCost) -> None:
-        """Settle the lock: figures of the report, and of machine code if the tools are installed."""
-        from sensorsim.commands.locked_figures import cores_for, of_cost, of_machine
+    def figures(self, answer: Any, also: Also) -> "Taken":
+        from sensorsim.commands.locked_figures import cost_cores, of_cost, of_machine
 
         if self.level == "machine":
-            locks.settle(lambda: of_machine(answer.to_dict()))
-        else:
-            locks.settle(
-                lambda: of_cost(
-                    answer.to_dict(), self.variant, locks.also("cores", lambda: cores_for(self.cpu, self.chip))
-                )
-            )
+            return of_machine(answer.to_dict())
+        cores = also("cores", lambda: cost_cores(self.cpu, self.chip))
+        return of_cost(answer.to_dict(), self.variant, cores)

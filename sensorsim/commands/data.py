@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sensorsim._util.files import check_targets, write_all, write_whole
 from sensorsim._util.hints import need
 from sensorsim._util.option_kinds import FILE, NEW_FOLDER, Output, Whole
-from sensorsim._util.results import Result, bars
+from sensorsim._util.results import Listing, bars
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.training_options import tell
 
@@ -19,36 +19,18 @@ MOST_ROWS = 10**8
 DISTANCES = ("mean_real", "mean_synthetic", "zeros_real", "zeros_synthetic", "ks_distance")
 
 
-@dataclass(frozen=True, repr=False)
-class DataTable(Result):
-    """Rows with a title; `name` is theirs in the JSON."""
+def _listing(title: str, rows: list[dict[str, Any]], data: dict[str, Any], drawn: str) -> Listing:
+    """Return rows with a figure of their column `drawn`."""
 
-    head: str
-    name: str
-    found: tuple[dict[str, Any], ...]
-    drawn: str  # the column that a figure shows
-    private: bool = True
+    def draw(title: str) -> "Figure":
+        values = {str(next(iter(row.values()))): float(row[drawn]) for row in rows}
+        return bars(title, values, drawn.replace("_", " "))
 
-    def title(self) -> str:
-        return self.head
-
-    def facts(self) -> dict[str, str]:
-        return {str(next(iter(row.values()))): ", ".join(map(str, [*row.values()][1:])) for row in self.found}
-
-    def to_dict(self) -> dict[str, Any]:
-        private = {} if self.private else {"private": False}
-        return {"schema_version": SCHEMA_VERSION, **private, self.name: self.rows()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.found]
-
-    def figure(self) -> "Figure":
-        values = {str(next(iter(row.values()))): float(row[self.drawn]) for row in self.found}
-        return bars(self.head, values, self.drawn.replace("_", " "))
+    return Listing(title, rows, {"schema_version": SCHEMA_VERSION, **data}, draw)
 
 
 @dataclass(frozen=True)
-class ShowRanges(Command[DataTable]):
+class ShowRanges(Command[Listing]):
     """A reading is brought to 0 … 1 by its range. Copy lines into a file of your own, change them, and give it as
     --ranges FILE to plan, fleet, train, sweep, figures and evaluate.
     """
@@ -58,23 +40,25 @@ sensorsim data ranges mine.csv"""
 
     file: str | None = option(None, FILE, "Ranges of your own, to be checked.", argument=True)
 
-    def run(self) -> DataTable:
+    def run(self) -> Listing:
         from sensorsim.datasets.public_ranges import as_rows, read_ranges, ready_ranges
 
         rows = as_rows(ready_ranges() if self.file is None else read_ranges(self.file))
         which = "ready for use" if self.file is None else f"of {self.file}"
-        return DataTable(f"Public ranges {which}: what lies outside is clipped", "ranges", tuple(rows), "high")
+        return _listing(f"Public ranges {which}: what lies outside is clipped", rows, {"ranges": rows}, "high")
 
-    def text(self, answer: DataTable) -> str:
+    def text(self, answer: Listing) -> str:
         wide = max(len(row["name"]) for row in answer.found) + 2
-        lines = [answer.head, f" {'name':<{wide}}{'low':>10}{'high':>10}  unit"]
-        lines += [f" {row['name']:<{wide}}{row['low']:>10}{row['high']:>10}  {row['unit']}" for row in answer.found]
-        return "\n".join(lines)
+        heads = {name: name for name in ("name", "low", "high", "unit")}
+        lines = (
+            f" {row['name']:<{wide}}{row['low']:>10}{row['high']:>10}  {row['unit']}" for row in (heads, *answer.found)
+        )
+        return "\n".join([answer.head, *lines])
 
 
 @dataclass(frozen=True)
 class MakeData(Command[None]):
-    """It has the columns of the Fitbit file."""
+    """Write the columns of the Fitbit file."""
 
     example = "sensorsim data make --seed 1 --out days.csv"
     formats = ()
@@ -95,22 +79,23 @@ class MakeData(Command[None]):
 
 
 @dataclass(frozen=True)
-class CompareData(Command[DataTable]):
-    """It compares marginals and rank correlations. The figures are measured on raw records, so they are not private."""
+class CompareData(Command[Listing]):
+    """Compare marginals and rank correlations. The figures are measured on raw records, so they are not private."""
 
     example = "sensorsim data compare dailyActivity.csv"
 
     file: str = option(REQUIRED, FILE, "A real file.", argument=True)
     seed: int = option(0, Whole(0), "Seed of the synthetic set.")
 
-    def run(self) -> DataTable:
+    def run(self) -> Listing:
         need("scipy")
         from sensorsim.datasets.synthetic import distance
 
         head = "Real file against the synthetic set, means as shares of its maximum; not private"
-        return DataTable(head, "columns", tuple(distance(self.file, seed=self.seed)), "ks_distance", private=False)
+        rows = distance(self.file, seed=self.seed)
+        return _listing(head, rows, {"private": False, "columns": rows}, "ks_distance")
 
-    def text(self, answer: DataTable) -> str:
+    def text(self, answer: Listing) -> str:
         rank, rows = "rank_correlation_mean_error", answer.found
         lines = [
             answer.head,

@@ -14,8 +14,9 @@ from sensorsim._util.option_kinds import option as option
 if TYPE_CHECKING:
     import inspect
 
-    from sensorsim.commands.locks import Locks
+    from sensorsim.commands.lock_file import Taken
 
+Also = Callable[[str, Callable[[], str]], str]
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 
@@ -29,6 +30,7 @@ class Command(Generic[Answer]):
     plots: ClassVar[str] = ""  # help of --plot, which draws the answer
     formats: ClassVar[tuple[str, ...]] = ("table", "json", "csv")
     lockable: ClassVar[bool] = False  # whether --lock and --check keep and compare its figures
+    holds: ClassVar[str] = ""  # the attribute of the answer without which the shell command exits with code 1
 
     def __post_init__(self) -> None:
         check_declared(self)
@@ -43,17 +45,18 @@ class Command(Generic[Answer]):
 
     def text(self, answer: Answer) -> str:
         """Return the answer for a terminal."""
-        return str(answer)
+        text = getattr(answer, "text", None)
+        return str(text() if text else answer)
 
     def emit(self, answer: Any, form: str) -> None:
-        """Print the answer as table, JSON or CSV."""
+        """Print the answer as table, JSON or CSV; only that form is computed."""
         from sensorsim.commands.outputs import emit
 
-        emit(form, lambda: self.text(answer), lambda: answer.to_dict(), lambda: answer.rows())
+        emit(answer, form, self.text)
 
     def exit_code(self, answer: Answer) -> int:
         """Return the exit code of the shell command."""
-        return 0
+        return 0 if not self.holds or getattr(answer, self.holds) else 1
 
     def check_drawing(self) -> None:
         """Refuse a figure that cannot be drawn of these options, before the command runs."""
@@ -62,8 +65,9 @@ class Command(Generic[Answer]):
         """Draw the answer into a file."""
         answer.plot(path)
 
-    def settle(self, locks: "Locks", answer: Answer) -> None:
-        """Write the figures of the answer to a lock, or compare them with one."""
+    def figures(self, answer: Answer, also: "Also") -> "Taken":
+        """Return the figures for a lock; `also` keeps a choice that is no option."""
+        raise NotImplementedError
 
 
 def options_of(command: type[Command[Any]]) -> dict[str, Declared]:

@@ -1,15 +1,15 @@
 """`sensorsim decode`: released codes of hidden units back to readings, at the hospital."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import need
 from sensorsim._util.option_kinds import Flag, Path, Whole
-from sensorsim._util.results import Result, bars
+from sensorsim._util.results import Listing, Result, bars
 from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
@@ -19,57 +19,13 @@ from sensorsim.commands.training_options import tell
 from sensorsim.noise.certificate import format_epsilon
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from sensorsim.hospital import Received
     from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.training.model_files import Model
 
 NARROWEST = 12  # characters of a column
 SCHEMA_VERSION = 1
-NUMBERS = ("mean", "deviation", "low", "high")
 SHOWN = 6  # columns of a record that a repr lists
-
-
-@dataclass(frozen=True, repr=False)
-class MeanRecord(Result):
-    """The mean record behind packets of hidden units, with its 95 % interval, in the units of the ranges."""
-
-    accepted: int
-    refused: int
-    epsilon: float  # of a packet
-    privacy: str
-    columns: tuple[dict[str, Any], ...]  # none where no packet is accepted
-
-    def to_dict(self) -> dict[str, Any]:
-        head = {name: getattr(self, name) for name in ("accepted", "refused", "epsilon", "privacy")}
-        return {"schema_version": SCHEMA_VERSION, **head, "confidence": 0.95, "mean_record": self.rows()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.columns]
-
-    def title(self) -> str:
-        return f"{counted(self.accepted, 'packet')} accepted, {self.refused:,} refused"
-
-    def facts(self) -> dict[str, str]:
-        return {row["column"]: f"{row['mean']:.5g} {row['unit']}".strip() for row in self.columns[:SHOWN]}
-
-    def figure(self) -> "Figure":
-        values = {f"{row['column']}, {row['unit']}".strip(", "): row["mean"] for row in self.columns}
-        return bars(self.title(), values, "mean of the decoded records, in the unit of each column")
-
-    def text(self) -> str:
-        """Return a line for each column, for a terminal."""
-        lines = [
-            self.title(),
-            f"  epsilon {format_epsilon(self.epsilon, 6)} per packet; {self.privacy}",
-            "  mean record, and 95 % of what noise and numbers leave open; what the encoder drops is not in it, nor is "
-            "how far the model is from these records",
-        ]
-        wide = max((len(row["column"]) for row in self.columns), default=0)
-        for row in self.columns:
-            interval = f"{row['low']:>10.5g} … {row['high']:<10.5g}"
-            lines.append(f"  {row['column']:<{wide}}  {row['mean']:>11.5g}   {interval} {row['unit']}".rstrip())
-        return hung("\n".join(lines), columns())
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,27 +62,27 @@ class DecodedRecords(Result):
 
     def print(self, form: str) -> None:
         """Print the records piece by piece, as a table, CSV or JSON; nothing where no packet is accepted."""
-        write, number = WRITERS[form](self), 0
+        shape, number = FORMS[form](self), 0
         for batch in self.batches():
-            lines = [] if number else [write.head]
+            lines = [] if number else [shape.head]
             for record in batch.tolist():
-                lines.append(write.row(number, record))
+                lines.append((shape.between if number else "") + shape.row(record))
                 number += 1
             click.echo("".join(lines) if number else "", nl=False)
         if not number:
             return
-        click.echo(write.tail(), nl=False)
         refused = self.counts["refused"]
+        click.echo(shape.tail % (number, refused) if shape.tail else "", nl=False)
         tell(f"{counted(number, 'packet')} accepted, {refused:,} refused; a single private code says little.")
         tell(f"Records are {self.privacy}.")
-        if write.left_out:
-            left = counted(write.left_out, "column")
+        if shape.left_out:
+            left = counted(shape.left_out, "column")
             tell(f"Not shown for want of room: {left}; --format csv and json have all.")
 
 
 @dataclass(frozen=True)
-class DecodePackets(Command[MeanRecord | DecodedRecords]):
-    """It is the mean record behind the packets, in the units of the ranges; or one for every packet.
+class DecodePackets(Command[Listing | DecodedRecords]):
+    """Estimate the mean record behind the packets, in the units of the ranges; or a record for every packet.
 
     Sensors are made with `sensorsim train --encoder` and `sensorsim export --encoder`. Packets of another table or
     encoder are refused and counted. A single private code says little of its record: read means over many. Exit code 1
@@ -143,10 +99,10 @@ sensorsim decode --model model.npz --packets w3.bin \\
     user: int = option(0, Whole(0), "Whose encoder it is, where users differ.")
     each: bool = option(False, Flag(), "A record for every packet, in place of the mean record.")
 
-    def run(self) -> MeanRecord | DecodedRecords:
+    def run(self) -> Listing | DecodedRecords:
         need("scipy")
         from sensorsim.hospital import receive
-        from sensorsim.hospital.decoding import Codes, each_record, mean_record, posterior_codes
+        from sensorsim.hospital.decoding import Codes, each_record, posterior_codes
         from sensorsim.hospital.packets import Expected
         from sensorsim.hospital.receiver import is_stream
         from sensorsim.mechanisms.base import LINEAR
@@ -163,18 +119,7 @@ sensorsim decode --model model.npz --packets w3.bin \\
         units = tuple("" if ranges is None else known.unit for known in (ranges or about["columns"]))
         if not self.each:
             received = receive(self.packets, table, encoder)
-            rows: list[dict[str, Any]] = []
-            if received.accepted:
-                found = mean_record(received, codes)
-                spans = 1.0 if ranges is None else [known.span for known in ranges]
-                low, mean, high = (_readings(part, ranges) for part in (found.low, found.mean, found.high))
-                numbers = zip(mean, found.deviation * spans, low, high, strict=True)
-                rows = [
-                    {"column": name, "unit": unit, **dict(zip(NUMBERS, map(float, of), strict=True))}
-                    for name, unit, of in zip(about["columns"], units, numbers, strict=True)
-                ]
-            epsilon = float(received.statistics.epsilon)
-            return MeanRecord(received.accepted, received.rejected, epsilon, privacy, tuple(rows))
+            return _mean_listing(received, _mean_rows(received, codes, about["columns"], units, ranges), privacy)
 
         def read(counts: dict[str, int]) -> Iterator[Any]:
             expected = codes
@@ -190,28 +135,71 @@ sensorsim decode --model model.npz --packets w3.bin \\
 
         return DecodedRecords(tuple(_distinct(about["columns"])), units, privacy, read)
 
-    def emit(self, answer: MeanRecord | DecodedRecords, form: str) -> None:
+    def emit(self, answer: Listing | DecodedRecords, form: str) -> None:
         if isinstance(answer, DecodedRecords):
             answer.print(form)
-            accepted, refused = answer.counts["accepted"], answer.counts["refused"]
-        else:
-            accepted, refused = answer.accepted, answer.refused
-            if accepted:
-                super().emit(answer, form)
-        if not accepted:
+        elif answer.found:
+            super().emit(answer, form)
+        counts = _counts(answer)
+        if not counts["accepted"]:
             click.echo(
-                f"no packet was accepted and {refused:,} were refused, so there is no record; give packets of this "
-                "table and of this model's encoder.",
+                f"no packet was accepted and {counts['refused']:,} were refused, so there is no record; give packets "
+                "of this table and of this model's encoder.",
                 err=True,
             )
 
-    def text(self, answer: MeanRecord | DecodedRecords) -> str:
-        assert isinstance(answer, MeanRecord)
-        return answer.text()
+    def exit_code(self, answer: Listing | DecodedRecords) -> int:
+        return 0 if _counts(answer)["accepted"] else 1
 
-    def exit_code(self, answer: MeanRecord | DecodedRecords) -> int:
-        accepted = answer.counts["accepted"] if isinstance(answer, DecodedRecords) else answer.accepted
-        return 0 if accepted else 1
+
+def _counts(answer: Listing | DecodedRecords) -> Mapping[str, int]:
+    return answer.counts if isinstance(answer, DecodedRecords) else answer.data
+
+
+def _mean_rows(received: "Received", codes: Any, names: list[str], units: tuple[str, ...], ranges: Any) -> list[Any]:
+    """Return the mean of every column with its 95 % interval, in the units of the ranges; none without packets."""
+    from sensorsim.hospital.decoding import mean_record
+
+    if not received.accepted:
+        return []
+    found = mean_record(received, codes)
+    spans = 1.0 if ranges is None else [known.span for known in ranges]
+    low, mean, high = (_readings(part, ranges) for part in (found.low, found.mean, found.high))
+    numbers = zip(names, units, mean, found.deviation * spans, low, high, strict=True)
+    keys = ("mean", "deviation", "low", "high")
+    return [
+        {"column": name, "unit": unit, **dict(zip(keys, map(float, of), strict=True))} for name, unit, *of in numbers
+    ]
+
+
+def _mean_listing(received: "Received", rows: list[dict[str, Any]], privacy: str) -> Listing:
+    """Return the mean record behind packets of hidden units."""
+    accepted, refused, epsilon = received.accepted, received.rejected, float(received.statistics.epsilon)
+    title = f"{counted(accepted, 'packet')} accepted, {refused:,} refused"
+    head = {"accepted": accepted, "refused": refused, "epsilon": epsilon, "privacy": privacy, "confidence": 0.95}
+
+    def text() -> str:
+        lines = [
+            title,
+            f"  epsilon {format_epsilon(epsilon, 6)} per packet; {privacy}",
+            "  mean record, and 95 % of what noise and numbers leave open; what the encoder drops is not in it, nor is "
+            "how far the model is from these records",
+        ]
+        wide = max((len(row["column"]) for row in rows), default=0)
+        for row in rows:
+            interval = f"{row['low']:>10.5g} … {row['high']:<10.5g}"
+            lines.append(f"  {row['column']:<{wide}}  {row['mean']:>11.5g}   {interval} {row['unit']}".rstrip())
+        return hung("\n".join(lines), columns())
+
+    values = {f"{row['column']}, {row['unit']}".strip(", "): row["mean"] for row in rows}
+    return Listing(
+        title,
+        rows,
+        {"schema_version": SCHEMA_VERSION, **head, "mean_record": rows},
+        lambda title: bars(title, values, "mean of the decoded records, in the unit of each column"),
+        {row["column"]: f"{row['mean']:.5g} {row['unit']}".strip() for row in rows[:SHOWN]},
+        text,
+    )
 
 
 def privacy_of(about: dict[str, Any]) -> str:
@@ -243,57 +231,44 @@ def _distinct(names: list[str]) -> list[str]:
     return [name if names.index(name) == i else f"{name}.{names[:i].count(name)}" for i, name in enumerate(names)]
 
 
-class _Csv:
-    """A line for each record."""
+class Form(NamedTuple):
+    """The pieces of records as they are printed."""
 
-    left_out = 0  # columns that a line has no room for
-
-    def __init__(self, found: DecodedRecords) -> None:
-        self.found = found
-        self.head = ",".join(['"' + name.replace('"', '""') + '"' for name in found.names]) + "\n"
-
-    def row(self, number: int, record: list[float]) -> str:
-        return ",".join(f"{value:.6g}" for value in record) + "\n"
-
-    def tail(self) -> str:
-        return ""
+    head: str
+    row: Callable[[list[float]], str]
+    between: str = ""
+    tail: str = ""  # with the packets that were accepted and refused
+    left_out: int = 0  # columns that a line has no room for
 
 
-class _Table(_Csv):
-    """Columns, as many as a line has room for; names are cut where they would not all fit."""
-
-    def __init__(self, found: DecodedRecords) -> None:
-        names, units = found.names, found.units
-        whole = [max(NARROWEST, len(name), len(unit)) for name, unit in zip(names, units, strict=True)]
-        fits = sum(whole) + len(whole) - 1 <= columns()
-        shown = len(names) if fits else min(len(names), (columns() + 1) // (NARROWEST + 1))
-        self.widths = whole if fits else [NARROWEST] * shown
-        self.left_out = len(names) - shown
-        self.head = self._line(list(names)) + self._line(list(units))
-
-    def row(self, number: int, record: list[float]) -> str:
-        return self._line([f"{value:.5g}" for value in record])
-
-    def _line(self, cells: list[str]) -> str:
-        shown = zip(cells[: len(self.widths)], self.widths, strict=True)
-        return " ".join(f"{cell[:wide]:>{wide}}" for cell, wide in shown) + "\n"
+def _csv(found: DecodedRecords) -> Form:
+    names = ['"' + name.replace('"', '""') + '"' for name in found.names]
+    return Form(",".join(names) + "\n", lambda record: ",".join(f"{value:.6g}" for value in record) + "\n")
 
 
-class _Json(_Csv):
-    """One object, written piece by piece."""
+def _table(found: DecodedRecords) -> Form:
+    """Return columns, as many as a line has room for; names are cut where they would not all fit."""
+    names, units = found.names, found.units
+    widths = [max(NARROWEST, len(name), len(unit)) for name, unit in zip(names, units, strict=True)]
+    if sum(widths) + len(widths) - 1 > columns():
+        widths = [NARROWEST] * min(len(names), (columns() + 1) // (NARROWEST + 1))
 
-    def __init__(self, found: DecodedRecords) -> None:
-        self.found = found
-        self.head = f'{{"schema_version": {SCHEMA_VERSION}, "privacy": {as_json(found.privacy)},\n'
-        self.head += (
-            f' "columns": {as_json(found.names, None)},\n "units": {as_json(found.units, None)},\n "records": ['
-        )
+    def line(cells: Iterable[str]) -> str:
+        return " ".join(f"{cell[:wide]:>{wide}}" for cell, wide in zip(cells, widths, strict=False)) + "\n"
 
-    def row(self, number: int, record: list[float]) -> str:
-        return (",\n  [" if number else "\n  [") + ", ".join(f"{value:.6g}" for value in record) + "]"
-
-    def tail(self) -> str:
-        return f'],\n "accepted": {self.found.counts["accepted"]}, "refused": {self.found.counts["refused"]}}}\n'
+    left_out = len(names) - len(widths)
+    return Form(line(names) + line(units), lambda record: line(f"{value:.5g}" for value in record), left_out=left_out)
 
 
-WRITERS = {"csv": _Csv, "table": _Table, "json": _Json}
+def _json(found: DecodedRecords) -> Form:
+    privacy, names, units = as_json(found.privacy), as_json(found.names, None), as_json(found.units, None)
+    head = f'{{"schema_version": {SCHEMA_VERSION}, "privacy": {privacy},\n "columns": {names},\n "units": {units},\n'
+    tail = '],\n "accepted": %d, "refused": %d}\n'
+
+    def row(record: list[float]) -> str:
+        return "\n  [" + ", ".join(f"{value:.6g}" for value in record) + "]"
+
+    return Form(head + ' "records": [', row, ",", tail)
+
+
+FORMS = {"csv": _csv, "table": _table, "json": _json}

@@ -1,14 +1,15 @@
 """`sensorsim evaluate`: how well a model does on raw records. Its figures are not private, and it says so first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.hints import need
 from sensorsim._util.option_kinds import Flag, Path, Whole, option_of
-from sensorsim._util.results import Result, bars
+from sensorsim._util.results import Listing, bars
 from sensorsim._util.terminal import columns, counted, hung
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.training_options import Axis, Numbers, RecordOptions, tell
@@ -27,73 +28,58 @@ RUNS, MOST_RUNS = 20, 10_000  # draws of the noise
 SIGMA = Config.__dataclass_fields__["sigma"].metadata["option"].kind
 
 
-@dataclass(frozen=True, repr=False)
-class Evaluation(Result):
-    """A score for each sigma beside those of predictors that need no training, and what persons have spent."""
+def evaluation(made: dict[str, Any]) -> Listing:
+    """Return a score for each sigma beside those of predictors that need no training, and what persons have spent."""
+    several = len(made["scores"]) > 1
+    scores = [
+        (part["sigma"], name, one)
+        for part in made["scores"]
+        for name, one in (("this model", part), *part["trivial"].items())
+    ]
+    rows = [
+        {"private": False, "predictor": name, "sigma": sigma}
+        | {key: one[key] for key in ("accuracy", "accuracy_train", "accuracy_held_out", "r2")}
+        for sigma, name, one in scores
+    ]
+    said = {}
+    for sigma, name, one in scores:
+        held_out = _or_dash(one["accuracy_held_out"])
+        label = f"{name}, sigma {sigma:g}" if several else name
+        said[label] = f"{one['accuracy']:.2f} % (1 - MSE) on all rows, {held_out} % held out"
 
-    found: dict[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(self.found)
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for the model and for each trivial predictor, at each sigma."""
-        for part, name, one in self._scores():
-            scores = {key: one[key] for key in ("accuracy", "accuracy_train", "accuracy_held_out", "r2")}
-            yield {"private": False, "predictor": name, "sigma": part["sigma"], **scores}
-
-    def _scores(self) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-        for part in self.found["scores"]:
-            for name, one in (("this model", part), *part["trivial"].items()):
-                yield part, name, one
-
-    def title(self) -> str:
-        made = self.found
-        return f"{made['mechanism']}, {made['form']}, on {made['rows']:,} rows of {made['data']}. {NOT_PRIVATE}"
-
-    def facts(self) -> dict[str, str]:
-        found = {}
-        for part, name, one in self._scores():
-            label = name if len(self.found["scores"]) == 1 else f"{name}, sigma {part['sigma']:g}"
-            found[label] = (
-                f"{one['accuracy']:.2f} % (1 - MSE) on all rows, {_or_dash(one['accuracy_held_out'])} % held out"
-            )
-        return found
-
-    def figure(self) -> "Figure":
-        values = {f"{name}, sigma {part['sigma']:g}": one["accuracy"] for part, name, one in self._scores()}
-        runs = [part["runs"] for part in self.found["scores"] if part["sigma"]]
+    def draw(title: str) -> "Figure":
+        values = {f"{name}, sigma {sigma:g}": one["accuracy"] for sigma, name, one in scores}
+        runs = [part["runs"] for part in made["scores"] if part["sigma"]]
         noisy = f"; {counted(max(runs), 'run')} where sigma > 0" if runs else ""
-        return bars(self.title(), values, f"accuracy (1 - MSE) on all rows, %{noisy}", most=100)
+        return bars(title, values, f"accuracy (1 - MSE) on all rows, %{noisy}", most=100)
 
-    def text(self) -> str:
-        """Return for a terminal that it is not private, then the figures."""
-        result = self.found
-        encoders = ", encoders in integers" if result["integers"] else ""
-        lines = [
-            NOT_PRIVATE,
-            f"{result['mechanism']}, {result['form']}, l = {result['l']}{encoders}, on {result['rows']:,} rows of "
-            f"{result['data']}",
-            *_persons(result["persons"]),
-        ]
-        for part in result["scores"]:
-            lines.append("")
-            if part["sigma"] != result["made_for_sigma"]:
-                made_for = f"inputs with sigma {result['made_for_sigma']:g}, not {part['sigma']:g}"
-                lines.append(f" The model was made for {made_for}.")
-            noise = f" sigma {part['sigma']:g}, {part['runs']} runs" if part["sigma"] else ""
-            lines.append(f" {f'1 - MSE in per cent{noise}':<34}{'all rows':>9}{'held out':>11}{'R² over mean':>15}")
-            for name, one in (("this model", part), *part["trivial"].items()):
-                scores = f"{_or_dash(one['accuracy']):>9}{_or_dash(one['accuracy_held_out']):>11}"
-                lines.append(f" {name:<34}{scores}{_or_dash(one['r2'], 3):>15}")
-            error, name = max(zip(part["column_mse"], result["columns"], strict=True))
-            lines.append(f" worst column: {name}, root of the mean squared error {error**0.5:.3f} of its range")
-        return hung("\n".join(lines), columns())
+    title = f"{made['mechanism']}, {made['form']}, on {made['rows']:,} rows of {made['data']}. {NOT_PRIVATE}"
+    return Listing(title, rows, made, draw, said, partial(_text, made))
+
+
+def _text(made: dict[str, Any]) -> str:
+    """Return for a terminal that it is not private, then the figures."""
+    encoders = ", encoders in integers" if made["integers"] else ""
+    model = f"{made['mechanism']}, {made['form']}, l = {made['l']}{encoders}"
+    lines = [NOT_PRIVATE, f"{model}, on {made['rows']:,} rows of {made['data']}", *_persons(made["persons"])]
+    for part in made["scores"]:
+        lines.append("")
+        if part["sigma"] != made["made_for_sigma"]:
+            made_for = f"inputs with sigma {made['made_for_sigma']:g}, not {part['sigma']:g}"
+            lines.append(f" The model was made for {made_for}.")
+        noise = f" sigma {part['sigma']:g}, {part['runs']} runs" if part["sigma"] else ""
+        lines.append(f" {f'1 - MSE in per cent{noise}':<34}{'all rows':>9}{'held out':>11}{'R² over mean':>15}")
+        for name, one in (("this model", part), *part["trivial"].items()):
+            scores = f"{_or_dash(one['accuracy']):>9}{_or_dash(one['accuracy_held_out']):>11}"
+            lines.append(f" {name:<34}{scores}{_or_dash(one['r2'], 3):>15}")
+        error, name = max(zip(part["column_mse"], made["columns"], strict=True))
+        lines.append(f" worst column: {name}, root of the mean squared error {error**0.5:.3f} of its range")
+    return hung("\n".join(lines), columns())
 
 
 @dataclass(frozen=True)
-class EvaluateModel(RecordOptions, Command[Evaluation]):
-    """It prints accuracy and R² over the column mean, beside predictors that need no training.
+class EvaluateModel(RecordOptions, Command[Listing]):
+    """Print accuracy and R² over the column mean, beside predictors that need no training.
 
     Persons are held out as in training, so held-out figures are of persons that the model has not met.
     """
@@ -105,10 +91,7 @@ class EvaluateModel(RecordOptions, Command[Evaluation]):
     """
     model: "Model | str" = option(REQUIRED, Path("file", "Model"), "A model of `sensorsim train --out`.")
     sigma: Axis | None = option(
-        None,
-        Numbers(SIGMA),
-        "Environmental noise on the inputs: one or several.",
-        default_text="what the model is for",
+        None, Numbers(SIGMA), "Environmental noise: one or several.", default_text="what the model is for"
     )
     columns: str | Sequence[str] | None = option_of(
         RecordOptions, "columns", help="Names that the model's columns have here.", default_text="the model's"
@@ -117,7 +100,7 @@ class EvaluateModel(RecordOptions, Command[Evaluation]):
     runs: int | None = option(None, Whole(1, MOST_RUNS), "Draws of that noise.", default_text=str(RUNS))
     integers: bool = option(False, Flag(), "Encode as the sensor does, with the integer kernel.")
 
-    def run(self) -> Evaluation:
+    def run(self) -> Listing:
         need("scipy", "pandas")
         from sensorsim.training.model_files import Model, load
         from sensorsim.training.scores import evaluate, records_for
@@ -140,10 +123,7 @@ class EvaluateModel(RecordOptions, Command[Evaluation]):
             found = evaluate(model, dataset, sigmas, self.runs or RUNS, self.integers)
         head: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "data": dataset.source, "rows": len(dataset.x)}
         head |= {name: model.about[name] for name in ("mechanism", "form", "n", "l", "m", "columns", "trust", "covers")}
-        return Evaluation(head | {"made_for_sigma": model.about["sigma"]} | found)
-
-    def text(self, answer: Evaluation) -> str:
-        return answer.text()
+        return evaluation(head | {"made_for_sigma": model.about["sigma"]} | found)
 
 
 def _persons(spent: dict[str, Any]) -> Iterator[str]:

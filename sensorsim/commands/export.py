@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,12 @@ from sensorsim._util.option_kinds import (
     Whole,
     split_names,
 )
-from sensorsim._util.progress import note, step
+from sensorsim._util.progress import step
 from sensorsim._util.results import Result, bars
 from sensorsim._util.terminal import columns, counted, fold
 from sensorsim.codegen.package_options import Options
-from sensorsim.commands.declare import REQUIRED, Command, option
+from sensorsim.commands.declare import REQUIRED, Command, option, values_of
+from sensorsim.commands.training_options import known_mechanism
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,14 +44,28 @@ class Exported(Result):
 
     folder: str
     texts: dict[str, str]  # by path
-    statement: str  # what it releases, as the manifest was proved to say
+
+    @cached_property
+    def manifest(self) -> Any:
+        from sensorsim.codegen.compliance import MANIFEST
+
+        return json.loads(self.texts[MANIFEST])
 
     @property
     def unproved(self) -> list[str]:
         """Return what of the kernels' secrecy is not proved; the package is written, and its header says so."""
         from sensorsim.language.secrecy import unproved
 
-        return unproved(_manifest(self.texts)["proved"])
+        return unproved(self.manifest["proved"])
+
+    @property
+    def statement(self) -> str:
+        """Return what the package releases, as its manifest was proved to say."""
+        sensor = self.manifest.get("sensor")
+        if not sensor:
+            return "single kernels"
+        budget = f"{sensor['budget_epsilon']} in {counted(sensor['budget_days'], 'day')}"
+        return f"a sensor: epsilon {sensor['epsilon_of_a_release']} a release, proved; budget {budget}"
 
     def rows(self) -> list[dict[str, Any]]:
         return [{"file": path, "bytes": len(text.encode())} for path, text in self.texts.items()]
@@ -70,8 +86,13 @@ class Exported(Result):
         }
 
     def figure(self) -> "Figure":
-        sizes: dict[str, float | None] = {row["file"]: row["bytes"] for row in self.rows()}
-        return bars(self.title(), sizes, "bytes of the file")
+        return bars(self.title(), {row["file"]: row["bytes"] for row in self.rows()}, "bytes of the file")
+
+    def text(self) -> str:
+        width = max(map(len, self.texts))
+        lines = [f"  {row['file']:<{width}}  {row['bytes']:>7} bytes" for row in self.rows()]
+        lines += [line for text in self.unproved for line in fold(f"Not proved: {text}", columns())]
+        return "\n".join([self.title(), *lines, f"Next: sensorsim verify {self.folder}"])
 
 
 def _exported() -> list[str]:
@@ -106,7 +127,7 @@ class Export(Command[Exported]):
     budget_days: int | None = option(None, Whole(), "Days of a period; else 1.")
     reserve: int | None = option(None, Whole(), "Releases that one write of the journal counts ahead; else 1.")
     packet_numbers: str | Sequence[str] = option(
-        "", PACKET_NUMBERS, "Numbers that a packet carries: epoch, sequence, or both, by commas."
+        "", PACKET_NUMBERS, "Numbers in a packet: epoch, sequence, or both, by commas."
     )
     kernels: str | Sequence[str] | None = option(
         None,
@@ -114,9 +135,7 @@ class Export(Command[Exported]):
         "Single kernels instead of the sensor, by commas; FILE.py:name for your own.",
     )
     variant: str = option(
-        Options.variant,
-        Choice("paper", "lean"),
-        "Of single kernels: as printed, or what a firmware engineer would ship.",
+        Options.variant, Choice("paper", "lean"), "Of single kernels: as printed, or as an engineer would ship."
     )
     prefix: str = option(Options.prefix, Kind(), "What every C name begins with.")
     spdx: str = option(Options.spdx, Kind(), "Licence identifier for the head of every file.")
@@ -125,61 +144,22 @@ class Export(Command[Exported]):
     def run(self) -> Exported:
         from sensorsim.codegen.kernels_package import make_package
         from sensorsim.codegen.write import check_folder, write_folder
-        from sensorsim.mechanisms import known, resolve
+        from sensorsim.mechanisms import known
 
         names = split_names(self.kernels or ())
         if self.kernels is not None and not names:
             raise InputError("no kernel is named; give some to --kernels, or leave it out for the sensor.")
-        for place, name in enumerate(names):
-            if known(name):
-                mechanism, hint = resolve(name)
-                names[place] = mechanism.name
-                if hint:
-                    note(hint)
+        names = [known_mechanism(name) if known(name) else name for name in names]
         numbers = split_names(self.packet_numbers)
         if self.packet_numbers and not numbers:
             raise InputError("--packet-numbers names nothing; give epoch, sequence or both, or leave it out.")
-        noise, encoder, sketch = (
-            None if path is None else Path(path) for path in (self.noise, self.encoder, self.sketch)
-        )
-        options = Options(
-            kernels=tuple(names),
-            variant=self.variant,
-            noise=noise,
-            encoder=encoder,
-            sketch=sketch,
-            budget_epsilon=None if self.budget_epsilon is None else str(self.budget_epsilon),
-            budget_days=self.budget_days,
-            reserve=self.reserve,
-            packet_numbers=tuple(numbers),
-            prefix=self.prefix,
-            spdx=self.spdx,
-            allow_uncertified=self.allow_uncertified,
-        )
+        given = values_of(self, "out")
+        given |= {name: given[name] and Path(given[name]) for name in ("noise", "encoder", "sketch")}
+        budget = None if self.budget_epsilon is None else str(self.budget_epsilon)
+        lists = {"kernels": tuple(names), "packet_numbers": tuple(numbers)}
+        options = Options(**given | lists | {"budget_epsilon": budget})
         check_folder(Path(self.out))
         with step("writing the package"):
             texts = make_package(options)
         write_folder(Path(self.out), texts)
-        return Exported(str(self.out), texts, _statement(texts))
-
-    def text(self, answer: Exported) -> str:
-        rows = answer.rows()
-        width = max(len(str(row["file"])) for row in rows)
-        lines = [f"  {row['file']:<{width}}  {row['bytes']:>7} bytes" for row in rows]
-        lines += [line for text in answer.unproved for line in fold(f"Not proved: {text}", columns())]
-        return "\n".join([f"{answer.folder}: {len(rows)} files", *lines, f"Next: sensorsim verify {answer.folder}"])
-
-
-def _manifest(texts: dict[str, str]) -> Any:
-    from sensorsim.codegen.compliance import MANIFEST
-
-    return json.loads(texts[MANIFEST])
-
-
-def _statement(texts: dict[str, str]) -> str:
-    """Return what the manifest says of the sensor, whose table was proved when it was made."""
-    sensor = _manifest(texts).get("sensor")
-    if not sensor:
-        return "single kernels"
-    budget = f"{sensor['budget_epsilon']} in {counted(sensor['budget_days'], 'day')}"
-    return f"a sensor: epsilon {sensor['epsilon_of_a_release']} a release, proved; budget {budget}"
+        return Exported(str(self.out), texts)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,61 +12,50 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.files import new_folder
 from sensorsim._util.hints import did_you_mean
 from sensorsim._util.option_kinds import DATABASE, MECHANISMS, NEW_FOLDER, Known, Number, option_of, split_names
-from sensorsim._util.results import Result
+from sensorsim._util.results import Listing, bars
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.sweep import run_cells
 from sensorsim.commands.training_options import Axis, DataOptions, GridOptions, Numbers, WorkerOptions, known_mechanism
 from sensorsim.mechanisms import every
+from sensorsim.paper.printed_sensitivities import sensitivity_figure
 from sensorsim.training.config import Config, check_axes
 
 if TYPE_CHECKING:
     from sensorsim.datasets.dataset import Dataset
 
 MOST_RECORDS = 10**7
-C_RANGE = "0:2.5:0.25"
+C_RANGE = [round(0.25 * place, 2) for place in range(11)]
 C_EPSILON = 1.6  # the paper names no epsilon for its sweep of c
-# The options that a figure reads, beside --out and --only.
+# Options of figures, beside --out and --only.
 RUN = {"normalise", "m", "seed", "results", "jobs", "dask"}
 RECORDS = {"records", "records_epsilon", "records_runs"}
 OF_C = {"data", "person", "columns", "ranges", "drop_missing", "sigma", "runs"}
 OVER_EPSILON = {"mechanism", "epsilon"}
 GRID = RUN | OF_C | OVER_EPSILON
-FIGURES = {
-    "accuracy_records": RUN | RECORDS,
-    "accuracy_epsilon": GRID,
-    "accuracy_spent": GRID,
-    "accuracy_person": GRID,
-    "r2_epsilon": GRID,
-    "accuracy_cost": GRID,
-    "accuracy_c": RUN | OF_C,
-    "bmax_density": set(),
-    "bmax_probability": set(),
-    "sensitivity": set(),
+# By name: the options that a figure reads, and how it is drawn by training.run_figures of the cells.
+FIGURES: dict[str, tuple[set[str], Callable[[Any, "Cells"], Any]]] = {
+    "accuracy_records": (
+        RUN | RECORDS,
+        lambda runs, work: runs.accuracy_against_records(*work.over_records, work.chosen.records_epsilon),
+    ),
+    "accuracy_epsilon": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon)),
+    "accuracy_spent": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon, "spent")),
+    "accuracy_person": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon, "person")),
+    "r2_epsilon": (GRID, lambda runs, work: runs.accuracy_against_epsilon(*work.over_epsilon, measure=runs.R2)),
+    "accuracy_cost": (
+        GRID,
+        lambda runs, work: runs.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
+    ),
+    "accuracy_c": (RUN | OF_C, lambda runs, work: runs.accuracy_against_c(*work.over_c)),
+    "bmax_density": (set(), lambda runs, work: runs.density_of_b_max()),
+    "bmax_probability": (set(), lambda runs, work: runs.probability_of_b_max()),
+    "sensitivity": (set(), lambda runs, work: sensitivity_figure()),
 }
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, repr=False)
-class DrawnFigures(Result):
-    """The files that were written."""
-
-    files: tuple[Path, ...]
-
-    def title(self) -> str:
-        return f"{len(self.files)} files"
-
-    def facts(self) -> dict[str, str]:
-        return {path.stem: str(path) for path in self.files}
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"files": [str(path) for path in self.files]}
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [{"file": str(path)} for path in self.files]
-
-
 @dataclass(frozen=True)
-class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[DrawnFigures]):
+class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[Listing]):
     """The cells that the figures need are run first (resumable, like sweep); then the files are listed. Each figure
     has the trivial predictors in it. The headline, accuracy_records, makes its own data: how accurate a model is when
     so many records were released.
@@ -87,9 +77,7 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[DrawnFigures]
     records: Axis = option("1000,10000,100000", Numbers(), "accuracy_records: sizes of the released sets.")
     records_epsilon: float = option(1.6, Number(above=0), "accuracy_records: epsilon per record.")
     records_runs: int = option_of(Config, "runs", default=5, help="accuracy_records: runs of each cell.")
-    results: str | None = option(
-        None, DATABASE, "Where finished cells are kept.", default_text="results.sqlite in the folder"
-    )
+    results: str | None = option(None, DATABASE, "Where finished cells are kept.", default_text="FOLDER/results.sqlite")
 
     @property
     def wanted(self) -> list[str]:
@@ -106,27 +94,37 @@ class DrawFigures(WorkerOptions, DataOptions, GridOptions, Command[DrawnFigures]
     @property
     def read(self) -> set[str]:
         """Return the options that the figures read."""
-        return set[str]().union(*(FIGURES[name] for name in self.wanted))
+        return set[str]().union(*(FIGURES[name][0] for name in self.wanted))
 
     def without_effect(self) -> dict[str, str]:
         return dict.fromkeys(GRID - self.read | RECORDS - self.read, f"{', '.join(self.wanted)} would not read it")
 
-    def run(self) -> DrawnFigures:
+    def run(self) -> Listing:
         work = Cells(self)
         work.check()
+        from sensorsim._util.drawing import save_both
+        from sensorsim.training import run_figures  # what cannot be drawn is refused without its imports
+
         folder = Path(self.out)
         with new_folder(folder):
-            return DrawnFigures(tuple(path for name in self.wanted for path in draw(name, work, folder / name)))
-
-    def text(self, answer: DrawnFigures) -> str:
-        return "\n".join(map(str, answer.files))
+            drawn = ((name, FIGURES[name][1](run_figures, work)) for name in self.wanted)
+            files = [str(path) for name, figure in drawn for path in save_both(figure, folder / name)]
+        sizes: dict[str, float | None] = {Path(path).name: Path(path).stat().st_size for path in files}
+        return Listing(
+            f"{len(files)} files",
+            [{"file": path} for path in files],
+            {"files": files},
+            lambda title: bars(title, sizes, "bytes of the file"),
+            {Path(path).stem: path for path in files},
+            lambda: "\n".join(files),
+        )
 
 
 class Cells:
     """The results that figures share; each part is run when the first figure asks for it."""
 
     def __init__(self, chosen: DrawFigures) -> None:
-        self.chosen = chosen
+        self.chosen: DrawFigures = chosen
         self.results = Path(chosen.out) / "results.sqlite" if chosen.results is None else Path(chosen.results)
         sizes = list(chosen.records)
         if max(sizes) > MOST_RECORDS or any(size != int(size) or size < 1 for size in sizes):
@@ -164,13 +162,11 @@ class Cells:
     @cached_property
     def over_c(self) -> tuple[list[Row], dict[float, Any]]:
         """Return spof over the stabilization constant, with and without it in the decoder."""
-        constants, sigmas = Numbers().parse("c", C_RANGE), self.chosen.sigma[:1]
-        cells = [
-            config
+        grids = [
+            self._grid(self.dataset, ["spof"], [C_EPSILON], self.chosen.sigma[:1], C_RANGE, decode_c=decoded)
             for decoded in (False, True)
-            for config in self._grid(self.dataset, ["spof"], [C_EPSILON], sigmas, constants, decode_c=decoded)
         ]
-        return self._run(self.dataset, self.results, cells)
+        return self._run(self.dataset, self.results, [config for grid in grids for config in grid])
 
     @cached_property
     def over_records(self) -> tuple[list[Row], dict[tuple[str, int], Any]]:
@@ -181,18 +177,17 @@ class Cells:
         epsilon, runs = [chosen.records_epsilon], chosen.records_runs
         rows: list[Row] = []
         trivial = {}
-        for name, title in CROWDS.items():
-            for size in self.sizes:
-                dataset = crowd(name, size, m=chosen.m, seed=chosen.seed, normalise=chosen.normalise)
-                private = [mechanism for mechanism in CROWD_MECHANISMS if mechanism != "none"]
-                self._grid(dataset, private, epsilon, [0.0], runs=runs)  # refuses an epsilon that none of them takes
-                cells = self._grid(dataset, list(CROWD_MECHANISMS), epsilon, [0.0], runs=runs)
-                progress.note(f"accuracy_records: {size} records, {title}")
-                results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
-                found, predictors = self._run(dataset, results, cells)
-                said = {"set": title, "size": size, "persons": int(dataset.person.max()) + 1, "data": title}
-                rows += [row | said for row in found]
-                trivial[title, size] = predictors[0.0]
+        for (name, title), size in product(CROWDS.items(), self.sizes):
+            dataset = crowd(name, size, m=chosen.m, seed=chosen.seed, normalise=chosen.normalise)
+            private = [mechanism for mechanism in CROWD_MECHANISMS if mechanism != "none"]
+            self._grid(dataset, private, epsilon, [0.0], runs=runs)  # refuses an epsilon that none of them takes
+            cells = self._grid(dataset, list(CROWD_MECHANISMS), epsilon, [0.0], runs=runs)
+            progress.note(f"accuracy_records: {size} records, {title}")
+            results = self.results.with_name(f"{self.results.stem}-{name}-{size}{self.results.suffix}")
+            found, predictors = self._run(dataset, results, cells)
+            said = {"set": title, "size": size, "persons": int(dataset.person.max()) + 1, "data": title}
+            rows += [row | said for row in found]
+            trivial[title, size] = predictors[0.0]
         return rows, trivial
 
     def _base(self) -> Config:
@@ -204,13 +199,12 @@ class Cells:
         names: list[str],
         epsilons: Any,
         sigmas: Any,
-        constants: list[float] | None = None,
+        constants: Any = (Config.c,),
         **given: Any,
     ) -> list[Config]:
         from sensorsim.training import sweeps
 
-        base = replace(self._base(), **given)
-        return sweeps.grid(base, names, epsilons, sigmas, constants or [base.c], dataset.n, dataset)
+        return sweeps.grid(replace(self._base(), **given), names, epsilons, sigmas, constants, dataset.n, dataset)
 
     def _run(self, dataset: "Dataset", results: Path, cells: list[Config]) -> tuple[list[Row], dict[float, Any]]:
         from sensorsim.training import sweeps
@@ -223,35 +217,11 @@ class Cells:
         return [sweeps.row(result) | also for result, also in zip(found, more, strict=True)], trivial
 
 
-def draw(name: str, work: Cells, stem: Path) -> list[Path]:
-    """Draw one figure into two files."""
-    from sensorsim._util.drawing import save_both
-    from sensorsim.paper.printed_sensitivities import sensitivity_figure
-    from sensorsim.training import run_figures
-    from sensorsim.training.curves import R2
-
-    made: dict[str, Callable[[], Any]] = {
-        "accuracy_records": lambda: run_figures.accuracy_against_records(
-            *work.over_records, work.chosen.records_epsilon
-        ),
-        "accuracy_epsilon": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon),
-        "accuracy_spent": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, "spent"),
-        "accuracy_person": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, "person"),
-        "r2_epsilon": lambda: run_figures.accuracy_against_epsilon(*work.over_epsilon, measure=R2),
-        "accuracy_cost": lambda: run_figures.accuracy_against_cost(*work.over_epsilon, *_costs(work.dataset.n)),
-        "accuracy_c": lambda: run_figures.accuracy_against_c(*work.over_c),
-        "bmax_density": run_figures.density_of_b_max,
-        "bmax_probability": run_figures.probability_of_b_max,
-        "sensitivity": sensitivity_figure,
-    }
-    return list(save_both(made[name](), stem))
-
-
 def _costs(n: int, l: int = 7) -> tuple[dict[str, float], str]:
     """Return executed operations per record of each mechanism whose kernel is known, and their unit."""
-    import sensorsim as ss
+    from sensorsim.costing.cost_report import cost
 
-    report = ss.cost(n=n, l=l)
+    report = cost(n, l)
     forms = {mechanism.name: form for mechanism in every() if (form := mechanism.cost_form()) is not None}
     totals = {name: float(report.mechanisms[form.name].counted.total) for name, form in forms.items()}
     pricing = report.pricing

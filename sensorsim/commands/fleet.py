@@ -2,8 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from pathlib import Path as FilePath
@@ -11,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import temporary_folder
-from sensorsim._util.option_kinds import CHIP, DATABASE, RADIO, SUMS, Budget, Number, Path, Whole, option_of
+from sensorsim._util.option_kinds import DATABASE, SUMS, Budget, Path, Whole, option_of
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
 from sensorsim.commands.training_options import RecordOptions, WorkerOptions, tell
-from sensorsim.costing.chips import DEFAULT_RADIO
 from sensorsim.device.firmware import Firmware
 from sensorsim.fleets.fleet_result import FleetResult
 from sensorsim.fleets.settings import Faults, Settings
+from sensorsim.planning.deployment import Asked
 
 if TYPE_CHECKING:
     from sensorsim.device.sketches import Sketch
@@ -39,14 +37,9 @@ class BudgetOptions:
     )
     budget_days: int = option(Firmware.budget_days, Whole(), "Days of a period.")
     reserve: int = option(Firmware.reserve, Whole(), "Releases that one store counts ahead.")
-    chip: str | None = option(
-        None,
-        CHIP,
-        "A chip, for energy; `sensorsim cpus` lists them, or FILE.csv with your own.",
-        default_text="as `sensorsim cost`",
-    )
-    radio: str = option(DEFAULT_RADIO, RADIO, "What sends: ble-2m, lora-sf7 …")
-    battery_mah: float | None = option(None, Number(), "Also the share of a battery that the days use up.")
+    chip: str | None = option_of(Asked, "chip", default_text="as `sensorsim cost`")
+    radio: str = option_of(Asked, "radio")
+    battery_mah: float | None = option_of(Asked, "battery_mah", help="Also what the days use up of a battery.")
 
 
 @dataclass(frozen=True)
@@ -72,19 +65,13 @@ class SimulateFleet(WorkerOptions, Faults, BudgetOptions, RecordOptions, Command
     devices: int = option_of(Settings, "devices")
     days: int = option_of(Settings, "days")
     noise: "NoiseTable | str" = option(REQUIRED, NOISE_TABLE, "Noise table, as `sensorsim noise make` writes it.")
-    sketch: "Sketch | str | None" = option(
-        None, SKETCH, "A sketch of the record is released, in place of its features."
-    )
+    sketch: "Sketch | str | None" = option(None, SKETCH, "A sketch of the record is released, not its features.")
     records_per_day: int = option_of(Settings, "records_per_day")
     schedule: str = option_of(Settings, "schedule")
     every: int = option(FleetResult.every, Whole(1), "Days of an estimate.")
     seed: int = option_of(Settings, "seed")
-    out: str | None = option(
-        None, DATABASE, "Where finished batches are kept, as in fleet.sqlite; without it nothing is kept."
-    )
-    statistics: str | None = option(
-        None, SUMS, "What the hospital received, for `receive`: .parquet or .csv by day, or .json."
-    )
+    out: str | None = option(None, DATABASE, "Keep finished batches in this file, as fleet.sqlite.")
+    statistics: str | None = option(None, SUMS, "What the hospital received: .parquet or .csv by day, or .json.")
 
     def run(self) -> FleetResult:
         from sensorsim.fleets.estimates import number_of
@@ -125,16 +112,16 @@ class SimulateFleet(WorkerOptions, Faults, BudgetOptions, RecordOptions, Command
         faults = Faults(**{each.name: getattr(self, each.name) for each in fields(Faults)})
         chosen = self.days, self.records_per_day, self.chip, self.radio, self.battery_mah, faults, self.schedule
         board = board_of(firmware, *chosen)  # before data is read, which may take long
-        sizes: dict[str, Any] = {"devices": self.devices, "days": self.days, "records_per_day": self.records_per_day}
-        sizes |= {"schedule": self.schedule, "faults": faults, "seed": self.seed, "prices": board.prices}
-        return Settings(firmware, people_of(self, self.seed), **sizes), board
+        sizes = {name: getattr(self, name) for name in ("devices", "days", "records_per_day", "schedule", "seed")}
+        return Settings(firmware, people_of(self, self.seed), **sizes, faults=faults, prices=board.prices), board
 
     def simulate(self, settings: Settings, path: FilePath) -> Any:
         """Simulate behind a bar with the device-days per second; after Ctrl-C report how many devices are stored."""
+        from sensorsim.commands.outputs import progress_bar
         from sensorsim.fleets.simulation import COMPILES, finished_devices, simulate
 
         began: tuple[float, int] | None = None  # start time, and devices that were finished then
-        with _bar("fleet", "devices", settings.devices) as update:
+        with progress_bar("fleet", "devices", settings.devices) as update:
 
             def show(doing: str, devices: int) -> None:
                 nonlocal began
@@ -188,27 +175,14 @@ def people_of(chosen: RecordOptions, seed: int) -> "People":
 
 def _estimate(result: FleetResult) -> None:
     """Compute the estimates, behind a bar if they take long."""
+    from sensorsim.commands.outputs import progress_bar
     from sensorsim.fleets.estimates import number_of
 
     began = time.monotonic()
-    with _bar("means", "intervals", number_of(result.settings, result.every), SOON + began) as update:
-        result.reckon(lambda made: update(made, "each takes some milliseconds"))
+    with progress_bar("means", "intervals", number_of(result.settings, result.every)) as update:
 
+        def show(made: int) -> None:
+            if time.monotonic() > began + SOON:
+                update(made, "each takes some milliseconds")
 
-@contextmanager
-def _bar(name: str, unit: str, total: int, earliest: float = 0.0) -> Iterator[Callable[[int, str], None]]:
-    """Yield a function that updates a bar; it starts with the work, so that errors before come without one."""
-    from sensorsim.commands.outputs import progress_bar
-
-    bar = progress_bar(name, unit)
-    task = bar.add_task("starting", total=total)
-
-    def update(done: int, description: str) -> None:
-        if time.monotonic() > earliest:
-            bar.start()
-        bar.update(task, completed=done, description=description)
-
-    try:
-        yield update
-    finally:
-        bar.stop()
+        result.reckon(show)

@@ -1,7 +1,7 @@
 """`sensorsim kernel`: formula, counts, price, ranges and secrecy of a kernel, and its C on real cores."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,17 +21,18 @@ from sensorsim._util.option_kinds import (
 )
 from sensorsim._util.progress import note
 from sensorsim._util.results import Result, bars
-from sensorsim._util.terminal import columns, fold, hung
-from sensorsim.commands.declare import REQUIRED, Command, option
+from sensorsim._util.terminal import columns, fold, hung, table
+from sensorsim.commands.declare import REQUIRED, Also, Command, option
 from sensorsim.costing.kernel_report import KernelReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sensorsim.commands.locks import Locks
+    from sensorsim.commands.lock_file import Taken
     from sensorsim.language import Kernel
 
 SCHEMA_VERSION = 1
+MOST_COLUMNS = 1000  # of counts: they are not wrapped
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,8 +40,6 @@ class KernelReports(Result):
     """The reports of the kernels of a file, by their qualified names."""
 
     kernels: Mapping[str, KernelReport]
-    package: Mapping[str, str] | None = None  # the C that was made of them, by path
-    unverified: bool = False  # C is made of proved kernels only, and one is not
     failed: tuple[str, ...] = ()  # the proofs of the C that do not hold, each with its reason
 
     @property
@@ -52,13 +51,8 @@ class KernelReports(Result):
         return "; ".join(report.title() for report in self.kernels.values())
 
     def facts(self) -> dict[str, str]:
-        several = len(self.kernels) > 1
-        found = {
-            f"{report.kernel.name}: {name}" if several else name: text
-            for report in self.kernels.values()
-            for name, text in report.facts().items()
-        }
-        return found | {f"FAILED {number}": text for number, text in enumerate(self.failed, 1)}
+        failed = {f"FAILED {number}": text for number, text in enumerate(self.failed, 1)}
+        return self._of_each(KernelReport.facts) | failed
 
     def to_dict(self) -> dict[str, Any]:
         made = {name: report.to_dict() for name, report in self.kernels.items()}
@@ -69,13 +63,13 @@ class KernelReports(Result):
 
     def figure(self) -> "Figure":
         """Draw how often each operation runs in one call, of every kernel."""
-        several = len(self.kernels) > 1
-        counts: dict[str, float | None] = {
-            f"{report.kernel.name}: {name}" if several else name: count
-            for report in self.kernels.values()
-            for name, count in report.by_operation().items()
-        }
-        return bars(self.title(), counts, "times that it runs in one call, counted")
+        return bars(self.title(), self._of_each(KernelReport.by_operation), "times that it runs in one call, counted")
+
+    def _of_each(self, part: Callable[[KernelReport], Mapping[str, Any]]) -> dict[str, Any]:
+        """Return a part of all reports; names are those of their kernels too where there are several."""
+        head = "{}: {}" if len(self.kernels) > 1 else "{1}"
+        reports = self.kernels.values()
+        return {head.format(each.kernel.name, name): value for each in reports for name, value in part(each).items()}
 
 
 class Lengths(Kind):
@@ -101,8 +95,8 @@ class OwnKernel(Known):
 
 @dataclass(frozen=True)
 class InspectKernel(Command[KernelReports]):
-    """Of a kernel in a file of your own, or of one that ships, by name: formula and counts, price on each processor,
-    the proved interval of every line, what an observer of its timing learns of its secrets, and its C.
+    """Take a kernel in a file of your own, or one that ships, by name. The report has formula and counts, price on each
+    processor, the proved interval of every line, what an observer of its timing learns of its secrets, and its C.
 
     Exit code 0: all of it holds. 1: something is not proved, or a bit differs. 2: the file is not in the kernel
     language, or the question cannot be answered.
@@ -110,24 +104,17 @@ class InspectKernel(Command[KernelReports]):
 
     example = "sensorsim kernel ema.py:ema --at n=14,rate=3 --cpu cortex-m0plus --verify host,cortex-m0plus"
     lockable = True
+    holds = "holds"
 
     kernel: "str | os.PathLike[str] | Kernel" = option(
         REQUIRED, OwnKernel(KERNEL.names, files=True, metavar=KERNEL_FILE), "The kernel.", argument=True, lock="ask"
     )
     at: str | Mapping[str, int] = option("", Lengths(), "Lengths to count at; the others take their typical value.")
-    cpu: str | Sequence[str] = option(
-        "k7", CPUS, "Processors, with commas; `sensorsim cpus` lists them, or FILE.csv of your own."
-    )
-    accounting: str = option(
-        "full", Choice("paper", "full"), "full: price every operation; paper: what the SPOF paper prices."
-    )
-    level: str = option(
-        "kernel",
-        Choice("kernel", "machine"),
-        "machine: also compile it, run the machine code and count what it executes.",
-    )
+    cpu: str | Sequence[str] = option("k7", CPUS, "Processors, with commas; see `sensorsim cpus`, or FILE.csv.")
+    accounting: str = option("full", Choice("paper", "full"), "full: price every operation; paper: as the SPOF paper.")
+    level: str = option("kernel", Choice("kernel", "machine"), "machine: also compile it and count what it executes.")
     c: str | os.PathLike[str] | None = option(
-        None, NEW_FOLDER, "Write a C package into this folder, as `export` does.", lock="refuse"
+        None, NEW_FOLDER, "Write a C package here, as `export` does.", lock="refuse"
     )
     verify: str | Sequence[str] = option("", TARGETS, "Prove its C there, bit for bit: host, cortex-m0plus …")
 
@@ -142,14 +129,13 @@ class InspectKernel(Command[KernelReports]):
 
         if self.c is not None:
             check_folder(Path(self.c))
-        loaded = isinstance(self.kernel, Kernel)
         kernels = [self.kernel] if isinstance(self.kernel, Kernel) else choose([os.fspath(self.kernel)], "paper")
         lengths, cpus, targets = self._lengths(), split_names(self.cpu), split_names(self.verify)
         if not cpus:
             raise InputError("no processor is named; give --cpu k7, or see `sensorsim cpus`.")
         if self.verify and not targets:
             raise InputError("--verify names no target; give host, a core, or several with commas.")
-        if loaded and (self.c is not None or targets):
+        if isinstance(self.kernel, Kernel) and (self.c is not None or targets):
             raise InputError("C is made of kernels in a file; give FILE.py:name in place of the kernel.")
         for name in cpus:
             load_cpu(name)
@@ -166,9 +152,7 @@ class InspectKernel(Command[KernelReports]):
                 counts = {name: count_kernel(report.kernel, report.at, name) for name in report.prices}
                 report = replace(report, machine=counts)
             reports[one.qualified] = report
-        if self.c is None and not targets:
-            return KernelReports(reports)
-        return self._with_package(reports, targets)
+        return KernelReports(reports) if self.c is None and not targets else self._with_package(reports, targets)
 
     def _lengths(self) -> dict[str, int]:
         if isinstance(self.at, Mapping):
@@ -182,32 +166,30 @@ class InspectKernel(Command[KernelReports]):
         from sensorsim.codegen.package_options import Options
         from sensorsim.codegen.write import write_folder
 
-        unproved = [report for report in reports.values() if report.proof_error is not None]
+        unproved = [report.proof_error for report in reports.values() if report.proof_error is not None]
         if unproved and self.c is not None:
-            raise InputError(f"{str(unproved[0].proof_error).rstrip('.')}; C is written of proved kernels only.")
+            raise InputError(f"{str(unproved[0]).rstrip('.')}; C is written of proved kernels only.")
         if unproved:  # the report says what is not proved
             note("Nothing is verified: C is written of proved kernels only.")
-            return KernelReports(reports, unverified=True)
+            return KernelReports(reports)
         texts = make_package(Options(kernels=tuple(split_names(os.fspath(self.kernel))), variant="paper"))  # type: ignore[arg-type]
         if self.c is not None:
             write_folder(Path(self.c), texts)
-        return _verified(reports, texts, targets) if targets else KernelReports(reports, texts)
+        return _verified(reports, texts, targets) if targets else KernelReports(reports)
 
     def text(self, answer: KernelReports) -> str:
         file, out = str(self.kernel), None if self.c is None else str(self.c)
-        parts = [_text(report, file, out) for report in answer.kernels.values()]
         failed = [line for text in answer.failed for line in _paragraph("FAILED", text)]
-        return "\n\n".join([*parts, *(["\n".join(failed)] if failed else [])])
+        parts = [*(_text(report, file, out) for report in answer.kernels.values()), "\n".join(failed)]
+        return "\n\n".join(filter(None, parts))
 
-    def exit_code(self, answer: KernelReports) -> int:
-        return 0 if answer.holds else 1
+    def figures(self, answer: KernelReports, also: Also) -> "Taken":
+        from sensorsim.commands.locked_figures import kernel_cores, machine_code, of_kernel
 
-    def settle(self, locks: "Locks", answer: KernelReports) -> None:
-        """Settle the lock: figures of the report, with the machine code of proved kernels on cores."""
-        from sensorsim.commands.locked_figures import of_kernel, with_machine_code
-
-        data = with_machine_code(answer.to_dict(), dict(answer.kernels), split_names(self.cpu), self.level, locks.also)
-        locks.settle(lambda: of_kernel(data), answer.holds, data["kernels"])
+        if self.level == "machine":
+            return of_kernel(answer.to_dict(), {})
+        cores = also("cores", lambda: kernel_cores(split_names(self.cpu)))
+        return of_kernel(answer.to_dict(), machine_code(answer.kernels, cores))
 
 
 def _verified(reports: dict[str, KernelReport], texts: Mapping[str, str], targets: list[str]) -> KernelReports:
@@ -219,21 +201,21 @@ def _verified(reports: dict[str, KernelReport], texts: Mapping[str, str], target
         fill(Path(folder), texts)
         found = verify(Path(folder), targets, trust=True, made=texts)  # the user's own file, loaded already
     made = f"{found.compiler}, {found.flags}"
-    rows = {name: tuple(_row(result, made) for result in found.results if result.kernel == report.kernel.name)
-            for name, report in reports.items()}  # fmt: skip
+    verified = {}
+    for name, report in reports.items():
+        own = tuple(_row(result, made) for result in found.results if result.kernel == report.kernel.name)
+        verified[name] = replace(report, verified=own)
     failed = tuple(f"{proof.name}: {proof.detail}" for proof in found.proofs if not proof.passed)
-    verified = {name: replace(report, verified=rows[name]) for name, report in reports.items()}
-    return KernelReports(verified, texts, failed=failed)
+    return KernelReports(verified, failed)
 
 
 def _row(result: Any, compiler: str) -> dict[str, Any]:
-    n, price = result.instructions, result.price
     return {
         "target": result.target,
         "vectors": result.vectors,
         "differing_bits": result.differing_bits,
-        "instructions": n.mean if n else None,
-        "cost": price.mean if price else None,
+        "instructions": result.instructions.mean if result.instructions else None,
+        "cost": result.price.mean if result.price else None,
         "unit": result.unit or None,
         "same_path": result.constant_time,
         "leaks": list(result.leaks),
@@ -242,7 +224,7 @@ def _row(result: Any, compiler: str) -> dict[str, Any]:
     }
 
 
-def _text(report: "KernelReport", file: str, out: str | None) -> str:
+def _text(report: KernelReport, file: str, out: str | None) -> str:
     kernel = report.kernel
     sizes = ", ".join(f"{name} = {value}" for name, value in report.at.items())
     lines = [f"{kernel.name} ({kernel.at})" + (f"   {sizes}" if sizes else "")]
@@ -251,62 +233,52 @@ def _text(report: "KernelReport", file: str, out: str | None) -> str:
     lines += ["", *counts, ""] if counts else [""]
     lines += _ranges(report)
     leaks = any(row["leaks"] for row in report.verified)
-    lines += _paragraph(
-        "secrecy", ("NOT kept by the machine code; of the source " if leaks else "") + report.secrecy.verdict
-    )
+    kept = "NOT kept by the machine code; of the source " if leaks else ""
+    lines += _paragraph("secrecy", kept + report.secrecy.verdict)
     for row in report.verified:
-        same = "every bit is the same" if not row["differing_bits"] else f"{row['differing_bits']} BITS DIFFER"
+        same = f"{row['differing_bits']} BITS DIFFER" if row["differing_bits"] else "every bit is the same"
         ran = f", {row['instructions']:g} instructions on average" if row["instructions"] else ""
-        lines.append(f" {'verified':<9} {row['target']}: {same} in {row['vectors']} vectors{ran}")
+        lines.append(f" verified  {row['target']}: {same} in {row['vectors']} vectors{ran}")
     if out is not None:
-        lines.append(f" {'C':<9} in {out}; next: sensorsim verify {out}")
+        lines.append(f" C         in {out}; next: sensorsim verify {out}")
     elif report.proof is not None and not report.verified:
-        lines.append(f" {'C':<9} sensorsim kernel {_alone(file, kernel.name)} --c DIR --verify host")
+        path, found, _ = file.rpartition(".py")  # one kernel: beside another that is not proved no C would be written
+        alone = f"{path}.py:{kernel.name}" if found else file
+        lines.append(f" C         sensorsim kernel {alone} --c DIR --verify host")
     return hung("\n".join(lines), columns())
 
 
-def _alone(file: str, name: str) -> str:
-    """Return the name of one kernel of a file: beside another that is not proved no C would be written."""
-    path, found, _ = file.rpartition(".py")
-    return f"{path}.py:{name}" if found else file
-
-
-def _costs(report: "KernelReport") -> list[str]:
+def _costs(report: KernelReport) -> list[str]:
     lines = []
     for name, price in report.prices.items():
-        how = "" if price.accounting == "full" else ", the paper's accounting"
         if price.total is None:
             lines.append(f"no price on {price.cpu.title}: {' '.join(price.missing)}")
         else:
-            spread = f" ({price.total.min} … {price.total.max})" if price.total.min != price.total.max else ""
-            formula = f"   {price.formula}" if price.formula is not None else ""
+            varies = price.total.min != price.total.max and not price.by_data
+            spread = f" ({price.total.min} … {price.total.max})" if varies else ""
             data = ", by the data" if price.by_data else ""
-            amount = f"{price.amount} {price.cpu.unit}{'' if data else spread}"
-            lines.append(f"{amount} on {price.cpu.title}{data}{how}{formula}")
+            how = "" if price.accounting == "full" else ", the paper's accounting"
+            formula = f"   {price.formula}" if price.formula is not None else ""
+            lines.append(f"{price.amount} {price.cpu.unit}{spread} on {price.cpu.title}{data}{how}{formula}")
         ran = report.machine.get(name)
         if ran is not None:
             lines.append(f"  as machine code: {ran.get('machine_text', 'there is no compiler for it here')}")
     words = report.random_words
-    lines.append(f"{32 * words} secret random bits" if words else "no secret random bits")
-    return lines
+    return [*lines, f"{32 * words} secret random bits" if words else "no secret random bits"]
 
 
-def _counts(report: "KernelReport") -> list[str]:
+def _counts(report: KernelReport) -> list[str]:
     """Return a row for each operation class: its formula, and how often it runs in each step."""
     steps = report.steps()
     if not steps:
         return []
-    formula = report.to_dict()["formula"] or {}
-    rows = [["operation", "formula", "count", *(steps if len(steps) > 1 else [])]]
+    formula, rows = report.to_dict()["formula"] or {}, []
     for operation in dict.fromkeys([*(name for counts in steps.values() for name in counts), *formula]):
         each = [counts.get(operation, 0) for counts in steps.values()]
-        cells = [str(count) if count else "" for count in each] if len(steps) > 1 else []
+        cells = [str(count or "") for count in each] if len(steps) > 1 else []
         rows.append([operation, formula.get(operation, "–"), str(sum(each)), *cells])
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        left = f" {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}"
-        lines.append((left + "".join(f"  {cell:>{widths[k + 2]}}" for k, cell in enumerate(row[2:]))).rstrip())
+    more = list(steps) if len(steps) > 1 else []
+    lines = table(("operation", "formula", "count", *more), rows, MOST_COLUMNS, ("count", *more))
     if report.formula_error:
         lines.append(f" {report.formula_error}")
     if report.otherwise is not None:
@@ -314,7 +286,7 @@ def _counts(report: "KernelReport") -> list[str]:
     return lines
 
 
-def _ranges(report: "KernelReport") -> list[str]:
+def _ranges(report: KernelReport) -> list[str]:
     from sensorsim.language.types import power_of_two
 
     if report.proof is None:

@@ -21,7 +21,7 @@ from sensorsim._util.files import check_target, is_standard_output, read_bounded
 SCHEMA_VERSION = 1
 MOST_BYTES = 4 << 20  # the largest locks have some hundred thousand
 CORES = "cores"  # a choice that is no option: cores with locked machine code, with commas; none at machine level
-KEYS = {"schema_version", "command", "choices", "toolchain", "figures"}
+PARTS = ("choices", "toolchain", "figures")
 # Text that cannot leave a code span in a table cell: no backquote, bar, backslash, line end or direction mark.
 PLAIN = re.compile(r"[^`|\\\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]*")
 
@@ -35,16 +35,14 @@ class Figure(NamedTuple):
     unit: str = ""
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(NamedTuple):
     """The figures of a command, and the toolchain that counted them."""
 
     figures: dict[str, Figure]
     toolchain: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Lock:
+class Lock(NamedTuple):
     """The content of a lock file."""
 
     command: str
@@ -57,13 +55,9 @@ class Lock:
             name: {"value": figure.value, "unit": figure.unit} if figure.unit else {"value": figure.value}
             for name, figure in sorted(self.taken.figures.items())
         }
-        parts: dict[str, Mapping[str, Any]] = {
-            "choices": self.choices,
-            "toolchain": self.taken.toolchain,
-            "figures": figures,
-        }
         made = [f' "schema_version": {SCHEMA_VERSION}', f' "command": {_json(self.command)}']
-        for key, part in parts.items():
+        parts: list[Mapping[str, Any]] = [self.choices, self.taken.toolchain, figures]
+        for key, part in zip(PARTS, parts, strict=True):
             inner = ",\n".join(f"  {_json(name)}: {_json(value)}" for name, value in part.items())
             made.append(f' "{key}": {{\n{inner}\n }}')
         return "{\n" + ",\n".join(made) + "\n}\n"
@@ -93,11 +87,10 @@ def read_lock(path: Path, command: str = "", kept: Collection[str] = ()) -> Lock
     lock = _read(path)
     if command and lock.command != command:
         raise InputError(f"{path} is a lock of another command ({lock.command[:20]!r}); check it there.")
-    missing = [name for name in kept if name not in lock.choices]
-    if lock.command in ("cost", "kernel") and lock.choices.get("level") != "machine" and CORES not in lock.choices:
-        missing.append(CORES)
-    if missing:
-        raise _no_lock(path, f"its choice {missing[0]} is missing")
+    with_cores = lock.command in ("cost", "kernel") and lock.choices.get("level") != "machine"
+    for name in (*kept, *([CORES] if with_cores else [])):
+        if name not in lock.choices:
+            raise _no_lock(path, f"its choice {name} is missing")
     cores = lock.choices.get(CORES, "")
     if not isinstance(cores, str) or (cores and not all(name.strip() == name != "" for name in cores.split(","))):
         raise _no_lock(path, f"its {CORES} are no names with commas between them")
@@ -106,22 +99,15 @@ def read_lock(path: Path, command: str = "", kept: Collection[str] = ()) -> Lock
 
 def _read(path: Path) -> Lock:
     try:
-        content = read_bounded(path, MOST_BYTES)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; write a lock with --lock first.") from None
-    try:
-        found = strict_json(content.decode("utf-8"))
+        found = strict_json(read_bounded(path, MOST_BYTES).decode("utf-8"))
         _json(found).encode("utf-8")  # refuses infinite numbers and half characters
         return _parse(found)
-    except RecursionError:
-        reason = "it is nested too deeply"
-    except UnicodeError:
-        reason = "it is not UTF-8 text"
-    except json.JSONDecodeError as error:
-        reason = f"line {error.lineno} is not JSON"
-    except ValueError as error:
-        reason = str(error)
-    raise _no_lock(path, reason)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; write a lock with --lock first.") from None
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise _no_lock(path, str(error)) from None
 
 
 def _no_lock(path: Path, reason: str) -> InputError:
@@ -134,27 +120,23 @@ def _json(value: Any) -> str:
 
 def _parse(found: Any) -> Lock:
     """Return the lock of parsed JSON; raise ValueError with the reason if it is none."""
-    _require(isinstance(found, dict) and found.keys() == KEYS, f"a lock has {', '.join(sorted(KEYS))} and nothing else")
-    version = found["schema_version"]
-    _require(type(version) is int and version == SCHEMA_VERSION, f"its schema_version is not {SCHEMA_VERSION}")
-    _require(isinstance(found["command"], str), "its command is not a name")
-    for part in ("choices", "toolchain", "figures"):
-        _require(isinstance(found[part], dict), f"its {part} are no object")
-    for value in found["choices"].values():
-        _require(isinstance(value, Value | None), "a choice is neither number nor text")
-    for value in found["toolchain"].values():
-        _require(isinstance(value, str), "a part of the toolchain is no text")
-    for name, entry in found["figures"].items():
+    keys = {"schema_version", "command", *PARTS}
+    if not isinstance(found, dict) or found.keys() != keys or not all(isinstance(found[part], dict) for part in PARTS):
+        raise ValueError(f"a lock has {', '.join(sorted(keys))} and nothing else")
+    if type(found["schema_version"]) is not int or found["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(f"its schema_version is not {SCHEMA_VERSION}")
+    choices, toolchain, entries = (found[part] for part in PARTS)
+    texts = [found["command"], *toolchain.values()]
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(v, Value | None) for v in choices.values()
+    ):
+        raise ValueError("its command, a choice or a part of the toolchain is neither number nor text")
+    for name, entry in entries.items():
         sound = isinstance(entry, dict) and {"value"} <= entry.keys() <= {"value", "unit"}
-        sound = sound and isinstance(entry["value"], Value) and isinstance(entry.get("unit", ""), str)
-        _require(sound, f"figure {name[:80]!r} is not a value with its unit")
-    figures = {name: Figure(entry["value"], entry.get("unit", "")) for name, entry in found["figures"].items()}
-    return Lock(found["command"], found["choices"], Taken(figures, found["toolchain"]))
-
-
-def _require(holds: bool, reason: str) -> None:
-    if not holds:
-        raise ValueError(reason)
+        if not sound or not isinstance(entry["value"], Value) or not isinstance(entry.get("unit", ""), str):
+            raise ValueError(f"figure {name[:80]!r} is not a value with its unit")
+    figures = {name: Figure(entry["value"], entry.get("unit", "")) for name, entry in entries.items()}
+    return Lock(found["command"], choices, Taken(figures, toolchain))
 
 
 # ---- compare
@@ -214,13 +196,11 @@ def compare(was: Taken, now: Taken) -> Comparison:
 def _changes(was: Mapping[str, Figure], now: Mapping[str, Figure]) -> Iterator[Change]:
     for name in sorted(was.keys() | now.keys()):
         old, new = was.get(name), now.get(name)
-        if old is None and new is not None:
-            yield Change("added", name, None, new.value, new.unit, None)
-        elif new is None and old is not None:
+        if old is None:
+            yield Change("added", name, None, now[name].value, now[name].unit, None)
+        elif new is None:
             yield Change("removed", name, old.value, None, old.unit, None)
-        elif old is not None and new is not None:
-            if old == new and isinstance(old.value, bool) == isinstance(new.value, bool):  # True is 1 to Python
-                continue
+        elif old != new or isinstance(old.value, bool) != isinstance(new.value, bool):  # True is 1 to Python
             unit = new.unit if old.unit == new.unit else f"{old.unit or 'no unit'} → {new.unit or 'no unit'}"
             yield Change("changed", name, old.value, new.value, unit, _percent(old, new))
 

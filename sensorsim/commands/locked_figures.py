@@ -4,8 +4,11 @@ A report's JSON is flattened: each number is named by its path. A lock of `cost`
 how accurate a record is, and locks of `cost` and `kernel` have the machine code on sensor cores.
 """
 
+import hashlib
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
@@ -123,16 +126,14 @@ def of_verify(report: Mapping[str, Any]) -> Taken:
     return Taken(figures_of(report), toolchain(report["compiler"], report["flags"]))
 
 
-def of_kernel(report: Mapping[str, Any]) -> Taken:
-    """Return the figures of `sensorsim kernel`; its part `machine` is the machine code on cores."""
-    own = {name: part for name, part in report.items() if name != "machine"}
-    machine = report.get("machine", {})
+def of_kernel(report: Mapping[str, Any], machine: Mapping[str, Any]) -> Taken:
+    """Return the figures of `sensorsim kernel`, with `machine`, the machine code on cores."""
     kernels = report["kernels"].values()
     counted = [price for kernel in kernels for price in kernel["cost"].values()]
     counted += [part for of_core in machine.values() for part in of_core.values()]
     counted += [row for kernel in kernels for row in kernel["verified"]]
     compilers = dict.fromkeys(str(part["compiler"]) for part in counted if "compiler" in part)
-    return Taken(figures_of(own) | _below_machine(figures_of(machine)), toolchain("; ".join(compilers)))
+    return Taken(figures_of(report) | _below_machine(figures_of(machine)), toolchain("; ".join(compilers)))
 
 
 def toolchain(compiler: str = "", flags: str = "") -> dict[str, str]:
@@ -150,32 +151,31 @@ def _below_machine(figures: Figures) -> Figures:
 # ---- machine code on cores
 
 
-def with_machine_code(
-    data: dict[str, Any],
-    reports: Mapping[str, "KernelReport"],
-    cpus: Sequence[str],
-    level: str,
-    choose: Callable[[str, Callable[[], str]], str],
-) -> dict[str, Any]:
-    """Add the machine code of all proved kernels on the cores to the JSON of `sensorsim kernel`."""
-    if level == "machine":
-        return data
-    names = CORES if list(cpus) == ["k7"] else cpus  # the paper's processor alone stands for the usual cores
-    cores = choose("cores", lambda: ",".join(name for name in names if _has_machine_code(name)))
-    if not cores:
-        return data | {"machine": {}}
+def machine_code(reports: Mapping[str, "KernelReport"], cores: str) -> dict[str, Any]:
+    """Return the machine code of all proved kernels on the cores, by core."""
+    from sensorsim.costing.prices import load_cpu
     from sensorsim.machine.machine_cost import count_kernel
 
-    _need_tools()
-    proved = {name: report for name, report in reports.items() if report.proof is not None}
-    found = {
-        core: {name: _with_unit(count_kernel(each.kernel, each.at, core), core) for name, each in proved.items()}
-        for core in cores.split(",")
-    }
-    return data | {"machine": found}
+    found: dict[str, Any] = {}
+    if cores:
+        _need_tools()
+    for core in cores.split(",") if cores else ():
+        found[core] = {}
+        for name, report in reports.items():
+            if report.proof is not None:
+                counted = count_kernel(report.kernel, report.at, core)
+                if not counted:
+                    raise InputError(f"there is no machine code for {core[:40]}; write the lock anew.")
+                found[core][name] = {"unit": load_cpu(core).unit, **counted}
+    return found
 
 
-def cores_for(cpu: str | None, chip: str | None) -> str:
+def kernel_cores(cpus: Sequence[str]) -> str:
+    """Return the cores whose machine code a lock of `kernel` has; the paper's processor alone stands for CORES."""
+    return ",".join(filter(_has_machine_code, CORES if list(cpus) == ["k7"] else cpus))
+
+
+def cost_cores(cpu: str | None, chip: str | None) -> str:
     """Return the cores whose machine code a lock of `cost` has, with commas; none if the tools are not installed."""
     from sensorsim.costing.chips import load_chip
 
@@ -186,10 +186,9 @@ def cores_for(cpu: str | None, chip: str | None) -> str:
 
 def _has_machine_code(name: str) -> bool:
     from sensorsim.machine.machine_cost import find_target
-    from sensorsim.machine.targets import need_firmware_tools
 
     try:
-        need_firmware_tools()
+        _need_tools()
         find_target(name)
     except InputError:
         return False
@@ -203,14 +202,6 @@ def _need_tools() -> None:
         need_firmware_tools()
     except InputError as error:
         raise InputError(f"the lock has figures of machine code: {error}") from None
-
-
-def _with_unit(found: dict[str, Any], core: str) -> dict[str, Any]:
-    from sensorsim.costing.prices import load_cpu
-
-    if not found:
-        raise InputError(f"there is no machine code for {core[:40]}; write the lock anew.")
-    return {"unit": load_cpu(core).unit, **found}
 
 
 # ---- accuracy parameters
@@ -228,13 +219,10 @@ def accuracy_parameters(n: int) -> Figures:
         name: {"entries": len(table), "sha256": _sha256(",".join(map(str, table)).encode("ascii"))}
         for name, table in tables.items()
     }
-    parts = {"formats": shown, "tables": sized, "encoder": _encoder(), "sensor": _sensor(n)}
-    return figures_of({"parameters": parts})
+    return figures_of({"parameters": {"formats": shown, "tables": sized, "encoder": _encoder(), "sensor": _sensor(n)}})
 
 
 def _encoder() -> dict[str, Any]:
-    import json
-
     from sensorsim.encoders import DEFAULT
     from sensorsim.tables import folder
 
@@ -250,8 +238,6 @@ def _encoder() -> dict[str, Any]:
 
 
 def _sensor(n: int) -> dict[str, Any]:
-    from dataclasses import replace
-
     from sensorsim.codegen.sensor_package import default_table
     from sensorsim.device.firmware import Firmware
 
@@ -268,17 +254,13 @@ def _sensor(n: int) -> dict[str, Any]:
         "certified_delta": str(proved.delta_record),
         "worst_sd": gives.estimate_sd,
         "mean_sd": gives.estimate_sd_mean,
-        "secret_bits": gives.secret_bits,
-        "value_bits": gives.value_bits,
         "on_air_bits": gives.bits_on_air,
         "packet_bits": firmware.layout.bits,
-        "table_bytes": gives.table_bytes,
+        **{each: getattr(gives, each) for each in ("secret_bits", "value_bits", "table_bytes")},
         "constants": dict(table.c_constants()),
         "entries": {name: len(values)},
     }
 
 
 def _sha256(content: bytes) -> str:
-    import hashlib
-
     return hashlib.sha256(content).hexdigest()

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from sensorsim._util import progress
 from sensorsim._util.errors import InputError
 from sensorsim._util.files import check_takes_files
 from sensorsim._util.option_kinds import TABLE_KIND, Budget, Choice, Free, Number, Output, Path, Whole
-from sensorsim._util.results import Result
+from sensorsim._util.results import Listing, Result
 from sensorsim._util.terminal import columns, counted, hung, table
 from sensorsim.commands.declare import REQUIRED, Command, option
 from sensorsim.kernels.formats import FRAC
@@ -18,6 +19,7 @@ from sensorsim.noise.noise_table import SCHEMA_VERSION, NoiseTable
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from matplotlib.figure import Figure
 
@@ -78,19 +80,17 @@ class DesignTable(Command[NoiseTable]):
     kind: str = option(DEFAULT, TABLE_KIND, f"{', '.join(KINDS)}; only rows and stairs are private.")
     frac_bits: int = option(FRAC, Whole(), "Fraction bits of x.")
     symbols: int | None = option(
-        None, Whole(spelled=True), "rows: how many symbols.", default_text="the fewest that lose little"
+        None, Whole(spelled=True), "rows: symbols.", default_text="the fewest that lose little"
     )
     knots: int | None = option(
-        None, Whole(spelled=True), "rows: how many knots, 2^j+1.", default_text="the fewest that lose little"
+        None, Whole(spelled=True), "rows: knots, 2^j+1.", default_text="the fewest that lose little"
     )
     count_bits: int | None = option(
         None, Choice(16, 8), "rows: 16, drawn by thresholds, or 8, by one load.", default_text="16"
     )
-    entries: int | None = option(
-        None, Whole(spelled=True), "stairs, naive, quantile: size, a power of two.", default_text="2^14"
-    )
+    entries: int | None = option(None, Whole(spelled=True), "stairs, naive, quantile: size, 2^k.", default_text="2^14")
     clamped: float | None = option(
-        None, Number(), "stairs: largest share of draws that may be clamped.", default_text="what loses least"
+        None, Number(), "stairs: most draws that may be clamped.", default_text="what loses least"
     )
     limit: float | None = option(None, Number(), "naive, quantile: clamp outputs to this many noise scales.")
     seed: int | None = option(None, Whole(0), "naive: seed of its samples.", default_text="0")
@@ -98,15 +98,8 @@ class DesignTable(Command[NoiseTable]):
     def run(self) -> NoiseTable:
         from sensorsim.noise.noise_table import certified, make_table, ready_table
 
-        options = {
-            "symbols": self.symbols,
-            "knots": self.knots,
-            "count_bits": self.count_bits,
-            "entries": self.entries,
-            "most_clamped": self.clamped,
-            "limit_scales": self.limit,
-            "seed": self.seed,
-        }
+        options = {name: getattr(self, name) for name in ("symbols", "knots", "count_bits", "entries", "seed")}
+        options |= {"most_clamped": self.clamped, "limit_scales": self.limit}
         if (self.features, self.frac_bits) == (FEATURES, FRAC) and not any(v is not None for v in options.values()):
             try:  # equal to the table that is made below, bit for bit
                 return certified(ready_table(self.epsilon, self.release, self.kind))
@@ -116,55 +109,43 @@ class DesignTable(Command[NoiseTable]):
             return make_table(self.kind, self.epsilon, self.features, self.release, self.frac_bits, **options)
 
 
-@dataclass(frozen=True, repr=False)
-class NamedTable(Result):
-    """A proved table and the file that holds it."""
+def named_table(file: str, table: NoiseTable, picture: bool = False) -> Listing:
+    """Return a proved table and the file that holds it: parameters, proof and accuracy, exact numbers as text."""
+    rows = [{"file": file, **table.row()}]
+    data = {"schema_version": SCHEMA_VERSION, **rows[0]}
 
-    file: str
-    table: NoiseTable
+    def text() -> str:
+        return table_text(file, table) + ("\n\n" + table.picture() if picture else "")
 
-    def title(self) -> str:
-        return f"{self.file}: {self.table.title()}"
+    return Listing(f"{file}: {table.title()}", rows, data, lambda _: table.figure(), table.facts(), text)
 
-    def facts(self) -> dict[str, str]:
-        return dict(self.table.facts())
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"schema_version": SCHEMA_VERSION, **self.rows()[0]}
+def table_text(file: str, noise: NoiseTable) -> str:
+    """Return size, proof, and standard deviations beside those of other mechanisms, for a terminal."""
+    from sensorsim.noise.certificate import certify
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return parameters, proof and accuracy side by side; exact numbers as text."""
-        return [{"file": self.file, **self.table.row()}]
-
-    def figure(self) -> "Figure":
-        return self.table.figure()
-
-    def text(self) -> str:
-        """Return a few lines for a terminal: size, proof, and standard deviations beside those of other mechanisms."""
-        from sensorsim.noise.certificate import certify
-
-        noise, about, proof = self.table, self.table.delivered(), certify(self.table)
-        one, whole, ratio = (
-            "unbounded" if v is None else str(v) for v in (proof.epsilon_release, proof.epsilon_record, proof.ratio)
+    about, proof = noise.delivered(), certify(noise)
+    one, whole, ratio = (
+        "unbounded" if v is None else str(v) for v in (proof.epsilon_release, proof.epsilon_record, proof.ratio)
+    )
+    lines = [
+        file,
+        f"{noise.kind} table for epsilon {noise.epsilon}: {noise.release} of {counted(noise.features, 'feature')}",
+        f"  size          {about.table_bytes} B; {about.secret_bits} secret bits a draw; on the air "
+        f"{about.value_bits} bits a value, {about.bits_on_air} a record",
+        f"  one draw      epsilon {one}, largest likelihood ratio {ratio}",
+        f"  one record    epsilon {whole} with delta 0",
+        f"  proved for    {proof.neighbours}",
+        *noise.lines(),
+    ]
+    if about.estimate_sd is not None:
+        beside = f", {about.estimate_sd / about.best_known_sd:.3f} of the best known" if about.best_known_sd else ""
+        lines.append(
+            f"  sd of x       {about.estimate_sd:.4g} at the worst x, {about.estimate_sd_mean:.4g} on average, "
+            f"in ranges of x{beside}"
         )
-        lines = [
-            self.file,
-            f"{noise.kind} table for epsilon {noise.epsilon}: {noise.release} of {counted(noise.features, 'feature')}",
-            f"  size          {about.table_bytes} B; {about.secret_bits} secret bits a draw; on the air "
-            f"{about.value_bits} bits a value, {about.bits_on_air} a record",
-            f"  one draw      epsilon {one}, largest likelihood ratio {ratio}",
-            f"  one record    epsilon {whole} with delta 0",
-            f"  proved for    {proof.neighbours}",
-            *noise.lines(),
-        ]
-        if about.estimate_sd is not None:
-            beside = f", {about.estimate_sd / about.best_known_sd:.3f} of the best known" if about.best_known_sd else ""
-            lines.append(
-                f"  sd of x       {about.estimate_sd:.4g} at the worst x, {about.estimate_sd_mean:.4g} on average, "
-                f"in ranges of x{beside}"
-            )
-        lines.append(f"  beside it     {', '.join(f'{name} {_short(_sd(about, name))}' for name in OTHERS)}")
-        return hung("\n".join(lines), columns())
+    lines.append(f"  beside it     {', '.join(f'{name} {_short(_sd(about, name))}' for name in OTHERS)}")
+    return hung("\n".join(lines), columns())
 
 
 @dataclass(frozen=True)
@@ -175,7 +156,7 @@ class MakeTable(DesignTable):
 
     out: str | None = option(None, Output(), "File to write.", default_text="KIND-epsEPSILON-RELEASE.txt")
 
-    def run(self) -> NamedTable:  # type: ignore[override]
+    def run(self) -> Listing:  # type: ignore[override]
         from sensorsim.noise.table_file import write_table
 
         if self.out is None:
@@ -183,10 +164,7 @@ class MakeTable(DesignTable):
         made = super().run()
         path = f"{self.kind}-eps{made.epsilon}-{self.release}.txt" if self.out is None else self.out
         write_table(path, made)
-        return NamedTable(path, made)
-
-    def text(self, answer: NamedTable) -> str:  # type: ignore[override]
-        return answer.text()
+        return named_table(path, made)
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,6 +229,8 @@ class CheckTable(Command[TableCheck]):
         >>> ss.certify(ss.noise_table(epsilon=1.6, release=1)).holds
         True
     """
+    holds = "holds"
+
     table: NoiseTable | str = option(REQUIRED, NOISE_TABLE, "A noise table.", argument=True)
     delta: Decimal | float | str = option("0", Budget(), "Delta that is tolerated.")
     rocq: str | None = option(
@@ -278,14 +258,11 @@ class CheckTable(Command[TableCheck]):
         return TableCheck(certified(found), found.certificate, str(self.delta), "" if given else str(self.table))
 
     def text(self, answer: TableCheck) -> str:
-        return hung(f"{NamedTable(answer.name, answer.table).text()}\n\n{answer.verdict}", columns())
-
-    def exit_code(self, answer: TableCheck) -> int:
-        return 0 if answer.holds else 1
+        return hung(f"{table_text(answer.name, answer.table)}\n\n{answer.verdict}", columns())
 
 
 @dataclass(frozen=True)
-class ShowTable(Command[NamedTable]):
+class ShowTable(Command[Listing]):
     """Each output is shown with its privacy loss. All of it is proved first."""
 
     example = "sensorsim noise show rows-eps1-all.txt --plot table.png"
@@ -293,70 +270,54 @@ class ShowTable(Command[NamedTable]):
 
     table: NoiseTable | str = option(REQUIRED, NOISE_TABLE, "A noise table.", argument=True)
 
-    def run(self) -> NamedTable:
+    def run(self) -> Listing:
         name = "" if isinstance(self.table, NoiseTable) else str(self.table)
-        return NamedTable(name, proved_table(self.table))
-
-    def text(self, answer: NamedTable) -> str:
-        return answer.text() + "\n\n" + answer.table.picture()
-
-
-@dataclass(frozen=True, repr=False)
-class PeerTables(Result):
-    """The ready tables for one feature beside other mechanisms, a row for each epsilon."""
-
-    found: "tuple[Peers, ...]"
-
-    def title(self) -> str:
-        return "Standard deviation of the unbiased estimate of one feature at the worst x, in ranges of x"
-
-    def facts(self) -> dict[str, str]:
-        return {
-            f"epsilon {row.epsilon:g}": f"rows {_short(row.rows_sd)}, Laplace {_short(row.laplace_sd)}"
-            for row in self.found
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"schema_version": 1, "rows": self.rows()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [asdict(row) for row in self.found]
-
-    def figure(self) -> "Figure":
-        from sensorsim.noise.noise_figures import records_figure
-
-        made: Figure = records_figure(list(self.found))
-        return made
+        return named_table(name, proved_table(self.table), picture=True)
 
 
 @dataclass(frozen=True)
-class ComparePeers(Command[PeerTables]):
-    """It compares noise, size and bits on the air."""
+class ComparePeers(Command[Listing]):
+    """Compare noise, size and bits on the air."""
 
     example = "sensorsim noise peers --plot records.png"
     plots = "Draw how many records each needs for the same accuracy into an .svg, .png or .pdf file."
 
-    def run(self) -> PeerTables:
+    def run(self) -> Listing:
         from sensorsim.noise.baseline import peers
 
-        return PeerTables(tuple(peers()))
+        found = peers()
+        rows = [asdict(row) for row in found]
+        said = {
+            f"epsilon {row.epsilon:g}": f"rows {_short(row.rows_sd)}, Laplace {_short(row.laplace_sd)}" for row in found
+        }
+        title = "Standard deviation of the unbiased estimate of one feature at the worst x, in ranges of x"
+        text = partial(peers_text, title, found)
+        return Listing(title, rows, {"schema_version": 1, "rows": rows}, partial(_peers_figure, found), said, text)
 
-    def text(self, answer: PeerTables) -> str:
-        rows, width = [], columns()
-        for row in answer.found:
-            shape = f"{row.knots} × {row.symbols}, {row.rows_bytes} B, {row.rows_bits} bit{'s' * (row.rows_bits > 1)}"
-            rows.append([f"{row.epsilon:g}", *(_short(_sd(row, name)) for name in PEERS), shape])
-        needed = [(row.laplace_sd / row.rows_sd) ** 2 for row in answer.found]
-        lines = [
-            answer.title(),
-            "",
-            *table(("epsilon", *PEERS, "rows table"), rows, width, ("epsilon", *PEERS), drop=("rows table",)),
-            "",
-            f" Laplace noise needs {min(needed):.1f} to {max(needed):.1f} times the records of rows "
-            "for the same error.",
-            " Hybrid, piecewise and one bit are computed with real numbers; rows and stairs are certified in integers.",
-        ]
-        return hung("\n".join(lines), width)
+
+def _peers_figure(found: "list[Peers]", _: str) -> "Figure":
+    from sensorsim.noise.noise_figures import records_figure
+
+    figure: Figure = records_figure(found)
+    return figure
+
+
+def peers_text(title: str, found: "Sequence[Peers]") -> str:
+    """Return the ready tables for one feature beside other mechanisms, a row for each epsilon."""
+    rows, width = [], columns()
+    for row in found:
+        shape = f"{row.knots} × {row.symbols}, {row.rows_bytes} B, {row.rows_bits} bit{'s' * (row.rows_bits > 1)}"
+        rows.append([f"{row.epsilon:g}", *(_short(_sd(row, name)) for name in PEERS), shape])
+    needed = [(row.laplace_sd / row.rows_sd) ** 2 for row in found]
+    lines = [
+        title,
+        "",
+        *table(("epsilon", *PEERS, "rows table"), rows, width, ("epsilon", *PEERS), drop=("rows table",)),
+        "",
+        f" Laplace noise needs {min(needed):.1f} to {max(needed):.1f} times the records of rows for the same error.",
+        " Hybrid, piecewise and one bit are computed with real numbers; rows and stairs are certified in integers.",
+    ]
+    return hung("\n".join(lines), width)
 
 
 def _sd(about: Any, name: str) -> float | None:

@@ -44,7 +44,8 @@ class Released(Result):
         return made
 
     @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
+    def means(self) -> list[dict[str, Any]]:
+        """Return the mean of every feature with its 95 % interval, which holds for any records."""
         import numpy as np
 
         from sensorsim.hospital.confidence import law_of, mean_interval
@@ -58,8 +59,7 @@ class Released(Result):
         return made
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the mean of every feature with its 95 % interval, which holds for any records."""
-        return [dict(row) for row in self._rows]
+        return [dict(row) for row in self.means]
 
     @property
     def protects(self) -> str:
@@ -71,14 +71,14 @@ class Released(Result):
         return f"{counted(len(self.symbols), 'record')} released, {k} of {counted(n, 'feature')} of each"
 
     def facts(self) -> dict[str, str]:
-        rows = self._rows
-        halves = sorted((row["high"] - row["low"]) / 2 for row in rows if row["mean"] is not None)
-        means = ", ".join("–" if row["mean"] is None else f"{row['mean']:.3f}" for row in rows[:SHOWN])
-        means += " …" if len(rows) > SHOWN else ""
+        halves = sorted((row["high"] - row["low"]) / 2 for row in self.means if row["mean"] is not None)
+        shown = ["–" if row["mean"] is None else f"{row['mean']:.3f}" for row in self.means]
+        more = " …" if len(shown) > SHOWN else ""
+        within = f"95 % within ±{halves[len(halves) // 2]:.3f} in the median"
         return {
             "protects": self.protects,
             "table": f"{self.table.kind}, {self.table.bits_on_air} bits a record on the air",
-            "means": f"{means} (features 0 …; 95 % within ±{halves[len(halves) // 2]:.3f} in the median)",
+            "means": f"{', '.join(shown[:SHOWN])}{more} (features 0 …; {within})",
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,11 +95,10 @@ class Released(Result):
         }
 
     def figure(self) -> "Figure":
-        found = [(row["mean"], row["low"], row["high"]) for row in self._rows]
-        places = [f"feature {row['feature']}, {row['count']:,}" for row in self._rows]
+        found = [(row["mean"], row["low"], row["high"]) for row in self.means]
+        places = [f"feature {row['feature']}, {row['count']:,}" for row in self.means]
         axis = "mean of x, 0 … 1, and its 95 % interval, after the number of values released"
-        made: Figure = whiskers(f"{self.title()}: {self.protects}", places, found, axis)
-        return made
+        return whiskers(f"{self.title()}: {self.protects}", places, found, axis)
 
 
 class Pairs(Free):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,26 +16,23 @@ from sensorsim._util.option_kinds import FIGURE, Known, Output, Path, Several, s
 from sensorsim._util.terminal import is_utf8
 from sensorsim.commands.declare import Command, flag_of, options_of
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
 WRITTEN = {"folder": "is a folder", "database": "is a database", "several": "may be several files"}
 Outputs = dict[str, tuple[str, Output]]  # by option: the path and its kind
+Update = Callable[..., None]  # with how much is done, what is done now, and the total
+EXTRA_OUTPUTS = {"plot": FIGURE, "lock": Output()}
 
 
 # ---- answers on stdout
 
 
-def emit(
-    form: str, table: Callable[[], str], data: Callable[[], Any], rows: Callable[[], Iterable[Mapping[str, Any]]]
-) -> None:
-    """Print an answer in the requested form; only that form is computed."""
+def emit(answer: Any, form: str, text: Callable[[Any], str]) -> None:
+    """Print an answer as table, JSON or CSV; only that form is computed."""
     if form == "json":
-        click.echo(as_json(data()))
+        click.echo(as_json(answer.to_dict()))
     elif form == "csv":
-        click.echo(as_csv(rows()), nl=False)
+        click.echo(as_csv(answer.rows()), nl=False)
     else:
-        click.echo(table())
+        click.echo(text(answer))
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -69,7 +66,7 @@ def checked_outputs(
         if isinstance(one.kind, Output) and isinstance(value, str):
             outputs[f"--{flag_of(name, one)}"] = value, one.kind
     outputs |= {f"--{name}": (extras[name], kind) for name, kind in EXTRA_OUTPUTS.items() if name in extras}
-    inputs = [*_inputs(command, given), *(FilePath(extras[name]) for name in ("check",) if name in extras)]
+    inputs = [*_inputs(command, given), *([FilePath(extras["check"])] if "check" in extras else [])]
     shown = [option for option, (path, _) in outputs.items() if path == STANDARD_STREAM]
     if not shown:
         _check(outputs, inputs)
@@ -89,9 +86,6 @@ def checked_outputs(
         yield
 
 
-EXTRA_OUTPUTS = {"plot": FIGURE, "lock": Output()}
-
-
 def _check(outputs: Outputs, inputs: Iterable[FilePath]) -> None:
     """Refuse a path that cannot be written, that another output has, that is read, or that has a wrong ending."""
     files = [path for path, kind in outputs.values() if kind.form != "folder"]
@@ -101,9 +95,8 @@ def _check(outputs: Outputs, inputs: Iterable[FilePath]) -> None:
             check_folder_target(path)
         ending = FilePath(path).suffix
         if kind.endings and path != STANDARD_STREAM and ending.lower() not in kind.endings:
-            allowed = " or ".join([", ".join(kind.endings[:-1]), kind.endings[-1]][len(kind.endings) == 1 :])
             found = f"{option} {brief_path(path)} ends in {ending or 'nothing'}"
-            raise InputError(f"{found}; give a name that ends in {allowed}.")
+            raise InputError(f"{found}; give a name that ends in {' or '.join(kind.endings)}.")
 
 
 def _inputs(command: type[Command[Any]], given: Mapping[str, Any]) -> Iterator[FilePath]:
@@ -127,43 +120,37 @@ def _inputs(command: type[Command[Any]], given: Mapping[str, Any]) -> Iterator[F
 # ---- progress on stderr
 
 
-def progress_bar(name: str, unit: str, transient: bool = False) -> "Progress":
-    """Return a bar on stderr: how many units are done, the current one, and the time left."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+@contextmanager
+def progress_bar(name: str, unit: str = "", total: int | None = None, transient: bool = False) -> Iterator[Update]:
+    """Yield a function that moves a bar on stderr; in Python the bar shows nothing.
 
-    return bar(
-        TextColumn(name),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn(f"{unit} · {{task.description}} ·"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-        transient=transient,
-    )
-
-
-def bar(*columns: Any, transient: bool = True) -> "Progress":
-    """Return a bar on stderr with these columns; it shows nothing in Python, nor before it starts.
-
-    Beside it no step is shown on a terminal. Elsewhere a bar shows nothing before its end, so that steps are.
+    The bar starts with the first call, so that bad input leaves no trace of it. Beside it no step is shown on a
+    terminal. Elsewhere a bar shows nothing before its end, so that steps are.
     """
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from sensorsim._util import progress
 
-    class Bar(Progress):
-        def start(self) -> None:
-            if not progress.is_shown() or (transient and not self.console.is_terminal):
-                return  # nothing of it would stay but an empty line
-            if not self.live.is_started and self.console.is_terminal:
-                progress.hide(self)
-            with suppress(RuntimeError):  # where no thread can be started, the bar stands still
-                super().start()
+    of = f"{unit} · " if unit else ""
+    parts = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn(f"{of}{{task.description}} ·"))
+    times = (TimeRemainingColumn(compact=True), TextColumn("left"))
+    console = Console(stderr=True)
+    bar = Progress(TextColumn(name), *parts, *times, console=console, transient=transient)
+    task = bar.add_task("starting", total=total)
 
-        def stop(self) -> None:
-            if self.live.is_started:
-                super().stop()
-                progress.show(self)
+    def update(done: int, description: str = "", total: int | None = None) -> None:
+        bar.update(task, completed=done, description=description, total=total)
+        if bar.live.is_started or not progress.is_shown() or (transient and not console.is_terminal):
+            return  # of a transient bar nothing would stay in a file but an empty line
+        if console.is_terminal:
+            progress.hide(bar)
+        with suppress(RuntimeError):  # where no thread can be started, the bar stands still
+            bar.start()
 
-    return Bar(*columns, console=Console(stderr=True), transient=transient)
+    try:
+        yield update
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+            progress.show(bar)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
-from sensorsim._util.option_kinds import COLUMNS, FILE, Flag, Function, Output, option_of
+from sensorsim._util.option_kinds import COLUMNS, FILE, Flag, Function, Output, option_of, split_names
 from sensorsim.commands.declare import Command, option, values_of
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
 from sensorsim.planning.deployment import Asked
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanStudy(Command["Plan"]):
-    """One of --devices, --records-per-day, --budget-epsilon, --budget-days, --every and --accuracy may be '?', quoted
-    for the shell, or solve, and the plan solves for it; an accuracy that is not given is solved for. Exit code 2 where
+    """Solve for the one of --devices, --records-per-day, --budget-epsilon, --budget-days, --every and --accuracy that
+    is given as '?', quoted for the shell, or as solve; an accuracy that is not given is solved for. Exit code 2 where
     an accuracy is not reached, with what would reach it.
 
     The interval is of the mean of these devices' records, for people who do not know the day that is released and for
@@ -47,7 +47,7 @@ sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt"""
     goal: str = option_of(Asked, "goal")
     features: int | None = option_of(Asked, "features")
     columns: str | Sequence[str] | None = option(
-        None, COLUMNS, "Names of the features, with commas: intervals are printed in their units too."
+        None, COLUMNS, "Names of the features, with commas, to print their units."
     )
     ranges: str | None = option(None, FILE, "Public ranges of the columns.", default_text="those that are ready")
     days: int = option_of(Asked, "days")
@@ -67,9 +67,7 @@ sensorsim plan --devices '?' --accuracy 0.02 --write-table noise.txt"""
         from sensorsim.datasets.public_ranges import ranges_for
         from sensorsim.planning.study_plan import plan
 
-        if self.columns is not None and not (
-            self.columns.strip(" ,") if isinstance(self.columns, str) else self.columns
-        ):
+        if self.columns is not None and not split_names(self.columns):
             raise InputError("--columns names none; give some, with commas, or --features.")
         names = column_names(self.columns) or ()
         if self.ranges and not names:

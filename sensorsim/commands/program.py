@@ -38,8 +38,8 @@ CODES = {
     TERMINATED: "the same by a signal to end",
 }
 DEBUG = "--debug"
-NUMBERS = re.compile(r"\d+")
 MOST_DIGITS = 1000
+LONG_NUMBER = re.compile(rf"\d{{{MOST_DIGITS + 1}}}")
 
 
 class CommandGroup(click.Group):
@@ -74,14 +74,11 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.lines():
             return None
-        full = self.prefix + name
-        entry = COMMANDS.get(full)
         from sensorsim.commands.shell import click_command
 
-        own = click_command(full, entry) if entry else None
-        if not any(each.startswith(f"{full} ") for each in COMMANDS):
-            return own
-        return CommandGroup.below(full, own)
+        full = self.prefix + name
+        own = click_command(full, COMMANDS[full]) if full in COMMANDS else None
+        return CommandGroup.below(full, own) if any(each.startswith(f"{full} ") for each in COMMANDS) else own
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         from click.shell_completion import CompletionItem
@@ -139,9 +136,12 @@ def main(args: list[str] | None = None) -> Any:
                 return _run(sys.argv[1:] if args is None else args)
         finally:
             sys.stdout.flush()
-    except (BrokenPipeError, SystemExit) as end:  # the reader of our output went away, as with `| head`
-        if isinstance(end, SystemExit) and sys.stdout is given:  # click wraps it then, and would exit with 1
+    except SystemExit:
+        if sys.stdout is given:  # click wraps it where the reader of our output went away, and would exit with 1
             raise
+        _give_up(sys.stdout, sys.stderr)
+        sys.exit(0)
+    except BrokenPipeError:  # the reader of our output went away, as with `| head`
         _give_up(sys.stdout, sys.stderr)
         sys.exit(0)
     except OSError as error:
@@ -153,22 +153,19 @@ def main(args: list[str] | None = None) -> Any:
 
 def _run(args: list[str]) -> Any:
     words, debug = without_debug(args)
-    with record_signals() as signals:
+    with record_signals() as signals, shown():
         try:
             check_words(words)
             if os.environ.get(COMPLETE):  # a shell asks what could stand next; the answer ends the program
                 importlib.import_module("sensorsim.commands.completion")
-            with shown():
-                return group.main(args=words, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
-        except BrokenPipeError:
-            raise
+            return group.main(args=words, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
         except click.exceptions.NoArgsIsHelpError as error:  # no command given: the help is the answer
             click.echo(error.ctx.get_help() if error.ctx else error.format_message())
             sys.exit(0)
+        except SystemExit as error:  # a command that has said its sentence
+            sys.exit(error.code if signals.code is None else signals.code)
         except BaseException as error:
-            if isinstance(error, SystemExit):  # a command that has said its sentence
-                sys.exit(error.code if signals.code is None else signals.code)
-            if isinstance(error, OSError) and _is_of_output(error):
+            if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and _is_of_output(error)):
                 raise
             if (debug or os.environ.get("SENSORSIM_DEBUG")) and signals.code is None:
                 import traceback
@@ -176,7 +173,7 @@ def _run(args: list[str]) -> Any:
                 click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
             stopped = signals.code is not None and not isinstance(error, KeyboardInterrupt | click.Abort)
             code, sentence = ending_of(KeyboardInterrupt() if stopped else error, words)
-            click.echo(sentence, err=True)
+            click.echo(shortened(sentence, words), err=True)
             sys.exit(signals.code or code)
 
 
@@ -213,18 +210,12 @@ def check_words(words: list[str]) -> None:
         shown = cut(one_line(word), SHORT)
         if "\0" in word:
             raise InputError(f"{shown!r} holds a zero byte, which no name and no number has.")
-        digits = max(map(len, NUMBERS.findall(word)), default=0)
-        if digits > MOST_DIGITS:
-            raise InputError(f"{shown} holds a number of {digits} digits; none here takes more than {MOST_DIGITS}.")
+        if LONG_NUMBER.search(word):
+            raise InputError(f"{shown} holds a number of more than {MOST_DIGITS} digits; none here takes so many.")
 
 
 def ending_of(error: BaseException, words: list[str]) -> tuple[int, str]:
     """Return exit code and sentence for the error that ended a command with these arguments."""
-    code, sentence = _ending(error, words)
-    return code, shortened(sentence, words)
-
-
-def _ending(error: BaseException, words: list[str]) -> tuple[int, str]:
     if isinstance(error, InputError):
         return getattr(error, "exit_code", REFUSED), f"Error: {error}"
     if isinstance(error, click.ClickException):
@@ -234,11 +225,10 @@ def _ending(error: BaseException, words: list[str]) -> tuple[int, str]:
     if isinstance(error, click.Abort | KeyboardInterrupt):
         what = error.__cause__ or error  # click turns Ctrl-C into an Abort
         return INTERRUPTED, f"Interrupted {what}".strip() + "."
-    if isinstance(error, ModuleNotFoundError):
-        name = (error.name or "").partition(".")[0]
-        if extra_of(name) is not None:
-            return REFUSED, f"Error: {how_to_get([name])}"
-    if isinstance(error, OSError) and _is_typed(error.filename, words):
+    if isinstance(error, ModuleNotFoundError) and extra_of(name := (error.name or "").partition(".")[0]) is not None:
+        return REFUSED, f"Error: {how_to_get([name])}"
+    typed = map(os.path.normpath, words)
+    if isinstance(error, OSError) and isinstance(error.filename, str) and os.path.normpath(error.filename) in typed:
         return REFUSED, f"Error: cannot use {error.filename}: {error.strerror}; give another path."
     if isinstance(error, MemoryError):
         advice = f"ask for less at once, or run again with {DEBUG} to see where"
@@ -258,8 +248,3 @@ def _click_message(error: click.ClickException) -> str:
     if context and isinstance(context.command, click.Group) and hasattr(error, "command_name"):
         return error.message.rstrip(".") + did_you_mean(error.command_name, context.command.list_commands(context))
     return error.format_message().rstrip(".")
-
-
-def _is_typed(path: object, words: list[str]) -> bool:
-    """Return whether the user typed the path."""
-    return isinstance(path, str) and os.path.normpath(path) in map(os.path.normpath, words)

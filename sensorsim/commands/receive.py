@@ -73,6 +73,8 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
         >>> ss.receive(packet, table).accepted
         1
     """
+    holds = "accepted"
+
     packets: Packets | Iterable[Packets] = option(
         REQUIRED, PacketSources(Path("PACKETS", "bytes")), "Packets: files, or bytes in Python.", argument=True
     )
@@ -80,7 +82,7 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
     encoder: "Encoder | str | None" = option(None, Path("file", "Encoder"), "Encoder that they were made with, if any.")
     sketch: "Sketch | str | None" = option(None, Path("file", "Sketch"), "Sketch that they were made with, if any.")
     form: str | None = option(
-        None, PacketForm("binary"), "Form of the packets.", flag="hex", default_text="as their content says"
+        None, PacketForm("binary"), "Form of the packets.", flag="hex", default_text="by their content"
     )
     out: str | None = option(
         None,
@@ -88,9 +90,7 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
         "Write what was received, exact sums included: a .json, or as a table a .csv or .parquet; it can be given as "
         "PACKETS again.",
     )
-    write_sketch: str | None = option(
-        None, Output(), "Write the sketch that the means received here are the centre of."
-    )
+    write_sketch: str | None = option(None, Output(), "Write the sketch centred on the means received here.")
     root: float | None = option(
         None,
         Number(floor(10 * LEAST_ROOT) / 10, MOST_ROOT),
@@ -174,6 +174,3 @@ sensorsim receive week13.bin --table rows-eps1.6-1.txt \\
                 mean = "–" if row.mean is None else f"{row.mean:.5f}"
                 lines.append(f"  {row.feature:>11}  {row.count:>12,}  {mean:>10}   {row.low:.5f} … {row.high:.5f}")
         return hung("\n".join(lines), columns())
-
-    def exit_code(self, answer: "Received") -> int:
-        return 0 if answer.accepted else 1

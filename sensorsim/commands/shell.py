@@ -119,7 +119,7 @@ def run_command(name: str, command: type[Command[Any]], given: dict[str, Any]) -
         if plot:
             made.draw(answer, plot)
         if locks is not None:
-            made.settle(locks, answer)
+            locks.settle(made.figures(answer, locks.also), holds=not made.exit_code(answer))
         made.emit(answer, form)
     code = made.exit_code(answer)
     if code:

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import DATABASE, MECHANISMS, split_names
-from sensorsim._util.results import Result, bars
+from sensorsim._util.results import Listing, bars
 from sensorsim._util.terminal import columns, fold, table
-from sensorsim.commands.declare import Command, option, options_of
+from sensorsim.commands.declare import Command, option
 from sensorsim.commands.training_options import (
     MAXIMUM_NOTE,
     Axis,
@@ -18,6 +18,7 @@ from sensorsim.commands.training_options import (
     Numbers,
     WorkerOptions,
     known_mechanism,
+    settings_of,
 )
 from sensorsim.mechanisms import every, names
 from sensorsim.noise.certificate import format_epsilon_column
@@ -36,73 +37,57 @@ HEADS = (
     "settings",
 )
 DROPPED = ("settings", "held out", "± 95 %")  # on a narrow terminal; trust and a person's epsilon stay
+Row = dict[str, Any]
 Predictors = dict[str, dict[str, float | None]]
 
 
-@dataclass(frozen=True, repr=False)
-class Sweep(Result):
-    """Accuracy of every cell of a grid, beside the trivial predictors."""
+def sweep_listing(about: dict[str, Any], rows: list[Row], trivial: dict[float, Predictors]) -> Listing:
+    """Return the accuracy of every cell of a grid, beside the trivial predictors."""
+    title = f"Reconstruction accuracy, 1 - MSE in per cent · {about['source']}, {about['rows']} rows, n = {about['n']}"
+    values = {f"{_name(row)}, ε {_nominal(row)}, σ {row['sigma']:g}": row["accuracy"] for row in rows}
+    said = {f"{_name(row)}, epsilon {_nominal(row)}, sigma {row['sigma']:g}": _cells(row)[5] for row in rows}
+    predictors = [{"sigma": sigma, "predictors": found} for sigma, found in trivial.items()]
+    data = {"schema_version": SCHEMA_VERSION, "data": about, "rows": rows, "trivial": predictors}
 
-    data: dict[str, Any]
-    cells: tuple[dict[str, Any], ...]
-    trivial: dict[float, Predictors]
+    def draw(title: str) -> "Figure":
+        return bars(title, values, "accuracy (1 - MSE), %", most=100)
 
-    def to_dict(self) -> dict[str, Any]:
-        trivial = [{"sigma": sigma, "predictors": found} for sigma, found in self.trivial.items()]
-        return {"schema_version": SCHEMA_VERSION, "data": self.data, "rows": self.rows(), "trivial": trivial}
+    return Listing(title, rows, data, draw, said, lambda: sweep_text(title, rows, trivial, about["normalise"]))
 
-    def rows(self) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.cells]
 
-    def title(self) -> str:
-        data = self.data
-        return f"Reconstruction accuracy, 1 - MSE in per cent · {data['source']}, {data['rows']} rows, n = {data['n']}"
-
-    def facts(self) -> dict[str, str]:
-        return {f"{_name(row)}, epsilon {_nominal(row)}, sigma {row['sigma']:g}": _cells(row)[5] for row in self.cells}
-
-    def figure(self) -> "Figure":
-        values = {f"{_name(row)}, ε {_nominal(row)}, σ {row['sigma']:g}": row["accuracy"] for row in self.cells}
-        return bars(self.title(), values, "accuracy (1 - MSE), %", most=100)
-
-    def text(self) -> str:
-        """Return the cells of each sigma as a table for a terminal, the trivial predictors below them."""
-        width, rows = columns(), self.cells
-        lines = fold(self.title(), width)
-        lines += fold(
-            f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of "
-            "the person with the median number of records, against replacing them, with secret noise: the sweep itself "
-            "draws from a seed, so that it can go on, and is scored on raw records: its figures are not private. "
-            "Local: raw records stay on the body. Epsilons of cells that were finished before are as the results file "
-            "states them.",
-            width,
-        )
-        left_out: list[str] = []
-        for sigma in dict.fromkeys(row["sigma"] for row in rows):
-            here = [row for row in rows if row["sigma"] == sigma]
-            cells = [_cells(row) for row in here]
-            for name, found in self.trivial.get(sigma, {}).items():
-                scores = [
-                    _or_dash(found["accuracy"]),
-                    "",
-                    _or_dash(found.get("r2")),
-                    _or_dash(found["accuracy_held_out"]),
-                ]
-                cells.append([name, *[""] * 4, *scores, "", ""])
-            made = table(HEADS, cells, width, HEADS[2:6] + HEADS[7:9], DROPPED)
-            left_out = [name for name in DROPPED if name not in made[0]]
-            lines += ["", f" sigma = {sigma:g}", *made[: len(here) + 1], f" {'·' * 40}", *made[len(here) + 1 :]]
-            lines += [line for row in here for line in fold(_problem(row), width, " ")]
-        if left_out:
-            missing = f"Not shown for want of room: {', '.join(left_out)}; --format csv and json have all."
-            lines += ["", *fold(missing, width)]
-        if self.data["normalise"] == "max":
-            lines += ["", *fold(MAXIMUM_NOTE, width, " ")]
-        return "\n".join(lines)
+def sweep_text(title: str, rows: list[Row], trivial: dict[float, Predictors], normalise: str) -> str:
+    """Return the cells of each sigma as a table for a terminal, the trivial predictors below them."""
+    width = columns()
+    lines = fold(title, width)
+    lines += fold(
+        f"Mean over {rows[0]['runs']} runs ± 95 % interval; R² over the column means. Epsilon per record, and of "
+        "the person with the median number of records, against replacing them, with secret noise: the sweep itself "
+        "draws from a seed, so that it can go on, and is scored on raw records: its figures are not private. "
+        "Local: raw records stay on the body. Epsilons of cells that were finished before are as the results file "
+        "states them.",
+        width,
+    )
+    left_out: list[str] = []
+    for sigma in dict.fromkeys(row["sigma"] for row in rows):
+        here = [row for row in rows if row["sigma"] == sigma]
+        cells = [_cells(row) for row in here]
+        for name, found in trivial.get(sigma, {}).items():
+            accuracy, r2, held_out = (_or_dash(found.get(key)) for key in ("accuracy", "r2", "accuracy_held_out"))
+            cells.append([name, *[""] * 4, accuracy, "", r2, held_out, "", ""])
+        made = table(HEADS, cells, width, HEADS[2:6] + HEADS[7:9], DROPPED)
+        left_out = [name for name in DROPPED if name not in made[0]]
+        lines += ["", f" sigma = {sigma:g}", *made[: len(here) + 1], f" {'·' * 40}", *made[len(here) + 1 :]]
+        lines += [line for row in here for line in fold(_problem(row), width, " ")]
+    if left_out:
+        missing = f"Not shown for want of room: {', '.join(left_out)}; --format csv and json have all."
+        lines += ["", *fold(missing, width)]
+    if normalise == "max":
+        lines += ["", *fold(MAXIMUM_NOTE, width, " ")]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
-class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[Sweep]):
+class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[Listing]):
     """Run the same command again after an interruption, or with more runs: finished runs are kept and never run again.
     Raw rows are read for scoring: a sweep is a simulation, and its figures are not private.
     """
@@ -120,17 +105,13 @@ class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[
     @property
     def base(self) -> Config:
         """Return what all cells have in common."""
-        known = options_of(type(self)).keys()
-        given = {each.name: getattr(self, each.name) for each in fields(Config) if each.name in known}
-        return Config(**{name: value for name, value in given.items() if name not in SWEPT}, mechanism="none")
+        return Config(**settings_of(self, *SWEPT), mechanism="none")
 
     def without_effect(self) -> dict[str, str]:
         largest = replace(self.base, sigma=max(self.sigma), c=max(self.c))  # options that any cell reads count
-        known = options_of(type(self)).keys()
-        found = idle_settings(self.mechanisms, largest) if self.mechanisms else {}
-        return {name: why for name, why in found.items() if name in known}
+        return idle_settings(self.mechanisms, largest) if self.mechanisms else {}
 
-    def run(self) -> Sweep:
+    def run(self) -> Listing:
         mechanisms = self.mechanisms
         if not mechanisms:
             raise InputError(f"--mechanism {self.mechanism} names none; give some of {names()}, with commas.")
@@ -144,14 +125,11 @@ class SweepGrid(WorkerOptions, ModelSettings, DataOptions, GridOptions, Command[
         with ResultsFile(self.results, dataset.digest) as store:
             results = run_cells(dataset, cells, store, self)
             trivial = sweeps.trivial(dataset, cells, store)
-        rows = tuple(sweeps.row(result) for result in results)
+        rows = [sweeps.row(result) for result in results]
         if all(row["error"] for row in rows):
             raise InputError(rows[0]["error"])
         about = {"source": dataset.source, "rows": len(dataset.x), "n": dataset.n, "normalise": dataset.normalise}
-        return Sweep(about, rows, trivial)
-
-    def text(self, answer: Sweep) -> str:
-        return answer.text()
+        return sweep_listing(about, rows, trivial)
 
 
 def run_cells(
@@ -162,16 +140,15 @@ def run_cells(
     from sensorsim.training import sweeps
 
     done = 0
-    bar = progress_bar("sweep", "cells")
+    with progress_bar("sweep", "cells", len(cells)) as update:
 
-    def finished(config: Config) -> None:
-        nonlocal done
-        done += 1
-        epsilon = "" if config.epsilon is None else f" eps {config.epsilon:g}"
-        bar.update(task, completed=done, description=f"{config.mechanism}{epsilon} sigma {config.sigma:g}")
+        def finished(config: Config) -> None:
+            nonlocal done
+            done += 1
+            epsilon = "" if config.epsilon is None else f" eps {config.epsilon:g}"
+            update(done, f"{config.mechanism}{epsilon} sigma {config.sigma:g}")
 
-    with bar:
-        task = bar.add_task("starting", total=len(cells))
+        update(done, "starting")
         try:
             jobs = workers.jobs or os.cpu_count() or 1
             return sweeps.run(dataset, cells, store, jobs=jobs, dask=workers.dask, finished=finished)
@@ -180,11 +157,11 @@ def run_cells(
             raise KeyboardInterrupt(safe) from None
 
 
-def _name(row: dict[str, Any]) -> str:
+def _name(row: Row) -> str:
     return f"{row['mechanism']} c={row['c']:g}" if row["c"] else str(row["mechanism"])
 
 
-def _nominal(row: dict[str, Any]) -> str:
+def _nominal(row: Row) -> str:
     return "–" if row["nominal_epsilon"] is None else f"{row['nominal_epsilon']:.6g}"
 
 
@@ -192,7 +169,7 @@ def _or_dash(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: Row) -> list[str]:
     """Return the cells of a row, without scores where there are none."""
     head = [_name(row), row["trust"] or "–", _nominal(row)]
     if row["error"]:
@@ -204,7 +181,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [*head, *(["–", "", "–", "–"] if row["diverged"] else scores), *tail]
 
 
-def _problem(row: dict[str, Any]) -> str:
+def _problem(row: Row) -> str:
     """Say why a row has no scores; empty where it has."""
     where = f"{_name(row)} at epsilon {_nominal(row)}"
     if row["error"]:

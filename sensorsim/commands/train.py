@@ -1,7 +1,8 @@
 """`sensorsim train`: one model, saved with its privacy statement and with nothing that was measured on raw records."""
 
 import os
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,13 @@ from sensorsim._util.option_kinds import ENCODERS, FILE, MECHANISM, MODEL, Sever
 from sensorsim._util.terminal import columns, counted, fold
 from sensorsim.commands.declare import Command, option, options_of
 from sensorsim.commands.noise import NOISE_TABLE, proved_table
-from sensorsim.commands.training_options import DataOptions, known_mechanism
+from sensorsim.commands.training_options import DataOptions, known_mechanism, settings_of
 from sensorsim.datasets import TRAINING, column_names
 from sensorsim.mechanisms import names
 from sensorsim.noise.certificate import format_epsilon_column
 from sensorsim.training.config import Config, ModelSettings, check_settings, idle_settings
 
 if TYPE_CHECKING:
-    from sensorsim.datasets.public_ranges import Range
     from sensorsim.noise.noise_table import NoiseTable
     from sensorsim.training.model_files import Model
 
@@ -31,7 +31,7 @@ NOT_PRIVATE = "How well it does, `sensorsim evaluate` says: it reads raw records
 
 @dataclass(frozen=True)
 class TrainModel(ModelSettings, DataOptions, Command["Model"]):
-    """It says what its epsilon is and what that covers. Mechanisms that release (sketch, sampled, release) see no
+    """State what its epsilon is and what that covers. Mechanisms that release (sketch, sampled, release) see no
     record: a model of the sensor releases each one once, and the model is made of that. With --packets it is made of
     what real sensors have sent, in the same way.
     """
@@ -70,17 +70,13 @@ sensorsim train --packets week12.json \\
     @property
     def config(self) -> Config:
         """Return the configuration that the options describe."""
-        known = options_of(type(self)).keys()
-        given = {each.name: getattr(self, each.name) for each in fields(Config) if each.name in known}
-        return Config(**{**given, "mechanism": known_mechanism(self.mechanism), "runs": 1})
+        return Config(**settings_of(self) | {"mechanism": known_mechanism(self.mechanism), "runs": 1})
 
-    def without_effect(self) -> dict[str, str]:
+    def without_effect(self) -> Mapping[str, str]:
         if self.of_packets:
             settled = "it is settled by the packets or by the estimator"
             return {name: settled for name in options_of(type(self)) if name not in WITH_PACKETS}
-        known = options_of(type(self)).keys()
-        found = idle_settings([known_mechanism(self.mechanism)], self.config)
-        return {name: why for name, why in found.items() if name in known}
+        return idle_settings([known_mechanism(self.mechanism)], self.config)
 
     def run(self) -> "Model":
         from sensorsim.training.model_files import check_paths, write_model
@@ -113,6 +109,7 @@ sensorsim train --packets week12.json \\
             raise InputError("--packets and --table go together: packets, and the table of the sensors that sent them.")
         if (self.sketch is None) != (not self.sketch_packets):
             raise InputError("--sketch and --sketch-packets go together: a sketch, and packets that went through it.")
+        from sensorsim.datasets.public_ranges import ranges_for
         from sensorsim.device.sketch_file import read_sketch
         from sensorsim.hospital import receive
         from sensorsim.training.fitting import config_of, model_of_received
@@ -124,21 +121,16 @@ sensorsim train --packets week12.json \\
             sketched = receive(self.sketch_packets, noise, sketch=read_sketch(FilePath(self.sketch)))
         chosen: dict[str, Any] = {name: getattr(self, name) for name in ("m", "l", "bias", "map", "sigma")}
         config = config_of(received, sketched, **chosen)
-        given = column_names(self.columns)
-        found = given or tuple(f"feature{place}" for place in range(received.table.features))
-        with progress.step("training"):
-            return model_of_received(received, sketched, config, found, self._ranges(found, given is not None))
-
-    def _ranges(self, found: tuple[str, ...], named: bool) -> "tuple[Range, ...] | None":
-        """Return the ranges of a file, or ready ones for columns that are named; None where neither is there."""
-        from sensorsim.datasets.public_ranges import ranges_for
-
-        if self.ranges is not None:
-            return ranges_for(found, self.ranges)
+        named = column_names(self.columns)
+        names = named or tuple(f"feature{place}" for place in range(received.table.features))
         try:
-            return ranges_for(found) if named else None
+            ranges = ranges_for(names, self.ranges) if named or self.ranges else None
         except InputError:
-            return None  # the answer then says that readings stay on 0 … 1
+            if self.ranges:
+                raise
+            ranges = None  # the answer says that readings stay on 0 … 1
+        with progress.step("training"):
+            return model_of_received(received, sketched, config, names, ranges)
 
     def text(self, answer: "Model") -> str:
         """Return the statement for a terminal. No accuracy: that is evaluate's."""

@@ -1,7 +1,7 @@
 """Options that train, evaluate, sweep, figures and fleet share: records, axes of a grid, processes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,12 @@ def known_mechanism(word: str) -> str:
     return mechanism.name
 
 
+def settings_of(command: Any, *without: str) -> dict[str, Any]:
+    """Return the values of a command's options that are settings of a training run, all but those named."""
+    names = [each.name for each in fields(Config) if hasattr(command, each.name) and each.name not in without]
+    return {name: getattr(command, name) for name in names}
+
+
 class Numbers(Kind):
     """Numbers between commas, or a range first:last:step; in Python also a number or a sequence. Each is of `each`."""
 
@@ -69,9 +75,8 @@ class Numbers(Kind):
                 raise ValueError
             count = int((last - first) / step + 1e-9) + 1
         except (ValueError, OverflowError):
-            raise InputError(
-                f"{label} {text} cannot be read; give numbers like 0.1,0.2 or a range first:last:step like 0:2.5:0.25."
-            ) from None
+            allowed = "numbers like 0.1,0.2 or a range first:last:step like 0:2.5:0.25"
+            raise InputError(f"{label} {text} cannot be read; give {allowed}.") from None
         if count > MOST_VALUES:
             raise InputError(f"{label} {text} is {count} values; give at most {MOST_VALUES}, with a larger step.")
         return [round(first + place * step, 12) for place in range(count)]
@@ -99,10 +104,7 @@ class RecordOptions:
 
     data: str | None = option(None, FILE, "CSV or Parquet of records, a row each.", default_text="the synthetic set")
     person: str | None = option(
-        None,
-        COLUMN,
-        "Column that names whose record it is.",
-        default_text="Id; without it, every row is a person",
+        None, COLUMN, "Column that names whose record it is.", default_text="Id; without it, every row is a person"
     )
     columns: str | Sequence[str] | None = option(
         None,
@@ -111,10 +113,7 @@ class RecordOptions:
         default_text="Fitbit's 13 numeric ones, Calories twice",
     )
     ranges: str | None = option(
-        None,
-        FILE,
-        "CSV of name,low,high,unit: public ranges of columns.",
-        default_text="`sensorsim data ranges`",
+        None, FILE, "CSV of name,low,high,unit: public ranges.", default_text="`sensorsim data ranges`"
     )
     drop_missing: bool = option(False, Flag(), "Leave out rows with an empty cell; which these are is taken as public.")
 
@@ -132,28 +131,16 @@ class DataOptions(RecordOptions):
 
     def load(self, users: int | None = None, seed: int = 0, counts: bool = True) -> "Dataset":
         """Return the data set; note what was done to it, of readings only with `counts`."""
-        return chosen_records(
-            self.data,
-            self.m if users is None else users,
-            self.columns,
-            self.person,
-            self.ranges,
-            self.normalise,
-            self.drop_missing,
-            seed=seed,
-            needs=TRAINING,
-            counts=counts,
-            told=tell,
-        )
+        split = self.m if users is None else users
+        read = self.columns, self.person, self.ranges, self.normalise, self.drop_missing
+        return chosen_records(self.data, split, *read, seed=seed, needs=TRAINING, counts=counts, told=tell)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
     """Where the work is done."""
 
-    jobs: int | None = option(
-        None, Whole(1, MOST_JOBS), "Processes or threads.", default_text="the processors of this machine"
-    )
+    jobs: int | None = option(None, Whole(1, MOST_JOBS), "Processes or threads.", default_text="all processors")
     dask: str | None = option(None, Address(), "Run on this Dask cluster, as in tcp://127.0.0.1:8786.")
 
 
@@ -164,8 +151,4 @@ class GridOptions:
     epsilon: Axis = option("0.1,0.2,0.4,0.8,1.6,3.2,6.4", Numbers(), "Nominal budgets per record.")
     sigma: Axis = option("0,5", Numbers(), "Environmental noise on the inputs.")
     runs: int = option_of(Config, "runs")
-    seed: int = option(
-        0,
-        Whole(0, MOST_SEED),
-        "Seed of the split and of every draw, so that a run can go on: reproducible, so not private.",
-    )
+    seed: int = option(0, Whole(0, MOST_SEED), "Seed of the split and of every draw: reproducible, so not private.")

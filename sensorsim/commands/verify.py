@@ -20,10 +20,10 @@ from sensorsim._util.option_kinds import (
     split_names,
 )
 from sensorsim._util.terminal import columns, fold, table, widest
-from sensorsim.commands.declare import Command, option
+from sensorsim.commands.declare import Also, Command, option
 
 if TYPE_CHECKING:
-    from sensorsim.commands.locks import Locks
+    from sensorsim.commands.lock_file import Taken
     from sensorsim.verification.binary import BinaryReport
     from sensorsim.verification.kernel_timing import KernelResult
     from sensorsim.verification.verification import Verification
@@ -81,6 +81,7 @@ class Verify(Command["Verification | BinaryReport"]):
 
     example = "sensorsim verify firmware/privacy --target host,cortex-m0plus"
     lockable = True
+    holds = "passed"
 
     folder: Path_ | None = option(None, FOLDER, "The package.", argument=True, lock="ask")
     target: str | Sequence[str] = option(
@@ -91,9 +92,7 @@ class Verify(Command["Verification | BinaryReport"]):
     random_host: int = option(1_000_000, Whole(1, MOST_ON_HOST), "Random vectors for each kernel on the host.")
     random_core: int = option(10_000, Whole(1, MOST_ON_CORE), "Random vectors for each kernel on each core.")
     seed: int = option(0, Whole(0), "Of the random vectors.")
-    trust: bool = option(
-        False, Flag(), "Run Python of the package where a kernel uses a primitive that it declares.", lock="ask"
-    )
+    trust: bool = option(False, Flag(), "Run Python of the package where a kernel's primitive needs it.", lock="ask")
     jobs: int | None = option(
         None,
         Whole(0, 64),
@@ -105,7 +104,7 @@ class Verify(Command["Verification | BinaryReport"]):
     )
     elf: Path_ | None = option(None, FILE, "A linked image of yours, proved as it is.", lock="ask")
     manifest: Path_ | None = option(
-        None, FILE, "Of the package that the image was built from: its MANIFEST.json.", lock="ask"
+        None, FILE, "MANIFEST.json of the package that the image was built from.", lock="ask"
     )
     symbol: Sequence[str] = option(
         (),
@@ -122,24 +121,10 @@ class Verify(Command["Verification | BinaryReport"]):
         return {"jobs": "a build of yours is proved in one process"} if own else {}
 
     def run(self) -> "Verification | BinaryReport":
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from sensorsim.commands.outputs import progress_bar
 
-        from sensorsim.commands.outputs import bar
-
-        if self.progress is not None:
-            return self._run(self.progress)
-        shown = (TextColumn("verify"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        display = bar(*shown, TimeElapsedColumn())
-        task = display.add_task("", total=None)
-
-        def show(what: str, step: int, steps: int) -> None:
-            display.start()  # with the first step: a question that is refused leaves no line
-            display.update(task, description=what, completed=step, total=steps)
-
-        try:
-            return self._run(show)
-        finally:
-            display.stop()
+        with progress_bar("verify", transient=True) as update:
+            return self._run(self.progress or (lambda what, step, steps: update(step, what, steps)))
 
     def _run(self, progress: Callable[[str, int, int], None]) -> "Verification | BinaryReport":
         from sensorsim.machine.targets import HOST, TARGETS
@@ -181,15 +166,10 @@ class Verify(Command["Verification | BinaryReport"]):
 
         return binary_text(answer) if isinstance(answer, BinaryReport) else _text(answer)
 
-    def exit_code(self, answer: "Verification | BinaryReport") -> int:
-        return 0 if answer.passed else 1
-
-    def settle(self, locks: "Locks", answer: "Verification | BinaryReport") -> None:
+    def figures(self, answer: "Verification | BinaryReport", also: Also) -> "Taken":
         from sensorsim.commands.locked_figures import of_verify
 
-        data = answer.to_dict()
-        kernels = [result["kernel"] for result in data.get("results", ())]
-        locks.settle(lambda: of_verify(data), data["passed"], kernels)
+        return of_verify(answer.to_dict())
 
 
 def wrapped(text: str, lead: str = "") -> list[str]:
@@ -198,23 +178,24 @@ def wrapped(text: str, lead: str = "") -> list[str]:
 
 
 def _text(report: "Verification") -> str:
-    lines = [
-        f"{report.folder}: {'every proof holds' if report.passed else 'FAILED'}",
-        *wrapped(f"Compiled with {report.compiler}, {report.flags}"),
-    ]
+    lines = [f"{report.folder}: {'every proof holds' if report.passed else 'FAILED'}"]
+    lines += wrapped(f"Compiled with {report.compiler}, {report.flags}")
     if report.gcc:
         lines += wrapped(f"No warning from it, nor from {report.gcc}")
-    lines += ["", "Proved just now" if report.passed else "Proved just now, or not"]
-    width = max(len(proof.name) for proof in report.proofs)
-    for proof in report.proofs:
-        lead = f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  "
-        lines += wrapped(proof.detail, lead)
-    for text in report.left_out:
-        lines += wrapped(f"Not proved: {text}", "  ")
+    lines += ["", "Proved just now" if report.passed else "Proved just now, or not", *_proof_lines(report)]
     for kernel in dict.fromkeys(result.kernel for result in report.results):
         results = [result for result in report.results if result.kernel == kernel]
         lines += ["", *_kernel_lines(kernel, results)]
     return "\n".join(lines)
+
+
+def _proof_lines(report: "Verification | BinaryReport") -> list[str]:
+    """Return every proof with its verdict, and what was not proved."""
+    width = max(len(proof.name) for proof in report.proofs)
+    lines = []
+    for proof in report.proofs:
+        lines += wrapped(proof.detail, f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  ")
+    return lines + [line for text in report.left_out for line in wrapped(f"Not proved: {text}", "  ")]
 
 
 def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
@@ -229,7 +210,10 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
     timed = [[result.target, *timing_cells(result)] for result in results if result.sequences is not None]
     if timed:
         made = table(["on", *TIMING_HEAD], timed, width, folded=(TIMING_HEAD[-1], 24))
-        lines += made if widest(made) <= width else _stacked(timed)
+        if widest(made) > width:  # one below the other, where the cells do not fit side by side
+            texts = ((on, [": ".join(pair) for pair in zip(TIMING_HEAD, cells, strict=True)]) for on, *cells in timed)
+            made = [line for on, parts in texts for line in wrapped(f"{on}  {'; '.join(parts)}", " ")]
+        lines += made
     for result in results:
         if result.runtime:
             lines += wrapped(f"{result.target}: linked from the compiler's runtime: {', '.join(result.runtime)}", "  ")
@@ -238,17 +222,6 @@ def _kernel_lines(kernel: str, results: list["KernelResult"]) -> list[str]:
                 lines += wrapped(f"{result.target}: {note}", "  ")
         lines += [part for line in timing_lines(result) for part in wrapped(line, "  ")]
     return lines
-
-
-def _stacked(timed: list[list[str]]) -> list[str]:
-    """Return the cells of the second table one after the other, where they do not fit side by side."""
-    from sensorsim.verification.kernel_timing import TIMING_HEAD
-
-    said = (
-        (target, "; ".join(f"{head}: {cell}" for head, cell in zip(TIMING_HEAD, cells, strict=True)))
-        for target, *cells in timed
-    )
-    return [line for target, text in said for line in wrapped(f"{target}  {text}", " ")]
 
 
 def _cells(result: "KernelResult") -> list[str]:
@@ -268,23 +241,14 @@ def binary_text(report: "BinaryReport") -> str:
     lines = [f"{report.image}: {verdict}", f"Package {report.folder}, on {report.target}"]
     if report.compiler:
         lines += wrapped(f"Compiled with {report.compiler}, {report.flags}")
-    lines += wrapped(_sizes(report))
-    width = max(len(proof.name) for proof in report.proofs)
-    for proof in report.proofs:
-        lines += wrapped(proof.detail, f"  {proof.name:<{width}}  {'yes' if proof.passed else 'NO '}  ")
-    for text in report.left_out:
-        lines += wrapped(f"Not proved: {text}", "  ")
+    whole = f"The whole image takes {report.flash_bytes} bytes of flash and {report.ram_bytes} of RAM"
+    if report.own_bytes and report.calls:
+        whole += f"; the sensor {report.own_bytes} of flash, and {report.calls.state_bytes} of RAM for its state"
+    lines += [*wrapped(whole), *_proof_lines(report)]
     lines += [line for note in report.notes for line in wrapped(note, "  ")]
     if report.absent:
         lines += wrapped(f"not in the image: {', '.join(report.absent)}", "  ")
     return "\n".join([*lines, *_table(report)])
-
-
-def _sizes(report: "BinaryReport") -> str:
-    text = f"The whole image takes {report.flash_bytes} bytes of flash and {report.ram_bytes} of RAM"
-    if report.own_bytes and report.calls:
-        text += f"; the sensor {report.own_bytes} of flash, and {report.calls.state_bytes} of RAM for its state"
-    return text
 
 
 def _table(report: "BinaryReport") -> list[str]:

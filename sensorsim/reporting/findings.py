@@ -13,7 +13,7 @@ from itertools import chain, product
 from math import isfinite
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.resumable import read_still
@@ -40,7 +40,6 @@ PROGRAMS = ("sensorsim", "numpy", "scipy")
 COMPARED = ("features", "epsilon", "mechanism")
 RELEASE = "release"  # the call of a sensor whose cost is shown
 MOST_CHARACTERS = 1000  # of a command or a reason that a manifest states
-MOST_BYTES_OF_CODE = 1 << 40
 CERTIFIED = ("epsilon_record", "delta_record", "neighbours")  # the part of a certificate that the page shows
 
 
@@ -91,8 +90,7 @@ class Setting:
         return asdict(self) | {"epsilon": [float(one) for one in self.epsilon], "mechanism": list(self.mechanism)}
 
 
-@dataclass(frozen=True)
-class InputFile:
+class InputFile(NamedTuple):
     """A file that was read: the option that named it, its name without folders, and its SHA-256."""
 
     option: str
@@ -100,8 +98,7 @@ class InputFile:
     sha256: str
 
 
-@dataclass(frozen=True)
-class CompiledCore:
+class CompiledCore(NamedTuple):
     """Sizes of a sensor, or of one kernel, compiled for one core; None where the manifest has no figure."""
 
     core: str
@@ -114,8 +111,7 @@ class CompiledCore:
     ram: float | None = None
 
 
-@dataclass(frozen=True)
-class PackageFacts:
+class PackageFacts(NamedTuple):
     """Contents of a C package whose files have the hashes of its manifest."""
 
     name: str
@@ -158,9 +154,13 @@ class Findings:
     @cached_property
     def settings(self) -> dict[str, Setting]:
         """The setting of each part by its name, the plan's first. Numbers of different settings are never mixed."""
-        request, table = self.request, self.plan.table
+
+        def of_table(of: str, features: int, table: "NoiseTable", records: str) -> Setting:
+            return Setting(of, features, (table.epsilon,), ("sampled" if table.sampled else "release",), records)
+
+        request = self.request
         records = f"{counted(request.records_per_day, 'record')} a day of {counted(request.devices, 'device')}"
-        found = [Setting("the plan", self.plan.asked.n, (table.epsilon,), _mechanism(table), records)]
+        found = [of_table("the plan", self.plan.asked.n, self.plan.table, records)]
         if self.sweep is not None:
             cells = self.sweep.cells
             nominal = sorted({one.nominal_epsilon for one in cells if one.nominal_epsilon is not None})
@@ -169,18 +169,12 @@ class Findings:
             epsilons = tuple(Decimal(str(one)) for one in nominal)
             found.append(Setting("the sweep", self.sweep.n, epsilons, names, records))
         if self.fleet is not None:
-            chosen, table = self.fleet.settings, self.fleet.settings.firmware.table
-            made = self.fleet.counts.outcome("records")
+            chosen, made = self.fleet.settings, self.fleet.counts.outcome("records")
             records = f"{counted(made, 'record')} of {counted(chosen.devices, 'device')}"
-            found.append(Setting("the fleet", len(chosen.people.columns), (table.epsilon,), _mechanism(table), records))
+            found.append(of_table("the fleet", len(chosen.people.columns), chosen.firmware.table, records))
         if self.package is not None and self.package.table is not None:
-            table = self.package.table
-            found.append(Setting("the package", table.features, (table.epsilon,), _mechanism(table), "no records"))
+            found.append(of_table("the package", self.package.table.features, self.package.table, "no records"))
         return {one.of: one for one in found}
-
-
-def _mechanism(table: "NoiseTable") -> tuple[str, ...]:
-    return ("sampled" if table.sampled else "release",)
 
 
 def compute_findings(request: ReportRequest, progress: Progress = lambda text: None) -> Findings:
@@ -276,9 +270,8 @@ class InputReader:
         """Read the results file of a sweep."""
         from sensorsim.training.results_file import MOST_BYTES, OPTION, stored_sweep
 
-        if path is None:
-            return None
-        return stored_sweep(_file_name(path), self._content(OPTION, path, MOST_BYTES, "the results file of a sweep"))
+        content = self._content(OPTION, path, MOST_BYTES, "the results file of a sweep")
+        return None if path is None else stored_sweep(_file_name(path), content)
 
     def fleet(self, path: PathName | None, tables: "list[NoiseTable]", every: int) -> "FleetResult | None":
         """Read the file of a fleet. Its noise table is looked up in `tables`, then among those that ship."""
@@ -297,10 +290,8 @@ class InputReader:
         """Read a noise table."""
         from sensorsim.noise.table_file import MOST_BYTES, parse_table
 
-        if path is None:
-            return None
         content = self._content("--noise", path, MOST_BYTES, "the path of a noise table")
-        return parse_table(content, brief(_file_name(path)))
+        return None if path is None else parse_table(content, brief(_file_name(path)))
 
     def board(self, chip: str | None) -> None:
         """List the files of a board that is not one of those that ship."""
@@ -331,17 +322,18 @@ class InputReader:
             why = f"{name} has a manifest that no export writes ({brief(error)})"
             raise InputError(f"{why}; export the package again.") from None
 
-    def _content(self, option: str, path: PathName, most: int, expected: str) -> bytes:
+    def _content(self, option: str, path: PathName | None, most: int, expected: str) -> bytes:
         """Read and list a file of at most `most` bytes; raise InputError, which asks for `expected`, if that fails."""
+        if path is None:
+            return b""
         name = _file_name(path)
         try:
             content = read_still(path, most)
-        except OSError as error:
-            raise InputError(f"cannot read {brief(name)}: {error.strerror}; give {expected}.") from None
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{brief(name)} is not the path of a file; give {expected}.") from None
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is not the path of a file"
+            raise InputError(f"cannot read {brief(name)}: {why}; give {expected}.") from None
         self.files.append(InputFile(option, name, hashlib.sha256(content).hexdigest()))
         return content
 
@@ -358,8 +350,7 @@ def package_facts(package: "Package") -> PackageFacts:
     manifest, sizes, sensor = package.manifest, package.manifest["sizes"], package.manifest.get("sensor")
     budget = ""
     if sensor is not None:
-        days = counted(int(_size(sensor["budget_days"])), "day")
-        budget = f"epsilon {brief(sensor['budget_epsilon'])} in {days}"
+        budget = f"epsilon {brief(sensor['budget_epsilon'])} in {counted(int(_size(sensor['budget_days'])), 'day')}"
     return PackageFacts(
         package.folder.resolve().name,
         brief(manifest["command"], MOST_CHARACTERS),
@@ -403,7 +394,7 @@ def _compiled_cores(sizes: Any) -> Iterator[CompiledCore]:
 
 
 def _size(value: Any) -> float:
-    """Return a size or cost of a manifest; raise ValueError if it is no number."""
-    if type(value) not in (int, float) or not isfinite(value) or not 0 <= value < MOST_BYTES_OF_CODE:
+    """Return a size or cost of a manifest; raise ValueError if it is no finite number."""
+    if not isfinite(value):
         raise ValueError("a size")
     return float(value)

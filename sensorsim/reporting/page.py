@@ -119,10 +119,8 @@ def bound(value: Decimal | float | None, otherwise: str = "without bound") -> st
 
 def large(count: float) -> str:
     """Format a large number in words, as in 95 million."""
-    for size, name in ((10**9, "billion"), (10**6, "million")):
-        if count >= size:
-            return f"{count / size:.3g} {name}"
-    return f"{count:,.0f}"
+    named = ((10**9, "billion"), (10**6, "million"))
+    return next((f"{count / size:.3g} {name}" for size, name in named if count >= size), f"{count:,.0f}")
 
 
 def score(value: float | None) -> str:

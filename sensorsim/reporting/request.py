@@ -3,8 +3,8 @@
 import shlex
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING
 
 from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import (
@@ -46,15 +46,11 @@ class ReportRequest:
     chip: str | None = option_of(Asked, "chip")
     radio: str = option_of(Asked, "radio")
     battery_mah: float = option_of(
-        Asked, "battery_mah", default=COIN_CELL_MAH, help="A battery that the records are paid from."
+        Asked, "battery_mah", default=COIN_CELL_MAH, help="A battery that records are paid from."
     )
     sweep: PathName | None = option(None, FILE, "Results of `sensorsim sweep`: accuracies beside trivial predictors.")
-    package: PathName | None = option(
-        None, FOLDER, "A package of `sensorsim export`: its sizes, its table proved again."
-    )
-    fleet: PathName | None = option(
-        None, FILE, "What `sensorsim fleet --out` wrote: estimates, and how many intervals hold."
-    )
+    package: PathName | None = option(None, FOLDER, "A package of `sensorsim export`: sizes, its table proved again.")
+    fleet: PathName | None = option(None, FILE, "What `sensorsim fleet --out` wrote: estimates and coverage.")
     noise: PathName | None = option(None, TABLE, "Take this noise table in place of the best one.")
     claims: bool = option(True, Flag("no-claims"), "Recompute the claims too.")
 
@@ -71,15 +67,10 @@ class ReportRequest:
     def options(self, *names: str) -> str:
         """Return options as a shell takes them, each after a space; leave out those without a value."""
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return "".join(f" --{name.replace('_', '-')} {shlex.quote(_as_text(value))}" for name, value in given.items())
+        texts = {name: str(value).removesuffix(".0" * isinstance(value, float)) for name, value in given.items()}
+        return "".join(f" --{name.replace('_', '-')} {shlex.quote(text)}" for name, text in texts.items())
 
     def changed_options(self, *names: str) -> str:
         """Return the options of `names` whose value is not the default; without names, of all but `claims`."""
         chosen = names or [field.name for field in fields(self) if field.name != "claims"]
         return self.options(*(name for name in chosen if getattr(self, name) != getattr(ReportRequest, name)))
-
-
-def _as_text(value: Any) -> str:
-    """Return an option's value as text: a path as it is, a whole float without its fraction."""
-    text = fspath(value) if isinstance(value, PathLike) else str(value)
-    return text.removesuffix(".0") if isinstance(value, float) else text

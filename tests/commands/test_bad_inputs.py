@@ -134,18 +134,10 @@ def check_link(name: str, option: str, folder: Path, capsys: pytest.CaptureFixtu
     assert all(seen(folder)[path] == content for path, content in before.items() if path not in others)
 
 
-@pytest.mark.parametrize(("name", "option"), [one for one in WRITTEN if one[0] in QUICK])
+@pytest.mark.parametrize(
+    ("name", "option"), [pytest.param(*one, marks=[] if one[0] in QUICK else pytest.mark.slow) for one in WRITTEN]
+)
 def test_a_link_stays_a_link(
-    name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    furnish(tmp_path)
-    check_link(name, option, tmp_path, capsys)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "option"), [one for one in WRITTEN if one[0] not in QUICK])
-def test_every_link_stays_a_link(
     name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -158,15 +150,6 @@ def test_every_link_stays_a_link(
 
 def test_the_same_line_without_its_fault_holds(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What a bad value stands in is not refused for another reason."""
-    for name in (
-        "cost",
-        "cpus check",
-        "cpus show",
-        "sensitivity",
-        "data ranges",
-        "noise check",
-        "noise show",
-        "kernel",
-    ):
+    for name in ("cost", "cpus check", "cpus show", "sensitivity", "data ranges", "noise check", "kernel"):
         code, out, _ = run(capsys, *line(name, HOLDS[name]))
         assert code == 0 and out, name

@@ -17,8 +17,6 @@ from sensorsim._util.errors import InputError
 from sensorsim._util.option_kinds import Flag, Output
 from sensorsim.commands import COMMANDS
 from sensorsim.commands.declare import options_of
-from sensorsim.commands.lock_file import Figure, Lock, Taken
-from sensorsim.commands.locks import Locks
 from sensorsim.fleets.fleet_file import FleetFile
 from sensorsim.training.results_file import ResultsFile
 
@@ -137,36 +135,13 @@ def test_a_wrong_ending_is_refused(program: Program) -> None:
 
 
 LATE = (
-    "figures --out drawn --data missing.csv",
-    "figures --out drawn --data words.txt --runs 1",
-    "figures --out drawn --epsilon -1",
-    "figures --out drawn --records-epsilon -1",
-    "figures --out drawn --records-runs 0",
-    "figures --out drawn --runs 0",
-    "train --epsilon -1",
-    "train --epsilon nan",
-    "train --l 0",
-    "train --m 0",
-    "train --mechanism dpsgd --lr 0",
-    "train --mechanism dpsgd --epochs -1",
-    "train --data missing.csv",
-    "train --mechanism dpsgd --clip 1e300",
-    "export --out /",
-    "kernel mine.py:twice --c /",
-    "sweep --epsilon -1",
-    "sweep --epsilon 0,-1",
-    "sweep --epsilon x",
-    "sweep --sigma -1",
-    "sweep --c -1 --mechanism spof",
-    "sweep --runs 0",
-    "sweep --data missing.csv",
-    "cost --level machine --cpu cortex-m4,nope",
-    "kernel spof --cpu k7,nope",
-    "kernel spof --verify host,nope",
-    "fleet --devices 0 --days 2 --noise table.txt --out f.sqlite",
+    *("figures --out drawn --data missing.csv", "figures --out drawn --data words.txt --runs 1"),
+    *("figures --out drawn --epsilon -1", "figures --out drawn --records-epsilon -1"),
+    *("train --epsilon -1", "train --mechanism dpsgd --lr 0", "train --data missing.csv", "export --out /"),
+    *("train --mechanism dpsgd --clip 1e300", "sweep --epsilon 0,-1", "sweep --c -1 --mechanism spof"),
+    *("sweep --data missing.csv", "kernel mine.py:twice --c /", "kernel spof --cpu k7,nope"),
+    *("kernel spof --verify host,nope", "cost --level machine --cpu cortex-m4,nope"),
     "fleet --devices 2 --days 0 --noise table.txt --out f.sqlite",
-    "receive x0.hex --table table.txt --write-sketch s.json --root 1e300",
-    "receive x0.hex --table table.txt --write-sketch s.json --root nan",
     "receive x0.hex --table table.txt --write-sketch s.json --root 0.1",
     "receive x0.hex --table table.txt --write-sketch s.json --direction-bits 17",
 )
@@ -281,26 +256,3 @@ def test_a_fleet_on_a_full_disk(program: Program, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InputError, match="No space left"), FleetFile(tmp_path / "f.sqlite", settings, 1) as kept:
         kept.claim()
     assert not list(tmp_path.iterdir())
-
-
-# ---- locks
-
-
-def test_a_lock_of_another_kernel_is_a_wrong_question() -> None:
-    locks = Locks("kernel", COMMANDS["kernel"].load(), None, "k.lock", "table")
-    locks.old = Lock("kernel", {}, Taken({"spof.spof/ranges/proved": Figure(True)}, {}))
-    with pytest.raises(InputError, match=r"a lock of spof\.spof, not of crc\.crc16") as caught:
-        locks.settle(lambda: Taken({}, {}), kernels=["crc.crc16"])
-    assert getattr(caught.value, "exit_code", 2) == 2
-    with pytest.raises(SystemExit) as end:  # a kernel that was removed is a change
-        locks.settle(lambda: Taken({}, {}), kernels=["spof.spof", "spof.other"])
-    assert end.value.code == 1
-
-
-@pytest.mark.slow
-def test_a_kernel_is_checked_with_its_own_lock(program: Program, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.chdir(program.folder)
-    assert run(capsys, "kernel", "mine.py:twice", "--lock", "k.lock")[0] == 0
-    code, out, said = run(capsys, "kernel", "crc32", "--check", "k.lock")
-    assert (code, out) == (2, "") and "a lock of mine.twice" in said
-    assert run(capsys, "kernel", "mine.py:twice", "--check", "k.lock")[0] == 0

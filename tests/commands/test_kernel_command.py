@@ -1,5 +1,7 @@
 """`sensorsim kernel`: a stranger's file from the outside, as the page on kernels shows it."""
 
+import csv
+import io
 import json
 import re
 import subprocess
@@ -23,6 +25,8 @@ HEAD = """from sensorsim.language import *
 BYTE = Q('byte', 'u32', 0, 0, 255, '')
 SECRET = Q('s', 'u32', 0, 0, 255, '', secret=True)
 """
+PAST = f"{HEAD}N = Length('n', 1, 9, '')\n@kernel()\ndef past(x: BYTE['n'], n: N) -> BYTE:\n    return x[n]\n"
+LEAK = f"{HEAD}@kernel()\ndef leak(x: SECRET) -> BYTE:\n    if geu(x, 9):\n        return u32(1)\n    return u32(0)\n"
 WORDS = """from sensorsim.language import Q, kernel
 
 WORD = Q('w', 'u32', 0, 0, 2**32 - 1, '')
@@ -99,25 +103,13 @@ def test_the_whole_answer_as_json(outside):
     assert one["formula"]["MUL"] == "4count - 12"
     assert one["counts"]["filter"] == {"MUL": 68}
     assert set(one["cost"]) == {"k7", "cortex-m0plus"}
-    for price in one["cost"].values():
+    for cpu, price in one["cost"].items():
         assert {"unit", "width", "signed", "accounting", "typical", "min", "max", "formula"} <= price.keys()
-        assert price["typical"] == sum(
-            row["total"] for row in csv_rows("smooth.py:smooth", "--at", "count=20", "--cpu", cpu_of(price, one))
-        )
+        words = ["smooth.py:smooth", "--at", "count=20", "--cpu", cpu, "--format", "csv"]
+        rows = csv.DictReader(io.StringIO(kernel(*words).stdout))
+        assert price["typical"] == sum(float(row["total"]) for row in rows)
     assert one["ranges"]["proved"] and one["ranges"]["result"] == [-32768, 32767]
     assert one["secrecy"]["proved"] and one["secrecy"]["secrets"] == ["sample"]
-
-
-def cpu_of(price, one):
-    return next(name for name, other in one["cost"].items() if other is price)
-
-
-def csv_rows(*words):
-    import csv
-    import io
-
-    rows = list(csv.DictReader(io.StringIO(kernel(*words, "--format", "csv").stdout)))
-    return [{**row, "total": float(row["total"])} for row in rows]
 
 
 def test_both_kernels_of_a_file_and_one_that_ships(outside):
@@ -128,11 +120,9 @@ def test_both_kernels_of_a_file_and_one_that_ships(outside):
     assert list(answer("sampled")) == ["rows_search.sampled_rows_search_one"]  # a mechanism's name is understood too
 
 
-def test_what_is_not_proved_is_exit_1_with_its_line(tmp_path):
+def test_what_is_not_proved_is_exit_1_with_its_line_and_no_c_is_written(tmp_path, capsys):
     file = tmp_path / "past.py"
-    file.write_text(
-        HEAD + "N = Length('n', 1, 9, '')\n@kernel()\ndef past(x: BYTE['n'], n: N) -> BYTE:\n    return x[n]\n"
-    )
+    file.write_text(PAST)
     done = kernel(str(file), "--format", "json")
     found = json.loads(done.stdout)["kernels"]["past.past"]
     assert done.exit_code == 1
@@ -140,13 +130,13 @@ def test_what_is_not_proved_is_exit_1_with_its_line(tmp_path):
     assert (found["ranges"]["error"]["file"], found["ranges"]["error"]["line"]) == ("past.py", 8)
     assert found["cost"]["k7"]["typical"] is None  # what was not counted does not cost nothing
     assert kernel(str(file)).exit_code == 1
+    assert "proved kernels only" in refused(capsys, str(file), "--c", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_leak_is_exit_1_with_its_line(tmp_path):
     file = tmp_path / "leak.py"
-    file.write_text(
-        HEAD + "@kernel()\ndef leak(x: SECRET) -> BYTE:\n    if geu(x, 9):\n        return u32(1)\n    return u32(0)\n"
-    )
+    file.write_text(LEAK)
     done = kernel(str(file), "--format", "json")
     found = json.loads(done.stdout)["kernels"]["leak.leak"]["secrecy"]
     assert done.exit_code == 1
@@ -185,15 +175,6 @@ def test_bad_questions(words, outside, capsys):
     assert sorted(outside.iterdir()) == before
 
 
-def test_c_is_written_of_proved_kernels_only(tmp_path, capsys):
-    file = tmp_path / "past.py"
-    file.write_text(
-        HEAD + "N = Length('n', 1, 9, '')\n@kernel()\ndef past(x: BYTE['n'], n: N) -> BYTE:\n    return x[n]\n"
-    )
-    assert "proved kernels only" in refused(capsys, str(file), "--c", str(tmp_path / "out"))
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 def test_the_package_it_writes_is_one_that_verify_takes(outside):
     assert kernel("smooth.py:smooth", "--c", "package").exit_code == 0
@@ -203,9 +184,7 @@ def test_the_package_it_writes_is_one_that_verify_takes(outside):
 
 @pytest.mark.slow
 def test_a_package_of_a_kernel_that_leaks_says_so(outside):
-    Path("leak.py").write_text(
-        HEAD + "@kernel()\ndef leak(x: SECRET) -> BYTE:\n    if geu(x, 9):\n        return u32(1)\n    return u32(0)\n"
-    )
+    Path("leak.py").write_text(LEAK)
     said = "Not proved: secrecy of leak, for x: the branch"
     words = ["export", "--kernels", "leak.py:leak", "--out", "package"]
     assert said in CliRunner().invoke(group, words).output

@@ -11,8 +11,8 @@ import click
 import pytest
 import schemas
 from jsonschema import Draft202012Validator
-from pages import ROW, Console
-from schema_text import ENDING, FOLDER, faults, file_of, schema_of, text_of
+from pages import ROW
+from schema_text import ENDING, FOLDER, faults, file_of, text_of
 from sensorsim.tables import folder
 
 from sensorsim.commands.lock_file import Figure, Lock, Taken
@@ -70,45 +70,6 @@ def test_no_command_is_without_a_schema():
         assert any(f"{command} ".startswith(f"{words} ") for command in ROWS.values()), words
 
 
-def printed(name, words, tmp_path):
-    found = Console(tmp_path).json(f"sensorsim {words}")
-    assert faults(name, found) == []
-    return found
-
-
-def altered(value):
-    """Copies with one fault each: a key is missing, or a value is of another type."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield {other: kept for other, kept in value.items() if other != key}
-            yield from ({**value, key: wrong} for wrong in altered(inner))
-    elif isinstance(value, list):
-        yield {}
-        yield from ([*value[:-1], wrong] for item in value[-1:] for wrong in altered(item))
-    elif value is not None:
-        yield 0.5 if isinstance(value, str) else "a word"
-
-
-QUICK = {"sensitivity": "sensitivity", "claims": "claims cost-saving", "data-ranges": "data ranges"}
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_a_changed_type_and_a_missing_key_are_found(name, tmp_path):
-    found = printed(name, QUICK[name], tmp_path)
-    wrong = list(altered(found))
-    assert len(wrong) > 10
-    assert [one for one in wrong if not faults(name, one)] == []
-    assert faults(name, found | {"schema_version": version(name) + 1})
-    assert faults(name, found | {"another": 1}) == []
-
-
-def test_a_word_that_is_not_in_the_list_is_found(tmp_path):
-    found = printed("claims", "claims cost-saving", tmp_path)
-    found["claims"][0]["verdict"] = "perhaps"
-    (fault,) = faults("claims", found)
-    assert fault.startswith("claims: $.claims[0].verdict: ")
-
-
 def test_files_in_users_hands():
     lock = Lock("cost", {"n": 14, "cpu": None}, Taken({"a": Figure(1.5, "uJ"), "b": Figure(True)}, {"compiler": "c"}))
     sketch, encoder = Sketch.of([0.25, 0.5], 0.5, 4), read_encoder(folder() / "encoders" / "default.json")
@@ -116,27 +77,6 @@ def test_files_in_users_hands():
         content = json.loads(text)
         assert faults(name, content) == [], name
         assert all(faults(name, {**content, key: [["a word"]]}) for key in content), name
-
-
-SEEN = [
-    {"n": 1, "at": {"a": 1}, "of": [1, None], "word": "yes", "never": None, "late": 2},
-    {"n": 0.5, "at": {"b": 2}, "of": [], "word": None, "never": None},
-]
-
-
-def test_what_was_seen_is_merged():
-    assert schema_of(SEEN, {"at": dict, "word": ["yes", "no"], "late": float, "n": type(None)}) == {
-        "type": "object",
-        "required": ["n", "at", "of", "word", "never"],
-        "properties": {
-            "n": {"type": ["null", "number"]},
-            "at": {"type": "object", "additionalProperties": {"type": "integer"}},
-            "of": {"type": "array", "items": {"type": ["integer", "null"]}},
-            "word": {"enum": ["yes", "no", None]},
-            "never": {},
-            "late": {"type": "number"},
-        },
-    }
 
 
 @pytest.mark.slow

@@ -91,7 +91,3 @@ def test_each_number_of_a_screen_is_in_the_json(command: str, capsys: pytest.Cap
     data = json.loads(said[1])
     assert len(NUMBER.findall(said[0])) > 5
     assert without(said[0], [*leaves(data), *CASES[command](data)]) == []
-
-
-def test_a_number_that_is_missing_is_found() -> None:
-    assert without("1943 of 12,345.6 at 3.14 and 7 %", [12345.61, 0.07]) == ["1943", "3.14"]

@@ -2,10 +2,7 @@
 
 import contextlib
 import io
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -98,50 +95,3 @@ def test_any_encoding(name, encoding, furnished, monkeypatch):
     assert "\x1b" not in out + err and "\x1b" not in full
     if not any(letter not in LETTERS and ord(letter) > 127 for letter in full):
         assert out.count("?") == full.count("?")
-
-
-@pytest.mark.parametrize("name", [n for n in QUICK if "--format" in declared().get(n, {})])
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_json_loses_no_letter(name, encoding, furnished):
-    words = LINES[name][: len(name.split())], LINES[name][len(name.split()) :]
-    asked = (*words[0], "--format", "json", *words[1])
-    assert json.loads(shown(asked, encoding)[1]) == json.loads(shown(asked)[1])
-
-
-@pytest.mark.parametrize("name", ["cost", "sensitivity", "cpus show", "data ranges"])
-def test_nowhere_to_write(name, furnished):
-    """A full disk is told in a sentence; without any stdout there is nothing to tell."""
-    words = [sys.executable, "-m", "sensorsim", *LINES[name]]
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("Error: cannot write"), done
-    closed = subprocess.run(words, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(1))
-    assert (closed.returncode, closed.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("option", ["--draws", "--seed"])
-def test_an_option_that_changes_nothing_is_refused(option, furnished):
-    code, out, err = shown(["noise", "audit", "table.txt", "--samples", "words.txt", "words.txt", option, "3"])
-    assert (code, out) == (2, "") and f"{option} changes nothing here: packets of a board" in err
-
-
-@pytest.mark.parametrize("name", ["data", "noise", "cpus"])
-def test_what_a_command_does_is_not_cut_off_in_a_list(name, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", str(NARROW))
-    main([name, "--help"])
-    listed = capsys.readouterr().out.split("Commands:")[1].strip().splitlines()
-    assert len(listed) >= 2 and all(line.endswith(".") and not line.endswith("..") for line in listed)
-
-
-def test_an_epsilon_and_its_delta_stand_on_one_line():
-    from sensorsim.commands.evaluate import _persons
-
-    year = {"records_median": 1, "epsilon_median_added": 1.6, "epsilon_median": 1.6, "records_most": 365,
-            "epsilon_most_added": 584.0, "epsilon_most": 486.99}  # fmt: skip
-    said = {"spent_epsilon": 1.6, "delta": 0.0, "covers_short": "weights too", "person_delta": 1e-6, **year}
-    lines = list(_persons(said))
-    assert lines[1:] == [
-        "  the median person, 1 record: epsilon 1.60 added up, 1.60 at delta 1e-06",
-        "  who has most, 365 records: epsilon 584.00 added up, 486.99 at delta 1e-06",
-    ]
-    assert max(map(len, lines)) <= NARROW

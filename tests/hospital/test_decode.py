@@ -280,3 +280,14 @@ def test_neither_decode_nor_evaluate_loads_torch(ward, tmp_path):
     every = [[str(word) for word in words] for words in (["decode", *given], ["decode", *given, "--each"], evaluate)]
     done = subprocess.run([sys.executable, "-c", program.format(every)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_names_of_columns_are_cut_only_where_they_do_not_fit(monkeypatch):
+    from sensorsim.commands.decode import DecodedRecords, _table
+
+    monkeypatch.setenv("COLUMNS", "80")
+    few = _table(DecodedRecords(("heart rate at rest", "spo2"), ("1/min", "%"), "", lambda counts: iter(())))
+    assert few.head.split("\n")[0] == f"heart rate at rest {'spo2':>12}" and few.left_out == 0
+    assert few.row([61.0, 97.0]) == f"{'61':>18} {'97':>12}\n"
+    many = _table(DecodedRecords(("heart rate at rest",) * 7, ("",) * 7, "", lambda counts: iter(())))
+    assert many.head.split("\n")[0] == " ".join(["heart rate a"] * 6) and many.left_out == 1

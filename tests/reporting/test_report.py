@@ -201,12 +201,9 @@ def test_a_fleet_is_told_from_its_sums(seen, made):
     )
 
 
-def test_claims_say_their_verdict_in_words(seen):
-    assert seen.cells("Printed and computed values")[1][::4] == ["cost-x", "✗ does not hold"]
-
-
-def test_no_two_verdicts_have_one_mark(made):
+def test_claims_say_their_verdict_in_words_and_no_two_have_one_mark(made, seen):
     """On the page, in the terminal and in the rows of JSON and CSV."""
+    assert seen.cells("Printed and computed values")[1][::4] == ["cost-x", "✗ does not hold"]
     each = [Claim(f"c{place}", "here", "1", "2", verdict, "by hand") for place, verdict in enumerate(VERDICTS)]
     cells = Page(render_page(replace(made.findings, claims=tuple(each)))).cells("Printed and computed values")
     marks = [row[-1].removesuffix(verdict).strip() for row, verdict in zip(cells[1:], VERDICTS, strict=True)]
@@ -358,29 +355,6 @@ def test_a_bad_file_is_one_sentence_and_nothing_is_touched(option, what, tmp_pat
     assert "given" in sentence
     assert sorted(one.name for one in tmp_path.iterdir()) == (["given"] if place.exists() else [])
     assert before is None or place.read_bytes() == before
-
-
-BAD_NUMBERS = (
-    *("--n 0", "--n 5000", "--l 20", "--devices 0", "--budget-epsilon x", "--chip x", "--radio x", "--every 0"),
-    *("--battery-mah -1", "--battery-mah nan", "--records-per-day 99999", "--sweep="),
-)
-
-
-@pytest.mark.parametrize("words", BAD_NUMBERS)
-def test_bad_numbers(words, tmp_path, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["report", "--no-claims", "--out", str(tmp_path / "report.html"), *words.split()])
-    said = capsys.readouterr()
-    sentence = said.err.splitlines()[-1]
-    assert end.value.code == 2 and sentence.startswith("Error: ") and len(sentence) < 300
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_place_is_checked_before_anything_is_read(tmp_path, capsys):
-    for out in (tmp_path, tmp_path / "none" / "report.html", "/dev/null"):
-        with pytest.raises(SystemExit) as end:
-            main(["report", "--out", str(out), "--sweep", str(tmp_path / "missing")])
-        assert end.value.code == 2 and "cannot write" in capsys.readouterr().err
 
 
 def firmware_of(made, package):

@@ -61,16 +61,6 @@ def test_figures_fit_whatever_the_deployment(window, chosen, tmp_path):
         assert window.run("return document.documentElement.scrollWidth") <= width
 
 
-def test_the_overlap_check_sees_an_overlap(window, made, tmp_path):
-    bad = tmp_path / "bad.html"
-    html = made[0].html.replace(
-        "figure { margin: 1.4rem", "figcaption { margin-top: -2rem !important; } figure { margin: 1.4rem"
-    )
-    bad.write_text(html, "utf-8")
-    window.show(bad, 360)
-    assert window.overlaps()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(window, made, scheme):
     """4.5 to 1 (AA) for every colour of text on the colour behind it."""
