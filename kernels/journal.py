@@ -211,9 +211,7 @@ def follows(slots: BYTE["48"], newer: SLOT, older: SLOT) -> FLAG:
 
 
 @kernel(step="journal")
-def read_journal(
-    slots: BYTE["48"], identity: BYTE["8"], crc: CRC, found: NUMBER["4"], crc_size: CRC_SIZE
-) -> ANSWER:
+def read_journal(slots: BYTE["48"], identity: BYTE["8"], crc: CRC, found: NUMBER["4"], crc_size: CRC_SIZE) -> ANSWER:
     """What the two slots say together: 0 the journal holds, 2 it is blank, 4 it is in doubt.
 
     `found` is the epoch, the releases spent in it, the slot to write next and whether that slot is bad, where it holds.

@@ -13,6 +13,7 @@ from command import run
 import sensorsim as ss
 from sensorsim._util import progress
 from sensorsim._util.errors import InputError
+from sensorsim.costing.csv_schema import number
 from sensorsim.noise.table_file import parse_table
 
 ROOT = Path(__file__).parents[2]
