@@ -172,7 +172,7 @@ class InspectKernel(Command[KernelReports]):
         if unproved:  # the report says what is not proved
             note("Nothing is verified: C is written of proved kernels only.")
             return KernelReports(reports)
-        texts = make_package(Options(kernels=tuple(split_names(os.fspath(self.kernel))), variant="paper"))  # type: ignore[arg-type]
+        texts = make_package(Options(kernels=tuple(split_names(os.fspath(self.kernel))), variant="paper"))
         if self.c is not None:
             write_folder(Path(self.c), texts)
         return _verified(reports, texts, targets) if targets else KernelReports(reports)
