@@ -7,6 +7,7 @@ carries what it is for a few sample inputs: values that differ there differ, and
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from random import Random
@@ -14,7 +15,7 @@ from typing import Any
 
 from bitwuzla import Bitwuzla, Kind, Option, Options, Result, TermManager
 
-SAMPLES = 4
+SAMPLES = 16
 manager = TermManager()
 
 
@@ -27,13 +28,14 @@ def sort_of(width: int) -> Any:
 class Bits:
     """A value of `width` bits. `number` is None where it is not known; `secrets` is 0 where it is public."""
 
-    __slots__ = ("_term", "number", "samples", "secrets", "width")
+    __slots__ = ("_term", "narrow", "number", "samples", "secrets", "width")
 
     def __init__(
         self, width: int, number: int | None, term: Any = None, secrets: int = 0, samples: tuple[int, ...] = ()
     ) -> None:
         self.width, self.number, self._term, self.secrets = width, number, term, secrets
         self.samples = samples if number is None else (number,) * SAMPLES
+        self.narrow: Bits | None = None  # what it is a zero extension of
 
     @property
     def term(self) -> Any:
@@ -51,8 +53,18 @@ def known(number: int, width: int) -> Bits:
     return Bits(width, number & ((1 << width) - 1))
 
 
-def unknown(name: str, width: int, secrets: int = 0, least: int = 0, most: int | None = None) -> Bits:
-    """Return a fresh unknown value; its samples lie within `least` and `most`, as signed numbers where negative."""
+def unknown(
+    name: str,
+    width: int,
+    secrets: int = 0,
+    least: int = 0,
+    most: int | None = None,
+    samples: Sequence[int] = (),
+) -> Bits:
+    """Return a fresh unknown value; its samples are the given ones, or random within `least` and `most`, as signed
+    numbers where negative."""
+    if samples:
+        return Bits(width, None, manager.mk_const(sort_of(width), name), secrets, tuple(samples))
     most = (1 << width) - 1 if most is None else most
     random = Random(f"{name} {width}")
     samples = tuple(random.randint(least, most) & ((1 << width) - 1) for _ in range(SAMPLES))
@@ -129,6 +141,12 @@ def shift(kind: Any, a: Bits, count: Bits) -> Bits:
 
 
 def invert(a: Bits) -> Bits:
+    if a.number is None and a.term.kind() == Kind.BV_NOT:
+        samples = tuple(one ^ (1 << a.width) - 1 for one in a.samples)
+        return Bits(a.width, None, a.term[0], a.secrets, samples)
+    if a.number is None:
+        samples = tuple(one ^ (1 << a.width) - 1 for one in a.samples)
+        return Bits(a.width, None, manager.mk_term(Kind.BV_NOT, [a.term]), a.secrets, samples)
     return exclusive(a, known(-1, a.width))
 
 
@@ -160,6 +178,8 @@ def compare(kind: Any, a: Bits, b: Bits) -> Bits:
 
 
 def equal(a: Bits, b: Bits) -> Bits:
+    if a.narrow is not None and b.number is not None and a.narrow.width == 1 and b.number < 2:
+        return a.narrow if b.number else invert(a.narrow)
     return known(1, 1) if a is b else compare(Kind.EQUAL, a, b)
 
 
@@ -193,6 +213,8 @@ def extract(a: Bits, high: int, low: int) -> Bits:
     if low == 0 and high == a.width - 1:
         return a
     width = high - low + 1
+    if a.narrow is not None and low == 0:
+        return extract(a.narrow, high, 0) if width <= a.narrow.width else zero_extend(a.narrow, width)
     if a.number is not None:
         return Bits(width, (a.number >> low) & ((1 << width) - 1), None, a.secrets)
     samples = tuple((one >> low) & ((1 << width) - 1) for one in a.samples)
@@ -204,7 +226,9 @@ def zero_extend(a: Bits, width: int) -> Bits:
         return a
     if a.number is not None:
         return Bits(width, a.number, None, a.secrets)
-    return Bits(width, None, manager.mk_term(Kind.BV_ZERO_EXTEND, [a.term], [width - a.width]), a.secrets, a.samples)
+    made = Bits(width, None, manager.mk_term(Kind.BV_ZERO_EXTEND, [a.term], [width - a.width]), a.secrets, a.samples)
+    made.narrow = a.narrow or a
+    return made
 
 
 def sign_extend(a: Bits, width: int) -> Bits:
@@ -242,28 +266,125 @@ def read_choice(entries: Sequence[Bits], index: Bits) -> Bits:
     return Bits(made.width, made.number, made._term, made.secrets | index.secrets, made.samples)
 
 
+_named: dict[tuple[Any, int], Bits] = {}
+_definitions: dict[Any, Any] = {}  # for each name, the term that it stands for
+_inside: dict[Any, frozenset[Any]] = {}  # for each term, the names that it has in it
+
+
+def named(value: Bits) -> Bits:
+    """Return a value under a name of its own. The solver is told what a name stands for only where it has to know, so
+    that a question about the end of a long computation need not go back to its beginning."""
+    if value.number is not None or value.term.is_const():
+        return value
+    key = value.term, value.secrets
+    if key not in _named:
+        term = manager.mk_const(sort_of(value.width), f"v{len(_definitions)}")
+        _definitions[term] = value.term
+        _named[key] = Bits(value.width, None, term, value.secrets, value.samples)
+    return _named[key]
+
+
+def meaning(value: Bits) -> Any:
+    """Return the term that a value stands for, where it is a name."""
+    return _definitions.get(value.term, value.term)
+
+
+@atexit.register
+def _forget() -> None:
+    """Let go of all terms before their manager goes."""
+    for one in (_named, _definitions, _inside):
+        one.clear()
+
+
+def names_in(term: Any) -> set[Any]:
+    """Return the names that a term has in it, without those of their definitions."""
+    return {one for one in leaves(term) if one in _definitions}
+
+
+def leaves(term: Any) -> frozenset[Any]:
+    """Return the names and unknown inputs that a term has in it."""
+    waiting = [term]
+    while waiting:
+        top = waiting[-1]
+        if top in _inside:
+            waiting.pop()
+            continue
+        if top.is_const():
+            _inside[top] = frozenset([top])
+            continue
+        below = [one for one in top.children() if one not in _inside]
+        if below:
+            waiting += below
+        else:
+            _inside[top] = frozenset().union(*(_inside[one] for one in top.children()))
+    return _inside[term]
+
+
+ALL = 1 << 30
+DEPTHS = (0, 1, 2, 4, ALL)  # of definitions, one after the other until the question is decided
+NEAR = (0, 1, 3)  # where "it may be" is an answer too
+
+
 class Solver:
     """Questions to the solver, each with a time limit."""
 
     def __init__(self, seconds: float = 60.0) -> None:
         self.seconds = seconds
+        self.asked = 0
 
-    def check(self, terms: Iterable[Any], seconds: float | None = None) -> tuple[bool | None, Any]:
-        """Return whether the terms can all hold (None where it was not decided) and the solver that knows how."""
+    def check(
+        self, terms: Iterable[Any], seconds: float | None = None, path: Iterable[Any] = (), depths: Any = DEPTHS
+    ) -> tuple[bool | None, Any]:
+        """Return whether the terms can all hold (None where it was not decided) and the solver that knows how.
+
+        Definitions are added step by step: terms that contradict each other without them do so with them. Conditions
+        of the path are added when two steps of the definitions were not enough.
+        """
         options = Options()
         options.set(Option.PRODUCE_MODELS, True)
         options.set(Option.TIME_LIMIT_PER, int(1000 * (seconds or self.seconds)))
         solver = Bitwuzla(manager, options)
-        for term in terms:
+        wanted = [truth(term) if isinstance(term, Bits) else term for term in terms]
+        given = [truth(term) if isinstance(term, Bits) else term for term in path]
+        known_names: set[Any] = set()
+        frontier: set[Any] = set()
+        for term in wanted:
             solver.assert_formula(term)
-        found = solver.check_sat()
-        if found == Result.UNKNOWN:
+            frontier |= names_in(term)
+        at, found = 0, Result.UNKNOWN
+        for depth in depths:
+            while at < depth and (frontier or given):
+                if at >= 2 or not frontier:
+                    for term in given:
+                        solver.assert_formula(term)
+                        frontier |= names_in(term)
+                    given = []
+                known_names |= frontier
+                fresh: set[Any] = set()
+                for one in frontier:
+                    definition = _definitions[one]
+                    solver.assert_formula(manager.mk_term(Kind.EQUAL, [one, definition]))
+                    fresh |= names_in(definition)
+                frontier = fresh - known_names
+                at += 1
+            self.asked += 1
+            found = solver.check_sat()
+            if found == Result.UNSAT:
+                return False, solver
+            if not frontier and not given:
+                break
+        if found == Result.UNKNOWN or frontier or given:
             return None, solver
-        return found == Result.SAT, solver
+        return True, solver
 
     def holds(self, condition: Any, given: Iterable[Any]) -> bool:
         """Return whether the condition follows from what is given; False where it is not decided."""
-        return self.check([*given, manager.mk_term(Kind.NOT, [condition])])[0] is False
+        condition = truth(condition) if isinstance(condition, Bits) else condition
+        return self.check([manager.mk_term(Kind.NOT, [condition])], path=given)[0] is False
+
+    def excludes(self, path: Iterable[Any], term: Any) -> bool:
+        """Return whether a condition cannot hold on a path, as far as is seen without going far back."""
+        return self.check([term, *path], depths=NEAR)[0] is False
 
 
 def value_in(solver: Any, value: Bits) -> int:

@@ -15,6 +15,7 @@ from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
 from sensorsim.proof.kernel_meaning import Meaning, Table, Value, input_values
 from sensorsim.proof.memory_model import Cells, FindingError, Leak, Region, State, UndecidedError
+from sensorsim.proof.paths import run_paths
 from sensorsim.proof.pcode_machine import MANY, PcodeMachine
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ class _Proof:
 
     def run(self) -> Verdict:
         machine, state = self.start()
-        machine.hints = self.hints(machine)
-        ended = machine.run(state, EXIT)
+        self.add_hints(machine)
+        ended = run_paths(machine, state, EXIT)
         verdict = Verdict(self.function, PROVED, paths=len(ended))
         for end in ended:
             self.compare(machine, end, verdict)
@@ -123,17 +124,14 @@ class _Proof:
             verdict.reason = f"{bad[0].kind} depends on {self.named(bad[0].secrets)}"
         return verdict
 
-    def hints(self, machine: PcodeMachine) -> dict[tuple[int, ...], Bits]:
-        """Return the values that the kernel computes on any of its paths."""
-        found: dict[tuple[int, ...], Bits] = {}
+    def add_hints(self, machine: PcodeMachine) -> None:
+        """Let the machine know the values that the kernel computes on any of its paths."""
         waiting: list[list[bool]] = [[]]
         while waiting:
             meaning = Meaning(self.solver, list(self.promised), waiting.pop())
             meaning.call(self.kernel, self.kernel_values(machine))
             waiting += meaning.open
-            for samples, value in meaning.seen.items():
-                found.setdefault(samples, value)
-        return found
+            machine.recognition.expect(meaning.seen.values())
 
     def named(self, secrets: int) -> str:
         """Return the parameters that a set of secrets stands for."""
@@ -170,6 +168,7 @@ class _Proof:
             [*self.regions.values(), stack, *flash],
             self.solver,
             self.convention.thumb,
+            stack=self.convention.stack,
         )
         machine.branches_on_secrets = "branch" in _allowed(self.kernel)
         state = State(Cells(), Cells(), self.program.symbols[self.function][0] & ~1, list(self.promised))
@@ -211,7 +210,7 @@ class _Proof:
             for term, what in self.differences(
                 machine, end, values, result
             ):  # one by one: what is proved of one output helps with none of the others
-                possible, model = self.solver.check([*meaning.path, term])
+                possible, model = self.solver.check([term], path=meaning.path)
                 if possible is None:
                     verdict.outcome = UNDECIDED
                     verdict.reason = f"whether {what} differs: no answer of the solver in {self.solver.seconds:g} s"

@@ -9,20 +9,22 @@ from __future__ import annotations
 import operator as op
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from bitwuzla import Kind
 
 from sensorsim.language import ir
+from sensorsim.language.kernel import reachable
 from sensorsim.language.types import Array, Length
 from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
-from sensorsim.proof.memory_model import FindingError
+from sensorsim.proof.memory_model import Event, FindingError, UndecidedError
 
 if TYPE_CHECKING:
     from sensorsim.language.kernel import Kernel
 
 WORD = 32
+MOST_ENDS = 64  # of a kernel that is executed on all of its paths
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
 
 
@@ -120,18 +122,86 @@ class _Break(Exception):  # noqa: N818 - the way out of a loop
     pass
 
 
+class Outside(Protocol):
+    """What a kernel does not compute itself: the board's ports, and kernels that are proved by themselves."""
+
+    def ask(self, meaning: Meaning, node: ir.Ask, given: list[Bits], array: Value | None) -> Bits: ...
+
+    def replaces(self, kernel: Kernel) -> bool: ...
+
+    def call(self, meaning: Meaning, kernel: Kernel, values: dict[str, Value]) -> Bits | None: ...
+
+
 class Meaning:
     """Execution of a kernel along one path. `decisions` are the branches taken so far; more are added to it."""
 
-    def __init__(self, solver: Solver, path: list[Any], decisions: list[bool] | None = None) -> None:
-        self.solver, self.path = solver, path
+    def __init__(
+        self, solver: Solver, path: list[Any], decisions: list[bool] | None = None, outside: Outside | None = None
+    ) -> None:
+        self.solver, self.path, self.outside = solver, path, outside
+        self.events: list[Event] = []
         self.decisions = [] if decisions is None else decisions
         self.taken = 0
         self.open: list[list[bool]] = []  # decisions of paths that are still to be followed
-        self.seen: dict[tuple[int, ...], Bits] = {}  # values by their samples, the first of each
+        self.seen: dict[Any, Bits] = {}  # every value of 32 bits, by its term
+        self.known: dict[Any, tuple[Bits | None, dict[str, list[Bits]]]] = {}  # what kernels made of these values
+        self.both = False  # whether it goes both ways without asking the solver
 
     def call(self, kernel: Kernel, values: dict[str, Value]) -> Bits | None:
         """Execute the kernel; arrays are written in place."""
+        if self.outside is not None and self.outside.replaces(kernel):
+            return self.outside.call(self, kernel, values)
+        if self.outside is not None and not kernel.asks and not any(map(self.outside.replaces, reachable([kernel]))):
+            return self.whole(kernel, values)
+        return self.run(kernel, values)
+
+    def whole(self, kernel: Kernel, values: dict[str, Value]) -> Bits | None:
+        """Execute a kernel that asks nobody on all of its paths, and choose between their results."""
+        key = kernel, tuple(map(_key, values.values()))
+        if key not in self.known:
+            self.known[key] = self._whole(kernel, values)
+        result, made = self.known[key]
+        for name, cells in made.items():
+            target = values[name]
+            assert isinstance(target, list)
+            target[:] = cells
+        return result
+
+    def _whole(self, kernel: Kernel, values: dict[str, Value]) -> tuple[Bits | None, dict[str, list[Bits]]]:
+        waiting: list[list[bool]] = [[]]
+        ends: list[tuple[Bits, Bits | None, dict[str, Value]]] = []
+        while waiting:
+            each = Meaning(self.solver, [], waiting.pop(), self.outside)
+            each.seen, each.known, each.both = self.seen, self.known, True
+            own = {name: list(value) if isinstance(value, list) else value for name, value in values.items()}
+            result = each.run(kernel, own)
+            condition = known(1, 1)
+            for one in each.path:
+                condition = bv.conjunction(condition, one)
+            ends.append((condition, result, own))
+            waiting += each.open
+            if len(ends) + len(waiting) > MOST_ENDS:
+                raise UndecidedError(f"{kernel.name} has more than {MOST_ENDS} paths")
+        _, result, made = ends[0]
+        for condition, other, theirs in ends[1:]:
+            condition = self.noted(condition)
+            if result is not None and other is not None:
+                result = self.noted(bv.select(condition, other, result))
+            for name in kernel.written:
+                mine, cells = made[name], theirs[name]
+                if isinstance(mine, list) and isinstance(cells, list):
+                    made[name] = [self.noted(bv.select(condition, b, a)) for a, b in zip(mine, cells, strict=True)]
+        return result, {name: list(cells) for name in kernel.written if isinstance(cells := made[name], list)}
+
+    def noted(self, value: Bits) -> Bits:
+        """Return a value under a name, and remember it as one that the code may compute too."""
+        if value.number is None:
+            value = bv.named(value)
+            if value.width in (1, WORD):
+                self.seen.setdefault(value.term, value)
+        return value
+
+    def run(self, kernel: Kernel, values: dict[str, Value]) -> Bits | None:
         names: dict[str, Value] = dict(values)
         try:
             self.block(kernel.body, names)
@@ -173,10 +243,11 @@ class Meaning:
         """Return which way a branch goes on this path."""
         if test.number is not None:
             return bool(test.number)
-        holds = bv.truth(test)
-        condition = {True: holds, False: manager.mk_term(Kind.NOT, [holds])}
+        if test.width > 1:
+            test = self.noted(bv.invert(bv.equal(test, known(0, test.width))))
+        condition = {True: test, False: bv.invert(test)}
         if self.taken == len(self.decisions):
-            can = {way: self.solver.check([*self.path, condition[way]])[0] is not False for way in (True, False)}
+            can = {way: self.both or not self.solver.excludes(self.path, condition[way]) for way in (True, False)}
             if can[True] == can[False]:
                 self.open.append([*self.decisions, False])
             self.decisions.append(can[True] or can[True] == can[False])
@@ -214,10 +285,12 @@ class Meaning:
                 meaning = MEANINGS.get(primitive.name)
                 if meaning is None:
                     raise FindingError(f"{node.at}: the primitive {primitive.name} has no meaning on bit vectors")
-                made = meaning(*given)
-                if made.number is None and made.width == WORD:
-                    self.seen.setdefault(made.samples, made)
-                return made
+                return self.noted(meaning(*given))
+            case ir.Ask(array=array):
+                if self.outside is None:
+                    raise FindingError(f"{node.at}: asks a board, and there is none")
+                given = [self.bits(one, names) for one in node.arguments]
+                return self.outside.ask(self, node, given, None if array is None else names[array])
             case ir.Call(kernel=called, arguments=arguments):
                 passed: dict[str, Value] = {}
                 for (name, kind), argument in zip(called.parameters.items(), arguments, strict=True):
@@ -234,10 +307,7 @@ class Meaning:
             found = array.unknown(at) if at.number is None else array.entries[at.number]
         else:
             found = bv.read_choice(cast("list[Bits]", array), at)
-        made = bv.sign_extend(found, WORD) if kind == "i32" else bv.zero_extend(found, WORD)
-        if made.number is None:
-            self.seen.setdefault(made.samples, made)
-        return made
+        return self.noted(bv.sign_extend(found, WORD) if kind == "i32" else bv.zero_extend(found, WORD))
 
     def store(self, array: Value, index: Any, value: Bits) -> None:
         assert isinstance(array, list)
@@ -247,6 +317,13 @@ class Meaning:
             array[number] = narrow
         else:
             array[:] = [bv.select(bv.equal(index, known(k, index.width)), narrow, cell) for k, cell in enumerate(array)]
+
+
+def _key(value: Value) -> Any:
+    """Return what makes a value equal to another one."""
+    if isinstance(value, Bits):
+        return value.width, value.secrets, value.term if value.number is None else value.number
+    return tuple(map(_key, value)) if isinstance(value, list) else value
 
 
 def _index(operator: str, values: list[Any]) -> Any:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sensorsim.proof.bitvectors import Bits, extract, join, select
+from sensorsim.proof.bitvectors import SAMPLES, Bits, extract, join, select
 
+Note = Callable[[Bits], Bits]
 Default = Callable[[int], Bits]  # a byte that was never written, by its address
 
 
@@ -106,6 +107,14 @@ class Leak(NamedTuple):
     secrets: int
 
 
+class Event(NamedTuple):
+    """A call that leaves the code: a port of the board, or a function that is proved by itself. What it answers is
+    unknown, and the same for machine code and kernel where they ask the same."""
+
+    name: str
+    inputs: tuple[Bits, ...]
+
+
 @dataclass
 class State:
     """State of one path: registers, memory, the conditions that led here, and what happened on the way."""
@@ -117,14 +126,24 @@ class State:
     executed: Counter[int] = field(default_factory=Counter)
     leaks: set[Leak] = field(default_factory=set)
     facts: dict[Any, Any] = field(default_factory=dict)  # what was proved under the conditions of this path
+    events: list[Event] = field(default_factory=list)
+    _samples: tuple[Any, tuple[int, ...]] = (None, ())
+
+    def samples(self) -> tuple[int, ...]:
+        """Return the numbers of the sample inputs that go this path."""
+        key = len(self.path), id(self.path[-1]) if self.path else 0
+        if self._samples[0] != key:
+            bits = [one.samples for one in self.path if isinstance(one, Bits)]
+            self._samples = key, tuple(i for i in range(SAMPLES) if all(samples[i] for samples in bits))
+        return self._samples[1]
 
     def copy(self) -> State:
         registers, memory = self.registers.copy(), self.memory.copy()
-        notes = list(self.path), Counter(self.executed), set(self.leaks), dict(self.facts)
+        notes = list(self.path), Counter(self.executed), set(self.leaks), dict(self.facts), list(self.events)
         return State(registers, memory, self.pc, *notes)
 
 
-def merge(first: Cells, second: Cells, condition: Bits, default: Default) -> None:
+def merge(first: Cells, second: Cells, condition: Bits, default: Default, note: Note = lambda value: value) -> None:
     """Let `first` hold what `second` holds where the condition is not zero."""
     for address in sorted({*first.cell, *second.cell}):
         mine, theirs = first.cell.get(address), second.cell.get(address)
@@ -132,4 +151,4 @@ def merge(first: Cells, second: Cells, condition: Bits, default: Default) -> Non
             continue
         wide = max(value.width for value in (mine, theirs) if value is not None) >> 3
         one, other = first.read(address, wide, default), second.read(address, wide, default)
-        first.write(address, select(condition, other, one))
+        first.write(address, note(select(condition, other, one)))

@@ -7,7 +7,7 @@ under a condition, as a conditional move is, does not fork: both outcomes are co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from random import Random
 from typing import Any, NamedTuple, cast
@@ -18,6 +18,7 @@ from bitwuzla import Kind
 from sensorsim.proof import bitvectors as bv
 from sensorsim.proof.bitvectors import Bits, Solver, known, manager
 from sensorsim.proof.memory_model import FindingError, Leak, Region, State, UndecidedError, merge
+from sensorsim.proof.recognition import Recognition
 
 Op = pypcode.OpCode
 BINARY = {
@@ -49,7 +50,6 @@ COMPARES = {
 }
 JUMPS = {Op.BRANCHIND, Op.RETURN, Op.CALLIND}
 LONGEST = 16  # bytes of an instruction
-MOST_STEPS = 4_000_000
 MANY = 64  # entries of a table above which its reads are those of an unknown function
 
 
@@ -89,18 +89,20 @@ class PcodeMachine:
         solver: Solver,
         thumb: bool = False,
         pointer: int = 32,
+        stack: str = "",
     ) -> None:
         self.context = pypcode.Context(language)
         if thumb:
             self.context.setVariableDefault("TMode", 1)
         self.thumb, self.pointer, self.solver = thumb, pointer, solver
+        self.stack = self.register(stack) if stack else None
         self.regions = list(regions)
         self.code: dict[int, int] = {start + i: byte for start, data in program.items() for i, byte in enumerate(data)}
         self.lifted: dict[int, tuple[int, tuple[Lifted, ...]]] = {}  # length and operations of an instruction
         self.first: dict[int, Bits] = {}  # what memory held before anything was written, by byte
         self.tables: dict[str, Any] = {}
-        self.hints: dict[tuple[int, ...], Bits] = {}  # values of the kernel by their samples
-        self.hint_seconds = 2.0
+        self.recognition = Recognition(solver)
+        self.outside: dict[int, Callable[[State], None]] = {}  # what happens at addresses that are not executed
         self.branches_on_secrets = False  # whether the kernel declares that it branches on a secret
 
     # registers and memory
@@ -122,21 +124,10 @@ class PcodeMachine:
             self.store(state, known(place.offset, self.pointer), value)
         elif place.space == "register":
             if value.number is None and value.width == self.pointer:
-                value = self.recognised(state, value)
+                value = self.recognition.recognised(state, value)
             state.registers.write(place.offset, value)
         else:
             state.registers.write(place.offset | 1 << 40, value)
-
-    def recognised(self, state: State, value: Bits) -> Bits:
-        """Return the kernel's own value where this one is proved to equal it: what follows is then written alike."""
-        hint = self.hints.get(value.samples)
-        if hint is None or hint.term is value.term or hint.width != value.width:
-            return value
-        key = (hint.term, value.term)
-        if key not in state.facts:  # a path that forks keeps its facts: its conditions only grow
-            term = manager.mk_term(Kind.DISTINCT, [hint.term, value.term])
-            state.facts[key] = self.solver.check([*state.path, term], self.hint_seconds)[0] is False
-        return hint if state.facts[key] else value
 
     def _unset(self, offset: int) -> Bits:
         return self._initial(offset | 1 << 41, f"register_{offset:x}")
@@ -203,10 +194,7 @@ class PcodeMachine:
         key = (address.term, count)
         if key in state.facts:
             return cast("Region", state.facts[key])
-        possible, model = self.solver.check(state.path)
-        if possible is None:
-            raise UndecidedError("the address of a memory access")
-        at = bv.value_in(model, address)
+        at = address.samples[0]  # if it is in one region for every input, then for this one
         for region in self.regions:
             if region.holds(at, count):
                 offset = bv.sub(address, known(region.start, address.width))
@@ -252,25 +240,6 @@ class PcodeMachine:
                 operations.append(Lifted(one.opcode, output, inputs))
         self.lifted[address] = length, tuple(operations)
         return self.lifted[address]
-
-    def run(self, start: State, stop: int, most_paths: int = 256) -> list[State]:
-        """Return the states of all paths from `start` to `stop`."""
-        ended: list[State] = []
-        waiting = [start]
-        steps = 0
-        while waiting:
-            state = waiting.pop()
-            while state.pc != stop:
-                steps += 1
-                if steps > MOST_STEPS:
-                    raise UndecidedError(f"more than {MOST_STEPS:,} instructions")
-                forked = self.step(state)
-                if forked is not None:
-                    waiting.append(forked)
-                    if len(waiting) + len(ended) > most_paths:
-                        raise UndecidedError(f"more than {most_paths} paths")
-            ended.append(state)
-        return ended
 
     def step(self, state: State) -> State | None:
         """Execute one instruction; return the state of the other path where it forks."""
@@ -332,11 +301,11 @@ class PcodeMachine:
         self, state: State, operations: Sequence[Lifted], condition: Bits, taken: int, other: int, after: int
     ) -> int | Split | None:
         """Execute the rest of an instruction under both outcomes of a condition, and choose between the results."""
-        holds = bv.truth(condition)
-        fails = manager.mk_term(Kind.NOT, [holds])
+        holds = self.recognition.recognised_bit(state, _bit(condition))
+        fails = bv.invert(holds)
         if any(one.opcode in (Op.LOAD, Op.STORE) for one in operations):  # an access that never happens is no fault
             for never, goes_on in ((holds, other), (fails, taken)):
-                if self.solver.check([*state.path, never])[0] is False:
+                if self.solver.check([never], path=state.path)[0] is False:
                     return self._operations(state, operations, goes_on, after)
         path, facts = state.path, state.facts
         second = state.copy()
@@ -406,13 +375,12 @@ class PcodeMachine:
             state.leaks.add(Leak("branch", state.pc, condition.secrets))
             if not self.branches_on_secrets:
                 raise FindingError("has a branch that depends on a secret", state.pc, condition.secrets)
-        holds = bv.truth(condition)
-        fails = manager.mk_term(Kind.NOT, [holds])
-        can, cannot = (self.solver.check([*state.path, term])[0] for term in (holds, fails))
-        if can is False:
+        holds = self.recognition.recognised_bit(state, _bit(condition))
+        fails = bv.invert(holds)
+        if self.solver.excludes(state.path, holds):
             state.pc = after
             return None
-        if cannot is False:
+        if self.solver.excludes(state.path, fails):
             if second is not None:
                 state.__dict__.update(second.__dict__)
             state.pc = target
@@ -423,3 +391,8 @@ class PcodeMachine:
         state.path.append(fails)
         state.pc = after
         return other
+
+
+def _bit(condition: Bits) -> Bits:
+    """Return whether a value is not zero, as one bit."""
+    return condition if condition.width == 1 else bv.invert(bv.equal(condition, known(0, condition.width)))

@@ -107,10 +107,17 @@ def test_compiled_kernels_are_proved_for_every_input(name, target, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["cortex-m0plus", "rv32imc"])
-def test_paths_that_fork_on_public_values_are_proved(target, tmp_path):
+def test_paths_that_fork_on_public_values_are_joined_where_they_meet(target, tmp_path):
     found = prove_function(*build("journal.spend", target, tmp_path))
-    assert (found.outcome, found.reason) == (PROVED, "")
-    assert found.paths > 1
+    assert (found.outcome, found.reason, found.paths) == (PROVED, "", 1)
+
+
+@pytest.mark.parametrize("target", ["cortex-m0plus", "rv32imc"])
+def test_a_fault_on_one_of_the_joined_paths_is_found(target, tmp_path):
+    wrong = ("return ss_geu_near(spent, budget);", "return ss_geu_near(spent, budget) ^ (uint32_t)(now == 77U);")
+    found = prove_function(*build("journal.spend", target, tmp_path, wrong))
+    assert found.outcome == REFUTED
+    assert found.counterexample["now"] == 77
 
 
 @pytest.mark.parametrize("target", ["cortex-m0plus", "rv32imc", "k7"])
