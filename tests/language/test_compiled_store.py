@@ -187,7 +187,12 @@ def test_what_ships_can_be_kept(own):
     from sensorsim.noise.noise_table import ready_table
 
     live = loop(draw_of(Firmware(ready_table(1.6, 1))))
-    found = [live, outer(sampled_rows_search_one), _compiled(), tally._weights(), tally._count_values()]
+    found = [
+        live,
+        outer(sampled_rows_search_one),
+        _compiled(),
+        *map(tally._compiled, (tally._sum_weights, tally._count_values)),
+    ]
     found += [compile_loop(avr_core.loop), compile_loop(msp430.loop)]
     assert all(one.stats.cache_path for one in found)
 
